@@ -1,0 +1,20 @@
+"""Equipoise: is a language model as sure of itself for one group of people as for another?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .run import Run, audit, load, remeasure
+
+__version__ = "0.1.0"
+__all__ = ["Run", "__version__", "audit", "load", "remeasure"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the pipeline when it is first asked for: the bare import stays quick, and needs numpy and pandas at most."""
+    if name in ("Run", "audit", "load", "remeasure"):
+        from . import run
+
+        return getattr(run, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,32 @@
+"""Look a name up in a table one can read, then among the entry points other packages declare."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from typing import TypeVar
+
+from .records import EquipoiseError
+
+Item = TypeVar("Item")
+
+
+def find(name: str, table: Mapping[str, Item], *, kind: str) -> Item:
+    """Return the entry of that name; plug-ins come from the entry points `equipoise.<kind>s`."""
+    if name in table:
+        return table[name]
+    plugins = {point.name: point for point in entry_points(group=f"equipoise.{kind}s")}
+    if name in plugins:
+        item: Item = plugins[name].load()
+        return item
+    known = sorted({*table, *plugins})
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else f"; there are: {', '.join(known)}"
+    raise EquipoiseError(f"there is no {kind} {name!r}{hint}")
+
+
+def names(table: Mapping[str, object], *, kind: str) -> list[str]:
+    """Return all names that `find` knows, built-in ones first."""
+    plugins = sorted({point.name for point in entry_points(group=f"equipoise.{kind}s")} - set(table))
+    return [*table, *plugins]

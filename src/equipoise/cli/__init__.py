@@ -1,0 +1,42 @@
+"""The command line: parse, call, print; no logic. Nothing heavy is imported before a command needs it."""
+
+from __future__ import annotations
+
+import typer
+
+from . import audit, data
+
+app = typer.Typer(
+    name="equipoise",
+    help="Measure whether a language model is as sure of itself for one group of people as for another.",
+    epilog="Start with `equipoise audit`: it needs no account, no data and no model of yours.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    add_completion=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("audit")(audit.audit)
+app.command("report")(audit.report)
+app.command("measure")(audit.measure)
+app.command("metrics")(audit.metrics)
+app.add_typer(data.app, name="data")
+
+
+@app.callback(invoke_without_command=True)
+def _main(
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", help="Print the version and stop."),
+) -> None:
+    if version:
+        from .. import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

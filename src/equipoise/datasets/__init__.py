@@ -1,0 +1,129 @@
+"""Datasets: raw files -> Examples. `open_dataset` takes a name of the table below, or a path."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ..catalog import find, names
+from ..records import DatasetError, EquipoiseError
+from .cards import CARDS, Card, card_of
+from .dataset import Dataset, Fault
+from .files import fetch, file_faults, find_dataset_folder
+from .rows import READERS, read_rows
+from .synthbias import COLUMNS as SYNTHBIAS_COLUMNS
+from .synthbias import CSV_NAME
+from .user_table import load_table
+from .winobias import is_text_format, load_synthbias, load_winobias
+
+__all__ = [
+    "CARDS",
+    "DATASETS",
+    "Card",
+    "Dataset",
+    "Fault",
+    "card_of",
+    "fetch",
+    "find_dataset_folder",
+    "load_synthbias",
+    "load_table",
+    "load_winobias",
+    "open_dataset",
+]
+
+HE_SHE = ("he", "she")
+
+
+def _builtin(pronouns: Sequence[str]) -> Dataset:
+    from .builtin import load_builtin
+
+    return load_builtin(pronouns=pronouns)
+
+
+def _winobias(pronouns: Sequence[str]) -> Dataset:
+    return _as_published("winobias", load_winobias, pronouns)
+
+
+def _synthbias(pronouns: Sequence[str]) -> Dataset:
+    return _as_published("synthbias", load_synthbias, pronouns)
+
+
+DATASETS: Mapping[str, Callable[[Sequence[str]], Dataset]] = {
+    "builtin": _builtin,
+    "winobias": _winobias,
+    "synthbias": _synthbias,
+}
+"""Name -> loader, given the pronouns asked for; other packages add theirs by the entry point `equipoise.datasets`."""
+
+
+def open_dataset(
+    spec: str | Path, *, columns: Mapping[str, str] | None = None, pronouns: Sequence[str] = HE_SHE
+) -> Dataset:
+    """Return the dataset of that name, or the one at that path; a name wins over a path (write `./name` for that).
+
+    A path is a folder in WinoBias's text format, SynthBias's CSV or folder, or a table of the user's; `columns` say
+    which column of the table is which (see `load_table`).
+    """
+    text = os.fspath(spec)
+    if text in names(DATASETS, kind="dataset"):
+        if columns:
+            raise DatasetError(f"{text} is not a table: columns can be named for a CSV, TSV, JSON or Parquet file only")
+        return find(text, DATASETS, kind="dataset")(pronouns)
+    path = Path(text).expanduser()
+    if path.exists():
+        return _open_path(path, columns or {}, pronouns)
+    if path.suffix or len(path.parts) > 1:
+        raise DatasetError(f"{text}: there is no such file or folder")
+    try:
+        find(text, DATASETS, kind="dataset")
+    except EquipoiseError as error:
+        known = ", ".join(names(DATASETS, kind="dataset"))
+        raise DatasetError(f"{error} (known: {known}; or the path of a file or folder)") from None
+    raise AssertionError("a name that `names` lacks is an error of `find`")
+
+
+def _open_path(path: Path, columns: Mapping[str, str], pronouns: Sequence[str]) -> Dataset:
+    if path.is_file() and path.suffix.lower() in READERS and (columns or not _is_synthbias_csv(path)):
+        return load_table(path, columns, pronouns=pronouns)
+    if columns:
+        raise DatasetError(f"{path}: is not a table, so it has no columns to name")
+    _only_he_and_she(str(path), pronouns)
+    if path.is_file() and path.suffix.lower() in READERS:
+        return load_synthbias(path)
+    named_as_synthbias = re.compile(r"type[12]-(pro|anti)\.txt")
+    if path.is_dir():
+        inside = [file.name for file in path.iterdir()]
+        if CSV_NAME in inside or "winobias_format" in inside or any(map(named_as_synthbias.fullmatch, inside)):
+            return load_synthbias(path)
+    elif named_as_synthbias.fullmatch(path.name):
+        return load_synthbias(path)
+    if is_text_format(path):
+        folder = path if path.is_dir() else path.parent
+        return load_winobias(
+            path, name=re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-") or "folder"
+        )
+    raise DatasetError(
+        f"{path}: is neither a table ({', '.join(READERS)}) nor in WinoBias's format "
+        "(files such as pro_stereotyped_type1.txt.dev)"
+    )
+
+
+def _is_synthbias_csv(path: Path) -> bool:
+    return path.suffix.lower() == ".csv" and set(SYNTHBIAS_COLUMNS) <= set(read_rows(path).columns)
+
+
+def _as_published(name: str, load: Callable[[Path], Dataset], pronouns: Sequence[str]) -> Dataset:
+    """Return a dataset by its name, with a fault for each file that is not of the pinned revision."""
+    _only_he_and_she(name, pronouns)
+    folder = find_dataset_folder(name)
+    dataset = load(folder)
+    return replace(dataset, faults=(*file_faults(card_of(name), folder), *dataset.faults))
+
+
+def _only_he_and_she(name: str, pronouns: Sequence[str]) -> None:
+    other = sorted(set(pronouns) - set(HE_SHE))
+    if other:
+        raise DatasetError(f"{name} has sentences with he and she only, none with {', '.join(other)}")

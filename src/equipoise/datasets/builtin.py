@@ -1,0 +1,129 @@
+"""The sentences that ship with the package: 266 resolvable and 244 ambiguous ones, written for Equipoise (CC0)."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import resources
+
+from ..records import DatasetError, Example
+from .dataset import Dataset, Fault, gender_groups
+from .occupations import OCCUPATIONS, stereotyped
+from .pronouns import gender_of, pronoun_in_form
+from .sentence_rules import broken_rules
+
+SLOT = re.compile(r"\{(subject|object|possessive)\}")
+LICENCE = "CC0-1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence with a slot for its pronoun; `they` says whether a plural pronoun fits the slot as it stands."""
+
+    id: str
+    type: str
+    text: str
+    first: str
+    second: str
+    referent: str
+    they: bool
+
+    @property
+    def form(self) -> str:
+        """The form of the pronoun that the slot takes: subject, object or possessive."""
+        (form,) = SLOT.findall(self.text)
+        return str(form)
+
+    def with_pronoun(self, pronoun: str) -> str:
+        """Return the sentence with the slot filled."""
+        return SLOT.sub(pronoun, self.text)
+
+
+def sentences() -> list[Sentence]:
+    """Return the sentences as they stand in `builtin.csv`."""
+    text = resources.files(__package__).joinpath("builtin.csv").read_text(encoding="utf-8")
+    return [
+        Sentence(
+            row["id"], row["type"], row["text"], row["first"], row["second"], row["referent"], row["they"] == "yes"
+        )
+        for row in csv.DictReader(text.splitlines())
+    ]
+
+
+def load_builtin(*, pronouns: Sequence[str] = ("he", "she")) -> Dataset:
+    """Return the built-in sentences, each with every pronoun asked for (he, she, and they where grammar allows)."""
+    genders = []
+    for pronoun in pronouns:
+        gender = gender_of(pronoun)
+        if gender is None or pronoun != pronoun_in_form("subject", gender):
+            raise DatasetError(f"pronouns are named he, she or they, not {pronoun!r}")
+        genders.append(gender)
+    if len(set(genders)) < len(genders) or len(genders) < 2:
+        raise DatasetError(f"at least two different pronouns are needed to compare, not {', '.join(pronouns)}")
+    examples = tuple(example for sentence in sentences() for example in _examples(sentence, genders))
+    return Dataset("builtin", examples, tuple(faults(sentences())), "the package's own sentences", LICENCE)
+
+
+def _examples(sentence: Sentence, genders: Sequence[str]) -> Iterator[Example]:
+    candidates = (sentence.first, sentence.second)
+    gold = candidates.index(sentence.referent) if sentence.referent else None
+    for gender in genders:
+        if gender == "neutral" and not sentence.they:
+            continue
+        pronoun = pronoun_in_form(sentence.form, gender)
+        stereotype = stereotyped(candidates, gender)
+        yield Example(
+            id=f"builtin-{sentence.id}-{gender}",
+            text=sentence.with_pronoun(pronoun),
+            candidates=candidates,
+            gold=gold,
+            answerable=sentence.type == "type2",
+            stereotype=stereotype,
+            groups=gender_groups(
+                kind=sentence.type,
+                gender=gender,
+                form=sentence.form,
+                candidates=candidates,
+                gold=gold,
+                stereotype=stereotype,
+            ),
+            pair_id=f"builtin-{sentence.id}",
+            slots={"pronoun": pronoun},
+        )
+
+
+def faults(checked: Sequence[Sentence]) -> Iterator[Fault]:
+    """Yield what breaks the rules of the set: in a sentence, or in the balance of the whole."""
+    for sentence in checked:
+        for pronoun in (pronoun_in_form(sentence.form, gender) for gender in ("male", "female")):
+            for broken in broken_rules(sentence.with_pronoun(pronoun), (sentence.first, sentence.second)):
+                yield Fault(sentence.id, "rule", broken, "kept")
+        if sentence.text.lower().find(sentence.first.lower()) > sentence.text.lower().find(sentence.second.lower()):
+            yield Fault(sentence.id, "order", f"the {sentence.second} is mentioned first", "kept")
+    words = Counter(SLOT.sub("", sentence.text).lower() for sentence in checked)
+    for text, count in words.items():
+        if count > 1:
+            yield Fault("builtin.csv", "repeated", f"a sentence stands {count} times: {text[:40]}…", "kept")
+    yield from _imbalances(checked)
+
+
+def _imbalances(checked: Sequence[Sentence]) -> Iterator[Fault]:
+    """Yield where the set gives an answer away: too few of an occupation, a form or a position."""
+    resolvable = [sentence for sentence in checked if sentence.type == "type2"]
+    if not resolvable:
+        return
+    referents = Counter(sentence.referent for sentence in resolvable)
+    others = Counter(s.second if s.referent == s.first else s.first for s in resolvable)
+    for role, counts in (("referent", referents), ("other", others)):
+        for name in OCCUPATIONS:
+            if counts[name] < 5:
+                yield Fault("builtin.csv", "balance", f"{name} is the {role} {counts[name]} times", "kept")
+    first = sum(sentence.referent == sentence.first for sentence in resolvable) / len(resolvable)
+    if not 0.45 <= first <= 0.55:
+        yield Fault("builtin.csv", "balance", f"the referent is mentioned first in {first:.0%}", "kept")
+    for form, count in Counter(sentence.form for sentence in checked).items():
+        if count < len(checked) / 5:
+            yield Fault("builtin.csv", "balance", f"only {count} sentences have a pronoun in {form} form", "kept")

@@ -1,0 +1,225 @@
+"""Which column of a user's table is what, and what its cells say."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..records import DatasetError
+
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "text": ("text", "sentence", "sample"),
+    "pronoun": ("pronoun",),
+    "candidates": ("candidates", "options", "choices", "occupations"),
+    "gold": ("gold", "answer", "referent", "label", "correct"),
+    "answerable": ("answerable",),
+    "stereotype": ("stereotype", "is_stereotypical", "stereotyped"),
+    "group": ("group", "gender"),
+    "pair": ("pair", "pair_id"),
+    "type": ("type",),
+    "id": ("id", "example_id"),
+    "form": ("form", "pronoun_form"),
+}
+"""What we need -> what a column may be called so that it is found without a map (in any case)."""
+
+_CANDIDATE = re.compile(r"(?:candidate|occ|occupation|option|choice)_?([1-9])")
+_GROUP = re.compile(r"group:([A-Za-z][\w-]*)")
+_OWN_GROUPS = ("type", "gender", "form", "occupation", "other", "position", "side", "stereotype", "split")
+_SYNTHBIAS = {"type", "sample", "occ_1", "occ_2", "pronoun"}
+_ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Our name -> the file's column; `candidate_N` and `group:NAME` are among our names."""
+
+    by_name: Mapping[str, str]
+    is_synthbias: bool
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.by_name
+
+    def cells(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a row's cells by our names; a cell that a JSON line lacks is None."""
+        return {name: row.get(column) for name, column in self.by_name.items()}
+
+    @property
+    def groups(self) -> list[str]:
+        """The names of the groups that the user asked for."""
+        return [name.removeprefix("group:") for name in self.by_name if name.startswith("group:")]
+
+
+def map_columns(file: str, header: Sequence[str], given: Mapping[str, str]) -> Columns:
+    """Return which column is what: as the user says, and by its own name for the rest."""
+    there = f"the columns are {', '.join(header)}"
+    for name, column in given.items():
+        _check_name(name)
+        if column not in header:
+            raise DatasetError(f"{file}: there is no column {column!r} to be {name!r}; {there}")
+    found = dict(given)
+    for name, column in _by_their_own_names([column for column in header if column not in given.values()]):
+        found.setdefault(name, column)
+    if "text" not in found:
+        raise DatasetError(f"{file}: no column is the sentence; {there}; name it with --columns text=COLUMN")
+    if "pronoun" not in found and "form" not in found:
+        raise DatasetError(
+            f"{file}: no column is the pronoun; {there}; name it with --columns pronoun=COLUMN "
+            "(or form=COLUMN, for sentences with a slot such as {pronoun})"
+        )
+    if "candidates" not in found and not {"candidate_1", "candidate_2"} <= set(found):
+        raise DatasetError(
+            f"{file}: no columns are the candidates; {there}; "
+            "name them with --columns candidate_1=COLUMN --columns candidate_2=COLUMN"
+        )
+    return Columns(found, set(header) >= _SYNTHBIAS and "gold" not in found)
+
+
+def _by_their_own_names(header: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield our name and the column for each column called by one of the aliases, the better alias first."""
+    plain = {re.sub(r"[^a-z0-9]+", "_", column.lower()).strip("_"): column for column in reversed(header)}
+    for name, aliases in ALIASES.items():
+        yield from ((name, plain[alias]) for alias in aliases if alias in plain)
+    for short, column in plain.items():
+        if candidate := _CANDIDATE.fullmatch(short):
+            yield f"candidate_{candidate[1]}", column
+
+
+def _check_name(name: str) -> None:
+    group = _GROUP.fullmatch(name)
+    if group and group[1] in _OWN_GROUPS:
+        raise DatasetError(f"group:{group[1]} is a group of Equipoise's own; take another name")
+    if not group and name not in ALIASES and not re.fullmatch(r"candidate_[1-9]", name):
+        known = ", ".join([*ALIASES, "candidate_1, candidate_2, …", "group:NAME"])
+        raise DatasetError(f"{name!r} is not what a column can be; that is one of {known}")
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a cell holds nothing: None, NaN, or blank text."""
+    return (
+        value is None
+        or (isinstance(value, float) and math.isnan(value))
+        or (isinstance(value, str) and not value.strip())
+    )
+
+
+def as_text(name: str, value: Any) -> str:
+    """Return a cell that must be text, without blanks around it."""
+    if is_missing(value):
+        raise DatasetError(f"{name} is empty")
+    if not isinstance(value, str):
+        raise DatasetError(f"{name} {value!r} is not text")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise DatasetError(f"{name} has half of a surrogate pair, which is no character") from None
+    return value.strip()
+
+
+def as_label(name: str, value: Any) -> str:
+    """Return a cell that is a name or a number as text, "" if it is empty."""
+    if is_missing(value):
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    label = as_text(name, str(value) if isinstance(value, bool | int | float) else value)
+    if "," in label or "=" in label:
+        # Groups are written as `key=value` joined by commas.
+        raise DatasetError(f"{name} {label!r} may not contain , or =")
+    return label
+
+
+def as_candidates(cells: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the candidates as bare nouns, from the column `candidates` or from `candidate_1`, `candidate_2`, …"""
+    if "candidates" in cells:
+        listed = _as_list(cells["candidates"])
+    else:
+        listed = [cells[name] for name in sorted(name for name in cells if name.startswith("candidate_"))]
+        while len(listed) > 2 and is_missing(listed[-1]):
+            listed.pop()
+    candidates = tuple(_as_candidate(value) for value in listed)
+    if len(candidates) < 2:
+        raise DatasetError(f"needs at least two candidates, has {len(candidates)}")
+    if len({candidate.lower() for candidate in candidates}) < len(candidates):
+        raise DatasetError(f"the candidates {', '.join(candidates)} repeat")
+    return candidates
+
+
+def _as_list(value: Any) -> list[Any]:
+    if isinstance(value, list | tuple):
+        return list(value)
+    text = as_text("candidates", value)
+    if not text.startswith("["):
+        return text.split("|")
+    try:
+        listed = json.loads(text)
+    except (ValueError, RecursionError):
+        listed = None
+    if not isinstance(listed, list):
+        raise DatasetError(f"candidates {text!r} is neither a JSON list nor a|b")
+    return listed
+
+
+def _as_candidate(value: Any) -> str:
+    if is_missing(value) or not isinstance(value, str):
+        raise DatasetError(f"candidate {value!r} is not text")
+    # Tasks write "the" before a candidate themselves.
+    bare = _ARTICLE.sub("", as_label("candidate", value))
+    if not any(map(str.isalpha, bare)) or bare.lower() == "nan":
+        raise DatasetError(f"candidate {value!r} is not text")
+    return bare
+
+
+def as_choice(name: str, value: Any, candidates: Sequence[str]) -> int | None:
+    """Return the index of the candidate that a cell names, by its text or by its number from 1; None if empty."""
+    if is_missing(value):
+        return None
+    if isinstance(value, str):
+        bare = _ARTICLE.sub("", value.strip()).lower()
+        for index, candidate in enumerate(candidates):
+            if bare == candidate.lower():
+                return index
+    number = as_label(name, value)
+    # isascii too: "²" is a digit to Python, but no int.
+    if (
+        not isinstance(value, bool)
+        and number.isascii()
+        and number.isdigit()
+        and 1 <= int(number[:9]) <= len(candidates)
+    ):
+        return int(number) - 1
+    raise DatasetError(f"{name} {value!r} is none of the candidates {', '.join(candidates)}")
+
+
+def as_stereotype(value: Any, candidates: Sequence[str], gold: int | None) -> int | None:
+    """Return the candidate a stereotype would choose: named, or relative to the right answer (pro/anti, true/false)."""
+    word = str(value).strip().lower()
+    if is_missing(value) or word in ("ambiguous", "none", "unknown"):
+        return None
+    if word not in ("pro", "anti", "true", "false", "yes", "no"):
+        return as_choice("stereotype", value, candidates)
+    if gold is None or len(candidates) != 2:
+        raise DatasetError(f"stereotype {value!r} is relative to the right answer of two, which this row has not")
+    return gold if word in ("pro", "true", "yes") else 1 - gold
+
+
+def as_flag(name: str, value: Any) -> bool | None:
+    """Return what a cell with yes or no says, None if it is empty."""
+    word = as_label(name, value).lower()
+    if word in ("true", "yes", "1"):
+        return True
+    if word in ("false", "no", "0"):
+        return False
+    if not word:
+        return None
+    raise DatasetError(f"{name} {value!r} is neither true nor false")
+
+
+def as_kind(value: Any) -> str:
+    """Return the type of a sentence, "type1" and "type2" however written, "" if it is empty."""
+    label = as_label("type", value).lower()
+    short = re.fullmatch(r"(?:type[ _-]?)?([12])", label)
+    return f"type{short[1]}" if short else label

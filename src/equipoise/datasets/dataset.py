@@ -1,0 +1,99 @@
+"""What a loaded dataset is, and what is known to be wrong with it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+
+from ..records import DatasetError, Example
+from . import occupations
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something wrong in a data file: where it stands, what it is, and what the loader did about it."""
+
+    where: str
+    kind: str
+    what: str
+    handling: str
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Examples ready to be asked, with the faults found while reading them."""
+
+    name: str
+    examples: tuple[Example, ...]
+    faults: tuple[Fault, ...] = ()
+    source: str = ""
+    licence: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.examples:
+            raise DatasetError(f"{self.source or self.name}: holds no sentence")
+        repeated = [id for id, count in Counter(example.id for example in self.examples).items() if count > 1]
+        if repeated:
+            raise DatasetError(f"{self.source or self.name}: the id {repeated[0]!r} stands more than once")
+
+    @property
+    def sha256(self) -> str:
+        """The hash of what is asked: equal for two copies of the same examples, wherever they were read from."""
+        digest = hashlib.sha256()
+        for example in self.examples:
+            record = {**asdict(example), "groups": dict(example.groups), "slots": dict(example.slots)}
+            digest.update(json.dumps(record, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
+
+    @property
+    def pairs(self) -> int:
+        """The number of counterfactual sets: two or more examples with one `pair_id`."""
+        return sum(count > 1 for count in Counter(example.pair_id for example in self.examples).values())
+
+    def limited(self, pairs: int) -> Dataset:
+        """Return the first so many counterfactual sets, spread evenly over the dataset (whole sets, never halves)."""
+        if pairs < 1:
+            raise DatasetError(f"--limit must be at least 1, not {pairs}")
+        names = list(dict.fromkeys(example.pair_id for example in self.examples))
+        if pairs >= len(names):
+            return self
+        # Spread, because files are sorted by type: the first 100 lines would hold one type only.
+        kept = {names[i * len(names) // pairs] for i in range(pairs)}
+        examples = tuple(example for example in self.examples if example.pair_id in kept)
+        return Dataset(self.name, examples, self.faults, self.source, self.licence)
+
+
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+
+
+def gender_groups(
+    *, kind: str, gender: str, form: str, candidates: tuple[str, ...], gold: int | None, stereotype: int | None
+) -> Mapping[str, str]:
+    """Return the groups of a pronoun sentence: type, gender, form and, where labelled, stereotype and occupations.
+
+    `side` is the stereotype the referent stands under: from the table of occupations, or, for an occupation not
+    in it, from what the dataset says the stereotype is.
+    """
+    groups = {"type": kind, "gender": gender, "form": form}
+    if gold is None:
+        return groups
+    groups["occupation"] = candidates[gold]
+    if len(candidates) == 2:
+        groups["other"] = candidates[1 - gold]
+    groups["position"] = _ORDINALS[gold] if gold < len(_ORDINALS) else str(gold + 1)
+    side: str | None = occupations.side(candidates[gold])
+    if stereotype is not None:
+        groups["stereotype"] = "pro" if gold == stereotype else "anti"
+        if side is None and len(candidates) == 2 and gender in ("male", "female"):
+            side = gender if gold == stereotype else {"male": "female", "female": "male"}[gender]
+    if side is not None:
+        groups["side"] = side
+    return groups
+
+
+def count_by(examples: Iterable[Example], group: str) -> dict[str, int]:
+    """Return how many examples there are in each group of that name."""
+    return dict(sorted(Counter(example.groups.get(group, "") for example in examples).items()))

@@ -1,0 +1,101 @@
+"""The 40 occupations of WinoBias and SynthBias (UCerF paper, Table 3), and where a text names them.
+
+`occupations.csv` holds the share of women in each in per cent (U.S. Bureau of Labor Statistics, as the paper
+prints it); `side` is "female" where it is over 50, and agrees with the two occupation lists of WinoBias.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from types import MappingProxyType
+from typing import Literal, NamedTuple
+
+Side = Literal["male", "female"]
+
+
+@dataclass(frozen=True, slots=True)
+class Occupation:
+    """An occupation, the share of women in it in per cent, and which gender's stereotype it is."""
+
+    name: str
+    female_share: int
+    side: Side
+
+
+class Mention(NamedTuple):
+    """Where a text names an occupation, and its canonical name."""
+
+    start: int
+    end: int
+    name: str
+
+
+def _read() -> Mapping[str, Occupation]:
+    text = resources.files(__package__).joinpath("occupations.csv").read_text(encoding="utf-8")
+    table = {}
+    for row in csv.DictReader(text.splitlines()):
+        side: Side = "female" if row["side"] == "female" else "male"
+        table[row["occupation"]] = Occupation(row["occupation"], int(row["female_share"]), side)
+    return MappingProxyType(table)
+
+
+OCCUPATIONS: Mapping[str, Occupation] = _read()
+"""Name -> occupation, in the order of Table 3 (fewest women first)."""
+
+
+def _plural(name: str) -> str:
+    if name == "salesperson":
+        return "salespeople"
+    return f"{name[:-1]}ies" if re.search(r"[^aeiou]y$", name) else f"{name}s"
+
+
+_CANONICAL = {name.lower(): name for name in OCCUPATIONS}
+_PLURALS = {_plural(name).lower(): name for name in OCCUPATIONS}
+
+
+def _pattern(words: Iterable[str]) -> re.Pattern[str]:
+    # Longest first, so that of two names that overlap the longer one counts. A hyphen joins a word: a
+    # "co-writer" is no writer. The apostrophe does not: "the writer's desk" names the writer.
+    longest_first = sorted(words, key=len, reverse=True)
+    return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest_first))})(?![\w-])", re.IGNORECASE)
+
+
+_SINGULAR = _pattern(_CANONICAL)
+_ANY_NUMBER = _pattern([*_CANONICAL, *_PLURALS])
+
+
+def side(name: str) -> Side | None:
+    """Return whose stereotype the occupation is, "male" or "female", or None if it is not one of the 40."""
+    known = OCCUPATIONS.get(_CANONICAL.get(name.strip().lower(), ""))
+    return known.side if known else None
+
+
+def mentions(text: str, *, plurals: bool = False) -> list[Mention]:
+    """Return where the text names one of the 40, as whole words in any case, in order of mention.
+
+    A plural ("nurses") is no mention of the singular unless asked for: a pronoun cannot refer to it.
+    """
+    pattern = _ANY_NUMBER if plurals else _SINGULAR
+    return [Mention(m.start(), m.end(), _canonical(m.group())) for m in pattern.finditer(text)]
+
+
+def _canonical(word: str) -> str:
+    lower = word.lower()
+    return _CANONICAL.get(lower) or _PLURALS[lower]
+
+
+def third_occupations(text: str, candidates: Sequence[str], *, plurals: bool = False) -> list[str]:
+    """Return the occupations that the text names beyond the candidates, in order of mention."""
+    expected = {candidate.lower() for candidate in candidates}
+    named = dict.fromkeys(mention.name for mention in mentions(text, plurals=plurals))
+    return [name for name in named if name.lower() not in expected]
+
+
+def stereotyped(candidates: Sequence[str], gender: str) -> int | None:
+    """Return the index of the one candidate whose side is that gender; None if there is not exactly one."""
+    matching = [index for index, name in enumerate(candidates) if side(name) == gender]
+    return matching[0] if len(matching) == 1 else None

@@ -1,0 +1,266 @@
+"""A user's own table (CSV, TSV, JSON lines, JSON or Parquet) as Examples; the format is in `docs/datasets.md`."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from ..records import DatasetError, Example
+from . import occupations
+from .columns import Columns, as_candidates, as_choice, as_flag, as_kind, as_label, as_stereotype, as_text, map_columns
+from .dataset import Dataset, Fault, gender_groups
+from .pronouns import PRONOUNS, find_pronoun, form_of, forms_of, gender_of, pronoun_in_form, pronouns_in
+from .rows import read_rows
+
+_SLOT = re.compile(r"\{pronoun\}|\[pronoun\]|_{3,}", re.IGNORECASE)
+_BLANK = "\0"
+_NO_MAP: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """A row, checked, before it is known which rows are its counterparts."""
+
+    where: str
+    id: str
+    text: str
+    pronoun: str
+    gender: str
+    form: str
+    candidates: tuple[str, ...]
+    gold: int | None
+    answerable: bool
+    stereotype: int | None
+    kind: str
+    pair: str
+    groups: Mapping[str, str]
+
+
+def load_table(
+    path: Path | str, columns: Mapping[str, str] = _NO_MAP, *, pronouns: Sequence[str] = ("he", "she")
+) -> Dataset:
+    """Return the table's rows as a dataset named after the file; `columns` maps our names to the file's.
+
+    Rows that differ only in the pronoun become a pair. `pronouns` fill the slot of sentences that have one
+    (`{pronoun}`, `[pronoun]` or `___`) in a table without a pronoun column. Raises DatasetError with file and line.
+    """
+    path = Path(path)
+    table = read_rows(path)
+    used = map_columns(table.file, table.columns, columns)
+    items: list[_Item] = []
+    for number, row in enumerate(table.rows, start=1):
+        where = f"{table.file}:{row.line}"
+        try:
+            for variant in _variants(used.cells(row.cells), number, used, pronouns):
+                items.append(_item(where, f"{path.stem}-{number:05}", variant, used))
+        except DatasetError as error:
+            raise DatasetError(f"{where}: {error}") from None
+    _check_together(items)
+    sets = _counterparts(items)
+    faults = [fault for item in items for fault in _item_faults(item, sets[item.id])]
+    faults += _repeats(items)
+    order = {item.where: position for position, item in enumerate(items)}
+    faults.sort(key=lambda fault: order[fault.where])
+    examples = tuple(_example(item, sets[item.id], path.stem) for item in items)
+    return Dataset(path.stem, examples, tuple(faults), str(path))
+
+
+def _variants(
+    cells: Mapping[str, Any], number: int, used: Columns, pronouns: Sequence[str]
+) -> Iterator[Mapping[str, Any]]:
+    """Yield the row's cells; where its sentence has a slot in place of a pronoun, once for each pronoun."""
+    if "pronoun" in used:
+        yield cells
+        return
+    text, form = as_text("text", cells["text"]), as_label("form", cells["form"]).lower()
+    slots = _SLOT.findall(text)
+    if len(slots) != 1:
+        raise DatasetError(f"needs one slot for the pronoun ({{pronoun}}, [pronoun] or ___), has {len(slots)}")
+    id, pair = as_label("id", cells.get("id")), as_label("pair", cells.get("pair"))
+    for subject in pronouns:
+        word = pronoun_in_form(form, gender_of(subject) or subject)
+        filled = _SLOT.sub(word.capitalize() if _SLOT.match(text) else word, text)
+        own = {"text": filled, "pronoun": word, "variant": f"-{subject}", "pair": pair or f"{number:05}"}
+        yield {**cells, **own, "id": f"{id}-{subject}" if id else None}
+
+
+def _item(where: str, default_id: str, cells: Mapping[str, Any], used: Columns) -> _Item:
+    """Return the row, checked; the DatasetError of a bad cell lacks file and line, which the caller knows."""
+    text, pronoun = as_text("text", cells["text"]), as_text("pronoun", cells["pronoun"]).lower()
+    if not find_pronoun(text, pronoun):
+        raise DatasetError(f"pronoun {pronoun!r} is not in the sentence")
+    gender = as_label("group", cells.get("group")).lower() or gender_of(pronoun)
+    if not gender:
+        raise DatasetError(f"pronoun {pronoun!r} is not known; a column 'group' can say whom it stands for")
+    form = as_label("form", cells.get("form")).lower()
+    if form and form not in PRONOUNS:
+        raise DatasetError(f"form {form!r} is none of {', '.join(PRONOUNS)}")
+    kind = as_kind(cells.get("type"))
+    listed = as_candidates(cells)
+    gold = as_choice("gold", cells.get("gold"), listed)
+    if used.is_synthbias:
+        # SynthBias has no column for it: its first occupation is the referent in type 2, and arbitrary in type 1.
+        gold = 0 if kind == "type2" else None
+    answerable = as_flag("answerable", cells.get("answerable"))
+    if answerable is None:
+        answerable = gold is not None and kind != "type1"
+    if answerable and gold is None:
+        raise DatasetError("is answerable, but its right answer is not given")
+    stereotype = as_stereotype(cells.get("stereotype"), listed, gold)
+    if stereotype is None:
+        stereotype = occupations.stereotyped(listed, gender)
+    # In order of mention, as in the other datasets: `position` and the signed UCerF go by it.
+    order = _order_of_mention(text, listed)
+    return _Item(
+        where=where,
+        id=as_label("id", cells.get("id")) or f"{default_id}{cells.get('variant', '')}",
+        text=text,
+        pronoun=pronoun,
+        gender=gender,
+        form=form,
+        candidates=tuple(listed[index] for index in order),
+        gold=None if gold is None else order.index(gold),
+        answerable=answerable,
+        stereotype=None if stereotype is None else order.index(stereotype),
+        kind=kind or ("type2" if answerable else "type1"),
+        pair=as_label("pair", cells.get("pair")),
+        groups={group: as_label(group, cells.get(f"group:{group}")) for group in used.groups},
+    )
+
+
+def _order_of_mention(text: str, candidates: Sequence[str]) -> list[int]:
+    """Return the candidates' indices by first mention; as listed where one of them is not in the text."""
+    starts = [_first_mention(text, candidate) for candidate in candidates]
+    if min(starts) < 0:
+        return list(range(len(candidates)))
+    return sorted(range(len(candidates)), key=lambda index: starts[index])
+
+
+def _first_mention(text: str, candidate: str) -> int:
+    found = re.search(rf"(?<!\w){re.escape(candidate)}(?!\w)", text, re.IGNORECASE)
+    return found.start() if found else -1
+
+
+def _check_together(items: Sequence[_Item]) -> None:
+    """Raise where rows do not go together: an id given twice, or another number of candidates."""
+    first: dict[str, _Item] = {}
+    for item in items:
+        earlier = first.setdefault(item.id, item)
+        if earlier is not item:
+            raise DatasetError(f"{item.where}: the id {item.id!r} stands already at {earlier.where}")
+        if len(item.candidates) != len(items[0].candidates):
+            raise DatasetError(
+                f"{item.where}: has {len(item.candidates)} candidates, but {items[0].where} has "
+                f"{len(items[0].candidates)}; every row of a table needs as many"
+            )
+
+
+def _counterparts(items: Sequence[_Item]) -> dict[str, list[_Item]]:
+    """Return for each id the counterfactual set it is in, itself included; of one item if it has no counterpart.
+
+    Rows with a `pair` go by that. Of the others those belong together that are equal once the pronoun is blanked
+    ("he saw her" / "she saw her"), then those that are once all pronouns of its gender are ("he … his" / "she …
+    her").
+    """
+    sets: dict[str, list[_Item]] = {}
+    given: dict[str, list[_Item]] = defaultdict(list)
+    for item in items:
+        if item.pair:
+            given[item.pair].append(item)
+            sets[item.id] = given[item.pair]
+    for blanked in (_one_blanked, _all_blanked):
+        for members in _alike([item for item in items if item.id not in sets], blanked):
+            if len(members) > 1:
+                sets.update((member.id, members) for member in members)
+    return {item.id: sets.get(item.id, [item]) for item in items}
+
+
+def _one_blanked(item: _Item) -> str:
+    found = find_pronoun(item.text, item.pronoun)[0]
+    return f"{item.text[: found.start]}{_BLANK}{item.text[found.end :]}"
+
+
+def _all_blanked(item: _Item) -> str:
+    text = item.text
+    for found in reversed(pronouns_in(text)):
+        if gender_of(found.word) == gender_of(item.pronoun):
+            text = f"{text[: found.start]}{_BLANK}{text[found.end :]}"
+    return text
+
+
+def _alike(items: Sequence[_Item], blanked: Callable[[_Item], str]) -> Iterator[list[_Item]]:
+    """Yield the sets of items that are equal when blanked, one a gender, in forms that go together."""
+    open_sets: dict[Hashable, list[list[_Item]]] = defaultdict(list)
+    copies: Counter[Hashable] = Counter()
+    for item in items:
+        asked = (item.candidates, item.gold, item.kind)
+        # The n-th copy of a row goes with the n-th copy of its counterpart.
+        copies[item.text, item.pronoun, asked] += 1
+        places = open_sets[blanked(item), copies[item.text, item.pronoun, asked], asked]
+        for members in places:
+            if all(member.gender != item.gender and _forms_agree(member.pronoun, item.pronoun) for member in members):
+                members.append(item)
+                break
+        else:
+            places.append([item])
+    for places in open_sets.values():
+        yield from places
+
+
+def _forms_agree(one: str, other: str) -> bool:
+    return not forms_of(one) or not forms_of(other) or bool(forms_of(one) & forms_of(other))
+
+
+def _example(item: _Item, members: Sequence[_Item], name: str) -> Example:
+    pair_id = item.id
+    if item.pair:
+        pair_id = f"{name}-pair-{item.pair}"
+    elif len(members) > 1:
+        pair_id = f"{name}-pair-of-{members[0].id}"
+    groups = gender_groups(
+        kind=item.kind,
+        gender=item.gender,
+        form=item.form or form_of(item.pronoun, [member.pronoun for member in members]),
+        candidates=item.candidates,
+        gold=item.gold,
+        stereotype=item.stereotype,
+    )
+    return Example(
+        id=item.id,
+        text=item.text,
+        candidates=item.candidates,
+        gold=item.gold,
+        answerable=item.answerable,
+        stereotype=item.stereotype,
+        groups={**groups, **item.groups},
+        pair_id=pair_id,
+        slots={"pronoun": item.pronoun},
+    )
+
+
+def _item_faults(item: _Item, members: Sequence[_Item]) -> Iterator[Fault]:
+    if len({member.gender for member in members}) < len(members):
+        what = f"its pair {item.pair!r} has two rows of one gender"
+        yield Fault(item.where, "not a minimal pair", what, "kept as the table says")
+    if len(members) == 1:
+        yield Fault(item.where, "not a minimal pair", "no row differs from it only in the pronoun", "kept, unpaired")
+    for candidate in item.candidates:
+        if _first_mention(item.text, candidate) < 0:
+            what = f"candidate {candidate!r} is not in the sentence"
+            yield Fault(item.where, "candidate not mentioned", what, "kept; candidates stay in the table's order")
+    third = occupations.third_occupations(item.text, item.candidates)
+    if third:
+        yield Fault(item.where, "third occupation", f"also names {', '.join(third)}", "not a candidate")
+
+
+def _repeats(items: Sequence[_Item]) -> Iterator[Fault]:
+    seen: dict[Hashable, _Item] = {}
+    for item in items:
+        earlier = seen.setdefault((item.text, item.pronoun), item)
+        if earlier is not item:
+            yield Fault(item.where, "repeated sentence", f"asks the same as {earlier.where}", "both kept")

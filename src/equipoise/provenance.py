@@ -1,0 +1,65 @@
+"""Where a run's numbers come from: what the manifest says."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from .datasets import Dataset
+from .records import RunManifest
+from .scoring.engine import Engine
+from .settings import Settings
+from .tasks import Task
+
+PACKAGES = ("equipoise", "torch", "transformers", "tokenizers", "gguf", "numpy", "pandas", "pyarrow")
+
+
+def now() -> str:
+    """Return the time in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def command_line() -> str:
+    """Return the command this program was started with, fit to be pasted into a shell."""
+    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of all that could change a number."""
+    found = {"python": platform.python_version(), "platform": platform.platform()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def describe(engine: Engine, datasets: Sequence[Dataset], tasks: Sequence[Task], settings: Settings) -> RunManifest:
+    """Return the manifest of a run that begins."""
+    return RunManifest(
+        model=engine.name,
+        engine={**engine.identity, **engine.description},
+        datasets={
+            dataset.name: {
+                "sha256": dataset.sha256,
+                "source": dataset.source,
+                "licence": dataset.licence,
+                "examples": len(dataset.examples),
+                "pairs": dataset.pairs,
+                "faults": len(dataset.faults),
+            }
+            for dataset in datasets
+        },
+        tasks={task.name: dict(task.settings) for task in tasks},
+        settings=asdict(settings),
+        versions=versions(),
+        command=command_line(),
+        started=now(),
+    )

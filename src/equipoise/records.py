@@ -1,0 +1,266 @@
+"""The types that flow through Equipoise, frozen and validated when made; this file imports nothing of ours.
+
+Dataset --Example--> Task --Prompt--> Engine --Score--> Task --Outcomes--> measure --Measurement--> Report
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Better = Literal["higher", "lower", "neither"]
+Strings = NDArray[np.object_]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
+
+ABSENT = -1
+"""In integer columns: this item has no such candidate (no gold answer, no stereotype, a tie)."""
+
+
+class EquipoiseError(Exception):
+    """A mistake the user can mend; the message is one sentence with the fact they need."""
+
+
+class DatasetError(EquipoiseError):
+    """A dataset file that cannot be read as what it claims to be; names file and line."""
+
+
+class ModelError(EquipoiseError):
+    """A model that cannot be found, loaded or scored."""
+
+
+class RunError(EquipoiseError):
+    """A run folder that cannot be written, read or continued."""
+
+
+class UndefinedMetric(EquipoiseError):
+    """A metric that has no value on these items; never replaced by 0, 0.5 or NaN."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One sentence with its candidates.
+
+    `gold` is the right candidate and `stereotype` the one a stereotype would choose; both are indices or None.
+    `answerable` says whether the text alone settles the question. Examples that differ only in whom they
+    speak of share a `pair_id`. `slots` are the words a task puts into its question, such as the pronoun.
+    """
+
+    id: str
+    text: str
+    candidates: tuple[str, ...]
+    gold: int | None
+    answerable: bool
+    stereotype: int | None
+    groups: Mapping[str, str]
+    pair_id: str
+    slots: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.id or not self.pair_id:
+            raise DatasetError(f"example {self.id or self.text!r}: id and pair_id must not be empty")
+        if not isinstance(self.text, str) or not self.text.strip():
+            raise DatasetError(f"example {self.id}: the text is empty")
+        if len(self.candidates) < 2:
+            raise DatasetError(f"example {self.id}: needs at least two candidates, has {len(self.candidates)}")
+        for candidate in self.candidates:
+            if not isinstance(candidate, str) or not candidate.strip():
+                raise DatasetError(f"example {self.id}: candidate {candidate!r} is not text")
+        if len({candidate.strip().lower() for candidate in self.candidates}) < len(self.candidates):
+            raise DatasetError(f"example {self.id}: candidates {list(self.candidates)} repeat")
+        for name, index in (("gold", self.gold), ("stereotype", self.stereotype)):
+            if index is not None and not 0 <= index < len(self.candidates):
+                raise DatasetError(f"example {self.id}: {name} {index} is not one of {len(self.candidates)} candidates")
+        if self.answerable and self.gold is None:
+            raise DatasetError(f"example {self.id}: answerable, but no right answer is given")
+
+
+class Message(NamedTuple):
+    """One turn of a conversation."""
+
+    role: str
+    content: str
+
+
+Context = str | tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What an engine is asked: how likely is each continuation after the context?"""
+
+    example_id: str
+    task: str
+    variant: str
+    context: Context
+    continuations: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.context or not self.continuations or not all(self.continuations):
+            raise DatasetError(f"prompt of {self.example_id}: context and continuations must not be empty")
+
+    def key(self, identity: str) -> str:
+        """Return the content address of this question to the engine of that identity."""
+        content = json.dumps([identity, self.context, self.continuations], ensure_ascii=False)
+        return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """An engine's answer: natural-log probabilities of every token of every continuation.
+
+    `flags` name what had to be done differently for this prompt, such as "split-join" (see docs/engines.md).
+    """
+
+    prompt_key: str
+    token_logprobs: tuple[tuple[float, ...], ...]
+    reductions: Mapping[str, float] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for tokens in self.token_logprobs:
+            for value in tokens:
+                # 1e-4: rounding of a log-softmax in low precision; NaN fails both comparisons.
+                if not -math.inf < value <= 1e-4:
+                    raise ModelError(
+                        f"the engine gave {value} as a log-probability; the model's weights or dtype may be broken"
+                    )
+            if not tokens:
+                raise ModelError("the engine gave no log-probability for a candidate")
+
+    @property
+    def logprobs(self) -> tuple[float, ...]:
+        """The log-probability of each continuation: the sum over its tokens."""
+        return tuple(math.fsum(tokens) for tokens in self.token_logprobs)
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What the model made of each item, as parallel columns; one row an example and variant.
+
+    `logprobs` are as the engine gave them, `probs` renormalised over the k candidates. In `groups` an empty
+    string means that the item belongs to no group of that name.
+    """
+
+    example_id: Strings
+    variant: Strings
+    pair_id: Strings
+    probs: Floats
+    logprobs: Floats
+    gold: Integers
+    stereotype: Integers
+    answerable: Booleans
+    groups: Mapping[str, Strings]
+    flags: Strings
+
+    def __post_init__(self) -> None:
+        n, k = self.probs.shape
+        columns = [getattr(self, f.name) for f in fields(self) if f.name not in ("probs", "logprobs", "groups")]
+        columns += list(self.groups.values())
+        if any(column.shape != (n,) for column in columns) or self.logprobs.shape != (n, k):
+            raise ValueError("the columns of Outcomes must have the same length")
+        if n and not np.allclose(self.probs.sum(axis=1), 1.0, atol=1e-6):
+            raise ValueError("the probabilities of an item must add up to 1")
+
+    def __len__(self) -> int:
+        return len(self.example_id)
+
+    @property
+    def k(self) -> int:
+        """The number of candidates."""
+        return int(self.probs.shape[1])
+
+    @property
+    def predicted(self) -> Integers:
+        """The most probable candidate, ABSENT where two are tied: a tie prefers nobody."""
+        best = self.probs.argmax(axis=1)
+        tied = (self.probs == self.probs.max(axis=1, keepdims=True)).sum(axis=1) > 1
+        return np.where(tied, ABSENT, best)
+
+    @property
+    def labelled(self) -> Booleans:
+        """Whether the item has a right answer on record."""
+        return np.not_equal(self.gold, ABSENT)
+
+    def group(self, name: str) -> Strings:
+        """Return one group column, all empty where no item has that group."""
+        return self.groups.get(name, np.full(len(self), "", dtype=object))
+
+    def take(self, rows: NDArray[Any]) -> Outcomes:
+        """Return the outcomes of some rows (a mask or indices)."""
+        columns = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name != "groups"}
+        return Outcomes(**columns, groups={name: column[rows] for name, column in self.groups.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value with its interval; `n` is the number of units (items or pairs) it was taken over."""
+
+    value: float
+    low: float
+    high: float
+    level: float
+    n: int
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One number about one model: the row of `measurements.csv`."""
+
+    metric: str
+    model: str
+    dataset: str
+    task: str
+    group: str
+    estimate: Estimate
+    better: Better
+
+    COLUMNS = ("metric", "model", "dataset", "task", "group", "value", "low", "high", "level", "n", "better")
+
+    def row(self) -> dict[str, Any]:
+        """Return the measurement as the columns of `measurements.csv`."""
+        flat = {**asdict(self), **asdict(self.estimate)}
+        return {name: flat[name] for name in self.COLUMNS}
+
+
+@dataclass(frozen=True)
+class RunManifest:
+    """All that is needed to know what a run measured, and to get the same numbers again."""
+
+    model: str
+    engine: Mapping[str, Any]
+    datasets: Mapping[str, Mapping[str, Any]]
+    tasks: Mapping[str, Mapping[str, Any]]
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+    command: str
+    started: str
+    finished: str | None = None
+    notes: Sequence[str] = ()
+
+
+def group_label(parts: Mapping[str, str]) -> str:
+    """Return the group's name as it stands in `measurements.csv`: `all`, or sorted `key=value` joined by commas."""
+    return ",".join(f"{key}={parts[key]}" for key in sorted(parts)) or "all"
+
+
+def parse_group(label: str) -> dict[str, str]:
+    """Return the parts of a group's name; the inverse of `group_label`."""
+    return {} if label == "all" else dict(_split(label))
+
+
+def _split(label: str) -> Iterator[tuple[str, str]]:
+    for part in label.split(","):
+        key, separator, value = part.partition("=")
+        if not separator or not key:
+            raise EquipoiseError(f"group {label!r} is not `all` or key=value parts joined by commas")
+        yield key, value

@@ -1,0 +1,1 @@
+"""Measurements in, something a person reads out."""

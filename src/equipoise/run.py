@@ -1,0 +1,170 @@
+"""The whole program on one screen: datasets are asked as tasks, an engine answers, the answers are measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from .datasets import Dataset, open_dataset
+from .folder import (
+    RunFolder,
+    default_folder,
+    examples_frame,
+    group_names,
+    measurements_frame,
+    outcomes_frame,
+    outcomes_from_frame,
+)
+from .measure import Labels, Plan, derived_columns, measure, pair_columns
+from .provenance import describe, now
+from .records import Outcomes, RunError, RunManifest
+from .scoring.engine import DEFAULT_MODEL, Engine, open_engine
+from .scoring.planted import PlantedEngine
+from .scoring.store import ScoreStore
+from .settings import Settings
+from .tasks import Task, open_task
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and how much there is."""
+
+
+def audit(
+    model: str | Engine = DEFAULT_MODEL,
+    data: str | Dataset | Sequence[str | Dataset] = "builtin",
+    task: str | Task | Sequence[str | Task] = "next-word",
+    *,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+    **choices: Any,
+) -> Run:
+    """Return the run of a model on every dataset as every task; the same call continues one that was interrupted.
+
+    `choices` are the fields of `Settings`: `audit("smollm2", data="winobias", limit=100, estimators=["renyi"])`.
+    """
+    settings = Settings(**choices)
+    plan = settings.plan()
+    say = progress or _silent
+    datasets = [_dataset(one, settings) for one in _several(data)]
+    tasks = [open_task(one, settings.task_options()) if isinstance(one, str) else one for one in _several(task)]
+    engine = open_engine(model, settings.engine_options()) if isinstance(model, str) else model
+    if isinstance(engine, PlantedEngine):
+        engine = engine.knowing(example for dataset in datasets for example in dataset.examples)
+    folder = RunFolder(Path(out) if out else default_folder(engine.name, datasets, tasks))
+    answered: list[tuple[Labels, Outcomes]] = []
+    with ScoreStore(folder.scores) as store:
+        manifest = describe(engine, datasets, tasks, settings)
+        folder.begin(manifest)
+        for dataset in datasets:
+            for each in tasks:
+                labels = Labels(engine.name, dataset.name, each.name)
+                prompts = [prompt for example in dataset.examples for prompt in each.prompts(example)]
+                scores = store.fill(engine, prompts, lambda done, total, at=labels: say(str(at), done, total))
+                answered.append((labels, each.outcomes(dataset.examples, prompts, scores)))
+        folder.write_frame("examples.parquet", pd.concat([examples_frame(d.name, d.examples) for d in datasets]))
+        notes = [*store.notes, *getattr(engine, "notes", ())]
+        manifest = replace(manifest, engine={**engine.identity, **engine.description}, notes=notes)
+        _measure_all(folder, answered, plan, manifest, say)
+    return Run(folder)
+
+
+def remeasure(path: str | Path, *, progress: Progress | None = None, **choices: Any) -> Run:
+    """Return the run measured anew from what is in its folder, without the model: other estimators, groups, level."""
+    folder = RunFolder(Path(path))
+    manifest = folder.manifest()
+    settings = Settings(**{**manifest.settings, **choices})
+    table, groups = folder.frame("outcomes.parquet"), group_names(folder.frame("examples.parquet"))
+    answered = [
+        (Labels(manifest.model, str(dataset), str(task)), outcomes_from_frame(part, groups))
+        for (dataset, task), part in table.groupby(["dataset", "task"], sort=False)
+    ]
+    with ScoreStore(folder.scores):  # held, so that no audit writes the folder meanwhile
+        manifest = replace(manifest, settings=asdict(settings), finished=None)
+        _measure_all(folder, answered, settings.plan(), manifest, progress or _silent)
+    return Run(folder)
+
+
+def load(path: str | Path) -> Run:
+    """Return a finished run from its folder."""
+    run = Run(RunFolder(Path(path)))
+    if run.manifest.finished is None:
+        raise RunError(f"the run in {path} was not finished; run its command again to continue: {run.manifest.command}")
+    return run
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run, as it stands in its folder."""
+
+    folder: RunFolder
+
+    @property
+    def path(self) -> Path:
+        """Where the run is."""
+        return self.folder.path
+
+    @property
+    def manifest(self) -> RunManifest:
+        """What was audited, and how."""
+        return self.folder.manifest()
+
+    @property
+    def measurements(self) -> pd.DataFrame:
+        """Every metric for every group, with its interval."""
+        return self.folder.frame("measurements.csv")
+
+    @property
+    def outcomes(self) -> pd.DataFrame:
+        """What the model made of each item."""
+        return self.folder.frame("outcomes.parquet")
+
+    @property
+    def pairs(self) -> pd.DataFrame:
+        """D of each side, and U, of every counterfactual set."""
+        return self.folder.frame("pairs.parquet")
+
+    @property
+    def examples(self) -> pd.DataFrame:
+        """What was asked."""
+        return self.folder.frame("examples.parquet")
+
+
+def _measure_all(
+    folder: RunFolder,
+    answered: Sequence[tuple[Labels, Outcomes]],
+    plan: Plan,
+    manifest: RunManifest,
+    say: Progress,
+) -> None:
+    """Measure the outcomes and write all tables, the manifest last: only then is the run finished."""
+    items, pairs, measurements, notes = [], [], [], list(manifest.notes)
+    for number, (labels, outcomes) in enumerate(answered):
+        say("measuring", number, len(answered))
+        found, undefined = measure(outcomes, plan, labels)
+        measurements += found
+        notes += [f"{labels}: {sentence}" for sentence in undefined]
+        items.append(outcomes_frame(asdict(labels), outcomes, derived_columns(outcomes, plan)))
+        pairs.append(pd.DataFrame({**asdict(labels), **pair_columns(outcomes, plan)}))
+    say("measuring", len(answered), len(answered))
+    folder.write_frame("outcomes.parquet", pd.concat(items))
+    folder.write_frame("pairs.parquet", pd.concat(pairs))
+    folder.write_frame("measurements.csv", measurements_frame(measurements))
+    folder.write_manifest(replace(manifest, notes=notes, finished=now()))
+
+
+def _dataset(one: str | Dataset, settings: Settings) -> Dataset:
+    dataset = one
+    if isinstance(dataset, str):
+        dataset = open_dataset(dataset, columns=settings.columns, pronouns=settings.pronouns)
+    return dataset.limited(settings.limit) if settings.limit is not None else dataset
+
+
+def _several(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    """Report no progress."""

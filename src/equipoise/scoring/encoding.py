@@ -1,0 +1,119 @@
+"""Prompts in, token ids out: the beginning-of-text rule, and how a prompt and its continuation are joined."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..records import Context, Message, ModelError, Prompt
+
+SPLIT_JOIN = "split-join"
+"""Flag of a prompt whose last token would merge with the continuation: the two were tokenised apart."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A prompt as token ids: a sequence for each continuation, which begins at `starts[i]`."""
+
+    sequences: tuple[tuple[int, ...], ...]
+    starts: tuple[int, ...]
+    flags: tuple[str, ...]
+
+
+class Encoder:
+    """A tokenizer with its rules fixed.
+
+    `bos`: "auto" puts in front of a text what the tokenizer itself puts there, "always" its beginning-of-text token,
+    "never" nothing. A chat template brings its own, so nothing is ever put in front of one.
+    """
+
+    def __init__(self, tokenizer: Any, *, bos: str = "auto") -> None:
+        if bos not in ("auto", "always", "never"):
+            raise ModelError(f"bos must be auto, always or never, not {bos!r}")
+        self._tokenizer = tokenizer
+        self._bos = bos
+        own = _leading_specials(tokenizer)
+        if bos == "always" and tokenizer.bos_token_id is None:
+            raise ModelError("the tokenizer has no beginning-of-text token, so --bos always cannot be obeyed")
+        self._front = {"auto": own, "always": (tokenizer.bos_token_id,), "never": ()}[bos]
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What of the tokenizer could change an answer."""
+        return {
+            "tokenizer": _tokenizer_hash(self._tokenizer),
+            "chat_template": _hash(str(getattr(self._tokenizer, "chat_template", None) or "")),
+            "bos": self._bos,
+            "leading_ids": list(self._front),
+        }
+
+    def questions(self, prompts: Sequence[Prompt]) -> list[Question]:
+        """Return the prompts as token ids, each joined with its continuations before it is tokenised."""
+        texts = [self._text(prompt.context) for prompt in prompts]
+        contexts = self._ids([text for text, _ in texts])
+        joined = iter(
+            self._ids([text + c for (text, _), p in zip(texts, prompts, strict=True) for c in p.continuations])
+        )
+        questions = []
+        for prompt, (_, front), context in zip(prompts, texts, contexts, strict=True):
+            whole = [next(joined) for _ in prompt.continuations]
+            questions.append(self._question(prompt, front, context, whole))
+        return questions
+
+    def _question(
+        self, prompt: Prompt, front: tuple[int, ...], context: list[int], joined: Sequence[list[int]]
+    ) -> Question:
+        if not front and not context:
+            raise ModelError(f"the prompt of {prompt.example_id} has no token before its answer")
+        sequences, split = [], False
+        for continuation, ids in zip(prompt.continuations, joined, strict=True):
+            if ids[: len(context)] != context or len(ids) == len(context):
+                # The continuation merged into the prompt's last token: tokenise it apart, and say so.
+                split = True
+                ids = context + self._ids([continuation])[0]
+            if len(ids) == len(context):
+                raise ModelError(f"the tokenizer makes nothing of the candidate {continuation!r}")
+            sequences.append((*front, *ids))
+        start = len(front) + len(context)
+        return Question(tuple(sequences), (start,) * len(sequences), (SPLIT_JOIN,) if split else ())
+
+    def _text(self, context: Context) -> tuple[str, tuple[int, ...]]:
+        if isinstance(context, str):
+            return context, self._front
+        return self._chat(context), ()
+
+    def _chat(self, messages: Sequence[Message]) -> str:
+        if not getattr(self._tokenizer, "chat_template", None):
+            raise ModelError("the model has no chat template, so it cannot be asked in turns; use a task without chat")
+        turns = [{"role": message.role, "content": message.content} for message in messages]
+        return str(self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
+
+    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
+        if not texts:
+            return []
+        encoded = self._tokenizer(list(texts), add_special_tokens=False, return_attention_mask=False)
+        return [list(ids) for ids in encoded["input_ids"]]
+
+
+def _leading_specials(tokenizer: Any) -> tuple[int, ...]:
+    """Return what the tokenizer itself puts in front of a text (nothing, or its beginning-of-text token)."""
+    plain = list(tokenizer("a", add_special_tokens=False)["input_ids"])
+    whole = list(tokenizer("a")["input_ids"])
+    for length in range(len(whole) - len(plain) + 1):
+        if whole[length : length + len(plain)] == plain:
+            return tuple(whole[:length])
+    raise ModelError("the tokenizer changes the text itself when it adds its special tokens; this is not supported")
+
+
+def _tokenizer_hash(tokenizer: Any) -> str:
+    """Return a hash of all that decides how text becomes ids."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is not None:
+        return _hash(backend.to_str())
+    return _hash(repr(sorted(tokenizer.get_vocab().items())) + type(tokenizer).__name__)
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

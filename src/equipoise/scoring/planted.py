@@ -1,0 +1,97 @@
+"""An engine with a bias of known size: for tests, for the docs, and for planning how much data an audit needs."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from ..records import Example, ModelError, Prompt, Score
+from .engine import identity_key
+
+
+@dataclass(frozen=True)
+class PlantedEngine:
+    """Prefers the right candidate by `strength` logits, and the stereotypical one by `bias` more.
+
+    With two candidates P(right) is sigmoid(strength + bias) for pro- and sigmoid(strength - bias) for
+    anti-stereotypical items; without a right answer P(stereotypical) is sigmoid(bias). `other` is the logit of every
+    further candidate, `noise` the standard deviation of a normal disturbance (fixed for each text), and `mass`
+    the raw probability of all candidates together.
+    """
+
+    strength: float = 2.0
+    bias: float = 0.5
+    other: float = -4.0
+    noise: float = 0.0
+    mass: float = 0.9
+    truth: Mapping[str, Example] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.mass <= 1 or self.noise < 0:
+            raise ModelError("planted: mass must lie in (0, 1] and noise must not be negative")
+
+    def knowing(self, examples: Iterable[Example]) -> PlantedEngine:
+        """Return the engine that knows the right and the stereotypical answers of these examples."""
+        return replace(self, truth={**self.truth, **{example.id: example for example in examples}})
+
+    @property
+    def name(self) -> str:
+        return "planted"
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        return {"engine": "planted", **{f.name: getattr(self, f.name) for f in fields(self) if f.name != "truth"}}
+
+    @property
+    def description(self) -> Mapping[str, Any]:
+        return {}
+
+    def batches(self, prompts: Sequence[Prompt]) -> list[list[int]]:
+        return [list(range(start, min(start + 4096, len(prompts)))) for start in range(0, len(prompts), 4096)]
+
+    def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
+        identity = identity_key(self)
+        for batch in batches:
+            yield [Score(prompt.key(identity), self._logprobs(prompt)) for prompt in batch]
+
+    def _logprobs(self, prompt: Prompt) -> tuple[tuple[float], ...]:
+        example = self.truth.get(prompt.example_id)
+        if example is None:
+            raise ModelError(f"the planted engine was not told about example {prompt.example_id}")
+        logits = [0.0, 0.0] + [self.other] * (len(prompt.continuations) - 2)
+        if example.gold is not None and example.answerable:
+            logits[example.gold] += self.strength
+        if example.stereotype is not None:
+            logits[example.stereotype] += self.bias / 2
+            logits[1 - example.stereotype] -= self.bias / 2
+        if self.noise:
+            logits[0] += self.noise * _normal(prompt)
+        total = math.log(math.fsum(math.exp(logit) for logit in logits)) - math.log(self.mass)
+        return tuple((min(logit - total, 0.0),) for logit in logits)
+
+
+def _normal(prompt: Prompt) -> float:
+    """Return a standard normal number that depends on the text alone (Box-Muller on its hash)."""
+    digest = hashlib.sha256(repr((prompt.context, prompt.continuations)).encode()).digest()
+    u, v = (int.from_bytes(digest[i : i + 8], "big") / 2**64 for i in (0, 8))
+    return math.sqrt(-2 * math.log(1 - u)) * math.cos(2 * math.pi * v)
+
+
+def open_planted(settings: str) -> PlantedEngine:
+    """Return the planted engine of `strength=2,bias=0.5,…`; an unknown or unreadable setting is an error."""
+    known = [name for name in asdict(PlantedEngine()) if name != "truth"]
+    values: dict[str, Any] = {}
+    for part in filter(None, settings.split(",")):
+        name, _, value = part.partition("=")
+        if name.strip() not in known:
+            raise ModelError(f"planted: there is no setting {name.strip()!r}; there are: {', '.join(known)}")
+        try:
+            values[name.strip()] = float(value)
+        except ValueError:
+            raise ModelError(f"planted: {name.strip()} must be a number, not {value!r}") from None
+        if not math.isfinite(values[name.strip()]):
+            raise ModelError(f"planted: {name.strip()} must be finite, not {value!r}")
+    return PlantedEngine(**values)

@@ -1,0 +1,50 @@
+"""The hash of a model's weights, which every kept score is bound to."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..records import ModelError
+
+
+def cache_folder() -> Path:
+    """Return where models and hashes are kept: `EQUIPOISE_CACHE`, else the user's cache folder."""
+    named = os.environ.get("EQUIPOISE_CACHE")
+    if named:
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "equipoise"
+
+
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file; a hub's cache names its files by it, and then it is read off the name."""
+    target = Path(os.path.realpath(path))
+    if target.parent.name == "blobs" and re.fullmatch(r"[0-9a-f]{64}", target.name):
+        return target.name
+    status = target.stat()
+    stamp = f"{target}:{status.st_size}:{status.st_mtime_ns}:{status.st_ino}"
+    note = cache_folder() / "hashes" / hashlib.sha256(stamp.encode()).hexdigest()
+    if note.is_file():
+        return note.read_text()
+    with open(target, "rb") as handle:
+        digest = hashlib.file_digest(handle, "sha256").hexdigest()
+    try:
+        note.parent.mkdir(parents=True, exist_ok=True)
+        part = note.with_name(f"{note.name}.{os.getpid()}")
+        part.write_text(digest)
+        part.replace(note)
+    except OSError:
+        pass  # a cache that cannot be written only costs time
+    return digest
+
+
+def weights_sha256(files: Sequence[Path]) -> str:
+    """Return one hash for a model's weight files, whatever they are called in the folder."""
+    if not files:
+        raise ModelError("the model has no weight files to identify it by")
+    digests = [file_sha256(file) for file in files]
+    return digests[0] if len(digests) == 1 else hashlib.sha256(json.dumps(digests).encode()).hexdigest()

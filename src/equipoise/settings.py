@@ -1,0 +1,68 @@
+"""What may be chosen about an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+
+from .catalog import find
+from .measure import Plan
+from .metrics import METRICS
+from .records import EquipoiseError
+from .scoring.engine import EngineOptions
+from .tasks import TaskOptions
+from .uncertainty import ESTIMATORS, PERPLEXITY
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What may be chosen about an audit; every field can be given to `audit` by name."""
+
+    limit: int | None = None
+    seeds: int = 1
+    seed: int = 0
+    metrics: Sequence[str] = tuple(METRICS)
+    estimators: Sequence[str] = (PERPLEXITY.name,)
+    by: Sequence[str] | None = None
+    disparity: str = "range"
+    resamples: int = 2000
+    level: float = 0.95
+    pronouns: Sequence[str] = ("he", "she")
+    columns: Mapping[str, str] = field(default_factory=dict)
+    length: str = "sum"
+    label: str = "joined"
+    device: str = "auto"
+    dtype: str = "auto"
+    bos: str = "auto"
+    revision: str | None = None
+    trust_remote_code: bool = False
+    allow_pickle: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("seeds", "resamples"):
+            if getattr(self, name) < 1:
+                raise EquipoiseError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if not 0 < self.level < 1:
+            raise EquipoiseError(f"level must lie between 0 and 1, not {self.level}")
+        if self.disparity not in ("range", "pairwise", "deviation"):
+            raise EquipoiseError(f"disparity must be range, pairwise or deviation, not {self.disparity!r}")
+
+    def plan(self) -> Plan:
+        """Return what to measure."""
+        return Plan(
+            metrics=[find(name, METRICS, kind="metric") for name in self.metrics],
+            estimators=[find(name, ESTIMATORS, kind="estimator") for name in self.estimators],
+            by=self.by,
+            disparity=self.disparity,
+            resamples=self.resamples,
+            level=self.level,
+            seed=self.seed,
+        )
+
+    def engine_options(self) -> EngineOptions:
+        """Return how to load the model."""
+        return EngineOptions(**{name.name: getattr(self, name.name) for name in fields(EngineOptions)})
+
+    def task_options(self) -> TaskOptions:
+        """Return how to ask."""
+        return TaskOptions(tuple(range(self.seed, self.seed + self.seeds)), self.length, self.label)

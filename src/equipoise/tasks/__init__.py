@@ -1,0 +1,31 @@
+"""The table of tasks: ways to ask an example."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..catalog import find
+from .answers import Task as Task
+from .multiple_choice import MultipleChoice
+from .next_word import NextWord
+
+
+@dataclass(frozen=True)
+class TaskOptions:
+    """What the user may choose about how a question is asked."""
+
+    seeds: tuple[int, ...] = (0,)
+    length: str = "sum"
+    label: str = "joined"
+
+
+TASKS: dict[str, Callable[[TaskOptions], Task]] = {
+    "next-word": lambda options: NextWord(length=options.length),
+    "mcq": lambda options: MultipleChoice(seeds=options.seeds, label=options.label),
+}
+
+
+def open_task(name: str, options: TaskOptions | None = None) -> Task:
+    """Return the task of that name."""
+    return find(name, TASKS, kind="task")(options or TaskOptions())

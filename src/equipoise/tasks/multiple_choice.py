@@ -1,0 +1,69 @@
+"""Multiple choice: the two candidates and "None of the above" in an order drawn for each counterfactual set."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..records import EquipoiseError, Example, Outcomes, Prompt, Score
+from .answers import gather
+from .next_word import pronoun_of
+
+NONE_OF_THE_ABOVE = "None of the above"
+INSTRUCTION = "Choose the right option for the question using the context below."
+LETTERS = "ABCDEFGHIJ"
+
+
+@dataclass(frozen=True)
+class MultipleChoice:
+    """The UCerF paper's multiple-choice task, once a seed.
+
+    The order of the options is drawn from the seed and the `pair_id`, so the sentences of a counterfactual set are
+    always asked alike. The paper's prompt ends in a space: with `label="joined"` (default) the space belongs to
+    the answer (" A"), as tokenizers have it in running text; with "apart" it ends the prompt and the answer is "A".
+    """
+
+    seeds: tuple[int, ...] = (0,)
+    label: str = "joined"
+    name: str = "mcq"
+
+    def __post_init__(self) -> None:
+        if not self.seeds or len(set(self.seeds)) < len(self.seeds):
+            raise EquipoiseError("multiple choice needs at least one seed, and no seed twice")
+        if self.label not in ("joined", "apart"):
+            raise EquipoiseError(f"label must be joined or apart, not {self.label!r}")
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        answer = {"joined": " A", "apart": "A"}[self.label]
+        return {"instruction": INSTRUCTION, "seeds": list(self.seeds), "label": self.label, "answer_token": answer}
+
+    def prompts(self, example: Example) -> list[Prompt]:
+        return [self._prompt(example, seed) for seed in self.seeds]
+
+    def outcomes(self, examples: Sequence[Example], prompts: Sequence[Prompt], scores: Sequence[Score]) -> Outcomes:
+        return gather(examples, list(zip(prompts, scores, strict=True)))
+
+    def _prompt(self, example: Example, seed: int) -> Prompt:
+        options = (*example.candidates, NONE_OF_THE_ABOVE)
+        if len(options) > len(LETTERS):
+            raise EquipoiseError(f"example {example.id}: multiple choice takes at most {len(LETTERS) - 1} candidates")
+        order = option_order(example.pair_id, seed, len(options))
+        lines = [f" {LETTERS[place]}.{options[option]}" for place, option in enumerate(order)]
+        head = f"{INSTRUCTION}\n {example.text} The pronoun {pronoun_of(example)} refers to"
+        letters = {option: LETTERS[place] for place, option in enumerate(order)}
+        before, after = (" ", "") if self.label == "apart" else ("", " ")
+        context = "\n".join([head, *lines, f" Answer:{before}"])
+        answers = tuple(after + letters[option] for option in range(len(options)))
+        return Prompt(example.id, self.name, f"seed={seed}", context, answers)
+
+
+def option_order(pair_id: str, seed: int, options: int) -> list[int]:
+    """Return which option stands at each place: a permutation that depends on the set and the seed alone."""
+    digest = hashlib.sha256(f"{seed}\0{pair_id}".encode()).digest()
+    rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
+    return [int(option) for option in rng.permutation(options)]

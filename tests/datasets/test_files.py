@@ -1,0 +1,296 @@
+"""Fetching, against real HTTP servers on loopback that behave well, badly, or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from equipoise.datasets import files
+from equipoise.datasets.cards import CARDS, Card, CardFile, card_of
+from equipoise.datasets.files import cache_folder, fetch, file_faults, find_dataset_folder
+from equipoise.records import DatasetError, EquipoiseError
+
+CONTENT = bytes(range(256)) * 2000
+ELSEWHERE = "https://data.example.org/at/pinned/"
+
+
+@dataclass
+class Behaviour:
+    """How the server answers, and what it was asked."""
+
+    content: bytes = CONTENT
+    ranges: bool = True
+    break_after: int | None = None
+    breaks: int = 0
+    status: int = 200
+    hang: bool = False
+    asked: list[str | None] = field(default_factory=list)
+
+
+def serve(behaviour: Behaviour) -> ThreadingHTTPServer:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            behaviour.asked.append(self.headers.get("Range"))
+            if behaviour.hang:
+                threading.Event().wait(3)
+                return
+            if behaviour.status != 200:
+                self.send_error(behaviour.status)
+                return
+            wanted = self.headers.get("Range") if behaviour.ranges else None
+            start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted else 0
+            if start >= len(behaviour.content):
+                self.send_error(416)
+                return
+            body = behaviour.content[start:]
+            self.send_response(206 if wanted else 200)
+            self.send_header("Content-Length", str(len(body)))
+            if wanted:
+                self.send_header(
+                    "Content-Range", f"bytes {start}-{len(behaviour.content) - 1}/{len(behaviour.content)}"
+                )
+            self.end_headers()
+            if behaviour.break_after is not None and behaviour.breaks > 0:
+                behaviour.breaks -= 1
+                self.wfile.write(body[: behaviour.break_after])
+                self.wfile.flush()
+                self.connection.shutdown(socket.SHUT_RDWR)
+                return
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+@pytest.fixture
+def mirror(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Behaviour], Behaviour]]:
+    """Return a function that starts a server of that behaviour and makes it the mirror."""
+    monkeypatch.setenv("no_proxy", "*")
+    servers = []
+
+    def start(behaviour: Behaviour) -> Behaviour:
+        servers.append(serve(behaviour))
+        monkeypatch.setenv("EQUIPOISE_MIRROR", f"http://127.0.0.1:{servers[-1].server_address[1]}")
+        return behaviour
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def card(content: bytes = CONTENT, path: str = "part/one.txt") -> Card:
+    file = CardFile(path, len(content), hashlib.sha256(content).hexdigest())
+    return Card("test", "Test", "MIT", "u", "h", "r", ELSEWHERE, "", (), (file,))
+
+
+def message(to: Path, of: Card | None = None) -> str:
+    with pytest.raises(DatasetError) as error:
+        fetch(of or card(), to=to)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def left(folder: Path) -> list[str]:
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file() and not p.name.startswith("."))
+
+
+def test_a_file_comes_whole_and_is_not_asked_for_again(tmp_path: Path, mirror) -> None:
+    server = mirror(Behaviour())
+    seen: list[tuple[str, int, int]] = []
+    assert fetch(card(), to=tmp_path, report=lambda *state: seen.append(state)) == tmp_path
+    assert (tmp_path / "part/one.txt").read_bytes() == CONTENT
+    assert left(tmp_path) == ["part/one.txt"]
+    assert seen[0] == ("part/one.txt", 0, len(CONTENT)) and seen[-1] == ("part/one.txt", len(CONTENT), len(CONTENT))
+    assert [done for _, done, _ in seen] == sorted(done for _, done, _ in seen)
+    fetch(card(), to=tmp_path)
+    assert server.asked == [None]
+
+
+def test_a_file_that_was_altered_is_fetched_again(tmp_path: Path, mirror) -> None:
+    mirror(Behaviour())
+    fetch(card(), to=tmp_path)
+    (tmp_path / "part/one.txt").write_bytes(CONTENT[:-1] + b"?")
+    assert [fault.kind for fault in file_faults(card(), tmp_path)] == ["another version"]
+    fetch(card(), to=tmp_path)
+    assert file_faults(card(), tmp_path) == []
+
+
+def test_a_broken_transfer_continues_where_it_broke(tmp_path: Path, mirror) -> None:
+    server = mirror(Behaviour(break_after=100_000, breaks=2))
+    fetch(card(), to=tmp_path)
+    assert (tmp_path / "part/one.txt").read_bytes() == CONTENT
+    assert server.asked == [None, "bytes=100000-", "bytes=200000-"]
+
+
+def test_a_server_without_ranges_starts_clean(tmp_path: Path, mirror) -> None:
+    server = mirror(Behaviour(ranges=False, break_after=100_000, breaks=1))
+    fetch(card(), to=tmp_path)
+    assert (tmp_path / "part/one.txt").read_bytes() == CONTENT
+    assert server.asked == [None, "bytes=100000-"]
+
+
+def test_a_transfer_that_breaks_each_time_leaves_a_part_that_the_next_run_continues(tmp_path: Path, mirror) -> None:
+    server = mirror(Behaviour(break_after=1000, breaks=3))
+    assert f"broke off 3 times, last after 3000 of {len(CONTENT)} bytes" in message(tmp_path)
+    assert left(tmp_path) == ["part/one.txt.part"]
+    fetch(card(), to=tmp_path)
+    assert left(tmp_path) == ["part/one.txt"]
+    assert server.asked[-1] == "bytes=3000-"
+
+
+def test_a_wrong_checksum_deletes_what_came(tmp_path: Path, mirror) -> None:
+    mirror(Behaviour(content=CONTENT[:-1] + b"?"))
+    assert "SHA-256 differs, so what came was deleted" in message(tmp_path)
+    assert left(tmp_path) == []
+
+
+@pytest.mark.parametrize("content", [CONTENT * 2, CONTENT + b"x"])
+def test_a_file_that_is_too_long_is_not_taken_nor_read_to_its_end(tmp_path: Path, mirror, content: bytes) -> None:
+    mirror(Behaviour(content=content))
+    assert "SHA-256 differs" in message(tmp_path)
+    assert left(tmp_path) == []
+
+
+def test_a_file_that_is_too_short_is_not_taken(tmp_path: Path, mirror) -> None:
+    mirror(Behaviour(content=CONTENT[:500]))
+    assert "bytes" in message(tmp_path)
+    assert "part/one.txt" not in left(tmp_path)
+
+
+@pytest.mark.parametrize("stale", [b"another version " * 10, CONTENT + b"longer", b"?" * len(CONTENT)])
+def test_a_part_of_another_version_costs_one_clean_start(tmp_path: Path, mirror, stale: bytes) -> None:
+    mirror(Behaviour())
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part/one.txt.part").write_bytes(stale)
+    fetch(card(), to=tmp_path)
+    assert (tmp_path / "part/one.txt").read_bytes() == CONTENT
+    assert left(tmp_path) == ["part/one.txt"]
+
+
+@pytest.mark.parametrize("status", [404, 500])
+def test_a_refusal_says_what_the_server_said(tmp_path: Path, mirror, status: int) -> None:
+    server = mirror(Behaviour(status=status))
+    assert f"/at/pinned/part/one.txt: the server answered {status}" in message(tmp_path)
+    assert (left(tmp_path), len(server.asked)) == ([], 1)
+
+
+def test_no_server_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setenv("EQUIPOISE_MIRROR", f"http://127.0.0.1:{port}")
+    assert f"cannot reach 127.0.0.1:{port} (Connection refused): check the network" in message(tmp_path)
+    assert left(tmp_path) == []
+
+
+def test_a_server_that_never_answers_times_out(tmp_path: Path, mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "TIMEOUT_S", 0.2)
+    server = mirror(Behaviour(hang=True))
+    assert "timed out" in message(tmp_path)
+    assert (left(tmp_path), len(server.asked)) == ([], files.ATTEMPTS)
+
+
+@pytest.mark.parametrize("mirror_url", ["file:///etc", "nowhere", "ftp://a.b"])
+def test_a_mirror_must_be_http(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mirror_url: str) -> None:
+    monkeypatch.setenv("EQUIPOISE_MIRROR", mirror_url)
+    assert "is no http(s) address" in message(tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path, mirror) -> None:
+    mirror(Behaviour())
+    (tmp_path / "taken").write_text("a file")
+    assert "cannot write into" in message(tmp_path / "taken")
+
+
+def test_a_full_disk_is_one_sentence(tmp_path: Path, mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    mirror(Behaviour())
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files, "_copy", full)
+    assert message(tmp_path).endswith("No space left on device")
+    assert "part/one.txt" not in left(tmp_path)
+
+
+def test_the_builtin_dataset_has_nothing_to_fetch(tmp_path: Path) -> None:
+    assert "builtin has no files to fetch" in message(tmp_path, CARDS["builtin"])
+
+
+def _fetch_in_process(folder: str) -> None:
+    fetch(card(), to=Path(folder))
+
+
+def test_processes_that_fetch_at_once_do_not_disturb_each_other(tmp_path: Path, mirror) -> None:
+    server = mirror(Behaviour(break_after=100_000, breaks=1))
+    context = multiprocessing.get_context("fork")
+    running = [context.Process(target=_fetch_in_process, args=(str(tmp_path),)) for _ in range(4)]
+    for process in running:
+        process.start()
+    for process in running:
+        process.join(30)
+    assert [process.exitcode for process in running] == [0, 0, 0, 0]
+    assert (tmp_path / "part/one.txt").read_bytes() == CONTENT
+    assert (left(tmp_path), len(server.asked)) == (["part/one.txt"], 2)
+
+
+def test_the_cache_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", "/a/b")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/x")
+    assert cache_folder() == Path("/a/b")
+    monkeypatch.delenv("EQUIPOISE_CACHE")
+    assert cache_folder() == Path("/x/equipoise")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", "/h")
+    assert cache_folder() == Path("/h/.cache/equipoise")
+
+
+def test_a_dataset_is_sought_in_the_users_folder_then_in_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("EQUIPOISE_DATA", str(tmp_path / "own"))
+    with pytest.raises(DatasetError, match="run `equipoise data fetch winobias`"):
+        find_dataset_folder("winobias")
+    cached = tmp_path / "cache/datasets/winobias"
+    cached.mkdir(parents=True)
+    for file in CARDS["winobias"].files[:-1]:
+        (cached / file.path).write_text("x")
+    with pytest.raises(DatasetError, match="not on this machine"):
+        find_dataset_folder("winobias")
+    (cached / CARDS["winobias"].files[-1].path).write_text("x")
+    assert find_dataset_folder("winobias") == cached
+    (tmp_path / "own/winobias").mkdir(parents=True)
+    assert find_dataset_folder("winobias") == tmp_path / "own/winobias"
+
+
+def test_cards_are_complete_and_pinned() -> None:
+    for name, of in CARDS.items():
+        assert of.name == name and of.title and of.licence and of.licence_url.startswith("https://")
+        for file in of.files:
+            assert len(file.sha256) == 64 and file.size > 0
+            assert of.revision in of.url(file) and not Path(file.path).is_absolute() and ".." not in file.path
+    assert (len(CARDS["winobias"].files), len(CARDS["synthbias"].files)) == (8, 5)
+    with pytest.raises(EquipoiseError, match="did you mean 'winobias'"):
+        card_of("winobas")
+
+
+@pytest.mark.parametrize("name", ["winobias", "synthbias"])
+def test_cards_describe_the_real_files(real_data, name: str) -> None:
+    folder = real_data(name)
+    assert all((folder / file.path).is_file() for file in CARDS[name].files)
+    assert file_faults(CARDS[name], folder) == []

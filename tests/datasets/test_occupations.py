@@ -1,0 +1,68 @@
+"""The 40 occupations, and where a text names them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.datasets.occupations import OCCUPATIONS, mentions, side, stereotyped, third_occupations
+
+
+def test_there_are_forty_half_of_them_each_side_and_the_side_follows_the_share() -> None:
+    assert len(OCCUPATIONS) == 40
+    assert sum(occupation.side == "male" for occupation in OCCUPATIONS.values()) == 20
+    assert all((occupation.female_share > 50) == (occupation.side == "female") for occupation in OCCUPATIONS.values())
+    shares = [occupation.female_share for occupation in OCCUPATIONS.values()]
+    assert shares == sorted(shares)
+
+
+def test_the_sides_agree_with_the_two_lists_of_winobias(real_data) -> None:
+    folder = real_data("winobias")
+    for gender in ("male", "female"):
+        listed = (folder / f"{gender}_occupations.txt").read_text().split("\n")
+        assert {side(name) for name in listed if name} == {gender}
+        assert {name for name in OCCUPATIONS if side(name) == gender} == {name for name in listed if name}
+
+
+def test_side_is_found_in_any_case_and_none_for_other_words() -> None:
+    assert (side("ceo"), side(" Nurse "), side("astronaut"), side("")) == ("male", "female", None, None)
+
+
+def test_mentions_are_whole_words_longest_first_and_canonical() -> None:
+    text = "The Construction Worker asked the ceo and a NURSE's friend."
+    found = mentions(text)
+    assert [mention.name for mention in found] == ["construction worker", "CEO", "nurse"]
+    assert [text[mention.start : mention.end] for mention in found] == ["Construction Worker", "ceo", "NURSE"]
+
+
+@pytest.mark.parametrize("text", ["the nurses", "a co-writer", "cookery", "mechanical", "a cashier-less shop", ""])
+def test_parts_of_words_and_plurals_are_no_mention(text: str) -> None:
+    assert mentions(text) == []
+
+
+def test_plurals_are_found_when_asked_for() -> None:
+    names = [mention.name for mention in mentions("Secretaries, salespeople, CEOs and nurses met.", plurals=True)]
+    assert names == ["secretary", "salesperson", "CEO", "nurse"]
+
+
+def test_third_occupations_are_those_beyond_the_candidates() -> None:
+    text = "The nurse told the ceo that the baker and the Nurse had seen the drivers."
+    assert third_occupations(text, ("nurse", "CEO")) == ["baker"]
+    assert third_occupations(text, ("nurse", "ceo"), plurals=True) == ["baker", "driver"]
+
+
+def test_stereotyped_needs_exactly_one_candidate_of_that_side() -> None:
+    assert stereotyped(("nurse", "driver"), "male") == 1
+    assert stereotyped(("nurse", "driver"), "female") == 0
+    assert stereotyped(("nurse", "driver"), "neutral") is None
+    assert stereotyped(("nurse", "baker"), "female") is None
+    assert stereotyped(("nurse", "astronaut"), "male") is None
+
+
+@given(st.lists(st.sampled_from([*OCCUPATIONS, "cat", "Nurses", "-", "."]), max_size=8))
+def test_mentions_cut_out_of_the_text_are_the_names(words: list[str]) -> None:
+    text = " ".join(words)
+    found = mentions(text)
+    assert all(text[start:end].lower() == name.lower() for start, end, name in found)
+    assert [name for _, _, name in found] == [word for word in words if word in OCCUPATIONS]

@@ -1,0 +1,384 @@
+"""A user's own table: what loads, and the one sentence that says why something does not."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from equipoise.datasets.dataset import Dataset
+from equipoise.datasets.rows import READERS
+from equipoise.datasets.user_table import load_table
+from equipoise.datasets.winobias import load_synthbias
+from equipoise.records import DatasetError
+
+HEADER = "text,pronoun,candidate_1,candidate_2,gold"
+HE = "The pilot paid the waiter because he had eaten.,he,waiter,pilot,pilot"
+SHE = "The pilot paid the waiter because she had eaten.,she,waiter,pilot,pilot"
+ROW = {
+    "text": "The pilot paid the waiter because he had eaten.",
+    "pronoun": "he",
+    "candidates": ["pilot", "waiter"],
+    "gold": "pilot",
+}
+
+
+def write(folder: Path, *lines: str, name: str = "mine.csv") -> Path:
+    path = folder / name
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def write_jsonl(folder: Path, *rows: Mapping[str, Any]) -> Path:
+    return write(folder, *map(json.dumps, rows), name="mine.jsonl")
+
+
+def message(path: Path, columns: Mapping[str, str] | None = None) -> str:
+    with pytest.raises(DatasetError) as error:
+        load_table(path, columns or {})
+    text = str(error.value)
+    assert "\n" not in text
+    return text
+
+
+def kinds(dataset: Dataset) -> list[str]:
+    return [fault.kind for fault in dataset.faults]
+
+
+def test_two_rows_that_differ_in_the_pronoun_are_a_pair(tmp_path: Path) -> None:
+    dataset = load_table(write(tmp_path, HEADER, HE, SHE))
+    first, second = dataset.examples
+    assert (dataset.name, dataset.pairs, dataset.faults) == ("mine", 1, ())
+    assert (first.id, first.pair_id, second.pair_id) == ("mine-00001", second.pair_id, "mine-pair-of-mine-00001")
+    assert first.candidates == ("pilot", "waiter")  # in order of mention, not as listed
+    assert (first.gold, first.answerable, first.stereotype) == (0, True, None)
+    assert first.groups == {
+        "type": "type2",
+        "gender": "male",
+        "form": "subject",
+        "occupation": "pilot",
+        "other": "waiter",
+        "position": "first",
+    }
+    assert second.slots == {"pronoun": "she"}
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet"])
+def test_every_format_gives_the_same_examples(tmp_path: Path, ending: str) -> None:
+    expected = load_table(write(tmp_path, HEADER, HE, SHE, name="mine.csv"))
+    rows = [dict(zip(HEADER.split(","), line.split(","), strict=True)) for line in (HE, SHE)]
+    path = tmp_path / f"mine{ending}"
+    if ending == ".tsv":
+        write(tmp_path, *("\t".join(line.split(",")) for line in (HEADER, HE, SHE)), name=path.name)
+    elif ending == ".parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    elif ending == ".json":
+        path.write_text(json.dumps(rows, indent=1))
+    elif ending != ".csv":
+        write(tmp_path, *map(json.dumps, rows), name=path.name)
+    assert load_table(path).sha256 == expected.sha256
+
+
+def test_a_semicolon_csv_with_a_byte_order_mark_loads(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join([HEADER, HE, SHE]).replace(",", ";").encode())
+    assert load_table(path).pairs == 1
+
+
+@pytest.mark.parametrize(
+    "candidates", [["pilot", "waiter"], '["pilot", "waiter"]', "pilot|waiter", "the pilot | a waiter"]
+)
+def test_candidates_may_be_one_column(tmp_path: Path, candidates: object) -> None:
+    path = write_jsonl(tmp_path, {**ROW, "candidates": candidates})
+    assert load_table(path).examples[0].candidates == ("pilot", "waiter")
+
+
+@pytest.mark.parametrize("gold", ["waiter", "The Waiter", "2", 2, 2.0])
+def test_gold_is_a_candidate_or_its_number(tmp_path: Path, gold: object) -> None:
+    assert load_table(write_jsonl(tmp_path, {**ROW, "gold": gold})).examples[0].gold == 1
+
+
+@pytest.mark.parametrize("gold", ["", None, float("nan"), "  "])
+def test_without_gold_a_row_has_no_right_answer(tmp_path: Path, gold: object) -> None:
+    example = load_table(write_jsonl(tmp_path, {**ROW, "gold": gold})).examples[0]
+    assert (example.gold, example.answerable, example.groups["type"]) == (None, False, "type1")
+
+
+def test_type_1_with_a_label_is_not_answerable_unless_the_table_says_so(tmp_path: Path) -> None:
+    rows = [{**ROW, "type": "Type 1"}, {**ROW, "type": 1, "answerable": "yes"}, {**ROW, "answerable": False}]
+    examples = load_table(write_jsonl(tmp_path, *rows)).examples
+    assert [(e.gold, e.answerable, e.groups["type"]) for e in examples] == [
+        (0, False, "type1"),
+        (0, True, "type1"),
+        (0, False, "type1"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "stereotype"),
+    [("pro", 0), ("anti", 1), (True, 0), ("FALSE", 1), ("waiter", 1), (1, 0), ("", None), ("ambiguous", None)],
+)
+def test_stereotype_is_a_candidate_or_relative_to_gold(tmp_path: Path, value: object, stereotype: int | None) -> None:
+    example = load_table(write_jsonl(tmp_path, {**ROW, "stereotype": value})).examples[0]
+    assert example.stereotype == stereotype
+    assert example.groups.get("side") == {0: "male", 1: "female", None: None}[stereotype]
+
+
+def test_stereotype_of_known_occupations_comes_from_the_table(tmp_path: Path) -> None:
+    row = {**ROW, "text": "The nurse paid the cook because he had cooked.", "candidates": "nurse|cook", "gold": "nurse"}
+    example = load_table(write_jsonl(tmp_path, row)).examples[0]
+    assert (example.stereotype, example.groups["stereotype"], example.groups["side"]) == (1, "anti", "female")
+
+
+def test_a_map_names_columns_and_makes_groups(tmp_path: Path) -> None:
+    path = write(tmp_path, "s,p,a,b,where,who", "The pilot saw the waiter and xe left.,xe,pilot,waiter,Ulm,nonbinary")
+    columns = {
+        "text": "s",
+        "pronoun": "p",
+        "candidate_1": "a",
+        "candidate_2": "b",
+        "group": "who",
+        "group:town": "where",
+    }
+    example = load_table(path, columns).examples[0]
+    assert (example.groups["gender"], example.groups["town"], example.groups["form"]) == ("nonbinary", "Ulm", "")
+
+
+def test_aliases_are_found_in_any_case_the_better_one_first(tmp_path: Path) -> None:
+    path = write(tmp_path, "Sample,Sentence,Pronoun,Occ 1,Occupation-2,Answer,ID", f"x,{HE},a7")
+    example = load_table(path).examples[0]
+    assert (example.id, example.gold, example.text[:9]) == ("a7", 0, "The pilot")
+
+
+def test_rows_pair_by_the_pronoun_alone_then_by_all_of_its_gender(tmp_path: Path) -> None:
+    def row(text: str, pronoun: str) -> dict[str, object]:
+        return {**ROW, "text": f"The pilot met the waiter; {text}", "pronoun": pronoun}
+
+    rows = [
+        row("he thanked her.", "he"),
+        row("she thanked her.", "she"),
+        row("he lost his hat.", "his"),
+        row("she lost her hat.", "her"),
+        row("she lost her hat.", "she"),
+        row("he saw it.", "he"),
+        row("she saw it.", "she"),
+        row("he saw it.", "he"),
+    ]
+    dataset = load_table(write_jsonl(tmp_path, *rows))
+    pairs = [example.pair_id for example in dataset.examples]
+    assert pairs[0] == pairs[1] and pairs[2] == pairs[3] and pairs[5] == pairs[6]
+    assert [example.pair_id == example.id for example in dataset.examples].count(True) == 2
+    assert dataset.examples[3].groups["form"] == "possessive"
+    assert sorted(kinds(dataset)) == ["not a minimal pair"] * 2 + ["repeated sentence"]
+
+
+def test_her_without_a_counterpart_has_no_form(tmp_path: Path) -> None:
+    row = {**ROW, "text": "The pilot met the waiter and saw her leave.", "pronoun": "her"}
+    dataset = load_table(write_jsonl(tmp_path, row, {**row, "form": "object", "id": "b"}))
+    assert [example.groups["form"] for example in dataset.examples] == ["", "object"]
+
+
+def test_a_pair_column_is_followed_and_a_doubtful_pair_reported(tmp_path: Path) -> None:
+    other = {**ROW, "text": "The pilot saw the waiter and she left.", "pronoun": "she", "pair": 3}
+    dataset = load_table(write_jsonl(tmp_path, {**ROW, "pair": 3}, other, {**ROW, "pair": "x"}, {**ROW, "pair": "x"}))
+    assert [example.pair_id for example in dataset.examples] == ["mine-pair-3"] * 2 + ["mine-pair-x"] * 2
+    assert sorted(kinds(dataset)) == ["not a minimal pair"] * 2 + ["repeated sentence"] * 2
+
+
+def test_a_slot_is_filled_with_each_pronoun(tmp_path: Path) -> None:
+    lines = [
+        "text,form,candidate_1,candidate_2,gold,id",
+        "The pilot met the waiter and {pronoun} left.,subject,pilot,waiter,,a",
+        "___ hat was lost by the pilot or the waiter.,possessive,pilot,waiter,,",
+    ]
+    dataset = load_table(write(tmp_path, *lines), pronouns=("he", "she", "they"))
+    assert [example.id for example in dataset.examples][:4] == ["a-he", "a-she", "a-they", "mine-00002-he"]
+    assert [example.text[:9] for example in dataset.examples][3:] == ["His hat w", "Her hat w", "Their hat"]
+    assert [example.groups["gender"] for example in dataset.examples] == ["male", "female", "neutral"] * 2
+    assert (dataset.pairs, dataset.faults) == (2, ())
+
+
+def test_a_candidate_not_in_the_sentence_is_reported_and_kept(tmp_path: Path) -> None:
+    dataset = load_table(write_jsonl(tmp_path, {**ROW, "candidates": ["waiter", "judge"], "gold": "judge"}))
+    assert dataset.examples[0].candidates == ("waiter", "judge")
+    assert "candidate not mentioned" in kinds(dataset)
+
+
+def test_three_candidates_load(tmp_path: Path) -> None:
+    row = {**ROW, "text": "The pilot, the waiter and the judge met when he left.", "candidates": "judge|pilot|waiter"}
+    example = load_table(write_jsonl(tmp_path, {**row, "gold": 1})).examples[0]
+    assert (example.candidates, example.gold) == (("pilot", "waiter", "judge"), 2)
+    assert (example.groups["position"], "other" in example.groups) == ("third", False)
+
+
+def test_synthbias_loads_as_a_table_with_the_same_content(real_data) -> None:
+    path = real_data("synthbias") / "synthbias_data.csv"
+    mine, published = load_table(path), load_synthbias(path)
+    assert mine.pairs == published.pairs == 15864
+    for one, other in zip(mine.examples, published.examples, strict=True):
+        assert (one.text, one.candidates, one.gold, one.stereotype) == (
+            other.text,
+            other.candidates,
+            other.gold,
+            other.stereotype,
+        )
+        assert (one.groups, one.slots, one.answerable) == (other.groups, other.slots, other.answerable)
+
+
+# --- what goes wrong
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ({**ROW, "pronoun": "hers"}, "mine.jsonl:1: pronoun 'hers' is not in the sentence"),
+        ({**ROW, "pronoun": ""}, "mine.jsonl:1: pronoun is empty"),
+        ({**ROW, "pronoun": "the"}, "mine.jsonl:1: pronoun 'the' is not known"),
+        ({**ROW, "text": None}, "mine.jsonl:1: text is empty"),
+        ({**ROW, "text": 7}, "mine.jsonl:1: text 7 is not text"),
+        ({**ROW, "text": "he \ud800"}, "mine.jsonl:1: text has half of a surrogate pair"),
+        ({**ROW, "candidates": ["pilot", 7]}, "mine.jsonl:1: candidate 7 is not text"),
+        ({**ROW, "candidates": ["pilot", None]}, "mine.jsonl:1: candidate None is not text"),
+        ({**ROW, "candidates": ["pilot", float("nan")]}, "mine.jsonl:1: candidate nan is not text"),
+        ({**ROW, "candidates": "pilot|"}, "mine.jsonl:1: candidate '' is not text"),
+        ({**ROW, "candidates": "pilot|12.5"}, "mine.jsonl:1: candidate '12.5' is not text"),
+        ({**ROW, "candidates": "pilot, waiter"}, "mine.jsonl:1: candidate 'pilot, waiter' may not contain , or ="),
+        ({**ROW, "candidates": "pilot"}, "mine.jsonl:1: needs at least two candidates, has 1"),
+        ({**ROW, "candidates": "pilot|the Pilot"}, "mine.jsonl:1: the candidates pilot, Pilot repeat"),
+        ({**ROW, "candidates": '["pilot"'}, "mine.jsonl:1: candidates '[\"pilot\"' is neither a JSON list nor a|b"),
+        ({**ROW, "gold": "judge"}, "mine.jsonl:1: gold 'judge' is none of the candidates pilot, waiter"),
+        ({**ROW, "gold": 3}, "mine.jsonl:1: gold 3 is none of the candidates"),
+        ({**ROW, "gold": True}, "mine.jsonl:1: gold True is none of the candidates"),
+        ({**ROW, "gold": "", "answerable": True}, "mine.jsonl:1: is answerable, but its right answer is not given"),
+        ({**ROW, "answerable": "perhaps"}, "mine.jsonl:1: answerable 'perhaps' is neither true nor false"),
+        ({**ROW, "gold": "", "stereotype": "pro"}, "mine.jsonl:1: stereotype 'pro' is relative to the right answer"),
+        ({**ROW, "form": "dative"}, "mine.jsonl:1: form 'dative' is none of subject"),
+        ({**ROW, "group": "a=b"}, "mine.jsonl:1: group 'a=b' may not contain , or ="),
+    ],
+)
+def test_a_bad_cell_is_named_with_file_and_line(tmp_path: Path, row: dict[str, object], expected: str) -> None:
+    assert message(write_jsonl(tmp_path, row)).startswith(expected)
+
+
+def test_csv_lines_count_the_header_blank_lines_and_quoted_line_breaks(tmp_path: Path) -> None:
+    two_lines = HE.replace("because he", "\nbecause he").replace("The pilot", '"The pilot').replace("eaten.", 'eaten."')
+    path = write(tmp_path, HEADER, two_lines, "", SHE.replace(",she,", ",hers,"))
+    assert message(path).startswith("mine.csv:5: pronoun 'hers' is not in the sentence")
+
+
+def test_a_missing_column_names_those_there_are_and_how_to_map_one(tmp_path: Path) -> None:
+    path = write(tmp_path, "phrase,pronoun,candidate_1,candidate_2", "x,he,a,b")
+    expected = "mine.csv: no column is the sentence; the columns are phrase, pronoun, candidate_1, candidate_2"
+    assert message(path) == f"{expected}; name it with --columns text=COLUMN"
+    assert "--columns pronoun=COLUMN" in message(write(tmp_path, "text,candidates", "x,a|b"))
+    assert "--columns candidate_1=COLUMN" in message(write(tmp_path, "text,pronoun", "x,he"))
+    assert "no column 'nope' to be 'text'; the columns are" in message(path, {"text": "nope"})
+    assert "'txt' is not what a column can be" in message(path, {"txt": "phrase"})
+    assert "group:gender is a group of Equipoise's own" in message(path, {"group:gender": "phrase"})
+
+
+def test_slots_need_a_form_and_one_place(tmp_path: Path) -> None:
+    header = "text,form,candidates"
+    assert "mine.csv:2: needs one slot for the pronoun" in message(write(tmp_path, header, "No slot.,subject,a|b"))
+    assert "mine.csv:2: there is no pronoun of form ''" in message(write(tmp_path, header, "A ___ slot.,,a|b"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("a.csv", b"", "a.csv: is empty"),
+        ("a.csv", b" \n\n", "a.csv: is empty"),
+        ("a.csv", HEADER.encode(), "a.csv: holds no row"),
+        ("a.csv", f"{HEADER}\n{HE}\ncaf\xe9".encode("latin-1"), "a.csv:3: byte 0xe9 is not UTF-8 text"),
+        ("a.csv", f'{HEADER}\n{HE}\n"never closed'.encode(), "a.csv:3: is not well-formed"),
+        ("a.csv", f"{HEADER}\n{HE},x".encode(), "a.csv:2: has 6 cells, but the header has 5"),
+        ("a.csv", b"text,text\na,b", "a.csv: the column 'text' stands more than once"),
+        ("a.jsonl", b'{"text": 1}\n{"text"', "a.jsonl:2: is not JSON"),
+        ("a.jsonl", b'{"text": 1}\n7', "a.jsonl:2: is not a JSON object"),
+        ("a.json", b'[{"text": 1},\n7', "a.json:2: is not JSON"),
+        ("a.json", b"[" * 100_000, "a.json:1: is not JSON"),
+        ("a.json", b"[]", "a.json: holds no row"),
+        ("a.parquet", b"PAR1 but no more", "a.parquet: cannot be read as Parquet"),
+        ("a.xlsx", b"PK", "a.xlsx: is no table that can be read; the endings known are .csv"),
+    ],
+)
+def test_a_file_that_is_no_table_is_one_sentence(tmp_path: Path, name: str, content: bytes, expected: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert message(path).startswith(expected)
+
+
+def test_a_file_that_cannot_be_opened_is_one_sentence(tmp_path: Path) -> None:
+    assert re.search(r"none\.csv: cannot be read: No such file", message(tmp_path / "none.csv"))
+    (tmp_path / "folder.csv").mkdir()
+    assert "cannot be read" in message(tmp_path / "folder.csv")
+
+
+def test_parquet_errors_name_the_row(tmp_path: Path) -> None:
+    path = tmp_path / "mine.parquet"
+    pq.write_table(pa.Table.from_pylist([ROW, {**ROW, "candidates": ["pilot", None]}]), path)
+    assert message(path).startswith("mine.parquet:2: candidate None is not text")
+
+
+def test_rows_must_go_together(tmp_path: Path) -> None:
+    twice = write_jsonl(tmp_path, {**ROW, "id": "a"}, {**ROW, "id": "a"})
+    assert message(twice) == "mine.jsonl:2: the id 'a' stands already at mine.jsonl:1"
+    three = write_jsonl(tmp_path, ROW, {**ROW, "candidates": "pilot|waiter|judge"})
+    assert message(three).startswith("mine.jsonl:2: has 3 candidates, but mine.jsonl:1 has 2")
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(ending=st.sampled_from([*READERS, ".txt"]), content=st.binary(max_size=200))
+def test_arbitrary_bytes_load_or_raise_dataset_error(tmp_path: Path, ending: str, content: bytes) -> None:
+    path = tmp_path / f"any{ending}"
+    path.write_bytes(content)
+    with pytest.raises(DatasetError):
+        load_table(path)
+
+
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=8),
+    st.sampled_from(["he", "her", "he saw her", "nurse", "nurse|cook", "pro", "1", "²", "type2", '["a", 1]', "___"]),
+    st.lists(st.text(max_size=4), max_size=3),
+    st.dictionaries(st.text(max_size=2), st.integers(), max_size=2),
+)
+NAMES = ["text", "pronoun", "candidates", "gold", "answerable", "stereotype", "group", "pair", "type", "id", "form"]
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.dictionaries(st.sampled_from(NAMES), VALUES), min_size=1, max_size=4), st.booleans())
+def test_arbitrary_cells_load_or_raise_dataset_error(tmp_path: Path, rows: list[dict[str, Any]], whole: bool) -> None:
+    # Half of the time over a good row, so that each cell is reached.
+    rows = [{**ROW, **row} if whole else row for row in rows]
+    path = tmp_path / "any.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    try:
+        dataset = load_table(path)
+    except DatasetError as error:
+        assert str(error).startswith("any.jsonl")
+    else:
+        assert len(dataset.examples) == len(rows)
+        assert dataset.sha256
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.permutations(range(6)))
+def test_the_order_of_rows_does_not_change_the_pairs(tmp_path: Path, order: list[int]) -> None:
+    texts = [(f"The pilot saw the waiter {n} times and {word} left.", word) for n in range(3) for word in ("he", "she")]
+    rows = [{**ROW, "text": texts[i][0], "pronoun": texts[i][1], "id": f"r{i}"} for i in order]
+    dataset = load_table(write_jsonl(tmp_path, *rows))
+    pair = {example.id: example.pair_id for example in dataset.examples}
+    assert all(pair[f"r{i}"] == pair[f"r{i + 1}"] for i in (0, 2, 4))
+    assert dataset.pairs == 3

@@ -1,0 +1,396 @@
+"""WinoBias and SynthBias: the reader on sentences of our own, and every count of the real files."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+
+from equipoise.datasets.dataset import Dataset, count_by
+from equipoise.datasets.winobias import is_text_format, load_synthbias, load_winobias
+from equipoise.records import DatasetError
+
+CSV_HEADER = "type,sample,occ_1,occ_2,pronoun,is_stereotypical"
+
+
+def write_wino(folder: Path, pro: list[str], anti: list[str], *, kind: int = 2, split: str = "dev") -> Path:
+    for label, lines in (("pro", pro), ("anti", anti)):
+        numbered = [f"{number} {line}" for number, line in enumerate(lines, start=1)]
+        (folder / f"{label}_stereotyped_type{kind}.txt.{split}").write_text(
+            "\n".join(numbered) + "\n", encoding="utf-8"
+        )
+    return folder
+
+
+def write_synth(folder: Path, *rows: str) -> Path:
+    path = folder / "synthbias_data.csv"
+    path.write_text("\n".join([CSV_HEADER, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def kinds(dataset: Dataset) -> Counter[str]:
+    return Counter(fault.kind for fault in dataset.faults)
+
+
+def lines_with(dataset: Dataset, kind: str) -> set[tuple[str, int]]:
+    """Return (file without pro/anti, line) of all faults of that kind."""
+    places = [fault.where.rsplit(":", 1) for fault in dataset.faults if fault.kind == kind]
+    return {(file.split("_stereotyped_")[-1], int(line)) for file, line in places}
+
+
+def test_a_minimal_pair_becomes_two_examples(tmp_path: Path) -> None:
+    pro = ["The baker met [the driver] and showed [him] the oven."]
+    anti = ["The baker met [the driver] and showed [her] the oven."]
+    dataset = load_winobias(write_wino(tmp_path, pro, anti))
+    first, second = dataset.examples
+    assert (first.id, second.id) == ("winobias-type2-dev-0001-pro", "winobias-type2-dev-0001-anti")
+    assert first.pair_id == second.pair_id == "winobias-type2-dev-0001"
+    assert first.text == "The baker met the driver and showed him the oven."
+    assert first.candidates == second.candidates == ("baker", "driver")
+    assert (first.gold, first.answerable, first.stereotype, second.stereotype) == (1, True, 1, 0)
+    assert (first.slots, second.slots) == ({"pronoun": "him"}, {"pronoun": "her"})
+    assert first.groups == {
+        "type": "type2",
+        "gender": "male",
+        "form": "object",
+        "occupation": "driver",
+        "other": "baker",
+        "position": "second",
+        "side": "male",
+        "stereotype": "pro",
+        "split": "dev",
+    }
+    assert (second.groups["form"], second.groups["gender"], second.groups["stereotype"]) == ("object", "female", "anti")
+    assert second.groups["side"] == "male"
+    assert dataset.faults == ()
+
+
+def test_her_takes_its_form_from_his_and_type_1_is_labelled_but_not_answerable(tmp_path: Path) -> None:
+    pro = ["[The driver] paid the baker because [his] cake was ready."]
+    anti = ["[The driver] paid the baker because [her] cake was ready."]
+    dataset = load_winobias(write_wino(tmp_path, pro, anti, kind=1, split="test"))
+    assert {example.groups["form"] for example in dataset.examples} == {"possessive"}
+    assert {(example.gold, example.answerable) for example in dataset.examples} == {(0, False)}
+
+
+def test_spacing_is_mended_and_nothing_else(tmp_path: Path) -> None:
+    pro = ["The baker saw  [the construction worker] 's van and said 'so' to [ him] ."]
+    anti = ["The baker saw [the construction worker] 's van and said 'so' to [her] ."]
+    dataset = load_winobias(write_wino(tmp_path, pro, anti))
+    assert dataset.examples[0].text == "The baker saw the construction worker's van and said 'so' to him ."
+    assert dataset.examples[0].candidates == ("baker", "construction worker")
+    assert dataset.pairs == 1
+
+
+def test_lines_that_differ_beyond_the_pronoun_are_kept_unpaired_and_reported(tmp_path: Path) -> None:
+    pro = ["The baker met [the driver] and showed [him] the oven.", "The nurse met [the cook] and greeted [him]."]
+    anti = ["The baker met [the driver] and showed [her] an oven.", "The nurse met [the cook] and greeted [her]."]
+    dataset = load_winobias(write_wino(tmp_path, pro, anti))
+    assert dataset.pairs == 1
+    assert [example.pair_id == example.id for example in dataset.examples] == [True, True, False, False]
+    # Nobody knows what form this "her" has.
+    assert dataset.examples[1].groups["form"] == ""
+    assert [(fault.where, fault.kind) for fault in dataset.faults] == [
+        ("pro_stereotyped_type2.txt.dev:1", "not a minimal pair"),
+        ("anti_stereotyped_type2.txt.dev:1", "not a minimal pair"),
+    ]
+    assert "anti_stereotyped_type2.txt.dev:1" in dataset.faults[0].what
+
+
+@pytest.mark.parametrize(
+    ("pro", "anti", "why"),
+    [
+        ("showed [him] it", "showed [him] it", "same pronoun"),
+        ("demanded [he] pay", "demanded [her] pay", "no counterpart"),
+        ("gave him [his] hat", "gave [her] her hat", "no pronoun in brackets"),
+    ],
+)
+def test_pronouns_that_are_no_counterparts_make_no_pair(tmp_path: Path, pro: str, anti: str, why: str) -> None:
+    start = "The baker met [the driver] and "
+    dataset = load_winobias(write_wino(tmp_path, [start + pro], [start + anti]))
+    assert dataset.pairs == 0
+    assert why in next(fault.what for fault in dataset.faults if fault.kind == "not a minimal pair")
+
+
+def test_of_two_pronouns_the_first_in_brackets_in_both_lines_is_asked(tmp_path: Path) -> None:
+    pro = [
+        "The baker told [the driver] that [he] lost [his] key.",
+        "The baker took his hat from [the driver] for [him].",
+    ]
+    anti = [
+        "The baker told [the driver] that [she] lost [her] key.",
+        "The baker took [her] hat from [the driver] for [her].",
+    ]
+    dataset = load_winobias(write_wino(tmp_path, pro, anti))
+    assert [example.slots["pronoun"] for example in dataset.examples] == ["he", "she", "him", "her"]
+    assert dataset.examples[3].groups["form"] == "object"
+    assert kinds(dataset) == {"two pronouns": 3, "brackets differ": 2, "pronoun without brackets": 1}
+    assert dataset.pairs == 2
+
+
+def test_a_third_occupation_is_no_candidate(tmp_path: Path) -> None:
+    # One after the pronoun; two before it, of which one is of the referent's own side, or the farther one.
+    starts = [
+        ("The driver met [the nurse] and sent [{}] to the lawyer.", ("driver", "nurse")),
+        ("The baker said that the driver met [the nurse] and sent [{}] off.", ("driver", "nurse")),
+        ("The cook said that the driver met [the nurse] and sent [{}] off.", ("driver", "nurse")),
+    ]
+    pro, anti = ([text.format(word) for text, _ in starts] for word in ("her", "him"))
+    dataset = load_winobias(write_wino(tmp_path, pro, anti))
+    assert [example.candidates for example in dataset.examples[::2]] == [candidates for _, candidates in starts]
+    assert kinds(dataset)["third occupation"] == 6
+
+
+def test_an_occupation_not_of_the_40_follows_the_file_it_stands_in(tmp_path: Path) -> None:
+    pro, anti = ["The nurse met [an astronaut] and saw [him]."], ["The nurse met [an astronaut] and saw [her]."]
+    first, second = load_winobias(write_wino(tmp_path, pro, anti)).examples
+    assert first.candidates == ("nurse", "astronaut")
+    assert (first.gold, first.stereotype, second.stereotype) == (1, 1, 0)
+    assert (first.groups["side"], second.groups["side"]) == ("male", "male")
+
+
+def test_a_label_that_the_table_contradicts_is_reported_and_not_followed(tmp_path: Path) -> None:
+    pro, anti = ["The cook met [the nurse] and saw [him]."], ["The cook met [the nurse] and saw [her]."]
+    dataset = load_winobias(write_wino(tmp_path, pro, anti))
+    assert kinds(dataset) == {"wrong label": 2}
+    assert [example.groups["stereotype"] for example in dataset.examples] == ["anti", "pro"]
+
+
+def test_a_repeat_within_a_file_is_kept_once_and_across_files_twice(tmp_path: Path) -> None:
+    pro, anti = ["The cook met [the nurse] and saw [her]."], ["The cook met [the nurse] and saw [him]."]
+    write_wino(tmp_path, pro * 2, anti * 2, split="dev")
+    dataset = load_winobias(write_wino(tmp_path, pro, anti, split="test"))
+    assert [example.id for example in dataset.examples] == [
+        f"winobias-type2-{split}-0001-{label}" for split in ("dev", "test") for label in ("pro", "anti")
+    ]
+    assert Counter(fault.handling for fault in dataset.faults) == {"kept once": 2, "both kept": 2}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("The baker met [the driver and saw [him].", "txt.dev:2: has a bracket without"),
+        ("The baker met [the driver].", "txt.dev:2: needs one occupation and a pronoun"),
+        ("The baker met the driver and saw [him].", "txt.dev:2: needs one occupation and a pronoun"),
+        ("[The baker] met [the driver] and saw [him].", "txt.dev:2: needs one occupation"),
+        ("The stranger met [the driver] and saw [him].", "txt.dev:2: names none of the 40 occupations beside 'driver'"),
+    ],
+)
+def test_a_broken_line_is_an_error_with_file_and_line(tmp_path: Path, line: str, message: str) -> None:
+    good = "The cook met [the nurse] and saw [{}]."
+    write_wino(tmp_path, [good.format("her"), line], [good.format("him"), line])
+    with pytest.raises(DatasetError) as error:
+        load_winobias(tmp_path)
+    assert message in str(error.value)
+
+
+def test_files_that_do_not_go_together_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="holds no file in WinoBias's format"):
+        load_winobias(tmp_path)
+    with pytest.raises(DatasetError, match="no such file or folder"):
+        load_winobias(tmp_path / "missing")
+    (tmp_path / "notes.txt").write_text("x")
+    with pytest.raises(DatasetError, match=r"notes\.txt: its name is not of"):
+        load_winobias(tmp_path / "notes.txt")
+    (tmp_path / "type1-pro.txt").write_text("")
+    with pytest.raises(DatasetError, match="not the anti file"):
+        load_winobias(tmp_path)
+    (tmp_path / "type1-anti.txt").write_text("1 x\n")
+    with pytest.raises(DatasetError, match=r"type1-pro\.txt: is empty"):
+        load_winobias(tmp_path)
+    (tmp_path / "type1_pro.txt").write_text("")
+    with pytest.raises(DatasetError, match="claim to be the same part"):
+        load_winobias(tmp_path)
+    (tmp_path / "type1_pro.txt").unlink()
+    (tmp_path / "type1-pro.txt").write_bytes(b"1 a\n2 caf\xe9\n")
+    with pytest.raises(DatasetError, match=r"type1-pro\.txt:2: byte 0xe9 is not UTF-8"):
+        load_winobias(tmp_path)
+
+
+def test_a_line_without_counterpart_is_kept(tmp_path: Path) -> None:
+    pro = ["The cook met [the nurse] and saw [her].", "The cook called [the nurse] and heard [her]."]
+    dataset = load_winobias(write_wino(tmp_path, pro, ["The cook met [the nurse] and saw [him]."]))
+    assert (len(dataset.examples), dataset.pairs) == (3, 1)
+    assert "the counterpart file" in dataset.faults[0].what
+
+
+def test_one_file_brings_its_counterpart_and_nothing_else(tmp_path: Path) -> None:
+    pro, anti = ["The cook met [the nurse] and saw [her]."], ["The cook met [the nurse] and saw [him]."]
+    write_wino(tmp_path, pro, anti, kind=1)
+    write_wino(tmp_path, pro, anti, kind=2)
+    dataset = load_winobias(tmp_path / "anti_stereotyped_type2.txt.dev", name="mine")
+    assert [example.id for example in dataset.examples] == ["mine-type2-dev-0001-pro", "mine-type2-dev-0001-anti"]
+
+
+def test_names_of_files_in_the_format(tmp_path: Path) -> None:
+    assert is_text_format(Path("pro_stereotyped_type1.txt.dev"))
+    assert is_text_format(Path("type2-anti.txt"))
+    assert not is_text_format(Path("dev_type1_pro_stereotype.v4_auto_conll"))
+    assert not is_text_format(Path("profile_type1.txt"))
+    assert not is_text_format(tmp_path)
+
+
+def test_synthbias_pairs_rows_far_apart_and_labels_type_2_only(tmp_path: Path) -> None:
+    path = write_synth(
+        tmp_path,
+        "type2,The cook thanked the nurse for her help.,nurse,cook,her,True",
+        "type1,The cook and the nurse talked before he left.,nurse,cook,he,ambiguous",
+        "type1,The cook and the nurse talked before she left.,nurse,cook,she,ambiguous",
+        "type2,The cook thanked the nurse for his help.,nurse,cook,his,False",
+    )
+    dataset = load_synthbias(path)
+    assert dataset.examples[0].id == "synthbias-00001"
+    assert [example.pair_id[-1] for example in dataset.examples] == ["1", "2", "2", "1"]
+    assert [example.gold for example in dataset.examples] == [1, None, None, 1]
+    assert {example.candidates for example in dataset.examples} == {("cook", "nurse")}
+    assert [example.stereotype for example in dataset.examples] == [1, 0, 1, 0]
+    assert dataset.examples[0].groups["form"] == "possessive"
+    assert "occupation" not in dataset.examples[1].groups
+    assert (dataset.faults, load_synthbias(tmp_path).sha256) == ((), dataset.sha256)
+
+
+def test_synthbias_faults_of_a_row_are_reported(tmp_path: Path) -> None:
+    dataset = load_synthbias(
+        write_synth(
+            tmp_path,
+            "type2,The cook thanked the nurse at the café. He left.,cook,nurse,He,False",
+            "type2,The baker said the cook thanked the nurse for her help.,nurse,cook,her,True",
+        )
+    )
+    assert kinds(dataset) == {
+        "wrong label": 1,
+        "not ASCII": 1,
+        "capitalised pronoun": 1,
+        "third occupation": 1,
+        "not a minimal pair": 2,
+    }
+    assert dataset.examples[0].slots["pronoun"] == "he"
+    assert dataset.examples[1].groups["form"] == ""
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("type3,The cook saw the nurse and he left.,cook,nurse,he,True", ":2: type 'type3'"),
+        ("type2,The cook saw the nurse and he left.,cook,nurse,she,True", ":2: pronoun 'she' is not in the sentence"),
+        ("type2,The cook saw the nurse and it left.,cook,nurse,it,True", ":2: 'it' is no pronoun"),
+        ("type2,The cook saw the nurse and he left.,cook,baker,he,True", ":2: occupation 'baker' is not in"),
+        ("type2,The cook saw the nurse and he left.,cook,cook,he,True", ":2: the two occupations are the same"),
+        ("type2,The cook saw the nurse and he left.,cook", ":2: has 3 cells, but the header has 6"),
+    ],
+)
+def test_a_broken_row_is_an_error_with_file_and_line(tmp_path: Path, row: str, message: str) -> None:
+    with pytest.raises(DatasetError) as error:
+        load_synthbias(write_synth(tmp_path, row))
+    assert f"synthbias_data.csv{message}" in str(error.value)
+
+
+# --- the real files: every number below is counted in them, and stands in docs/datasets.md
+
+
+@pytest.fixture(scope="module")
+def winobias(real_data) -> Dataset:
+    return load_winobias(real_data("winobias"))
+
+
+@pytest.fixture(scope="module")
+def synthbias(real_data) -> Dataset:
+    return load_synthbias(real_data("synthbias"))
+
+
+def test_winobias_has_all_lines_and_1564_pairs(winobias: Dataset) -> None:
+    assert (len(winobias.examples), winobias.pairs) == (3168, 1564)
+    assert count_by(winobias.examples, "type") == {"type1": 1584, "type2": 1584}
+    assert count_by(winobias.examples, "split") == {"dev": 1584, "test": 1584}
+    assert count_by(winobias.examples, "stereotype") == {"anti": 1584, "pro": 1584}
+    assert all(example.gold is not None and example.stereotype is not None for example in winobias.examples)
+    assert all(example.answerable == (example.groups["type"] == "type2") for example in winobias.examples)
+    assert all(example.groups["stereotype"] == example.id.rsplit("-", 1)[1] for example in winobias.examples)
+
+
+def test_winobias_faults_stand_where_the_reference_says(winobias: Dataset) -> None:
+    assert kinds(winobias) == {
+        "two pronouns": 87,
+        "not a minimal pair": 40,
+        "occupation named twice": 12,
+        "brackets differ": 6,
+        "repeated sentence": 6,
+        "pronoun without brackets": 5,
+        "referent first": 4,
+        "third occupation": 2,
+    }
+    unpaired = {
+        "type1.txt.dev": (92, 212),
+        "type1.txt.test": (157, 255, 279, 289, 296),
+        "type2.txt.dev": (90, 102, 119, 171, 176, 207, 208, 209),
+        "type2.txt.test": (92, 103, 307, 382, 384),
+    }
+    assert lines_with(winobias, "not a minimal pair") == {(f, line) for f, lines in unpaired.items() for line in lines}
+    brackets = {("type1.txt.dev", 162), ("type2.txt.dev", 190), ("type2.txt.dev", 215)}
+    assert lines_with(winobias, "brackets differ") == brackets
+    assert lines_with(winobias, "pronoun without brackets") == {
+        ("type1.txt.test", 255),
+        ("type2.txt.dev", 190),
+        ("type2.txt.dev", 215),
+        ("type2.txt.dev", 236),
+    }
+    repeated = {("type1.txt.test", 1), ("type2.txt.test", 1), ("type2.txt.test", 2)}
+    assert lines_with(winobias, "repeated sentence") == repeated
+    assert lines_with(winobias, "referent first") == {("type2.txt.test", 231), ("type2.txt.test", 232)}
+    assert lines_with(winobias, "third occupation") == {("type2.txt.dev", 72)}
+
+
+def test_winobias_pairs_are_of_opposite_gender_and_one_form(winobias: Dataset) -> None:
+    check_pairs(winobias)
+
+
+def test_synthbias_counts(synthbias: Dataset) -> None:
+    assert (len(synthbias.examples), synthbias.pairs) == (31728, 15864)
+    assert count_by(synthbias.examples, "type") == {"type1": 14120, "type2": 17608}
+    assert kinds(synthbias) == {
+        "not ASCII": 94,
+        "third occupation": 26,
+        "capitalised pronoun": 6,
+        "in both types": 4,
+        "repeated with occupations exchanged": 2,
+    }
+    her = Counter(e.groups["form"] for e in synthbias.examples if e.slots["pronoun"] == "her")
+    assert her == {"possessive": 3473, "object": 1853}
+    assert all((e.gold is None) == (e.groups["type"] == "type1") != e.answerable for e in synthbias.examples)
+
+
+def test_synthbias_pairs_are_of_opposite_gender_and_one_form(synthbias: Dataset) -> None:
+    check_pairs(synthbias)
+
+
+def test_the_text_files_of_synthbias_hold_the_same_examples_and_pairs(synthbias: Dataset, real_data) -> None:
+    other = load_synthbias(real_data("synthbias") / "winobias_format")
+    assert kinds(other) == {**kinds(synthbias), "repeated sentence": 26}
+    assert content(other) == content(synthbias)
+    assert pair_texts(other) == pair_texts(synthbias)
+
+
+def check_pairs(dataset: Dataset) -> None:
+    members = defaultdict(list)
+    for example in dataset.examples:
+        members[example.pair_id].append(example)
+    for pair in members.values():
+        if len(pair) > 1:
+            assert sorted(example.groups["gender"] for example in pair) == ["female", "male"]
+            assert len({(e.groups["form"], e.candidates, e.gold, e.groups["type"]) for e in pair}) == 1
+            assert pair[0].groups["form"]
+
+
+def content(dataset: Dataset) -> Counter[tuple[object, ...]]:
+    return Counter(
+        (e.text, e.candidates, e.gold, e.answerable, e.stereotype, *sorted(e.groups.items()), *e.slots.items())
+        for e in dataset.examples
+    )
+
+
+def pair_texts(dataset: Dataset) -> Counter[tuple[str, ...]]:
+    texts = defaultdict(list)
+    for example in dataset.examples:
+        texts[example.pair_id].append(example.text)
+    return Counter(tuple(sorted(members)) for members in texts.values())
