@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def audit(
             for each in tasks:
                 labels = Labels(engine.name, dataset.name, each.name)
                 prompts = [prompt for example in dataset.examples for prompt in each.prompts(example)]
-                scores = store.fill(engine, prompts, lambda done, total, at=labels: say(str(at), done, total))
+                scores = store.fill(engine, prompts, partial(say, str(labels)))
                 answered.append((labels, each.outcomes(dataset.examples, prompts, scores)))
         folder.write_frame("examples.parquet", pd.concat([examples_frame(d.name, d.examples) for d in datasets]))
         notes = [*store.notes, *getattr(engine, "notes", ())]

@@ -33,15 +33,22 @@ def test_a_name_opens_the_real_dataset_with_its_licence(real_data, name: str, ex
     assert "another version" not in {fault.kind for fault in dataset.faults}
 
 
-def test_a_file_that_is_not_of_the_pinned_revision_is_reported(
+def test_files_that_lack_or_are_not_of_the_pinned_revision_are_reported(
     real_data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(real_data("winobias"), tmp_path / "winobias")
     changed = tmp_path / "winobias/pro_stereotyped_type1.txt.dev"
     changed.write_text(changed.read_text() + "\n")
+    for label in ("pro", "anti"):
+        (tmp_path / f"winobias/{label}_stereotyped_type2.txt.test").unlink()
     monkeypatch.setenv("EQUIPOISE_DATA", str(tmp_path))
-    fault = open_dataset("winobias").faults[0]
-    assert (fault.where, fault.kind) == ("pro_stereotyped_type1.txt.dev", "another version")
+    dataset = open_dataset("winobias")
+    assert [(fault.where, fault.kind) for fault in dataset.faults[:3]] == [
+        ("anti_stereotyped_type2.txt.test", "missing file"),
+        ("pro_stereotyped_type1.txt.dev", "another version"),
+        ("pro_stereotyped_type2.txt.test", "missing file"),
+    ]
+    assert len(dataset.examples) == 3168 - 2 * 396
 
 
 @pytest.mark.parametrize(

@@ -298,6 +298,7 @@ def test_slots_need_a_form_and_one_place(tmp_path: Path) -> None:
         ("a.csv", b" \n\n", "a.csv: is empty"),
         ("a.csv", HEADER.encode(), "a.csv: holds no row"),
         ("a.csv", f"{HEADER}\n{HE}\ncaf\xe9".encode("latin-1"), "a.csv:3: byte 0xe9 is not UTF-8 text"),
+        ("a.csv", b"\xef\xbb\xbfa\n\n\xff", "a.csv:3: byte 0xff is not UTF-8 text"),
         ("a.csv", f'{HEADER}\n{HE}\n"never closed'.encode(), "a.csv:3: is not well-formed"),
         ("a.csv", f"{HEADER}\n{HE},x".encode(), "a.csv:2: has 6 cells, but the header has 5"),
         ("a.csv", b"text,text\na,b", "a.csv: the column 'text' stands more than once"),

@@ -63,4 +63,5 @@ CARDS: Mapping[str, Card] = _read()
 
 def card_of(name: str) -> Card:
     """Return the card of that dataset; an unknown name is an error that says which there are."""
-    return find(name, CARDS, kind="dataset")
+    # Not kind="dataset": a plug-in of that kind is a loader, not a card.
+    return find(name, CARDS, kind="dataset card")

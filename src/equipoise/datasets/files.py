@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from ..cache import cache_folder
 from ..records import DatasetError
 from .cards import Card, CardFile, card_of
 from .dataset import Fault
@@ -28,14 +29,6 @@ Report = Callable[[str, int, int], None]
 ATTEMPTS = 3
 TIMEOUT_S = 30.0
 _BLOCK = 1 << 16
-
-
-def cache_folder() -> Path:
-    """Return `EQUIPOISE_CACHE`, else `$XDG_CACHE_HOME/equipoise`, else `~/.cache/equipoise`; it need not exist."""
-    if own := os.environ.get("EQUIPOISE_CACHE"):
-        return Path(own).expanduser()
-    shared = os.environ.get("XDG_CACHE_HOME")
-    return (Path(shared) if shared else Path.home() / ".cache") / "equipoise"
 
 
 def cached_dataset_folder(name: str) -> Path:
@@ -59,11 +52,13 @@ def find_dataset_folder(name: str) -> Path:
 
 
 def file_faults(card: Card, folder: Path) -> list[Fault]:
-    """Return a fault for each file in the folder that is not, byte for byte, the one the card describes."""
+    """Return a fault for each file of the card that the folder lacks, or has in another version, byte for byte."""
     faults = []
     for file in card.files:
         path = folder / file.path
-        if path.is_file() and not _is_whole(path, file):
+        if not path.is_file():
+            faults.append(Fault(file.path, "missing file", f"is not in {folder}", "read without it"))
+        elif not _is_whole(path, file):
             what = f"differs from revision {card.revision[:12]} of {card.home}"
             faults.append(Fault(file.path, "another version", what, "read as it is"))
     return faults

@@ -62,8 +62,8 @@ def _decode(file: str, content: bytes) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        # Of `error.object` when a byte-order mark was cut off: the offset is then three short, the line is not.
+        # In `error.object`, not in `content`: a byte-order mark is cut off before the offset is counted.
+        line = error.object.count(b"\n", 0, error.start) + 1
         raise DatasetError(f"{file}:{line}: byte 0x{error.object[error.start]:02x} is not UTF-8 text") from None
 
 

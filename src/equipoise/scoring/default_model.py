@@ -17,9 +17,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..cache import cache_folder
 from ..records import ModelError
 from .engine import Engine, EngineOptions
-from .weights import cache_folder, file_sha256
+from .weights import file_sha256
 
 NAME = "SmolLM2-135M-Instruct"
 LICENCE = "Apache-2.0"

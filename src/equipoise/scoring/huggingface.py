@@ -187,7 +187,7 @@ class HuggingFaceEngine:
     def _target_logprobs(self, logits: torch.Tensor, work: Pass) -> NDArray[np.float64]:
         """Return the log-probability of every target, log-sum-exp in float32 whatever the model's dtype."""
         step = max(1, LOGIT_BYTES // (4 * logits.shape[-1]))
-        totals = torch.cat([part.float().logsumexp(dim=-1) for part in logits.split(step)])
+        totals = torch.cat([part.float().logsumexp(dim=-1) for part in _chunks(logits, step)])
         picks = self._tensor(work.picks)
         values = logits[picks, self._tensor(work.targets)].float() - totals[picks]
         # A probability of one rounds to a log-probability a little above zero.
@@ -195,6 +195,10 @@ class HuggingFaceEngine:
 
     def _tensor(self, array: NDArray[Any]) -> torch.Tensor:
         return torch.from_numpy(array).to(self.device)
+
+
+def _chunks(tensor: torch.Tensor, step: int) -> list[torch.Tensor]:
+    return [tensor[start : start + step] for start in range(0, len(tensor), step)]
 
 
 def _ancestor_mask(ends: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

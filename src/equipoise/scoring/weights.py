@@ -9,15 +9,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..cache import cache_folder
 from ..records import ModelError
-
-
-def cache_folder() -> Path:
-    """Return where models and hashes are kept: `EQUIPOISE_CACHE`, else the user's cache folder."""
-    named = os.environ.get("EQUIPOISE_CACHE")
-    if named:
-        return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "equipoise"
 
 
 def file_sha256(path: Path) -> str:

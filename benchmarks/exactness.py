@@ -1,0 +1,73 @@
+"""Is the packed engine exact? Scores a dataset packed and one sentence at a time, and compares every number.
+
+python benchmarks/exactness.py --data winobias
+python benchmarks/exactness.py --data synthbias --limit 500
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+
+from equipoise.datasets import open_dataset
+from equipoise.measure import Labels, Plan, measure
+from equipoise.metrics import METRICS
+from equipoise.records import Measurement
+from equipoise.scoring.engine import EngineOptions, open_engine
+from equipoise.tasks import open_task
+
+SHOWN = ("accuracy", "perplexity", "ucerf", "ucerf_signed", "fp", "eo_sum", "accuracy_gap", "desirability_gap")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", default="smollm2")
+    parser.add_argument("--data", default="winobias")
+    parser.add_argument("--limit", type=int)
+    parser.add_argument("--dtype", default="float32")
+    chosen = parser.parse_args()
+    engine = open_engine(chosen.model, EngineOptions(dtype=chosen.dtype))
+    dataset = open_dataset(chosen.data)
+    if chosen.limit:
+        dataset = dataset.limited(chosen.limit)
+    task = open_task("next-word")
+    prompts = [prompt for example in dataset.examples for prompt in task.prompts(example)]
+
+    start = time.perf_counter()
+    order = engine.batches(prompts)
+    packed = [None] * len(prompts)
+    for places, scores in zip(order, engine.score([prompts[i] for i in batch] for batch in order), strict=True):
+        for place, score in zip(places, scores, strict=True):
+            packed[place] = score
+    middle = time.perf_counter()
+    single = engine.score_one_by_one(prompts)
+    end = time.perf_counter()
+
+    both = [task.outcomes(dataset.examples, prompts, scores) for scores in (packed, single)]
+    difference = np.abs(both[0].logprobs - both[1].logprobs)
+    changed = int((both[0].predicted != both[1].predicted).sum())
+    print(f"{engine.name}, {chosen.dtype}, {dataset.name}: {len(prompts):,} prompts, {dataset.pairs:,} pairs")
+    print(f"packed {len(prompts) / (middle - start):.1f} prompts/s, one at a time {len(prompts) / (end - middle):.1f}")
+    print(
+        f"largest difference {difference.max():.2e} nats, mean {difference.mean():.2e}, predictions changed {changed}"
+    )
+    tables = [_table(outcomes) for outcomes in both]
+    for key, row in tables[0].items():
+        other = tables[1][key].estimate
+        mine = row.estimate
+        print(
+            f"{key[0]:<18} {key[1]:<12} {mine.value:.4f} [{mine.low:.4f}, {mine.high:.4f}]"
+            f"   one at a time {other.value:.4f} [{other.low:.4f}, {other.high:.4f}]   n={mine.n}"
+        )
+
+
+def _table(outcomes: object) -> dict[tuple[str, str], Measurement]:
+    plan = Plan([METRICS[name] for name in SHOWN], by=())
+    rows, _ = measure(outcomes, plan, Labels("", "", ""))  # type: ignore[arg-type]
+    return {(row.metric, row.group): row for row in rows if row.group.startswith("type=")}
+
+
+if __name__ == "__main__":
+    main()

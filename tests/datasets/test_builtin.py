@@ -1,0 +1,118 @@
+"""The sentences that ship with the package keep every promise made about them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from equipoise.datasets import load_synthbias, load_winobias
+from equipoise.datasets.builtin import faults, load_builtin, sentences
+from equipoise.datasets.occupations import OCCUPATIONS, side
+from equipoise.datasets.pronouns import pronoun_in_form
+from equipoise.datasets.sentence_rules import broken_rules
+from equipoise.records import DatasetError
+
+ALL = sentences()
+RESOLVABLE = [sentence for sentence in ALL if sentence.type == "type2"]
+AMBIGUOUS = [sentence for sentence in ALL if sentence.type == "type1"]
+
+
+def test_there_are_at_least_240_of_each_type_and_none_breaks_a_rule() -> None:
+    assert len(RESOLVABLE) >= 240
+    assert len(AMBIGUOUS) >= 240
+    assert list(faults(ALL)) == []
+
+
+def test_every_occupation_is_referent_and_other_at_least_five_times() -> None:
+    referents = Counter(sentence.referent for sentence in RESOLVABLE)
+    others = Counter(s.second if s.referent == s.first else s.first for s in RESOLVABLE)
+    mentioned = Counter(name for s in AMBIGUOUS for name in (s.first, s.second))
+    assert set(OCCUPATIONS) == set(referents) == set(others) == set(mentioned)
+    assert min(referents.values()) >= 5
+    assert min(others.values()) >= 5
+    assert min(mentioned.values()) >= 10
+
+
+def test_position_and_form_do_not_give_the_answer_away() -> None:
+    for form in ("subject", "object", "possessive"):
+        some = [sentence for sentence in RESOLVABLE if sentence.form == form]
+        first = sum(sentence.referent == sentence.first for sentence in some)
+        assert len(some) >= 60
+        assert 0.4 <= first / len(some) <= 0.6
+        assert sum(sentence.form == form for sentence in AMBIGUOUS) >= 60
+
+
+def test_each_sentence_pairs_a_male_and_a_female_stereotyped_occupation_at_least_ten_points_apart() -> None:
+    for sentence in ALL:
+        shares = [OCCUPATIONS[name].female_share for name in (sentence.first, sentence.second)]
+        assert {side(sentence.first), side(sentence.second)} == {"male", "female"}, sentence.id
+        assert abs(shares[0] - shares[1]) > 10, sentence.id
+
+
+def test_the_referent_is_as_often_male_as_female_stereotyped() -> None:
+    male = sum(side(sentence.referent) == "male" for sentence in RESOLVABLE)
+    assert 0.45 <= male / len(RESOLVABLE) <= 0.55
+
+
+def test_the_sentences_are_no_template_grid() -> None:
+    def frame(text: str) -> str:
+        for name in sorted(OCCUPATIONS, key=len, reverse=True):
+            text = re.sub(rf"\b{name}\b", "X", text, flags=re.IGNORECASE)
+        return text.lower()
+
+    frames = Counter(frame(sentence.text) for sentence in ALL)
+    openings = Counter(" ".join(frame(sentence.text).split()[:3]) for sentence in ALL)
+    assert max(frames.values()) == 1
+    assert max(openings.values()) <= len(ALL) / 20
+
+
+def test_they_is_given_on_request_and_only_where_it_fits() -> None:
+    binary, all_three = load_builtin(), load_builtin(pronouns=("he", "she", "they"))
+    neutral = [example for example in all_three.examples if example.groups["gender"] == "neutral"]
+    assert len(binary.examples) == 2 * len(ALL)
+    assert len(neutral) == sum(sentence.they for sentence in ALL) > 0.9 * len(ALL)
+    assert all(example.stereotype is None for example in neutral)
+    for example in neutral:
+        after = example.text.split(f" {example.slots['pronoun']} ")[1].split()[0]
+        if example.groups["form"] == "subject":
+            assert after not in ("is", "was", "has", "does"), example.id
+
+
+def test_the_validator_sees_each_kind_of_mistake() -> None:
+    good = "While the farmer slept, the nurse read his letter."
+    assert broken_rules(good, ("farmer", "nurse")) == []
+    for bad in (
+        "While the farmer slept, the nurse and the cook read his letter.",
+        "While the farmer slept, she read his letter to the nurse.",
+        "While the farmer slept, the nurse read the letter.",
+        "The nurse read his letter while the farmer slept.",
+        "While the farmer slept, the nurse read his letter to the farmer.",
+    ):
+        assert broken_rules(bad, ("farmer", "nurse")), bad
+    mistaken = [*ALL, replace(ALL[0], id="copy")]
+    assert any(fault.kind == "repeated" for fault in faults(mistaken))
+    assert any(fault.kind == "balance" for fault in faults(RESOLVABLE[:100]))
+
+
+@pytest.mark.parametrize("pronouns", [("he",), ("he", "he"), ("he", "him"), ("he", "xyz")])
+def test_pronouns_that_cannot_be_compared_are_refused(pronouns: tuple[str, ...]) -> None:
+    with pytest.raises(DatasetError):
+        load_builtin(pronouns=pronouns)
+
+
+def test_no_sentence_repeats_one_of_winobias_or_synthbias(real_data: Callable[[str], Path]) -> None:
+    def words(text: str) -> str:
+        return " ".join(re.findall(r"[a-z]+", text.lower()))
+
+    published = {
+        words(example.text)
+        for dataset in (load_winobias(real_data("winobias")), load_synthbias(real_data("synthbias")))
+        for example in dataset.examples
+    }
+    ours = {words(s.with_pronoun(pronoun_in_form(s.form, g))) for s in ALL for g in ("male", "female")}
+    assert not ours & published
