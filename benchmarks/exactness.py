@@ -50,9 +50,8 @@ def main() -> None:
     changed = int((both[0].predicted != both[1].predicted).sum())
     print(f"{engine.name}, {chosen.dtype}, {dataset.name}: {len(prompts):,} prompts, {dataset.pairs:,} pairs")
     print(f"packed {len(prompts) / (middle - start):.1f} prompts/s, one at a time {len(prompts) / (end - middle):.1f}")
-    print(
-        f"largest difference {difference.max():.2e} nats, mean {difference.mean():.2e}, predictions changed {changed}"
-    )
+    print(f"differences of at most {difference.max():.2e} nats, {difference.mean():.2e} on average")
+    print(f"predictions changed: {changed}")
     tables = [_table(outcomes) for outcomes in both]
     for key, row in tables[0].items():
         other = tables[1][key].estimate

@@ -33,7 +33,7 @@ COLUMNS = {
     "desirability": "D in [-1, 1]",
     "performance": "correct where answerable, 1 - certainty where not",
     "stereotype": "'pro', 'anti' or ''",
-    "positive": "whether the referent is the male-stereotyped occupation",
+    "positive": "1 if the referent is the male-stereotyped occupation, 0 if the female one, NaN if neither",
     "chosen_positive": "whether the male-stereotyped occupation was chosen",
     "mass": "raw probability of all candidates together",
     "u": "U of the item's counterfactual set, on the set's first item; NaN elsewhere",

@@ -249,8 +249,11 @@ class RunManifest:
 
 
 def group_label(parts: Mapping[str, str]) -> str:
-    """Return the group's name as it stands in `measurements.csv`: `all`, or sorted `key=value` joined by commas."""
-    return ",".join(f"{key}={parts[key]}" for key in sorted(parts)) or "all"
+    """Return the group's name as it stands in `measurements.csv`: `all`, or sorted `key=value` joined by commas.
+
+    A comma within a key or value is written %2C, "=" within a key %3D and "%" %25, so that `parse_group` can undo it.
+    """
+    return ",".join(f"{_escape(key, ',=')}={_escape(parts[key], ',')}" for key in sorted(parts)) or "all"
 
 
 def parse_group(label: str) -> dict[str, str]:
@@ -258,9 +261,25 @@ def parse_group(label: str) -> dict[str, str]:
     return {} if label == "all" else dict(_split(label))
 
 
+_ESCAPES = {",": "%2C", "=": "%3D"}
+
+
+def _escape(text: str, marks: str) -> str:
+    text = text.replace("%", "%25")
+    for mark in marks:
+        text = text.replace(mark, _ESCAPES[mark])
+    return text
+
+
+def _unescape(text: str) -> str:
+    for mark, escape in _ESCAPES.items():
+        text = text.replace(escape, mark)
+    return text.replace("%25", "%")
+
+
 def _split(label: str) -> Iterator[tuple[str, str]]:
     for part in label.split(","):
         key, separator, value = part.partition("=")
         if not separator or not key:
             raise EquipoiseError(f"group {label!r} is not `all` or key=value parts joined by commas")
-        yield key, value
+        yield _unescape(key), _unescape(value)

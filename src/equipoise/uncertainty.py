@@ -25,8 +25,10 @@ def renormalise(logprobs: Floats) -> Floats:
 
 def entropy(probs: Floats) -> Floats:
     """Return the Shannon entropy of each row in bits, in [0, log2 k]; higher is flatter."""
+    _k(probs)
+    # Only an exact 0 counts as nothing: a NaN must stay one, not become full certainty.
     with np.errstate(divide="ignore", invalid="ignore"):
-        terms = np.where(probs > 0, probs * np.log2(probs), 0.0)
+        terms = np.where(probs == 0, 0.0, probs * np.log2(probs))
     bits: Floats = np.maximum(-terms.sum(axis=1), 0.0)
     return bits
 
@@ -57,6 +59,7 @@ def fisher_rao_distance(probs: Floats) -> Floats:
 
 def margin(probs: Floats) -> Floats:
     """Return the lead of the most probable candidate over the second, in [0, 1]; higher is surer."""
+    _k(probs)
     ordered = np.sort(probs, axis=1)
     lead: Floats = ordered[:, -1] - ordered[:, -2]
     return lead

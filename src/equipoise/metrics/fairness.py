@@ -96,12 +96,12 @@ def certainty_gap(certainty: Floats, gender: Strings, *, weights: Weights = None
 
 
 def odds_differences(
-    positive: Booleans, chosen_positive: Booleans, stereotype: Strings, *, weights: Weights = None
+    positive: Floats, chosen_positive: Booleans, stereotype: Strings, *, weights: Weights = None
 ) -> tuple[Value, Value]:
     """Return (|TPR_pro - TPR_anti|, |FPR_pro - FPR_anti|).
 
     Positive is the male-stereotyped occupation: TPR is the share of its sentences resolved to it, FPR the share of
-    the other sentences resolved to it. Undefined where one of the four subsets is empty.
+    the other sentences resolved to it; NaN is neither. Undefined where one of the four subsets is empty.
     """
 
     def rate(group: str, actual: bool) -> Value:
@@ -111,25 +111,25 @@ def odds_differences(
     return np.abs(rate("pro", True) - rate("anti", True)), np.abs(rate("pro", False) - rate("anti", False))
 
 
-def eo_sum(positive: Booleans, chosen_positive: Booleans, stereotype: Strings, *, weights: Weights = None) -> Value:
+def eo_sum(positive: Floats, chosen_positive: Booleans, stereotype: Strings, *, weights: Weights = None) -> Value:
     """Return |dTPR| + |dFPR|, in [0, 2]; lower is better. The UCerF paper's equalized odds."""
     tpr, fpr = odds_differences(positive, chosen_positive, stereotype, weights=weights)
     return tpr + fpr
 
 
-def eo_max(positive: Booleans, chosen_positive: Booleans, stereotype: Strings, *, weights: Weights = None) -> Value:
+def eo_max(positive: Floats, chosen_positive: Booleans, stereotype: Strings, *, weights: Weights = None) -> Value:
     """Return max(|dTPR|, |dFPR|), in [0, 1]; lower is better. fairlearn's equalized odds."""
     return np.maximum(*odds_differences(positive, chosen_positive, stereotype, weights=weights))
 
 
-def eo_mean(positive: Booleans, chosen_positive: Booleans, stereotype: Strings, *, weights: Weights = None) -> Value:
+def eo_mean(positive: Floats, chosen_positive: Booleans, stereotype: Strings, *, weights: Weights = None) -> Value:
     """Return (|dTPR| + |dFPR|)/2, in [0, 1]; lower is better. The average odds difference."""
     return eo_sum(positive, chosen_positive, stereotype, weights=weights) / 2
 
 
 def ucerf_group_disparity(
     desirability: Floats,
-    positive: Booleans,
+    positive: Floats,
     chosen_positive: Booleans,
     stereotype: Strings,
     *,
@@ -162,13 +162,15 @@ def fairness_performance(performance: Floats, pair_values: Floats, *, weights: W
     return mean(performance, weights=weights, of="performance") * mean(pair_values, weights=weights, of="UCerF")
 
 
-def resolved_to_positive(predicted: Integers, gold: Integers, side: Strings) -> tuple[Booleans, Booleans]:
+def resolved_to_positive(predicted: Integers, gold: Integers, side: Strings) -> tuple[Floats, Booleans]:
     """Return (positive, chosen_positive): is the referent male-stereotyped, and was a male-stereotyped one chosen?
 
-    `side` is the stereotype of the referent's occupation; a choice of "none of the above" or a tie is not positive.
+    `side` is the stereotype of the referent's occupation; where it is not known, positive is NaN: the item is of
+    neither class. A choice of "none of the above" or a tie is not positive.
     """
     if np.any((side != "") & (gold == ABSENT)):
         raise UndefinedMetric("equalized odds of items without a right answer")
-    positive = side == "male"
+    male, female = side == "male", side == "female"
     other = (predicted != gold) & (predicted != ABSENT) & (predicted < 2)
-    return positive, np.where(predicted == gold, positive, other & (side == "female"))
+    positive = np.where(male | female, male.astype(np.float64), np.nan)
+    return positive, np.where(predicted == gold, male, other & female)

@@ -26,9 +26,13 @@ def mean(values: NDArray[Any], *, weights: NDArray[Any] | None = None, of: str =
     centre = float(values[applies].mean())
     if weights is None:
         return centre
+    if weights.dtype.kind != "f":  # whole numbers would truncate the values below
+        weights = weights.astype(np.float64)
     # Centred, so that float32 sums stay exact to rounding; one product, so that the weights are read once.
     columns = np.stack([np.where(applies, values - centre, 0.0), applies]).astype(weights.dtype)
     total, count = (columns @ weights).astype(np.float64)
+    if weights.ndim == 1 and not count:
+        raise UndefinedMetric(f"{of} of an empty group")
     with np.errstate(invalid="ignore", divide="ignore"):
         return centre + total / count
 

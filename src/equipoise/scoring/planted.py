@@ -65,11 +65,12 @@ class PlantedEngine:
         if example.gold is not None and example.answerable:
             logits[example.gold] += self.strength
         if example.stereotype is not None:
-            logits[example.stereotype] += self.bias / 2
-            logits[1 - example.stereotype] -= self.bias / 2
+            for index in range(len(example.candidates)):
+                logits[index] += self.bias / 2 if index == example.stereotype else -self.bias / 2
         if self.noise:
             logits[0] += self.noise * _normal(prompt)
-        total = math.log(math.fsum(math.exp(logit) for logit in logits)) - math.log(self.mass)
+        top = max(logits)  # taken off first: exp of a large strength overflows
+        total = top + math.log(math.fsum(math.exp(logit - top) for logit in logits)) - math.log(self.mass)
         return tuple((min(logit - total, 0.0),) for logit in logits)
 
 
