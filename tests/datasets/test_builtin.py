@@ -78,9 +78,10 @@ def test_they_is_given_on_request_and_only_where_it_fits() -> None:
     assert len(neutral) == sum(sentence.they for sentence in ALL) > 0.9 * len(ALL)
     assert all(example.stereotype is None for example in neutral)
     for example in neutral:
-        after = example.text.split(f" {example.slots['pronoun']} ")[1].split()[0]
         if example.groups["form"] == "subject":
-            assert after not in ("is", "was", "has", "does"), example.id
+            verb = re.search(r"\bthey (\w+)", example.text)
+            assert verb
+            assert verb[1] not in ("is", "was", "has", "does"), example.id
 
 
 def test_the_validator_sees_each_kind_of_mistake() -> None:
