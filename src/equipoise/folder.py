@@ -46,7 +46,7 @@ class RunFolder:
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             return RunManifest(**{field.name: content[field.name] for field in fields(RunManifest)})
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise RunError(f"{self.path} is no run folder: it has no manifest.json") from None
         except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
             raise RunError(f"{path} is damaged ({error}); run the audit again, its scores are kept") from None

@@ -11,13 +11,14 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from . import __version__
 from .datasets import Dataset
 from .records import RunManifest
 from .scoring.engine import Engine
 from .settings import Settings
 from .tasks import Task
 
-PACKAGES = ("equipoise", "torch", "transformers", "tokenizers", "gguf", "numpy", "pandas", "pyarrow")
+PACKAGES = ("torch", "transformers", "tokenizers", "gguf", "numpy", "pandas", "pyarrow")
 
 
 def now() -> str:
@@ -27,12 +28,14 @@ def now() -> str:
 
 def command_line() -> str:
     """Return the command this program was started with, fit to be pasted into a shell."""
-    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    program = Path(sys.argv[0]).name
+    start = ["python", "-m", __package__] if program == "__main__.py" else [program]
+    return shlex.join([*start, *sys.argv[1:]])
 
 
 def versions() -> dict[str, str]:
     """Return the versions of all that could change a number."""
-    found = {"python": platform.python_version(), "platform": platform.platform()}
+    found = {"equipoise": __version__, "python": platform.python_version(), "platform": platform.platform()}
     for package in PACKAGES:
         try:
             found[package] = version(package)

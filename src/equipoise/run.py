@@ -83,7 +83,9 @@ def remeasure(path: str | Path, *, progress: Progress | None = None, **choices: 
         for (dataset, task), part in table.groupby(["dataset", "task"], sort=False)
     ]
     with ScoreStore(folder.scores):  # held, so that no audit writes the folder meanwhile
-        manifest = replace(manifest, settings=asdict(settings), finished=None)
+        # What was said of the earlier measurements is said anew of these, where it still holds.
+        notes = [note for note in manifest.notes if not note.startswith(tuple(f"{labels}: " for labels, _ in answered))]
+        manifest = replace(manifest, settings=asdict(settings), notes=notes, finished=None)
         _measure_all(folder, answered, settings.plan(), manifest, progress or _silent)
     return Run(folder)
 

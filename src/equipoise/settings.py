@@ -42,6 +42,8 @@ class Settings:
         for name in ("seeds", "resamples"):
             if getattr(self, name) < 1:
                 raise EquipoiseError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.seed < 0:
+            raise EquipoiseError(f"seed must not be negative, it is {self.seed}")
         if not 0 < self.level < 1:
             raise EquipoiseError(f"level must lie between 0 and 1, not {self.level}")
         if self.disparity not in ("range", "pairwise", "deviation"):

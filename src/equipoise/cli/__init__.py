@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from io import TextIOWrapper
+
 import typer
 
 from . import audit, data
+from .console import clear_errors
 
 app = typer.Typer(
     name="equipoise",
     help="Measure whether a language model is as sure of itself for one group of people as for another.",
     epilog="Start with `equipoise audit`: it needs no account, no data and no model of yours.",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     add_completion=True,
@@ -39,4 +42,10 @@ def _main(
 
 def main() -> None:
     """Run the command line."""
-    app()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # An arrow that an old terminal cannot show is no reason to fail.
+            stream.reconfigure(errors="replace")
+    with clear_errors():
+        code = app(standalone_mode=False)
+    sys.exit(code)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..records import EquipoiseError
-from .console import clear_errors, print_out, progress_bar
+from .console import plain_table, print_out, printable, progress_bar
 
 if TYPE_CHECKING:
     from ..run import Run
+
+SHOWN_NOTES = 6
 
 Several = list[str] | None
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
@@ -91,32 +93,31 @@ def audit(
 
     Rerunning the same command continues where it was interrupted.
     """
-    with clear_errors():
-        from ..run import audit as run_audit
+    from ..run import audit as run_audit
 
-        chosen = _chosen(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
-        chosen |= _chosen(resamples=resamples, limit=limit, revision=revision)
-        with progress_bar(quiet=quiet) as progress:
-            run = run_audit(
-                model,
-                data=data or ["builtin"],
-                task=task or ["next-word"],
-                out=out,
-                progress=progress,
-                seeds=seeds,
-                seed=seed,
-                columns=_column_map(columns or []),
-                pronouns=[pronoun.strip() for pronoun in pronouns.split(",")],
-                length=length,
-                label=label,
-                device=device,
-                dtype=dtype,
-                bos=bos,
-                trust_remote_code=trust_remote_code,
-                allow_pickle=allow_pickle,
-                **chosen,
-            )
-        _show(run, quiet=quiet, as_json=as_json)
+    chosen = _chosen(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
+    chosen |= _chosen(resamples=resamples, limit=limit, revision=revision)
+    with progress_bar(quiet=quiet) as progress:
+        run = run_audit(
+            model,
+            data=data or ["builtin"],
+            task=task or ["next-word"],
+            out=out,
+            progress=progress,
+            seeds=seeds,
+            seed=seed,
+            columns=column_map(columns or []),
+            pronouns=[pronoun.strip() for pronoun in pronouns.split(",")],
+            length=length,
+            label=label,
+            device=device,
+            dtype=dtype,
+            bos=bos,
+            trust_remote_code=trust_remote_code,
+            allow_pickle=allow_pickle,
+            **chosen,
+        )
+    _show(run, quiet=quiet, as_json=as_json)
 
 
 def report(
@@ -124,10 +125,9 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Print a run's tables again, without the model."""
-    with clear_errors():
-        from ..run import load
+    from ..run import load
 
-        _show(load(folder), quiet=False, as_json=as_json)
+    _show(load(folder), quiet=False, as_json=as_json)
 
 
 def measure(
@@ -142,44 +142,44 @@ def measure(
     as_json: Json = False,
 ) -> None:
     """Measure a run anew from its outcomes, without the model: other estimators, groups, metrics or level."""
-    with clear_errors():
-        from ..run import remeasure
+    from ..run import remeasure
 
-        chosen = _chosen(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
-        with progress_bar(quiet=quiet) as progress:
-            run = remeasure(folder, progress=progress, **chosen, **_chosen(resamples=resamples))
-        _show(run, quiet=quiet, as_json=as_json)
+    chosen = _chosen(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
+    with progress_bar(quiet=quiet) as progress:
+        run = remeasure(folder, progress=progress, **chosen, **_chosen(resamples=resamples))
+    _show(run, quiet=quiet, as_json=as_json)
 
 
 def metrics() -> None:
     """List the metrics: which way is better, and what each is."""
-    with clear_errors():
-        from rich.table import Table
+    from ..metrics import METRICS
 
-        from ..metrics import METRICS
-
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in ("metric", "better", "applies to", "what it is"):
-            table.add_column(column)
-        for one in METRICS.values():
-            table.add_row(one.name, one.better, f"{one.over}, {one.needs}".replace(", any", ""), one.says)
-        print_out(table)
+    units = {"items": "items", "pairs": "pairs", "contrast": "items, two kinds"}
+    kinds = {"any": "", "label": "labelled "}
+    rows = [
+        (one.name, one.better, kinds.get(one.needs, f"{one.needs} ") + units[one.over], one.says)
+        for one in METRICS.values()
+    ]
+    print_out(plain_table(("metric", "better", "taken over", "what it is"), rows))
 
 
 def _show(run: Run, *, quiet: bool, as_json: bool) -> None:
     if as_json:
-        typer.echo(run.measurements.to_json(orient="records", indent=2))
+        typer.echo(run.measurements.to_json(orient="records", indent=2, double_precision=15))
         return
     if quiet:
         return
     from ..metrics import METRICS
     from ..reports.tables import run_summary
 
-    print_out(run_summary(run.measurements, {metric.name: metric.says for metric in METRICS.values()}))
-    for note in run.manifest.notes:
-        typer.echo(f"note: {note}")
-    level = run.measurements["level"].iloc[0]
-    typer.echo(f"\nBrackets are {level:.0%} intervals from resampling sentence pairs. Everything is in {run.path}/")
+    measurements, notes = run.measurements, run.manifest.notes
+    print_out(run_summary(measurements, {metric.name: metric.says for metric in METRICS.values()}))
+    for note in notes[:SHOWN_NOTES]:
+        typer.echo(printable(f"note: {note}"))
+    if len(notes) > SHOWN_NOTES:
+        typer.echo(f"note: {len(notes) - SHOWN_NOTES} more are in {run.path}/manifest.json")
+    level = f"{100 * run.manifest.settings['level']:.10g}%"
+    typer.echo(f"\nBrackets are {level} intervals from resampling sentence pairs. Everything is in {run.path}/")
 
 
 def _chosen(**values: Any) -> dict[str, Any]:
@@ -187,12 +187,14 @@ def _chosen(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _column_map(parts: Sequence[str]) -> dict[str, str]:
+def column_map(parts: Sequence[str]) -> dict[str, str]:
     """Return the column map of `a=b,c=d` parts."""
-    mapping = {}
-    for part in (piece for option in parts for piece in option.split(",") if piece):
-        name, separator, column = part.partition("=")
-        if not separator or not name.strip() or not column.strip():
+    mapping: dict[str, str] = {}
+    for part in (piece for option in parts for piece in option.split(",")):
+        name, separator, column = (piece.strip() for piece in part.partition("="))
+        if not separator or not name or not column:
             raise EquipoiseError(f"--columns takes name=column parts, not {part!r}")
-        mapping[name.strip()] = column.strip()
+        if name in mapping:
+            raise EquipoiseError(f"--columns names {name!r} twice: {mapping[name]!r} and {column!r}")
+        mapping[name] = column
     return mapping

@@ -6,7 +6,8 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -17,35 +18,64 @@ from ..records import EquipoiseError
 FAILED = 2
 """Exit code of whatever could not be done: bad input, a full disk, an interruption."""
 
+SENTENCE = 600
+"""Characters of an error at most: a cell of ten megabytes is not worth printing."""
+
+NOTE_EVERY = 10.0
+"""Seconds between two lines of progress where there is no terminal to draw a bar on."""
+
+UsageError: Any = typer.BadParameter.__mro__[2]
+"""What every wrong way to call a command is; taken from here because typer brings a click of its own."""
+
+
+class _Interrupted(BaseException):
+    """SIGINT or SIGTERM; not KeyboardInterrupt, which typer turns into an exit without a word."""
+
 
 @contextmanager
 def clear_errors() -> Iterator[None]:
     """Turn every mistake a user can mend into one sentence and exit code 2, without a traceback."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
     try:
         yield
+        # Here, because a reader that went away is found out only now.
+        sys.stdout.flush()
     except EquipoiseError as error:
         fail(str(error))
-    except KeyboardInterrupt:
+    except UsageError as error:
+        fail(_usage(error))
+    except (_Interrupted, KeyboardInterrupt):
         fail("interrupted; every finished batch is kept, and the same command continues from there")
     except BrokenPipeError:
         # The reader (head, less) has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(0) from None
+        sys.exit(0)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             fail(f"the disk is full{_at(error)}; every finished batch is kept: make room and run the command again")
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG):
-            fail(f"{error.strerror}{_at(error)}")
-        raise
+        fail(f"{error.strerror or error}{_at(error)}")
     except MemoryError:
         fail("there is not enough memory for this; try a smaller model, --limit or fewer --data at once")
 
 
 def fail(sentence: str) -> NoReturn:
-    """Say what is wrong on standard error, and end with exit code 2."""
-    typer.echo(f"equipoise: {' '.join(sentence.split())}", err=True)
-    raise typer.Exit(FAILED)
+    """Say what is wrong on standard error, in one line, and end with exit code 2."""
+    line = printable(" ".join(sentence.split()))
+    if len(line) > SENTENCE:
+        line = f"{line[: SENTENCE // 2]} … {line[-SENTENCE // 2 :]}"
+    typer.echo(f"equipoise: {line}", err=True)
+    sys.exit(FAILED)
+
+
+def printable(text: str) -> str:
+    """Return the text with a mark in place of what could move the cursor or colour the terminal."""
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+
+
+def _usage(error: Any) -> str:
+    where = f" (see {error.ctx.command_path} --help)" if getattr(error, "ctx", None) else ""
+    return str(error.format_message()).rstrip(".") + where
 
 
 def _at(error: OSError) -> str:
@@ -53,7 +83,7 @@ def _at(error: OSError) -> str:
 
 
 def _interrupt(number: int, frame: Any) -> NoReturn:
-    raise KeyboardInterrupt
+    raise _Interrupted
 
 
 @contextmanager
@@ -61,6 +91,9 @@ def progress_bar(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
     """Give a function that shows how much of what is done, with rate and time left, on standard error."""
     if quiet:
         yield lambda what, done, total: None
+        return
+    if not sys.stderr.isatty():
+        yield _progress_lines()
         return
     from rich.console import Console
     from rich.progress import (
@@ -72,9 +105,8 @@ def progress_bar(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
         TimeRemainingColumn,
     )
 
-    console = Console(stderr=True)
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),
@@ -83,7 +115,7 @@ def progress_bar(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
         TimeRemainingColumn(),
     )
     bars: dict[str, Any] = {}
-    with Progress(*columns, console=console, transient=not console.is_terminal) as progress:
+    with Progress(*columns, console=Console(stderr=True)) as progress:
 
         def show(what: str, done: int, total: int) -> None:
             if what not in bars:
@@ -97,11 +129,47 @@ def progress_bar(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
         yield show
 
 
+def _progress_lines() -> Callable[[str, int, int], None]:
+    """Return a function that prints a line of progress now and then: for logs, where a bar would be noise."""
+    began: dict[str, tuple[float, int]] = {}
+    last = time.monotonic()
+
+    def show(what: str, done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        start, before = began.setdefault(what, (now, done))
+        if now - last < NOTE_EVERY or done == before:
+            return
+        last, rate = now, (done - before) / (now - start)
+        typer.echo(f"{what}: {done:,} of {total:,}, {rate:.1f}/s, {(total - done) / rate:.0f} s left", err=True)
+
+    return show
+
+
 def print_out(renderable: Any) -> None:
-    """Print a table or text on standard output, as wide as it needs when that is no terminal."""
+    """Print a table or text on standard output; where that is no terminal, as wide as it needs (or as COLUMNS says)."""
     from rich.console import Console
 
     console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=140, soft_wrap=False)
-    console.print(renderable)
+    if console.is_terminal:
+        console.print(renderable)
+        return
+    if "COLUMNS" not in os.environ:
+        console = Console(highlight=False, width=10_000)
+    with console.capture() as captured:
+        console.print(renderable)
+    # Tables fill their last column with blanks, which a file does not need.
+    typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def plain_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Any:
+    """Return a table of words, which are printed as they are."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in header:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    return table

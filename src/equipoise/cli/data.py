@@ -7,32 +7,33 @@ from typing import Annotated
 
 import typer
 
-from .audit import Quiet, _column_map
-from .console import clear_errors, print_out, progress_bar
+from .audit import Quiet, column_map
+from .console import plain_table, print_out, printable, progress_bar
 
-app = typer.Typer(help="List, show, check and fetch datasets.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="List, show, check and fetch datasets.", rich_markup_mode=None)
+
+
+@app.callback(invoke_without_command=True)
+def _main(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 @app.command("list")
 def list_datasets() -> None:
     """List the datasets that have a name, and whether they are here."""
-    with clear_errors():
-        from rich.table import Table
+    from ..datasets import CARDS
+    from ..datasets.files import find_dataset_folder
+    from ..records import DatasetError
 
-        from ..datasets import CARDS
-        from ..datasets.files import find_dataset_folder
-        from ..records import DatasetError
-
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in ("name", "what", "licence", "where"):
-            table.add_column(column)
-        for card in CARDS.values():
-            try:
-                where = str(find_dataset_folder(card.name)) if card.files else "in the package"
-            except DatasetError:
-                where = f"equipoise data fetch {card.name}"
-            table.add_row(card.name, card.title, card.licence, where)
-        print_out(table)
+    rows = []
+    for card in CARDS.values():
+        try:
+            where = str(find_dataset_folder(card.name)) if card.files else "in the package"
+        except DatasetError:
+            where = f"to get it: equipoise data fetch {card.name}"
+        rows.append((card.name, card.title, card.licence, where))
+    print_out(plain_table(("name", "what", "licence", "where"), rows))
 
 
 @app.command("show")
@@ -41,25 +42,25 @@ def show(
     columns: Annotated[list[str] | None, typer.Option("--columns", help="Column map of a table.")] = None,
 ) -> None:
     """Show what a dataset holds: its source and licence, its counts, and a few sentences."""
-    with clear_errors():
-        from ..datasets import CARDS, open_dataset
-        from ..datasets.dataset import count_by
+    from ..datasets import CARDS, open_dataset
+    from ..datasets.dataset import count_by
 
-        dataset = open_dataset(name, columns=_column_map(columns or []))
-        card = CARDS.get(name)
-        typer.echo(f"{dataset.name}: {card.title if card else dataset.source}")
-        if card:
-            typer.echo(f"  licence   {card.licence} ({card.licence_url})\n  home      {card.home}")
-        typer.echo(f"  examples  {len(dataset.examples):,} in {dataset.pairs:,} pairs; sha256 {dataset.sha256[:16]}…")
-        for group in ("type", "gender", "form", "stereotype", "position"):
-            counts = {key: count for key, count in count_by(dataset.examples, group).items() if key}
-            if counts:
-                typer.echo(f"  {group:<9} {', '.join(f'{key} {count:,}' for key, count in counts.items())}")
-        typer.echo(f"  faults    {len(dataset.faults):,} (equipoise data check {name})")
-        step = max(1, len(dataset.examples) // 4)
-        for example in dataset.examples[::step][:4]:
-            gold = "either" if example.gold is None else example.candidates[example.gold]
-            typer.echo(f"  e.g.      {example.text}  [{' | '.join(example.candidates)}: {gold}]")
+    dataset = open_dataset(name, columns=column_map(columns or []))
+    card = CARDS.get(name)
+    facts = [("licence", f"{card.licence} ({card.licence_url})"), ("home", card.home)] if card else []
+    facts.append(("examples", f"{len(dataset.examples):,} in {dataset.pairs:,} pairs; sha256 {dataset.sha256[:16]}…"))
+    for group in ("type", "gender", "form", "stereotype", "position"):
+        counts = {key: count for key, count in count_by(dataset.examples, group).items() if key}
+        if counts:
+            facts.append((group, ", ".join(f"{key} {count:,}" for key, count in counts.items())))
+    facts.append(("faults", f"{len(dataset.faults):,}" + (f" (equipoise data check {name})" if dataset.faults else "")))
+    step = max(1, len(dataset.examples) // 4)
+    for example in dataset.examples[::step][:4]:
+        gold = "either" if example.gold is None else example.candidates[example.gold]
+        facts.append(("e.g.", f"{example.text} ({' | '.join(example.candidates)}: {gold})"))
+    typer.echo(printable(f"{dataset.name}: {card.title if card else dataset.source}"))
+    for what, fact in facts:
+        typer.echo(printable(f"  {what:<10} {fact}"))
 
 
 @app.command("check")
@@ -69,22 +70,22 @@ def check(
     every: Annotated[bool, typer.Option("--all", help="List every fault, not the first five of a kind.")] = False,
 ) -> None:
     """Check a dataset, and say what is wrong with it, where, and what is done about it."""
-    with clear_errors():
-        from ..datasets import open_dataset
+    from ..datasets import open_dataset
 
-        dataset = open_dataset(path, columns=_column_map(columns or []))
-        typer.echo(f"{dataset.name}: {len(dataset.examples):,} examples, {dataset.pairs:,} pairs can be compared")
-        kinds: dict[str, list[str]] = {}
-        for fault in dataset.faults:
-            kinds.setdefault(fault.kind, []).append(f"{fault.where}: {fault.what}; {fault.handling}")
-        for kind, lines in kinds.items():
-            typer.echo(f"\n{kind} ({len(lines)})")
-            for line in lines if every else lines[:5]:
-                typer.echo(f"  {line}")
-            if len(lines) > 5 and not every:
-                typer.echo(f"  … and {len(lines) - 5} more (--all lists them)")
-        if not kinds:
-            typer.echo("no faults found")
+    dataset = open_dataset(path, columns=column_map(columns or []))
+    found = f"{len(dataset.examples):,} examples, {dataset.pairs:,} pairs can be compared"
+    typer.echo(printable(f"{dataset.name}: {found}"))
+    kinds: dict[str, list[str]] = {}
+    for fault in dataset.faults:
+        kinds.setdefault(fault.kind, []).append(f"{fault.where}: {fault.what}; {fault.handling}")
+    for kind, lines in kinds.items():
+        typer.echo(f"\n{kind} ({len(lines):,})")
+        for line in lines if every else lines[:5]:
+            typer.echo(printable(f"  {line}"))
+        if len(lines) > 5 and not every:
+            typer.echo(f"  … and {len(lines) - 5:,} more (--all lists them)")
+    if not kinds:
+        typer.echo("no faults found")
 
 
 @app.command("fetch")
@@ -94,15 +95,18 @@ def fetch(
     quiet: Quiet = False,
 ) -> None:
     """Fetch a dataset from its public home, at a pinned revision, and check it; its licence comes first."""
-    with clear_errors():
-        from ..datasets import card_of
-        from ..datasets import fetch as fetch_files
+    from ..datasets import card_of
+    from ..datasets import fetch as fetch_files
 
-        card = card_of(name)
-        if not card.files:
-            typer.echo(f"{name} is in the package; there is nothing to fetch")
-            return
-        typer.echo(f"{card.title}\n  licence: {card.licence} ({card.licence_url})\n  from:    {card.home}")
-        with progress_bar(quiet=quiet) as progress:
-            folder = fetch_files(card, to=to, report=progress)
-        typer.echo(f"{name} is in {folder}")
+    def say(text: str) -> None:
+        if not quiet:
+            typer.echo(text)
+
+    card = card_of(name)
+    if not card.files:
+        say(f"{name} is in the package; there is nothing to fetch")
+        return
+    say(f"{card.title}\n  licence: {card.licence} ({card.licence_url})\n  from:    {card.home}")
+    with progress_bar(quiet=quiet) as progress:
+        folder = fetch_files(card, to=to, report=progress)
+    say(f"{name} is in {folder}")

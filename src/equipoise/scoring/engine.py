@@ -69,13 +69,15 @@ def open_engine(spec: str, options: EngineOptions | None = None) -> Engine:
     options = options or EngineOptions()
     scheme, separator, rest = spec.partition(":")
     if not separator or (scheme not in SCHEMES and ("/" in scheme or len(scheme) == 1)):
-        scheme, rest = _scheme_of(spec), spec
+        scheme, rest = _scheme_of(spec), "" if spec == "planted" else spec
     return find(scheme, SCHEMES, kind="engine")(rest, options)
 
 
 def _scheme_of(spec: str) -> str:
     if spec in ("", DEFAULT_MODEL):
         return "default"
+    if spec == "planted":
+        return "planted"
     return "gguf" if spec.lower().endswith(".gguf") else "hf"
 
 

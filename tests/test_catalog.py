@@ -1,0 +1,81 @@
+"""Names are found in the table, then among the entry points of really installed packages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from equipoise.catalog import find, names
+from equipoise.metrics import METRICS
+from equipoise.records import EquipoiseError
+from equipoise.settings import Settings
+
+TABLE = {"ucerf": 1, "accuracy": 2}
+
+
+@pytest.fixture
+def installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install a package with three metrics, one of them under a name that the table has, too."""
+    (tmp_path / "equipoise_tenth.py").write_text(
+        "from equipoise.metrics import Metric\n"
+        "def least(values):\n    return float(values.min())\n"
+        'LEAST = Metric("least_certainty", least, ("certainty",), "higher")\n'
+        'ACCURACY = "not the built-in one"\n'
+    )
+    info = tmp_path / "equipoise_tenth-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: equipoise-tenth\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[equipoise.metrics]\n"
+        "least_certainty = equipoise_tenth:LEAST\n"
+        "accuracy = equipoise_tenth:ACCURACY\n"
+        "aardvark = equipoise_tenth:LEAST\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+def test_a_name_of_the_table_gives_its_entry() -> None:
+    assert find("accuracy", TABLE, kind="metric") == 2
+
+
+def test_an_unknown_name_close_to_a_known_one_is_put_right() -> None:
+    with pytest.raises(EquipoiseError, match=r"^there is no metric 'ucref'; did you mean 'ucerf'\?$"):
+        find("ucref", TABLE, kind="metric")
+
+
+def test_an_unknown_name_close_to_none_lists_what_there_is() -> None:
+    with pytest.raises(EquipoiseError, match=r"^there is no metric 'xyz'; there are: accuracy, ucerf$"):
+        find("xyz", TABLE, kind="metric")
+
+
+def test_names_without_plugins_are_the_table_in_its_order() -> None:
+    assert names(TABLE, kind="no-such-kind") == ["ucerf", "accuracy"]
+
+
+@pytest.mark.usefixtures("installed_plugin")
+def test_an_installed_package_adds_a_metric() -> None:
+    assert find("least_certainty", METRICS, kind="metric").better == "higher"
+    assert [metric.name for metric in Settings(metrics=["least_certainty"]).plan().metrics] == ["least_certainty"]
+
+
+@pytest.mark.usefixtures("installed_plugin")
+def test_a_package_cannot_replace_a_row_of_the_table() -> None:
+    assert find("accuracy", METRICS, kind="metric") is METRICS["accuracy"]
+
+
+@pytest.mark.usefixtures("installed_plugin")
+def test_names_list_the_table_first_then_plugins_by_name_none_twice() -> None:
+    assert names(TABLE, kind="metric") == ["ucerf", "accuracy", "aardvark", "least_certainty"]
+
+
+@pytest.mark.usefixtures("installed_plugin")
+def test_a_plugin_of_another_kind_is_not_found() -> None:
+    with pytest.raises(EquipoiseError, match="there is no estimator 'least_certainty'"):
+        find("least_certainty", {}, kind="estimator")
+
+
+@pytest.mark.usefixtures("installed_plugin")
+def test_a_misspelt_plugin_is_put_right() -> None:
+    with pytest.raises(EquipoiseError, match="did you mean 'least_certainty'"):
+        find("least_certainy", TABLE, kind="metric")
