@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from huggingface_hub import snapshot_download
+from huggingface_hub import errors as hub_errors
+from huggingface_hub import get_hf_file_metadata, hf_hub_url, snapshot_download, try_to_load_from_cache
 from numpy.typing import NDArray
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
@@ -21,6 +24,15 @@ from .weights import weights_sha256
 
 LOGIT_BYTES = 256 * 2**20
 """Bound on the float32 logits held at once."""
+
+REASONS = (" the shop was closed", " the rain had come")
+TRIAL = tuple(
+    Prompt("trial", "", "", f"The {one} told the {other} that {pronoun} had to leave early, because", REASONS)
+    for one in ("baker", "painter", "farmer", "clerk")
+    for other in ("neighbour", "driver", "judge", "cook")
+    for pronoun in ("he", "she")
+)
+"""What a model is tried on before packed rows are trusted: a tree that branches often and fills a row."""
 
 TokenLogprobs = tuple[tuple[float, ...], ...]
 
@@ -46,8 +58,12 @@ class HuggingFaceEngine:
         if self._head is None:
             raise ModelError(f"{name} has no language-model head, so it cannot score text")
         self._packs: bool | None = None
+        self._window = _window(model.config)
+        self._longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self.device = next(model.parameters()).device
         self.dtype = next(model.parameters()).dtype
+        # Rounding stays below; a mask, a position or a window that is ignored changes far more.
+        self._tolerance = 1e-3 if self.dtype == torch.float32 else 0.25
         self.shape = Shape(2048, 1024, 8, 64) if self.device.type == "cuda" else Shape(128, 512, 1, 8)
         self.notes: list[str] = []
 
@@ -60,6 +76,7 @@ class HuggingFaceEngine:
         return {
             "engine": "huggingface",
             "weights": self._weights["sha256"],
+            "config": _config_sha256(self._model.config),
             "dtype": str(self.dtype).removeprefix("torch."),
             "device": self.device.type,
             **self._encoder.identity,
@@ -83,9 +100,7 @@ class HuggingFaceEngine:
         identity = identity_key(self)
         for batch in batches:
             questions = self._encoder.questions(batch)
-            if self._packs is None:
-                self._packs = self._packing_is_exact(questions)
-            answers = self._packed(questions) if self._packs else self._padded(questions)
+            answers = self._packed(questions) if self._may_pack(batch, questions) else self._padded(questions)
             yield [
                 Score(prompt.key(identity), logprobs, flags=question.flags)
                 for prompt, question, logprobs in zip(batch, questions, answers, strict=True)
@@ -108,25 +123,52 @@ class HuggingFaceEngine:
             scores.append(Score(prompt.key(identity), tuple(logprobs), flags=question.flags))
         return scores
 
-    def _packing_is_exact(self, questions: Sequence[Question]) -> bool:
-        """Return whether packed rows give this model's plain answers: a one-off check on a few real prompts."""
-        longest = max(range(len(questions)), key=lambda i: max(map(len, questions[i].sequences)))
-        sample = [questions[i] for i in dict.fromkeys([*range(min(6, len(questions))), longest])]
-        plain = _flat(self._padded(sample))
+    def _may_pack(self, batch: Sequence[Prompt], questions: Sequence[Question]) -> bool:
+        """Return whether these questions can be scored in packed rows; a prompt too long for the model is an error."""
+        lengths = [max(map(len, question.sequences)) - 1 for question in questions]
+        longest = max(lengths)
+        if self._longest and longest > self._longest:
+            name = batch[lengths.index(longest)].example_id
+            raise ModelError(f"the prompt of {name} has {longest} tokens; {self.name} takes at most {self._longest}")
+        if self._packs is None:
+            self._packs = self._packing_is_exact()
+        if self._packs and self._window and longest > self._window:
+            # A given mask replaces the model's own, and with it the window that the model was trained with.
+            note = f"{self.name} looks {self._window} tokens back; where prompts are longer, padded rows are used"
+            self.notes += [note] if note not in self.notes else []
+            return False
+        return self._packs
+
+    def _packing_is_exact(self) -> bool:
+        """Return whether packed rows give this model's plain answers: a one-off trial.
+
+        It is the same whatever is asked first, so that a run that is resumed goes on as it began.
+        """
+        trial = self._encoder.questions(TRIAL)
+        self._check_causal(trial[0].sequences[0])
+        some = slice(None, None, 5)
+        plain = _flat(self._padded(trial[some]))
         try:
-            packed = _flat(self._packed(sample))
-        except (RuntimeError, TypeError, ValueError, IndexError) as error:
+            packed = _flat(self._packed(trial, row_tokens=512)[some])
+        except Exception as error:  # what a model makes of a mask it does not expect is anybody's guess
             self.notes.append(f"{self.name} cannot run packed rows ({type(error).__name__}); padded rows are used")
             return False
-        # Rounding differs between the two; a mask or a position that is ignored changes far more.
-        tolerance = 1e-3 if self.dtype == torch.float32 else 0.25
         difference = float(np.abs(packed - plain).max())
-        if difference > tolerance:
+        if difference > self._tolerance:
             self.notes.append(f"{self.name} ignores packed masks (off by {difference:.2g} nats); padded rows are used")
-        return difference <= tolerance
+        return difference <= self._tolerance
 
-    def _packed(self, questions: Sequence[Question]) -> list[TokenLogprobs]:
+    @torch.inference_mode()
+    def _check_causal(self, sequence: Sequence[int]) -> None:
+        """Refuse a model whose answers change with what comes after: it fills gaps, and knows no next word."""
+        ids, place = torch.tensor([sequence], device=self.device), len(sequence) // 2
+        whole, part = (self._model(input_ids=each, use_cache=False).logits for each in (ids, ids[:, : place + 1]))
+        if float((whole[0, place] - part[0, place]).abs().max()) > self._tolerance:
+            raise ModelError(f"{self.name} is no causal language model: what comes after a word changes its answer")
+
+    def _packed(self, questions: Sequence[Question], *, row_tokens: int | None = None) -> list[TokenLogprobs]:
         """Return the token log-probabilities of the questions, every shared prefix computed once."""
+        row_tokens = row_tokens or self.shape.row_tokens
 
         def run(work: Pass) -> torch.Tensor:
             return self._logits(
@@ -135,9 +177,7 @@ class HuggingFaceEngine:
                 attention_mask=_ancestor_mask(self._tensor(work.ends), self.dtype),
             )
 
-        return self._answer(
-            questions, lambda inputs: pack(inputs, row_tokens=self.shape.row_tokens), self.shape.rows, run
-        )
+        return self._answer(questions, lambda inputs: pack(inputs, row_tokens=row_tokens), self.shape.rows, run)
 
     def _padded(self, questions: Sequence[Question]) -> list[TokenLogprobs]:
         """Return the token log-probabilities of the questions from right-padded rows, one a distinct input."""
@@ -213,6 +253,23 @@ def _flat(answers: Sequence[TokenLogprobs]) -> NDArray[np.float64]:
     return np.array([value for answer in answers for tokens in answer for value in tokens])
 
 
+def _window(config: Any) -> int | None:
+    """Return how many tokens back the model's attention looks, None where it looks back to the beginning."""
+    text = config.get_text_config()
+    if set(getattr(text, "layer_types", None) or ()) == {"full_attention"}:
+        return None
+    names = ("sliding_window", "attention_chunk_size", "window_size", "local_attention", "attention_window_size")
+    sizes = [getattr(text, name, None) for name in names]
+    return min((size for size in sizes if isinstance(size, int) and size > 0), default=None)
+
+
+def _config_sha256(config: Any) -> str:
+    """Return a hash of how the weights are used, without what only says where they came from."""
+    unused = ("_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype")
+    content = {key: value for key, value in config.to_dict().items() if key not in unused}
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+
+
 def open_huggingface(name: str, options: EngineOptions) -> HuggingFaceEngine:
     """Return the engine of a local folder, or of a hub's model (`owner/name` or `owner/name@revision`)."""
     folder = Path(name).expanduser()
@@ -223,11 +280,33 @@ def open_huggingface(name: str, options: EngineOptions) -> HuggingFaceEngine:
         raise ModelError(f"{name} is no folder with a model in it")
     source, _, revision = name.partition("@")
     extra = {"revision": revision or options.revision} if revision or options.revision else {}
-    model, tokenizer = _load(source, options, extra)
+    model, tokenizer = _load(source, options, {**extra, "local_files_only": _only_cached(source, **extra)})
     snapshot = Path(snapshot_download(source, local_files_only=True, **extra))
     weights = {"source": source, "revision": snapshot.name}
     weights["sha256"] = weights_sha256(_weight_files(snapshot, options))
     return HuggingFaceEngine(model, tokenizer, name=source, weights=weights, bos=options.bos)
+
+
+def _only_cached(source: str, revision: str | None = None) -> bool:
+    """Return whether the hub cannot be reached, but the model is in its local cache; one quick question, no retries."""
+    try:
+        get_hf_file_metadata(hf_hub_url(source, "config.json", revision=revision))
+    except hub_errors.HFValidationError:
+        raise ModelError(f"{source!r} is neither a folder nor the name of a hub's model") from None
+    except hub_errors.GatedRepoError:
+        raise ModelError(f"the model {source} is gated: accept its terms on the hub and log in there") from None
+    except hub_errors.RepositoryNotFoundError:
+        raise ModelError(f"there is no folder {source}, and no public model of that name on the hub") from None
+    except hub_errors.RevisionNotFoundError:
+        raise ModelError(f"the hub's model {source} has no revision {revision!r}") from None
+    except hub_errors.EntryNotFoundError:
+        raise ModelError(f"the hub's {source} has no config.json, so it is no model of transformers") from None
+    except Exception as error:  # no network, a proxy, a server in trouble, offline mode
+        if isinstance(try_to_load_from_cache(source, "config.json", revision=revision), str):
+            return True
+        reason = f"the model hub cannot be reached ({type(error).__name__}), and the model is not in its local cache"
+        raise ModelError(f"there is no folder {source}, {reason}") from error
+    return False
 
 
 def open_folder(folder: Path, options: EngineOptions, *, name: str, weights: Mapping[str, str]) -> HuggingFaceEngine:
@@ -259,16 +338,21 @@ def _load(source: str, options: EngineOptions, extra: Mapping[str, Any]) -> tupl
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()
     device = _device(options.device)
+    name = str(Path(source) / extra["gguf_file"]) if "gguf_file" in extra else source
     extra = {**extra, "trust_remote_code": options.trust_remote_code}
     safe = {} if options.allow_pickle or "gguf_file" in extra else {"use_safetensors": True}
     try:
         tokenizer = AutoTokenizer.from_pretrained(source, **extra)
-        model = AutoModelForCausalLM.from_pretrained(source, dtype=_dtype(options.dtype, device), **safe, **extra)
+        model, loaded = AutoModelForCausalLM.from_pretrained(
+            source, dtype=_dtype(options.dtype, device), output_loading_info=True, **safe, **extra
+        )
+        if missing := sorted(loaded["missing_keys"]):
+            raise ModelError(f"the model {name} has no weights for {', '.join(missing[:3])}; they would be random")
         return model.to(device), tokenizer
     except ModelError:
         raise
     except Exception as error:  # transformers raises a dozen kinds, down to bare Exception from its Rust parts
-        raise ModelError(f"the model {source} cannot be loaded: {_reason(error, options)}") from error
+        raise ModelError(f"the model {name} cannot be loaded: {_reason(error, options)}") from error
 
 
 def _reason(error: Exception, options: EngineOptions) -> str:
@@ -277,8 +361,10 @@ def _reason(error: Exception, options: EngineOptions) -> str:
         return "it brings its own code, which is not run unless you pass --trust-remote-code"
     if "safetensors" in text and not options.allow_pickle:
         return "it has no safetensors weights; pass --allow-pickle to load pickled ones, which can run code"
-    if "connect" in text.lower() or "offline" in text.lower() or "resolve" in text.lower():
-        return "the model hub cannot be reached, and the model is not in the local cache"
+    if "Unrecognized configuration class" in text:
+        return "it is no causal language model"
+    if "ignore_mismatched_sizes" in text:
+        return "its weights do not fit its config.json"
     return f"{type(error).__name__}: {text[:300]}"
 
 
