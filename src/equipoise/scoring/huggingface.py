@@ -1,43 +1,91 @@
-"""Scores prompts with transformers: packed prefix trees where the architecture allows, padded rows where not."""
+"""Scores prompts with a causal model of transformers: packed prefix trees where it honours them, padded rows where not.
+
+Batches are tokenised and packed by a thread while the device works. Rows of consecutive batches fill passes of a fixed
+shape on a GPU; a batch is handed on as soon as all its rows are done.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from huggingface_hub import snapshot_download
 from numpy.typing import NDArray
-from transformers import AutoModelForCausalLM, AutoTokenizer
-from transformers.utils import logging as transformers_logging
+from torch.nn.attention.flex_attention import BlockMask
 
 from ..records import ModelError, Prompt, Score
+from .ahead import ahead
 from .encoding import Encoder, Question
-from .engine import EngineOptions, identity_key
-from .prefix_tree import Pass, Row, alone, lay_out, pack
-from .weights import weights_sha256
+from .engine import identity_key
+from .prefix_tree import Pass, Row, Sequences, alone, pack, stack
+from .shape import Shape, choose_shape, free_memory
 
 LOGIT_BYTES = 256 * 2**20
-"""Bound on the float32 logits held at once."""
+"""Bound on the float32 copies of logits held at once."""
+
+BLOCK = 128
+"""Side of the blocks of block-sparse attention."""
+
+FIRST_PROMPTS = 512
+
+COMPILE_PROMPTS = 20_000
+"""From so many prompts on, compiling the model's layers for a GPU pays for itself."""
 
 TokenLogprobs = tuple[tuple[float, ...], ...]
 
 
-class Shape(NamedTuple):
-    """How much is computed at once: prompts a batch, tokens a packed row, packed rows a pass, padded rows a pass."""
+@dataclass
+class _Batch:
+    """A batch under way: its prompts, and the token log-probabilities of its sequences as far as they are known."""
 
-    prompts: int
-    row_tokens: int
-    rows: int
-    padded_rows: int
+    prompts: Sequence[Prompt]
+    questions: Sequence[Question]
+    rows: Sequence[Row]
+    packed: bool
+    answers: list[tuple[float, ...]] = field(init=False)
+    left: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.answers = [()] * sum(len(question.sequences) for question in self.questions)
+        self.left = len(self.rows)
+
+    def take(self, row: Row, values: NDArray[np.float64]) -> None:
+        """Put the row's predictions into the places of their sequences."""
+        for owner, part in zip(row.owners.tolist(), np.split(values, np.cumsum(row.counts)[:-1]), strict=True):
+            self.answers[owner] = tuple(part.tolist())
+        self.left -= 1
+
+    def token_logprobs(self) -> Iterator[TokenLogprobs]:
+        """Yield what is known of each question."""
+        places = iter(self.answers)
+        for question in self.questions:
+            yield tuple(next(places) for _ in question.sequences)
+
+
+class _Running(NamedTuple):
+    """A pass that was given to the device: the values it will have, and whose they are."""
+
+    values: torch.Tensor
+    counts: NDArray[np.int64]
+    rows: Sequence[tuple[_Batch, Row]]
 
 
 class HuggingFaceEngine:
     """A causal language model of transformers."""
 
-    def __init__(self, model: Any, tokenizer: Any, *, name: str, weights: Mapping[str, str], bos: str = "auto") -> None:
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        name: str,
+        weights: Mapping[str, str],
+        bos: str = "auto",
+        compiled: str = "auto",
+    ) -> None:
         self._model = model.eval()
         self._encoder = Encoder(tokenizer, bos=bos)
         self._name = name
@@ -46,9 +94,13 @@ class HuggingFaceEngine:
         if self._head is None:
             raise ModelError(f"{name} has no language-model head, so it cannot score text")
         self._packs: bool | None = None
+        self._attention = getattr(model.config, "_attn_implementation", "")
+        self._sparse = False
+        self._compiled = compiled
+        self._prompts = 0
         self.device = next(model.parameters()).device
         self.dtype = next(model.parameters()).dtype
-        self.shape = Shape(2048, 1024, 8, 64) if self.device.type == "cuda" else Shape(128, 512, 1, 8)
+        self.shape = _shape(model, self.device)
         self.notes: list[str] = []
 
     @property
@@ -72,27 +124,30 @@ class HuggingFaceEngine:
             "architecture": type(self._model).__name__,
             "parameters": sum(parameter.numel() for parameter in self._model.parameters()),
             "scoring": {None: "not used", True: "packed prefix trees", False: "padded rows"}[self._packs],
+            "shape": self.shape._asdict(),
         }
 
     def batches(self, prompts: Sequence[Prompt]) -> list[list[int]]:
         """Return batches of neighbours in the order of their texts, which share the longest prefixes."""
+        self._prompts = max(self._prompts, len(prompts))
         order = sorted(range(len(prompts)), key=lambda i: (str(prompts[i].context), i))
-        return [order[start : start + self.shape.prompts] for start in range(0, len(order), self.shape.prompts)]
+        # The first batch is small, so that the device has work while the next ones are planned.
+        first = min(self.shape.prompts, FIRST_PROMPTS)
+        return [order[:first]] * bool(order) + [
+            order[start : start + self.shape.prompts] for start in range(first, len(order), self.shape.prompts)
+        ]
 
     def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
         identity = identity_key(self)
-        for batch in batches:
-            questions = self._encoder.questions(batch)
-            if self._packs is None:
-                self._packs = self._packing_is_exact(questions)
-            answers = self._packed(questions) if self._packs else self._padded(questions)
+        for batch in self._finished(ahead(self._planned(iter(batches)))):
+            answers = zip(batch.prompts, batch.questions, batch.token_logprobs(), strict=True)
             yield [
-                Score(prompt.key(identity), logprobs, flags=question.flags)
-                for prompt, question, logprobs in zip(batch, questions, answers, strict=True)
+                Score(prompt.key(identity), logprobs, flags=question.flags) for prompt, question, logprobs in answers
             ]
 
     def score_one_by_one(self, prompts: Iterable[Prompt]) -> list[Score]:
         """Return the scores from one plain pass a candidate: no packing, padding or batch. The reference for tests."""
+        self._attend(self._attention)
         identity = identity_key(self)
         scores = []
         for prompt in prompts:
@@ -108,69 +163,149 @@ class HuggingFaceEngine:
             scores.append(Score(prompt.key(identity), tuple(logprobs), flags=question.flags))
         return scores
 
+    def _planned(self, batches: Iterator[Sequence[Prompt]]) -> Iterator[_Batch]:
+        """Yield the batches tokenised and arranged in rows; runs in a thread of its own, and touches no device."""
+        for prompts in batches:
+            questions = self._encoder.questions(prompts)
+            packed = self._packs is not False
+            yield _Batch(prompts, questions, self._arranged(questions, packed), packed)
+
+    def _arranged(self, questions: Sequence[Question], packed: bool) -> list[Row]:
+        sequences = Sequences.of(
+            [sequence for question in questions for sequence in question.sequences],
+            [start for question in questions for start in question.starts],
+        )
+        return pack(sequences, row_tokens=self.shape.row_tokens) if packed else alone(sequences)
+
+    def _finished(self, planned: Iterator[_Batch]) -> Iterator[_Batch]:
+        """Yield the batches in order as they are done; passes run across their borders."""
+        waiting: deque[_Batch] = deque()
+        running: deque[_Running] = deque()
+        rows: list[tuple[_Batch, Row]] = []
+        for batch in planned:
+            if self._packs is None:
+                self._packs = self._packing_is_exact(batch.questions)
+                self._compile(batch.questions)
+            if batch.packed and not self._packs:
+                batch = _Batch(batch.prompts, batch.questions, self._arranged(batch.questions, False), False)
+            waiting.append(batch)
+            for row in batch.rows:
+                if rows and not self._room(rows, row):
+                    running += self._started(rows)
+                    rows = []
+                rows.append((batch, row))
+            # The newest passes stay with the device; what it has done meanwhile is fetched.
+            while len(running) > self.shape.in_flight:
+                self._fetch(running.popleft())
+            while waiting and not waiting[0].left:
+                yield waiting.popleft()
+        if rows:
+            running += self._started(rows)
+        while running:
+            self._fetch(running.popleft())
+        yield from waiting
+
+    def _room(self, rows: Sequence[tuple[_Batch, Row]], row: Row) -> bool:
+        """Return whether a pass of these rows can take one more."""
+        most = self.shape.rows if self._packs else self.shape.padded_rows
+        predicted = sum(len(one.nodes) for _, one in rows) + len(row.nodes)
+        return len(rows) < most and predicted <= self.shape.predictions
+
+    def _started(self, rows: Sequence[tuple[_Batch, Row]]) -> list[_Running]:
+        """Return the rows as passes given to the device: one, or more and smaller ones where memory ran out."""
+        try:
+            work, values = self._run([row for _, row in rows], packed=bool(self._packs))
+            return [_Running(values, work.counts, rows)]
+        except torch.OutOfMemoryError:
+            torch.cuda.empty_cache()
+            if len(rows) == 1:
+                raise ModelError(
+                    f"{self.name} does not fit into the memory of {self.device} beside one row of "
+                    f"{len(rows[0][1])} tokens; use a smaller dtype, or another --device"
+                ) from None
+            self.shape = self.shape.halved()
+            self.notes.append(f"memory ran out: passes now have at most {self.shape.rows} rows")
+        middle = len(rows) // 2
+        return [*self._started(rows[:middle]), *self._started(rows[middle:])]
+
+    def _fetch(self, running: _Running) -> None:
+        """Wait for a pass, and give its values to the batches they belong to."""
+        # A probability of one rounds to a log-probability a little above zero.
+        values = np.minimum(running.values.cpu().numpy().astype(np.float64), 0.0)
+        for (batch, row), part in zip(running.rows, np.split(values, np.cumsum(running.counts)[:-1]), strict=True):
+            batch.take(row, part)
+
     def _packing_is_exact(self, questions: Sequence[Question]) -> bool:
         """Return whether packed rows give this model's plain answers: a one-off check on a few real prompts."""
         longest = max(range(len(questions)), key=lambda i: max(map(len, questions[i].sequences)))
         sample = [questions[i] for i in dict.fromkeys([*range(min(6, len(questions))), longest])]
-        plain = _flat(self._padded(sample))
         try:
-            packed = _flat(self._packed(sample))
+            plain, packed = (self._checked(sample, packed) for packed in (False, True))
         except (RuntimeError, TypeError, ValueError, IndexError) as error:
+            if isinstance(error, torch.OutOfMemoryError):
+                raise
             self.notes.append(f"{self.name} cannot run packed rows ({type(error).__name__}); padded rows are used")
             return False
-        # Rounding differs between the two; a mask or a position that is ignored changes far more.
-        tolerance = 1e-3 if self.dtype == torch.float32 else 0.25
-        difference = float(np.abs(packed - plain).max())
-        if difference > tolerance:
-            self.notes.append(f"{self.name} ignores packed masks (off by {difference:.2g} nats); padded rows are used")
-        return difference <= tolerance
-
-    def _packed(self, questions: Sequence[Question]) -> list[TokenLogprobs]:
-        """Return the token log-probabilities of the questions, every shared prefix computed once."""
-
-        def run(work: Pass) -> torch.Tensor:
-            return self._logits(
-                work,
-                position_ids=self._tensor(work.depths),
-                attention_mask=_ancestor_mask(self._tensor(work.ends), self.dtype),
+        # Rounding differs between the two, in low precision by a tenth of a nat here and there; a mask or a position
+        # that is ignored changes far more. The mean is compared, for single values are noise.
+        difference = np.abs(packed - plain)
+        exact = float(difference.max()) <= 1e-3 if self.dtype == torch.float32 else float(difference.mean()) <= 0.2
+        if not exact:
+            self.notes.append(
+                f"{self.name} ignores packed masks (off by {difference.max():.2g} nats); padded rows are used"
             )
+        return exact
 
-        return self._answer(
-            questions, lambda inputs: pack(inputs, row_tokens=self.shape.row_tokens), self.shape.rows, run
-        )
+    def _checked(self, questions: Sequence[Question], packed: bool) -> NDArray[np.float64]:
+        """Return all token log-probabilities of the questions, in order, row by row."""
+        batch = _Batch((), questions, self._arranged(questions, packed), packed)
+        for row in batch.rows:
+            work, values = self._run([row], packed=packed)
+            self._fetch(_Running(values, work.counts, [(batch, row)]))
+        return np.array([value for answer in batch.answers for value in answer])
 
-    def _padded(self, questions: Sequence[Question]) -> list[TokenLogprobs]:
-        """Return the token log-probabilities of the questions from right-padded rows, one a distinct input."""
+    def _compile(self, questions: Sequence[Question]) -> None:
+        """Compile the model's layers where that pays: on a GPU, with one shape for every pass, and enough prompts.
 
-        def run(work: Pass) -> torch.Tensor:
+        Block-sparse attention then skips what no node sees; it is kept only if it gives the plain answers, too.
+        """
+        wanted = self._compiled == "always" or (self._compiled == "auto" and self._prompts >= COMPILE_PROMPTS)
+        if not (wanted and self._packs and self.shape.fixed):
+            return
+        # Layer by layer: one compilation serves all layers of a kind, in seconds instead of minutes.
+        lists = [module for module in self._model.modules() if isinstance(module, torch.nn.ModuleList)]
+        for layer in max(lists, key=len, default=()):
+            layer.compile(dynamic=False)
+        if getattr(self._model, "_supports_flex_attn", False) and self.shape.row_tokens % BLOCK == 0:
+            self._sparse = True
+            self._sparse = self._packing_is_exact(questions)
+
+    def _run(self, rows: Sequence[Row], *, packed: bool) -> tuple[Pass, torch.Tensor]:
+        """Return the pass of the rows, and the log-probability of every target in it (still on the device)."""
+        fixed = packed and self.shape.fixed
+        work = stack(rows, height=self.shape.rows if fixed else 0, width=self.shape.row_tokens if fixed else 0)
+        sparse = packed and self._sparse and work.tokens.shape[1] == self.shape.row_tokens
+        self._attend("flex_attention" if sparse else self._attention)
+        if packed:
+            ends = self._tensor(work.ends)
+            inputs: dict[str, Any] = {
+                "position_ids": self._tensor(work.depths),
+                "attention_mask": block_mask(ends) if sparse else ancestor_mask(ends, self.dtype),
+            }
+        else:
             mask = np.arange(work.tokens.shape[1]) < work.lengths[:, None]
-            return self._logits(work, attention_mask=self._tensor(mask.astype(np.int64)))
+            inputs = {"attention_mask": self._tensor(mask.astype(np.int64))}
+        logits = self._logits(self._tensor(work.sources), input_ids=self._tensor(work.tokens), **inputs)
+        return work, self._target_logprobs(logits, self._tensor(work.picks), self._tensor(work.targets))
 
-        return self._answer(questions, alone, self.shape.padded_rows, run)
-
-    def _answer(
-        self,
-        questions: Sequence[Question],
-        arrange: Callable[[Sequence[Sequence[int]]], list[Row]],
-        rows_at_once: int,
-        run: Callable[[Pass], torch.Tensor],
-    ) -> list[TokenLogprobs]:
-        sequences = [sequence for question in questions for sequence in question.sequences]
-        starts = [start for question in questions for start in question.starts]
-        rows = arrange([sequence[:-1] for sequence in sequences])
-        answers: list[tuple[float, ...]] = [()] * len(sequences)
-        for first in range(0, len(rows), rows_at_once):
-            work = lay_out(rows[first : first + rows_at_once], sequences, starts)
-            values = self._target_logprobs(run(work), work)
-            for owner, part in zip(work.owners, np.split(values, np.cumsum(work.counts)[:-1]), strict=True):
-                answers[owner] = tuple(part.tolist())
-        places = iter(answers)
-        return [tuple(next(places) for _ in question.sequences) for question in questions]
+    def _attend(self, implementation: str) -> None:
+        """Make the model use that implementation of attention from now on."""
+        if implementation != self._model.config._attn_implementation:
+            self._model.set_attn_implementation(implementation)
 
     @torch.inference_mode()
-    def _logits(self, work: Pass, **inputs: torch.Tensor) -> torch.Tensor:
-        """Return the logits at the pass's sources alone: the head never sees any other position."""
-        sources = self._tensor(work.sources)
+    def _logits(self, sources: torch.Tensor, **inputs: torch.Tensor) -> torch.Tensor:
+        """Return the logits at the sources alone: the head never sees any other position."""
 
         def select(_: Any, arguments: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
             hidden = arguments[0]
@@ -178,30 +313,25 @@ class HuggingFaceEngine:
 
         hook = self._head.register_forward_pre_hook(select)
         try:
-            logits: torch.Tensor = self._model(input_ids=self._tensor(work.tokens), use_cache=False, **inputs).logits[0]
+            logits: torch.Tensor = self._model(use_cache=False, **inputs).logits[0]
         finally:
             hook.remove()
         return logits
 
     @torch.inference_mode()
-    def _target_logprobs(self, logits: torch.Tensor, work: Pass) -> NDArray[np.float64]:
+    def _target_logprobs(self, logits: torch.Tensor, picks: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Return the log-probability of every target, log-sum-exp in float32 whatever the model's dtype."""
         step = max(1, LOGIT_BYTES // (4 * logits.shape[-1]))
-        totals = torch.cat([part.float().logsumexp(dim=-1) for part in _chunks(logits, step)])
-        picks = self._tensor(work.picks)
-        values = logits[picks, self._tensor(work.targets)].float() - totals[picks]
-        # A probability of one rounds to a log-probability a little above zero.
-        return np.minimum(values.cpu().numpy().astype(np.float64), 0.0)
+        parts = [logits[start : start + step] for start in range(0, len(logits), step)]
+        totals = torch.cat([part.float().logsumexp(dim=-1) for part in parts])
+        return logits[picks, targets].float() - totals[picks]
 
     def _tensor(self, array: NDArray[Any]) -> torch.Tensor:
-        return torch.from_numpy(array).to(self.device)
+        tensor = torch.from_numpy(array)
+        return tensor.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else tensor
 
 
-def _chunks(tensor: torch.Tensor, step: int) -> list[torch.Tensor]:
-    return [tensor[start : start + step] for start in range(0, len(tensor), step)]
-
-
-def _ancestor_mask(ends: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+def ancestor_mask(ends: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """Return the additive (rows, 1, nodes, nodes) mask that lets a node see its ancestors and itself."""
     node = torch.arange(ends.shape[1], device=ends.device)
     sees = (node[None, None, :] <= node[None, :, None]) & (node[None, :, None] < ends[:, None, :])
@@ -209,106 +339,34 @@ def _ancestor_mask(ends: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return torch.zeros(sees.shape, dtype=dtype, device=ends.device).masked_fill(~sees, hidden).unsqueeze(1)
 
 
-def _flat(answers: Sequence[TokenLogprobs]) -> NDArray[np.float64]:
-    return np.array([value for answer in answers for tokens in answer for value in tokens])
+def block_mask(ends: torch.Tensor) -> Any:
+    """Return the same mask block-sparse: a block of keys none of whose subtrees reaches the queries is never read."""
+    rows, width = ends.shape
+    blocks = width // BLOCK
+    reach = ends.view(rows, 1, blocks, BLOCK).amax(dim=-1)
+    query = torch.arange(blocks, device=ends.device)[:, None]
+    key = torch.arange(blocks, device=ends.device)[None, :]
+    active = (key <= query) & (reach > query * BLOCK)
+    order = active.to(torch.int8).argsort(dim=-1, descending=True, stable=True).to(torch.int32)
+    counts = active.sum(dim=-1, dtype=torch.int32)
+
+    def sees(row: torch.Tensor, head: torch.Tensor, at: torch.Tensor, looked_at: torch.Tensor) -> torch.Tensor:
+        return (looked_at <= at) & (at < ends[row, looked_at])
+
+    return BlockMask.from_kv_blocks(
+        counts.unsqueeze(1), order.unsqueeze(1), BLOCK_SIZE=BLOCK, mask_mod=sees, seq_lengths=(width, width)
+    )
 
 
-def open_huggingface(name: str, options: EngineOptions) -> HuggingFaceEngine:
-    """Return the engine of a local folder, or of a hub's model (`owner/name` or `owner/name@revision`)."""
-    folder = Path(name).expanduser()
-    if folder.is_dir():
-        weights = {"source": name, "sha256": weights_sha256(_weight_files(folder, options))}
-        return open_folder(folder, options, name=folder.resolve().name, weights=weights)
-    if name.startswith((".", "/", "~")) or folder.exists():
-        raise ModelError(f"{name} is no folder with a model in it")
-    source, _, revision = name.partition("@")
-    extra = {"revision": revision or options.revision} if revision or options.revision else {}
-    model, tokenizer = _load(source, options, extra)
-    snapshot = Path(snapshot_download(source, local_files_only=True, **extra))
-    weights = {"source": source, "revision": snapshot.name}
-    weights["sha256"] = weights_sha256(_weight_files(snapshot, options))
-    return HuggingFaceEngine(model, tokenizer, name=source, weights=weights, bos=options.bos)
-
-
-def open_folder(folder: Path, options: EngineOptions, *, name: str, weights: Mapping[str, str]) -> HuggingFaceEngine:
-    """Return the engine of a local folder whose weights are already known by name and hash."""
-    model, tokenizer = _load(str(folder), options, {})
-    return HuggingFaceEngine(model, tokenizer, name=name, weights=weights, bos=options.bos)
-
-
-def open_gguf(path: Path, options: EngineOptions) -> HuggingFaceEngine:
-    """Return the engine of a GGUF file, its weights dequantised to the dtype asked for."""
-    model, tokenizer = _load(str(path.resolve().parent), options, {"gguf_file": path.name})
-    weights = {"source": str(path), "sha256": weights_sha256([path]), "quantisation": "dequantised GGUF"}
-    return HuggingFaceEngine(model, tokenizer, name=path.stem, weights=weights, bos=options.bos)
-
-
-def dequantise(gguf: Path, folder: Path) -> None:
-    """Write a GGUF model as a plain float32 folder, which loads many times faster."""
-    model, tokenizer = _load(str(gguf.parent), EngineOptions(device="cpu", dtype="float32"), {"gguf_file": gguf.name})
-    # transformers refuses to save what it still believes to be quantised.
-    model.hf_quantizer, model.is_quantized = None, False
-    if hasattr(model.config, "quantization_config"):
-        del model.config.quantization_config
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-
-
-def _load(source: str, options: EngineOptions, extra: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Return model and tokenizer on their device; every way to fail becomes one sentence."""
-    transformers_logging.set_verbosity_error()
-    transformers_logging.disable_progress_bar()
-    device = _device(options.device)
-    extra = {**extra, "trust_remote_code": options.trust_remote_code}
-    safe = {} if options.allow_pickle or "gguf_file" in extra else {"use_safetensors": True}
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(source, **extra)
-        model = AutoModelForCausalLM.from_pretrained(source, dtype=_dtype(options.dtype, device), **safe, **extra)
-        return model.to(device), tokenizer
-    except ModelError:
-        raise
-    except Exception as error:  # transformers raises a dozen kinds, down to bare Exception from its Rust parts
-        raise ModelError(f"the model {source} cannot be loaded: {_reason(error, options)}") from error
-
-
-def _reason(error: Exception, options: EngineOptions) -> str:
-    text = " ".join(str(error).split())
-    if "trust_remote_code" in text:
-        return "it brings its own code, which is not run unless you pass --trust-remote-code"
-    if "safetensors" in text and not options.allow_pickle:
-        return "it has no safetensors weights; pass --allow-pickle to load pickled ones, which can run code"
-    if "connect" in text.lower() or "offline" in text.lower() or "resolve" in text.lower():
-        return "the model hub cannot be reached, and the model is not in the local cache"
-    return f"{type(error).__name__}: {text[:300]}"
-
-
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise ModelError(f"there is no device {name!r}; use auto, cpu, cuda or cuda:N") from None
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise ModelError(f"device {name} was asked for, but torch sees no CUDA device")
-    return device
-
-
-def _dtype(name: str, device: torch.device) -> Any:
-    if name == "auto":
-        # bf16 on CPUs without hardware for it is slower by far, and less exact.
-        return torch.float32 if device.type == "cpu" else "auto"
-    known = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-    if name not in known:
-        raise ModelError(f"there is no dtype {name!r}; use auto, {', '.join(known)}")
-    return known[name]
-
-
-def _weight_files(folder: Path, options: EngineOptions) -> list[Path]:
-    """Return the files the weights are read from."""
-    files = sorted(folder.glob("*.safetensors"))
-    if not files and options.allow_pickle:
-        files = sorted(file for pattern in ("*.bin", "*.pt") for file in folder.glob(pattern))
-    if not files:
-        raise ModelError(f"{folder} holds no safetensors weights (pickled ones are read only with --allow-pickle)")
-    return files
+def _shape(model: Any, device: torch.device) -> Shape:
+    config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
+    hidden = int(getattr(config, "hidden_size", 1024))
+    inner = getattr(config, "intermediate_size", None) or 4 * hidden
+    return choose_shape(
+        device.type,
+        free=torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else free_memory(),
+        hidden=hidden,
+        inner=int(max(inner) if isinstance(inner, (list, tuple)) else inner),
+        vocabulary=int(model.get_output_embeddings().weight.shape[0]),
+        itemsize=next(model.parameters()).element_size(),
+    )
