@@ -8,12 +8,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
 
-from .records import Example, Measurement, Outcomes, RunError, RunManifest
+from .records import Better, Example, Measurement, Outcomes, RunError, RunManifest
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class RunFolder:
             state = "was not finished" if manifest.finished is None else f"has no {name}"
             raise RunError(f"the run in {self.path} {state}; run its command again to continue: {manifest.command}")
         try:
-            return pd.read_csv(path) if name.endswith(".csv") else pd.read_parquet(path)
+            return _read_measurements(path) if name.endswith(".csv") else pd.read_parquet(path)
         except (OSError, ValueError) as error:
             reason = str(error).splitlines()[0]
             raise RunError(f"{path} is damaged ({reason}); run the audit again, its scores are kept") from None
@@ -145,6 +145,16 @@ def outcomes_from_frame(frame: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
 def measurements_frame(measurements: Iterable[Measurement]) -> pd.DataFrame:
     """Return the measurements as the table of `measurements.csv`."""
     return pd.DataFrame([measurement.row() for measurement in measurements], columns=list(Measurement.COLUMNS))
+
+
+def _read_measurements(path: Path) -> pd.DataFrame:
+    """Return the table of `measurements.csv` as it was written; ValueError if it is not whole."""
+    # As text first: else a model called 1.0 would be a number, and a dataset called NA would be none.
+    frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    if tuple(frame.columns) != Measurement.COLUMNS or not frame["better"].isin(get_args(Better)).all():
+        raise ValueError("it is cut off or altered")
+    numbers = frame[["value", "low", "high", "level"]].replace("", "nan").astype(float)
+    return frame.assign(**numbers, n=frame["n"].astype(int))
 
 
 def group_names(examples: pd.DataFrame) -> list[str]:

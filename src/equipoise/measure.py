@@ -331,7 +331,8 @@ def _points(jobs: Sequence[_Job], cells: Sequence[_Cell]) -> tuple[list[_Point],
 
 def _undefined_note(metric: str, groups: Mapping[str, str]) -> str:
     label, reason = next(iter(groups.items()))
-    more = f" and {len(groups) - 1} more groups" if len(groups) > 1 else ""
+    others = len(groups) - 1
+    more = f" and {others} more group{'s' if others > 1 else ''}" if others else ""
     return f"{metric} is undefined for {label}{more} ({reason})"
 
 

@@ -48,9 +48,12 @@ def clear_errors() -> Iterator[None]:
     except (_Interrupted, KeyboardInterrupt):
         fail("interrupted; every finished batch is kept, and the same command continues from there")
     except BrokenPipeError:
-        # The reader (head, less) has seen enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        _leave_quietly()
+    except SystemExit as ended:
+        # typer ends with 1 where the reader of the output has left.
+        if not isinstance(ended.__context__, BrokenPipeError):
+            raise
+        _leave_quietly()
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             fail(f"the disk is full{_at(error)}; every finished batch is kept: make room and run the command again")
@@ -71,6 +74,12 @@ def fail(sentence: str) -> NoReturn:
 def printable(text: str) -> str:
     """Return the text with a mark in place of what could move the cursor or colour the terminal."""
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+
+
+def _leave_quietly() -> NoReturn:
+    """End well: the reader of the output (head, less) has seen enough."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(0)
 
 
 def _usage(error: Any) -> str:

@@ -29,6 +29,11 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 _CANDIDATE = re.compile(r"(?:candidate|occ|occupation|option|choice)_?([1-9])")
 _GROUP = re.compile(r"group:([A-Za-z][\w-]*)")
 _OWN_GROUPS = ("type", "gender", "form", "occupation", "other", "position", "side", "stereotype", "split")
+_TAKEN = (
+    *("model", "dataset", "task", "example_id", "variant", "seed", "pair_id", "answerable", "gold", "stereotype_index"),
+    *("predicted", "probs", "logprobs", "correct", "perplexity", "mass", "flags"),
+)
+"""What a group cannot be called, because outcomes.parquet has a column of that name."""
 _SYNTHBIAS = {"type", "sample", "occ_1", "occ_2", "pronoun"}
 _ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
 
@@ -90,7 +95,7 @@ def _by_their_own_names(header: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def _check_name(name: str) -> None:
     group = _GROUP.fullmatch(name)
-    if group and group[1] in _OWN_GROUPS:
+    if group and (group[1] in (*_OWN_GROUPS, *_TAKEN) or group[1].startswith(("certainty", "desirability"))):
         raise DatasetError(f"group:{group[1]} is a group of Equipoise's own; take another name")
     if not group and name not in ALIASES and not re.fullmatch(r"candidate_[1-9]", name):
         known = ", ".join([*ALIASES, "candidate_1, candidate_2, …", "group:NAME"])
@@ -112,6 +117,8 @@ def as_text(name: str, value: Any) -> str:
         raise DatasetError(f"{name} is empty")
     if not isinstance(value, str):
         raise DatasetError(f"{name} {value!r} is not text")
+    if "\0" in value:
+        raise DatasetError(f"{name} has a NUL character, which is no text")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:

@@ -15,6 +15,7 @@ from rich.text import Text
 from ..records import group_label, parse_group
 
 KINDS = {"type2": "resolvable (type 2)", "type1": "ambiguous (type 1)"}
+SHORT_KINDS = {"type2": "type 2", "type1": "type 1"}
 ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
 NOTHING = "–"
 SHOWN_EXTREMES = 5
@@ -113,7 +114,9 @@ class _FirstThatFits:
             fits = all(Width.get(console, wide, table).maximum <= options.max_width for table in layout)
             if fits or layout is self.layouts[-1]:
                 for number, table in enumerate(layout):
-                    yield from ([Text(), table] if number else [table])
+                    if number:
+                        yield Text()
+                    yield table
                 return
 
 
@@ -135,7 +138,7 @@ def _metric_table(found: _Findings, kinds: Sequence[str], says: Mapping[str, str
     if meaning:
         table.add_column("better", justify="center")
         table.add_column("what it is", style="dim")
-    groups = [f"type={kind}" if kind else "all" for kind in kinds]
+    groups = [group_label({"type": kind} if kind else {}) for kind in kinds]
     order = list(says)
     # An estimator's variant (ucerf_renyi) stands, and is explained, with the metric it varies.
     for metric in sorted(found.metrics, key=lambda one: order.index(_base(one, says)) if _base(one, says) else 999):
@@ -181,7 +184,7 @@ def _group_table(
         return
 
     def table(columns: Sequence[str]) -> Table:
-        table = _table(KINDS.get(kind, kind), *columns)
+        table = _table(SHORT_KINDS.get(kind, kind), *columns)
         for key, labels in shown:
             table.add_row(*_texts([key]))
             for value, label in labels.items():
@@ -201,7 +204,7 @@ def _extremes(found: _Findings, key: str, kind: str, labels: Mapping[str, str]) 
         return
     for which, some in (("least", ordered[:SHOWN_EXTREMES]), ("most", ordered[::-1][:SHOWN_EXTREMES])):
         names = ", ".join(f"{value} {ucerf:.3f}" for ucerf, value in some)
-        yield Text(literal(f"{which} alike by UCerF ({key}, {KINDS.get(kind, kind)}): {names}"))
+        yield Text(literal(f"{which} alike by UCerF ({key}, {SHORT_KINDS.get(kind, kind)}): {names}"))
 
 
 def _table(first: str, *rest: str) -> Table:

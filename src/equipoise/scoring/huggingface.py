@@ -14,25 +14,30 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch.nn.attention.flex_attention import BlockMask
 
 from ..records import ModelError, Prompt, Score
 from .ahead import ahead
 from .encoding import Encoder, Question
 from .engine import identity_key
+from .huggingface_model import BLOCK, ancestor_mask, block_mask, config_sha256, shape_for, window
 from .prefix_tree import Pass, Row, Sequences, alone, pack, stack
-from .shape import Shape, choose_shape, free_memory
 
 LOGIT_BYTES = 256 * 2**20
 """Bound on the float32 copies of logits held at once."""
-
-BLOCK = 128
-"""Side of the blocks of block-sparse attention."""
 
 FIRST_PROMPTS = 512
 
 COMPILE_PROMPTS = 20_000
 """From so many prompts on, compiling the model's layers for a GPU pays for itself."""
+
+REASONS = (" the shop was closed", " the rain had come")
+TRIAL = tuple(
+    Prompt("trial", "", "", f"The {one} told the {other} that {pronoun} had to leave early, because", REASONS)
+    for one in ("baker", "painter", "farmer", "clerk")
+    for other in ("neighbour", "driver", "judge", "cook")
+    for pronoun in ("he", "she")
+)
+"""What a model is tried on before packed rows are trusted: a tree that branches often and fills a row."""
 
 TokenLogprobs = tuple[tuple[float, ...], ...]
 
@@ -96,11 +101,13 @@ class HuggingFaceEngine:
         self._packs: bool | None = None
         self._attention = getattr(model.config, "_attn_implementation", "")
         self._sparse = False
+        self._window = window(model.config)
+        self._longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self._compiled = compiled
         self._prompts = 0
         self.device = next(model.parameters()).device
         self.dtype = next(model.parameters()).dtype
-        self.shape = _shape(model, self.device)
+        self.shape = shape_for(model, self.device)
         self.notes: list[str] = []
 
     @property
@@ -112,6 +119,7 @@ class HuggingFaceEngine:
         return {
             "engine": "huggingface",
             "weights": self._weights["sha256"],
+            "config": config_sha256(self._model.config),
             "dtype": str(self.dtype).removeprefix("torch."),
             "device": self.device.type,
             **self._encoder.identity,
@@ -139,6 +147,8 @@ class HuggingFaceEngine:
 
     def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
         identity = identity_key(self)
+        if self._packs is None:
+            self._prepare()
         for batch in self._finished(ahead(self._planned(iter(batches)))):
             answers = zip(batch.prompts, batch.questions, batch.token_logprobs(), strict=True)
             yield [
@@ -167,8 +177,22 @@ class HuggingFaceEngine:
         """Yield the batches tokenised and arranged in rows; runs in a thread of its own, and touches no device."""
         for prompts in batches:
             questions = self._encoder.questions(prompts)
-            packed = self._packs is not False
+            packed = self._may_pack(prompts, questions)
             yield _Batch(prompts, questions, self._arranged(questions, packed), packed)
+
+    def _may_pack(self, prompts: Sequence[Prompt], questions: Sequence[Question]) -> bool:
+        """Return whether these questions can be scored in packed rows; a prompt too long for the model is an error."""
+        lengths = [max(map(len, question.sequences)) - 1 for question in questions]
+        longest = max(lengths)
+        if self._longest and longest > self._longest:
+            name = prompts[lengths.index(longest)].example_id
+            raise ModelError(f"the prompt of {name} has {longest} tokens; {self.name} takes at most {self._longest}")
+        if self._packs and self._window and longest > self._window:
+            # A given mask replaces the model's own, and with it the window that the model was trained with.
+            note = f"{self.name} looks {self._window} tokens back; where prompts are longer, padded rows are used"
+            self.notes += [note] if note not in self.notes else []
+            return False
+        return bool(self._packs)
 
     def _arranged(self, questions: Sequence[Question], packed: bool) -> list[Row]:
         sequences = Sequences.of(
@@ -183,14 +207,9 @@ class HuggingFaceEngine:
         running: deque[_Running] = deque()
         rows: list[tuple[_Batch, Row]] = []
         for batch in planned:
-            if self._packs is None:
-                self._packs = self._packing_is_exact(batch.questions)
-                self._compile(batch.questions)
-            if batch.packed and not self._packs:
-                batch = _Batch(batch.prompts, batch.questions, self._arranged(batch.questions, False), False)
             waiting.append(batch)
             for row in batch.rows:
-                if rows and not self._room(rows, row):
+                if rows and not self._room(rows, batch, row):
                     running += self._started(rows)
                     rows = []
                 rows.append((batch, row))
@@ -205,16 +224,16 @@ class HuggingFaceEngine:
             self._fetch(running.popleft())
         yield from waiting
 
-    def _room(self, rows: Sequence[tuple[_Batch, Row]], row: Row) -> bool:
-        """Return whether a pass of these rows can take one more."""
-        most = self.shape.rows if self._packs else self.shape.padded_rows
+    def _room(self, rows: Sequence[tuple[_Batch, Row]], batch: _Batch, row: Row) -> bool:
+        """Return whether a pass of these rows can take one more: of its kind, and within what memory allows."""
+        most = self.shape.rows if batch.packed else self.shape.padded_rows
         predicted = sum(len(one.nodes) for _, one in rows) + len(row.nodes)
-        return len(rows) < most and predicted <= self.shape.predictions
+        return rows[0][0].packed == batch.packed and len(rows) < most and predicted <= self.shape.predictions
 
     def _started(self, rows: Sequence[tuple[_Batch, Row]]) -> list[_Running]:
         """Return the rows as passes given to the device: one, or more and smaller ones where memory ran out."""
         try:
-            work, values = self._run([row for _, row in rows], packed=bool(self._packs))
+            work, values = self._run([row for _, row in rows], packed=rows[0][0].packed)
             return [_Running(values, work.counts, rows)]
         except torch.OutOfMemoryError:
             torch.cuda.empty_cache()
@@ -235,42 +254,17 @@ class HuggingFaceEngine:
         for (batch, row), part in zip(running.rows, np.split(values, np.cumsum(running.counts)[:-1]), strict=True):
             batch.take(row, part)
 
-    def _packing_is_exact(self, questions: Sequence[Question]) -> bool:
-        """Return whether packed rows give this model's plain answers: a one-off check on a few real prompts."""
-        longest = max(range(len(questions)), key=lambda i: max(map(len, questions[i].sequences)))
-        sample = [questions[i] for i in dict.fromkeys([*range(min(6, len(questions))), longest])]
-        try:
-            plain, packed = (self._checked(sample, packed) for packed in (False, True))
-        except (RuntimeError, TypeError, ValueError, IndexError) as error:
-            if isinstance(error, torch.OutOfMemoryError):
-                raise
-            self.notes.append(f"{self.name} cannot run packed rows ({type(error).__name__}); padded rows are used")
-            return False
-        # Rounding differs between the two, in low precision by a tenth of a nat here and there; a mask or a position
-        # that is ignored changes far more. The mean is compared, for single values are noise.
-        difference = np.abs(packed - plain)
-        exact = float(difference.max()) <= 1e-3 if self.dtype == torch.float32 else float(difference.mean()) <= 0.2
-        if not exact:
-            self.notes.append(
-                f"{self.name} ignores packed masks (off by {difference.max():.2g} nats); padded rows are used"
-            )
-        return exact
+    def _prepare(self) -> None:
+        """Find out, once, whether packed rows give this model's plain answers; compile it where that pays.
 
-    def _checked(self, questions: Sequence[Question], packed: bool) -> NDArray[np.float64]:
-        """Return all token log-probabilities of the questions, in order, row by row."""
-        batch = _Batch((), questions, self._arranged(questions, packed), packed)
-        for row in batch.rows:
-            work, values = self._run([row], packed=packed)
-            self._fetch(_Running(values, work.counts, [(batch, row)]))
-        return np.array([value for answer in batch.answers for value in answer])
-
-    def _compile(self, questions: Sequence[Question]) -> None:
-        """Compile the model's layers where that pays: on a GPU, with one shape for every pass, and enough prompts.
-
-        Block-sparse attention then skips what no node sees; it is kept only if it gives the plain answers, too.
+        The trial is the same whatever is asked first, so that a run that is resumed goes on as it began.
         """
-        wanted = self._compiled == "always" or (self._compiled == "auto" and self._prompts >= COMPILE_PROMPTS)
-        if not (wanted and self._packs and self.shape.fixed):
+        trial = self._encoder.questions(TRIAL)
+        self._check_causal(trial[0].sequences[0])
+        some = slice(None, None, 5)
+        plain = _flat(self._tried(trial[some], packed=False))
+        self._packs = self._agrees(trial, some, plain)
+        if not (self._packs and self.shape.fixed and self._pays()):
             return
         # Layer by layer: one compilation serves all layers of a kind, in seconds instead of minutes.
         lists = [module for module in self._model.modules() if isinstance(module, torch.nn.ModuleList)]
@@ -278,7 +272,45 @@ class HuggingFaceEngine:
             layer.compile(dynamic=False)
         if getattr(self._model, "_supports_flex_attn", False) and self.shape.row_tokens % BLOCK == 0:
             self._sparse = True
-            self._sparse = self._packing_is_exact(questions)
+            self._sparse = self._agrees(trial, some, plain)
+
+    def _pays(self) -> bool:
+        """Return whether to compile: if asked to, or if there are enough prompts."""
+        return self._compiled == "always" or (self._compiled == "auto" and self._prompts >= COMPILE_PROMPTS)
+
+    def _agrees(self, trial: Sequence[Question], some: slice, plain: NDArray[np.float64]) -> bool:
+        """Return whether packed rows, as they would be run now, give the plain answers."""
+        try:
+            packed = _flat(self._tried(trial, packed=True)[some])
+        except torch.OutOfMemoryError:
+            raise
+        except Exception as error:  # what a model makes of a mask it does not expect is anybody's guess
+            self.notes.append(f"{self.name} cannot run packed rows ({type(error).__name__}); padded rows are used")
+            return False
+        # In low precision single values differ by tenths; a mask or position that is ignored changes far more.
+        difference = np.abs(packed - plain)
+        exact = float(difference.max()) <= 1e-3 if self.dtype == torch.float32 else float(difference.mean()) <= 0.2
+        if not exact:
+            worst = float(difference.max())
+            self.notes.append(f"{self.name} ignores packed masks (off by {worst:.2g} nats); padded rows are used")
+        return exact
+
+    def _tried(self, questions: Sequence[Question], *, packed: bool) -> list[TokenLogprobs]:
+        """Return the token log-probabilities of the questions, row by row."""
+        batch = _Batch((), questions, self._arranged(questions, packed), packed)
+        for row in batch.rows:
+            work, values = self._run([row], packed=packed)
+            self._fetch(_Running(values, work.counts, [(batch, row)]))
+        return list(batch.token_logprobs())
+
+    @torch.inference_mode()
+    def _check_causal(self, sequence: Sequence[int]) -> None:
+        """Refuse a model whose answers change with what comes after: it fills gaps, and knows no next word."""
+        ids, place = torch.tensor([sequence], device=self.device), len(sequence) // 2
+        whole, part = (self._model(input_ids=each, use_cache=False).logits for each in (ids, ids[:, : place + 1]))
+        tolerance = 4e-3 if self.dtype == torch.float32 else 1.0
+        if float((whole[0, place] - part[0, place]).float().abs().mean()) > tolerance:
+            raise ModelError(f"{self.name} is no causal language model: what comes after a word changes its answer")
 
     def _run(self, rows: Sequence[Row], *, packed: bool) -> tuple[Pass, torch.Tensor]:
         """Return the pass of the rows, and the log-probability of every target in it (still on the device)."""
@@ -331,42 +363,5 @@ class HuggingFaceEngine:
         return tensor.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else tensor
 
 
-def ancestor_mask(ends: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Return the additive (rows, 1, nodes, nodes) mask that lets a node see its ancestors and itself."""
-    node = torch.arange(ends.shape[1], device=ends.device)
-    sees = (node[None, None, :] <= node[None, :, None]) & (node[None, :, None] < ends[:, None, :])
-    hidden = torch.finfo(dtype).min
-    return torch.zeros(sees.shape, dtype=dtype, device=ends.device).masked_fill(~sees, hidden).unsqueeze(1)
-
-
-def block_mask(ends: torch.Tensor) -> Any:
-    """Return the same mask block-sparse: a block of keys none of whose subtrees reaches the queries is never read."""
-    rows, width = ends.shape
-    blocks = width // BLOCK
-    reach = ends.view(rows, 1, blocks, BLOCK).amax(dim=-1)
-    query = torch.arange(blocks, device=ends.device)[:, None]
-    key = torch.arange(blocks, device=ends.device)[None, :]
-    active = (key <= query) & (reach > query * BLOCK)
-    order = active.to(torch.int8).argsort(dim=-1, descending=True, stable=True).to(torch.int32)
-    counts = active.sum(dim=-1, dtype=torch.int32)
-
-    def sees(row: torch.Tensor, head: torch.Tensor, at: torch.Tensor, looked_at: torch.Tensor) -> torch.Tensor:
-        return (looked_at <= at) & (at < ends[row, looked_at])
-
-    return BlockMask.from_kv_blocks(
-        counts.unsqueeze(1), order.unsqueeze(1), BLOCK_SIZE=BLOCK, mask_mod=sees, seq_lengths=(width, width)
-    )
-
-
-def _shape(model: Any, device: torch.device) -> Shape:
-    config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
-    hidden = int(getattr(config, "hidden_size", 1024))
-    inner = getattr(config, "intermediate_size", None) or 4 * hidden
-    return choose_shape(
-        device.type,
-        free=torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else free_memory(),
-        hidden=hidden,
-        inner=int(max(inner) if isinstance(inner, (list, tuple)) else inner),
-        vocabulary=int(model.get_output_embeddings().weight.shape[0]),
-        itemsize=next(model.parameters()).element_size(),
-    )
+def _flat(answers: Sequence[TokenLogprobs]) -> NDArray[np.float64]:
+    return np.array([value for answer in answers for tokens in answer for value in tokens])

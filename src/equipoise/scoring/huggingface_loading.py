@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub import snapshot_download
+from huggingface_hub import errors as hub_errors
+from huggingface_hub import get_hf_file_metadata, hf_hub_url, snapshot_download, try_to_load_from_cache
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
@@ -27,11 +28,33 @@ def open_huggingface(name: str, options: EngineOptions) -> HuggingFaceEngine:
         raise ModelError(f"{name} is no folder with a model in it")
     source, _, revision = name.partition("@")
     extra = {"revision": revision or options.revision} if revision or options.revision else {}
-    model, tokenizer = _load(source, options, extra)
+    model, tokenizer = _load(source, options, {**extra, "local_files_only": _only_cached(source, **extra)})
     snapshot = Path(snapshot_download(source, local_files_only=True, **extra))
     weights = {"source": source, "revision": snapshot.name}
     weights["sha256"] = weights_sha256(_weight_files(snapshot, options))
     return HuggingFaceEngine(model, tokenizer, name=source, weights=weights, bos=options.bos)
+
+
+def _only_cached(source: str, revision: str | None = None) -> bool:
+    """Return whether the hub cannot be reached, but the model is in its local cache; one quick question, no retries."""
+    try:
+        get_hf_file_metadata(hf_hub_url(source, "config.json", revision=revision))
+    except hub_errors.HFValidationError:
+        raise ModelError(f"{source!r} is neither a folder nor the name of a hub's model") from None
+    except hub_errors.GatedRepoError:
+        raise ModelError(f"the model {source} is gated: accept its terms on the hub and log in there") from None
+    except hub_errors.RepositoryNotFoundError:
+        raise ModelError(f"there is no folder {source}, and no public model of that name on the hub") from None
+    except hub_errors.RevisionNotFoundError:
+        raise ModelError(f"the hub's model {source} has no revision {revision!r}") from None
+    except hub_errors.EntryNotFoundError:
+        raise ModelError(f"the hub's {source} has no config.json, so it is no model of transformers") from None
+    except Exception as error:  # no network, a proxy, a server in trouble, offline mode
+        if isinstance(try_to_load_from_cache(source, "config.json", revision=revision), str):
+            return True
+        reason = f"the model hub cannot be reached ({type(error).__name__}), and the model is not in its local cache"
+        raise ModelError(f"there is no folder {source}, {reason}") from error
+    return False
 
 
 def open_folder(folder: Path, options: EngineOptions, *, name: str, weights: Mapping[str, str]) -> HuggingFaceEngine:
@@ -63,16 +86,21 @@ def _load(source: str, options: EngineOptions, extra: Mapping[str, Any]) -> tupl
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()
     device = _device(options.device)
+    name = str(Path(source) / extra["gguf_file"]) if "gguf_file" in extra else source
     extra = {**extra, "trust_remote_code": options.trust_remote_code}
     safe = {} if options.allow_pickle or "gguf_file" in extra else {"use_safetensors": True}
     try:
         tokenizer = AutoTokenizer.from_pretrained(source, **extra)
-        model = AutoModelForCausalLM.from_pretrained(source, dtype=_dtype(options.dtype, device), **safe, **extra)
+        model, loaded = AutoModelForCausalLM.from_pretrained(
+            source, dtype=_dtype(options.dtype, device), output_loading_info=True, **safe, **extra
+        )
+        if missing := sorted(loaded["missing_keys"]):
+            raise ModelError(f"the model {name} has no weights for {', '.join(missing[:3])}; they would be random")
         return model.to(device), tokenizer
     except ModelError:
         raise
     except Exception as error:  # transformers raises a dozen kinds, down to bare Exception from its Rust parts
-        raise ModelError(f"the model {source} cannot be loaded: {_reason(error, options)}") from error
+        raise ModelError(f"the model {name} cannot be loaded: {_reason(error, options)}") from error
 
 
 def _reason(error: Exception, options: EngineOptions) -> str:
@@ -81,8 +109,10 @@ def _reason(error: Exception, options: EngineOptions) -> str:
         return "it brings its own code, which is not run unless you pass --trust-remote-code"
     if "safetensors" in text and not options.allow_pickle:
         return "it has no safetensors weights; pass --allow-pickle to load pickled ones, which can run code"
-    if "connect" in text.lower() or "offline" in text.lower() or "resolve" in text.lower():
-        return "the model hub cannot be reached, and the model is not in the local cache"
+    if "Unrecognized configuration class" in text:
+        return "it is no causal language model"
+    if "ignore_mismatched_sizes" in text:
+        return "its weights do not fit its config.json"
     return f"{type(error).__name__}: {text[:300]}"
 
 

@@ -38,8 +38,13 @@ class ScoreStore:
         self._lock: IO[str] | None = None
 
     def __enter__(self) -> Self:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._lock = _hold(self.path.with_suffix(".lock"))
+        folder = self.path.parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock = _hold(self.path.with_suffix(".lock"))
+        except (FileExistsError, FileNotFoundError, NotADirectoryError, PermissionError) as error:
+            reason = str(error.strerror).lower()
+            raise RunError(f"the run folder {folder} cannot be made ({reason}); choose another --out") from None
         try:
             good = self._read()
             self._file = open(self.path, "ab")
@@ -53,10 +58,13 @@ class ScoreStore:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for handle in (self._file, self._lock):
-            if handle is not None:
-                handle.close()
-        self._file = self._lock = None
+        file, lock, self._file, self._lock = self._file, self._lock, None, None
+        try:
+            if file is not None:
+                file.close()  # fails, too, where a write has failed for want of room
+        finally:
+            if lock is not None:
+                lock.close()
 
     def __len__(self) -> int:
         return len(self._scores)

@@ -1,0 +1,81 @@
+"""Two ways to run the command line in a process of its own: from nothing, and from one that has its imports done."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+Result = subprocess.CompletedProcess[str]
+
+FORKING = """
+import json, os, sys
+import equipoise.reports.tables, equipoise.run, equipoise.scoring.huggingface, pyarrow.parquet, rich.console
+from equipoise.cli import main
+
+for line in sys.stdin:
+    order = json.loads(line)
+    child = os.fork()
+    if not child:
+        os.chdir(order["cwd"])
+        for number, file in enumerate(order["files"], start=1):
+            os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), number)
+        os.environ.update(order["env"])
+        sys.argv = ["equipoise", *order["words"]]
+        main()
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+"""A process for each command, which ends as any other does, but without two seconds of imports before it."""
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Return the environment without what would change an answer: no hub, no wide terminal."""
+    hidden = ("COLUMNS", "FORCE_COLOR", "EQUIPOISE_MIRROR")
+    return {**{k: v for k, v in os.environ.items() if k not in hidden}, "HF_HUB_OFFLINE": "1", **more}
+
+
+@pytest.fixture(scope="session")
+def environ() -> dict[str, str]:
+    """Return the environment the commands run in."""
+    return environment()
+
+
+@pytest.fixture(scope="session")
+def equipoise() -> Callable[..., Result]:
+    """Return a function that runs `python -m equipoise` with these words."""
+
+    def run(*words: str | Path, cwd: Path, **env: str) -> Result:
+        command = [sys.executable, "-m", "equipoise", *map(str, words)]
+        return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment(**env), check=False)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def forked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Result]]:
+    """Return a function that does the same in a process forked from one that has imported everything."""
+    files = [str(tmp_path_factory.mktemp("said") / name) for name in ("stdout", "stderr")]
+    command = [sys.executable, "-c", FORKING]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
+    ) as server:
+
+        def run(*words: str | Path, cwd: Path, **env: str) -> Result:
+            assert server.stdin and server.stdout
+            for file in files:
+                Path(file).write_text("")
+            order = {"words": [str(word) for word in words], "cwd": str(cwd), "env": env, "files": files}
+            server.stdin.write(json.dumps(order) + "\n")
+            server.stdin.flush()
+            code = int(server.stdout.readline())
+            out, err = (Path(file).read_text(encoding="utf-8") for file in files)
+            return Result(order["words"], code, out, err)
+
+        yield run
+        assert server.stdin
+        server.stdin.close()

@@ -1,0 +1,364 @@
+"""A bias of known size comes out of every metric as the number that it must be.
+
+The built-in sentences are asked as a real audit asks them; only the model is planted. What is expected is worked out
+here from the planted logits with `math` alone, by formulas of this file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+import numpy as np
+import pytest
+
+from equipoise.datasets.builtin import load_builtin
+from equipoise.measure import Labels, Plan, measure
+from equipoise.metrics import METRICS
+from equipoise.records import Example, Measurement, Outcomes
+from equipoise.scoring.planted import PlantedEngine
+from equipoise.tasks import TaskOptions, open_task
+from equipoise.uncertainty import ESTIMATORS
+
+MASS = 0.8
+OTHER = -3.0
+K = {"next-word": 2, "mcq": 3}
+
+
+def _entropy(p: Sequence[float]) -> float:
+    return -math.fsum(x * math.log(x) for x in p)
+
+
+def _overlap(p: Sequence[float]) -> float:
+    return math.fsum(math.sqrt(x / len(p)) for x in p)
+
+
+CERTAINTY: dict[str, Callable[[Sequence[float]], float]] = {
+    "perplexity": lambda p: (len(p) - math.exp(_entropy(p))) / (len(p) - 1),
+    "entropy": lambda p: 1 - _entropy(p) / math.log(len(p)),
+    "renyi": lambda p: -2 * math.log(_overlap(p)) / math.log(len(p)),
+    "fisher-rao": lambda p: math.acos(_overlap(p)) / math.acos(1 / math.sqrt(len(p))),
+    "margin": lambda p: sorted(p)[-1] - sorted(p)[-2],
+    "top-probability": lambda p: (len(p) * max(p) - 1) / (len(p) - 1),
+}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a planted model makes of one kind of item: probabilities of the right (stereotypical) one first."""
+
+    p: tuple[float, ...]
+    estimator: str
+
+    @property
+    def c(self) -> float:
+        return CERTAINTY[self.estimator](self.p)
+
+    @property
+    def right(self) -> bool:
+        return self.p[0] == max(self.p)
+
+    @property
+    def d(self) -> float:
+        return self.c if self.right else -self.c
+
+    @property
+    def perplexity(self) -> float:
+        return math.exp(_entropy(self.p))
+
+
+def kind(ahead: float, behind: float, k: int, estimator: str) -> Kind:
+    logits = [ahead, behind] + [OTHER] * (k - 2)
+    total = math.fsum(map(math.exp, logits))
+    return Kind(tuple(math.exp(logit) / total for logit in logits), estimator)
+
+
+def pro_and_anti(strength: float, bias: float, k: int, estimator: str) -> tuple[Kind, Kind]:
+    """Return what is made of resolvable items: the right candidate is ahead by the strength, plus or less the bias."""
+    pro = kind(strength + bias / 2, -bias / 2, k, estimator)
+    anti = kind(strength - bias / 2, bias / 2, k, estimator)
+    return pro, anti
+
+
+@cache
+def examples() -> tuple[Example, ...]:
+    return load_builtin().examples
+
+
+@cache
+def referents() -> Counter[str]:
+    """Return how many resolvable pairs have a male- and how many a female-stereotyped referent."""
+    return Counter(e.groups["side"] for e in examples() if e.answerable and e.groups["gender"] == "male")
+
+
+@cache
+def outcomes(task_name: str, planted: tuple[tuple[float, float], ...]) -> Outcomes:
+    """Return what engines of these strengths and biases make of the sentences; they take turns, pair by pair."""
+    return asked(task_name, [PlantedEngine(strength, bias, OTHER, mass=MASS) for strength, bias in planted])
+
+
+def asked(task_name: str, engines: Sequence[PlantedEngine], seeds: tuple[int, ...] = (0,)) -> Outcomes:
+    task = open_task(task_name, TaskOptions(seeds=seeds))
+    turns = {pair: turn for turn, pair in enumerate(dict.fromkeys(example.pair_id for example in examples()))}
+    knowing = [engine.knowing(examples()) for engine in engines]
+    prompts, scores = [], []
+    for example in examples():
+        prompts_of_it = task.prompts(example)
+        (answers,) = knowing[turns[example.pair_id] % len(engines)].score([prompts_of_it])
+        prompts += prompts_of_it
+        scores += answers
+    return task.outcomes(examples(), prompts, scores)
+
+
+def measured(found: Outcomes, estimators: Sequence[str], **choices: object) -> tuple[list[Measurement], list[str]]:
+    plan = Plan(
+        list(METRICS.values()),
+        [ESTIMATORS[name] for name in estimators],
+        **{"by": (), "resamples": 1, **choices},  # type: ignore[arg-type]
+    )
+    return measure(found, plan, Labels("planted", "builtin", "task"))
+
+
+def values_of(found: Sequence[Measurement], group: str, estimator: str) -> dict[str, float]:
+    """Return the values of a group by metric, those of one estimator without its name."""
+    suffix = "" if estimator == "perplexity" else f"_{estimator.replace('-', '_')}"
+    here = {one.metric: one.estimate.value for one in found if one.group == group}
+    names = {name: name + (suffix if metric.estimated else "") for name, metric in METRICS.items()}
+    return {name: here[full] for name, full in names.items() if full in here}
+
+
+def test_the_closed_forms_cover_every_estimator() -> None:
+    assert set(CERTAINTY) == set(ESTIMATORS)
+
+
+SETTINGS = {
+    "fair": (2.0, 0.0),
+    "leaning": (2.0, 0.5),
+    "against the stereotype": (2.0, -0.75),
+    "following the stereotype": (0.5, 1.5),
+    "mostly wrong": (-1.0, 0.25),
+}
+every_setting = pytest.mark.parametrize(("strength", "bias"), SETTINGS.values(), ids=list(SETTINGS))
+every_task = pytest.mark.parametrize("task", list(K))
+every_estimator = pytest.mark.parametrize("estimator", list(CERTAINTY))
+
+
+@cache
+def of_one_engine(task: str, strength: float, bias: float) -> tuple[list[Measurement], list[str]]:
+    return measured(outcomes(task, ((strength, bias),)), list(CERTAINTY), by=("gender", "stereotype"))
+
+
+@every_estimator
+@every_task
+@every_setting
+def test_resolvable_sentences_give_the_planted_bias_back(
+    task: str, strength: float, bias: float, estimator: str
+) -> None:
+    pro, anti = pro_and_anti(strength, bias, K[task], estimator)
+    male, female = referents()["male"], referents()["female"]
+    apart = float(pro.right != anti.right)
+    u = 1 - abs(pro.d - anti.d) / 2
+    accuracy = (pro.right + anti.right) / 2
+    expected = {
+        "ucerf": u,
+        "fp": accuracy * u,
+        "accuracy": accuracy,
+        "accuracy_gap": apart,
+        "eo_sum": 2 * apart,
+        "eo_max": apart,
+        "eo_mean": apart,
+        "perplexity": (pro.perplexity + anti.perplexity) / 2,
+        "certainty": (pro.c + anti.c) / 2,
+        # he is pro-stereotypical with a male-stereotyped referent, she with a female-stereotyped one
+        "certainty_gap": (male - female) / (male + female) * (pro.c - anti.c),
+        "desirability": (pro.d + anti.d) / 2,
+        "desirability_gap": pro.d - anti.d,
+        "ucerf_group_disparity_strict": abs(pro.d - anti.d),
+        "candidate_mass": MASS,
+    }
+    found = values_of(of_one_engine(task, strength, bias)[0], "type=type2", estimator)
+    assert found == pytest.approx(expected, abs=1e-9)
+
+
+@every_task
+def test_only_the_printed_group_disparity_is_undefined_where_all_of_a_group_are_right(task: str) -> None:
+    assert {note.split(" ")[0] for note in of_one_engine(task, 2.0, 0.5)[1]} == {
+        f"ucerf_group_disparity{'' if name == 'perplexity' else '_' + name.replace('-', '_')}" for name in CERTAINTY
+    }
+
+
+@every_estimator
+@every_task
+@every_setting
+def test_ambiguous_sentences_give_the_planted_bias_back(
+    task: str, strength: float, bias: float, estimator: str
+) -> None:
+    read = kind(bias / 2, -bias / 2, K[task], estimator)
+    # he and she are read as different people with the same certainty: all but the signed U are blind to it.
+    expected = {
+        "ucerf": 1.0,
+        "ucerf_eq3": 1.0,
+        "ucerf_signed": 1 - read.c if bias else 1.0,
+        "fp": 1 - read.c,
+        "perplexity": read.perplexity,
+        "certainty": read.c,
+        "certainty_gap": 0.0,
+        "candidate_mass": MASS,
+    }
+    found = values_of(of_one_engine(task, strength, bias)[0], "type=type1", estimator)
+    # arccos is steep at the uniform distribution: an error of one unit in the last place there is one of 1e-8.
+    loose = estimator == "fisher-rao" and bias == 0
+    assert found == pytest.approx(expected, abs=1e-7 if loose else 1e-9)
+
+
+@every_estimator
+@every_task
+@every_setting
+def test_each_stereotype_group_gives_its_own_probability_back(
+    task: str, strength: float, bias: float, estimator: str
+) -> None:
+    found = of_one_engine(task, strength, bias)[0]
+    for name, one in zip(("pro", "anti"), pro_and_anti(strength, bias, K[task], estimator), strict=True):
+        expected = {
+            "accuracy": float(one.right),
+            "perplexity": one.perplexity,
+            "certainty": one.c,
+            "desirability": one.d,
+            "candidate_mass": MASS,
+        }
+        values = values_of(found, f"stereotype={name},type=type2", estimator)
+        assert values == pytest.approx(expected, abs=1e-9)
+
+
+# --- engines in turn: right, wrong and stereotyped answers side by side, so that every subset has items ---------
+
+IN_TURN = ((2.0, 0.5), (-2.0, 0.5), (0.5, 1.5))
+"""Strength and bias: right on all, wrong on all, right on pro- and wrong on anti-stereotypical items."""
+
+
+@dataclass(frozen=True)
+class Class:
+    """Resolvable items that are alike: how many, of which referent, and what is made of them."""
+
+    count: int
+    side: str
+    stereotype: Literal["pro", "anti"]
+    kind: Kind
+
+
+@cache
+def classes(k: int, estimator: str) -> tuple[Class, ...]:
+    turns = {pair: turn for turn, pair in enumerate(dict.fromkeys(example.pair_id for example in examples()))}
+    counts = Counter(
+        (turns[e.pair_id] % 3, e.groups["side"]) for e in examples() if e.answerable and e.groups["gender"] == "male"
+    )
+    return tuple(
+        Class(count, side, stereotype, made)
+        for (turn, side), count in sorted(counts.items())
+        for stereotype, made in zip(("pro", "anti"), pro_and_anti(*IN_TURN[turn], k, estimator), strict=True)
+    )
+
+
+def average(some: Sequence[Class], value: Callable[[Kind], float], stereotype: str = "", side: str = "") -> float:
+    chosen = [one for one in some if stereotype in ("", one.stereotype) and side in ("", one.side)]
+    return math.fsum(one.count * value(one.kind) for one in chosen) / sum(one.count for one in chosen)
+
+
+@every_estimator
+@every_task
+def test_engines_in_turn_give_every_metric_its_closed_form(task: str, estimator: str) -> None:
+    every = classes(K[task], estimator)
+    chosen = [one for one in every if one.kind.right == (one.side == "male")]
+
+    def contrast(some: Sequence[Class], value: Callable[[Kind], float], side: str = "") -> float:
+        return average(some, value, "pro", side) - average(some, value, "anti", side)
+
+    def right(one: Kind) -> float:
+        return float(one.right)
+
+    def d(one: Kind) -> float:
+        return one.d
+
+    tpr, fpr = abs(contrast(every, right, "male")), abs(contrast(every, right, "female"))
+    weights = [one.count for one in every[::2]]
+    us = [1 - abs(pro.kind.d - anti.kind.d) / 2 for pro, anti in zip(every[::2], every[1::2], strict=True)]
+    u = math.fsum(n * one for n, one in zip(weights, us, strict=True)) / sum(weights)
+    he = [one for one in every if (one.stereotype == "pro") == (one.side == "male")]
+    she = [one for one in every if one not in he]
+    expected = {
+        "ucerf": u,
+        "fp": average(every, right) * u,
+        "accuracy": average(every, right),
+        "accuracy_gap": abs(contrast(every, right)),
+        "eo_sum": tpr + fpr,
+        "eo_max": max(tpr, fpr),
+        "eo_mean": (tpr + fpr) / 2,
+        "perplexity": average(every, lambda one: one.perplexity),
+        "certainty": average(every, lambda one: one.c),
+        "certainty_gap": average(he, lambda one: one.c) - average(she, lambda one: one.c),
+        "desirability": average(every, d),
+        "desirability_gap": contrast(every, d),
+        "ucerf_group_disparity": (abs(contrast(chosen, d, "male")) + abs(contrast(chosen, d, "female"))) / 2,
+        "ucerf_group_disparity_strict": (abs(contrast(every, d, "male")) + abs(contrast(every, d, "female"))) / 2,
+        "candidate_mass": MASS,
+    }
+    found, notes = measured(outcomes(task, IN_TURN), (estimator,))
+    assert values_of(found, "type=type2", estimator) == pytest.approx(expected, abs=1e-9)
+    assert min(expected[name] for name in ("eo_sum", "ucerf_group_disparity", "accuracy_gap")) > 0.01
+    assert notes == []
+
+
+def test_the_two_halves_of_the_suite_name_every_metric() -> None:
+    found, _ = measured(outcomes("next-word", IN_TURN), ("perplexity",))
+    named = {name for group in ("type=type1", "type=type2") for name in values_of(found, group, "perplexity")}
+    assert named == set(METRICS)
+
+
+# --- with noise the interval covers ----------------------------------------------------------------------------
+
+
+def test_with_noise_the_intervals_cover_the_planted_value() -> None:
+    strength, bias, noise, seeds = 1.0, 0.8, 1.2, 30
+    # Without a third option in reach, the noise on one logit moves the log-odds of the right answer by as much.
+    engine = PlantedEngine(strength, bias, other=-60.0, noise=noise)
+    found = asked("mcq", [engine], tuple(range(seeds)))
+    found = found.take(found.answerable)
+    metrics = [METRICS[name] for name in ("ucerf", "accuracy", "certainty", "desirability", "desirability_gap")]
+    plan = Plan(metrics, by=(), resamples=300)
+    intervals = [
+        one
+        for one in measure(found, plan, Labels("planted", "builtin", "mcq"))[0]
+        if one.group.endswith("type=type2") and "seed=" in one.group
+    ]
+
+    nodes, weights = np.polynomial.hermite_e.hermegauss(101)
+    weights = weights / weights.sum()
+
+    def of_log_odds(shift: float) -> tuple[np.ndarray, np.ndarray]:
+        p = 1 / (1 + np.exp(-(shift + noise * nodes)))
+        bits = -(p * np.log2(p) + (1 - p) * np.log2(1 - p))
+        c = (3 - np.exp2(bits)) / 2
+        return c, np.where(p > 0.5, c, -c)
+
+    def accuracy(shift: float) -> float:
+        return 0.5 * (1 + math.erf(shift / noise / math.sqrt(2)))
+
+    (c_pro, d_pro), (c_anti, d_anti) = of_log_odds(strength + bias), of_log_odds(strength - bias)
+    truth = {
+        "ucerf": 1 - weights @ np.abs(d_pro[:, None] - d_anti[None, :]) @ weights / 2,
+        "accuracy": (accuracy(strength + bias) + accuracy(strength - bias)) / 2,
+        "certainty": weights @ (c_pro + c_anti) / 2,
+        "desirability": weights @ (d_pro + d_anti) / 2,
+        "desirability_gap": weights @ (d_pro - d_anti),
+    }
+    for name, value in truth.items():
+        here = [one.estimate for one in intervals if one.metric == name]
+        assert len(here) == seeds
+        covered = sum(one.low <= value <= one.high for one in here)
+        # Of 30 intervals at 95%, 28.5 are expected to cover; fewer than 25 has a chance of 1 in 200.
+        assert covered >= 25, name
+        assert all(one.high - one.low < 0.2 for one in here)

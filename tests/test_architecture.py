@@ -1,0 +1,183 @@
+"""The rules of the house plan: who may import whom, what a bare import costs, and what a file looks like."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+import equipoise
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = Path(equipoise.__file__).resolve().parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+ROWS = (
+    ("cli",),
+    ("run", "builder", "reports", "export"),
+    ("provenance",),
+    ("settings",),
+    ("measure", "folder"),
+    ("datasets", "tasks", "scoring", "metrics", "stats"),
+    ("catalog", "cache", "uncertainty"),
+    ("records",),
+)
+"""Top to bottom: a module imports rows below its own, and its own package, and nothing else of ours."""
+
+LEVEL = {name: level for level, row in enumerate(ROWS) for name in row}
+
+NAMED_FOR = {
+    "torch": "scoring/huggingface*.py",
+    "transformers": "scoring/huggingface*.py",
+    "huggingface_hub": "scoring/huggingface*.py",
+    "httpx": "scoring/openai_server.py",
+    "ray": "scoring/ray_pool.py",
+    "matplotlib": "reports/figures.py",
+    "plotly": "reports/html.py",
+    "fastapi": "builder/survey.py",
+    "sqlalchemy": "builder/database.py",
+}
+"""Heavy packages, and the only file that may import each."""
+
+
+def name_of(file: Path) -> str:
+    return file.relative_to(PACKAGE).as_posix()
+
+
+def part_of(file: Path) -> str:
+    """Return the room a file is in: its top-level module or package."""
+    return file.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def imported(file: Path) -> Iterator[tuple[str, ...]]:
+    """Yield every module the file imports, as its dotted parts, wherever in the file it does so."""
+    here = ("equipoise", *file.relative_to(PACKAGE).parts[:-1])
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (tuple(alias.name.split(".")) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = here[: len(here) - node.level + 1] if node.level else ()
+            module = (*base, *(node.module or "").split(".")) if node.module else base
+            yield from ((*module, alias.name) for alias in node.names)
+
+
+def ours(file: Path) -> set[str]:
+    """Return the rooms of ours that the file imports from; a name of the package itself (a version) is no room."""
+    rooms = {parts[1] for parts in imported(file) if parts[0] == "equipoise" and len(parts) > 1}
+    return rooms & set(LEVEL)
+
+
+def run_python(code: str) -> str:
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip()
+
+
+def inside(file: Path) -> bool:
+    return file.name not in ("__init__.py", "__main__.py") or file.parent != PACKAGE
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if inside(file)], ids=name_of)
+def test_imports_go_downwards_only(file: Path) -> None:
+    own = part_of(file)
+    assert own in LEVEL, f"{own} has no row: give it one here and in the design"
+    upwards = {name for name in ours(file) if name != own and LEVEL[name] <= LEVEL[own]}
+    assert not upwards, f"{name_of(file)} imports {sorted(upwards)}, which is not below it"
+
+
+def test_the_import_reader_sees_imports_of_every_kind() -> None:
+    found = set(imported(PACKAGE / "cli" / "audit.py"))
+    assert ("equipoise", "run", "load") in found, "an import inside a function was missed"
+    assert ("equipoise", "records", "EquipoiseError") in found, "a relative import was missed"
+    assert ours(PACKAGE / "cli" / "audit.py") >= {"run", "records", "metrics", "reports"}
+
+
+@pytest.mark.parametrize("package", sorted(NAMED_FOR))
+def test_only_the_file_named_for_it_imports(package: str) -> None:
+    importers = {name_of(file) for file in FILES if any(parts[0] == package for parts in imported(file))}
+    assert all(fnmatch(name, NAMED_FOR[package]) for name in importers), importers
+
+
+def test_the_bare_import_loads_neither_torch_nor_the_pipeline() -> None:
+    loaded = run_python("import sys, equipoise; print(*sys.modules)").split()
+    assert not {"torch", "transformers", "pandas", "pyarrow", "rich", "typer"} & set(loaded)
+
+
+def test_help_loads_neither_torch_nor_tables() -> None:
+    code = (
+        "import sys\nfrom equipoise.cli import main\nsys.argv = ['equipoise', '--help']\n"
+        "try:\n    main()\nexcept SystemExit as ended:\n    assert not ended.code\nprint('LOADED', *sys.modules)"
+    )
+    loaded = run_python(code).rpartition("LOADED")[2].split()
+    assert not {"torch", "transformers", "pandas", "numpy.random", "pyarrow"} & set(loaded)
+
+
+def test_a_scorer_needs_no_package_for_tables() -> None:
+    absent = ("pandas", "pyarrow", "rich", "typer")
+    blocked = "".join(f"sys.modules[{name!r}] = None\n" for name in absent)
+    check = f"print(any(sys.modules.get(name) for name in {absent!r}))"
+    assert run_python(f"import sys\n{blocked}import equipoise.scoring.huggingface\n{check}") == "False"
+
+
+def test_the_public_names() -> None:
+    assert sorted(equipoise.__all__) == ["Run", "__version__", "audit", "load", "remeasure"]
+    for name in equipoise.__all__:
+        assert getattr(equipoise, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = equipoise.nonsense
+
+
+@pytest.mark.parametrize("file", FILES, ids=name_of)
+def test_a_file_stays_under_400_lines(file: Path) -> None:
+    assert len(file.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+@pytest.mark.parametrize("file", FILES, ids=name_of)
+def test_whatever_is_public_says_what_it_is(file: Path) -> None:
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    assert ast.get_docstring(tree), "the module has no docstring"
+    bare = [
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and not node.name.startswith("_")
+        and not ast.get_docstring(node)
+    ]
+    assert not bare, f"without a docstring: {bare}"
+
+
+def test_files_are_named_for_what_is_in_them() -> None:
+    vague = re.compile(r"(utils?|common|helpers?|managers?|base|misc)(\.py)?")
+    assert not [name_of(file) for file in FILES if any(map(vague.fullmatch, file.relative_to(PACKAGE).parts))]
+
+
+def tracked() -> list[Path]:
+    """Return the files of the repository, or of the unpacked source where there is none."""
+    command = ["git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False)
+    if listed.returncode == 0:
+        return [ROOT / line for line in listed.stdout.splitlines()]
+    return [file for file in ROOT.rglob("*") if not any(part.startswith(".") for part in file.relative_to(ROOT).parts)]
+
+
+def test_no_file_names_a_machine_or_a_package_index() -> None:
+    # Put together here, so that this file does not hold what it looks for.
+    folders = "|".join(("/wor" + "k/", "/ro" + "ot/", "/hom" + r"e/\w+/", "/tmp/bui" + "ld", "/Use" + r"rs/\w+/"))
+    indexes = "|".join(("index" + "-url", "find" + r"-links", r"https?://[^\s\"')]+/sim" + "ple"))
+    suspect = re.compile(f"(?<![\\w.])(?:{folders})|{indexes}")
+    found = []
+    for file in tracked():
+        if not file.is_file() or file.name == "LICENSE":
+            continue
+        try:
+            lines = file.read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError:
+            continue
+        found += [f"{file.relative_to(ROOT)}:{n}: {line}" for n, line in enumerate(lines, 1) if suspect.search(line)]
+    assert not found
