@@ -34,9 +34,10 @@ for line in sys.stdin:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Return the environment without what would change an answer: no hub, no wide terminal."""
+    """Return the environment without what would change an answer: no hub, no wide terminal; one thread is enough."""
     hidden = ("COLUMNS", "FORCE_COLOR", "EQUIPOISE_MIRROR")
-    return {**{k: v for k, v in os.environ.items() if k not in hidden}, "HF_HUB_OFFLINE": "1", **more}
+    kept = {name: value for name, value in os.environ.items() if name not in hidden}
+    return {**kept, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", **more}
 
 
 @pytest.fixture(scope="session")

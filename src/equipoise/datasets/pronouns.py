@@ -88,6 +88,7 @@ def pronouns_in(text: str) -> list[Found]:
 def find_pronoun(text: str, pronoun: str) -> list[Found]:
     """Return where the text has this pronoun (any word will do, such as "xe"), as a whole word in any case."""
     word = pronoun.strip()
-    if not word:
+    # Longer than the text: a pattern of a cell of ten megabytes takes a minute to compile.
+    if not word or len(word) > len(text):
         return []
     return [Found(m.start(), m.end(), m.group().lower()) for m in _whole([word]).finditer(text)]
