@@ -39,6 +39,8 @@ TRIAL = tuple(
 )
 """What a model is tried on before packed rows are trusted: a tree that branches often and fills a row."""
 
+TRIAL_TOKENS = 512
+
 TokenLogprobs = tuple[tuple[float, ...], ...]
 
 
@@ -194,12 +196,12 @@ class HuggingFaceEngine:
             return False
         return bool(self._packs)
 
-    def _arranged(self, questions: Sequence[Question], packed: bool) -> list[Row]:
+    def _arranged(self, questions: Sequence[Question], packed: bool, *, at_least: int = 0) -> list[Row]:
         sequences = Sequences.of(
             [sequence for question in questions for sequence in question.sequences],
             [start for question in questions for start in question.starts],
         )
-        return pack(sequences, row_tokens=self.shape.row_tokens) if packed else alone(sequences)
+        return pack(sequences, row_tokens=max(at_least, self.shape.row_tokens)) if packed else alone(sequences)
 
     def _finished(self, planned: Iterator[_Batch]) -> Iterator[_Batch]:
         """Yield the batches in order as they are done; passes run across their borders."""
@@ -296,8 +298,8 @@ class HuggingFaceEngine:
         return exact
 
     def _tried(self, questions: Sequence[Question], *, packed: bool) -> list[TokenLogprobs]:
-        """Return the token log-probabilities of the questions, row by row."""
-        batch = _Batch((), questions, self._arranged(questions, packed), packed)
+        """Return the token log-probabilities of the questions, in rows long enough for the trial's tree to branch."""
+        batch = _Batch((), questions, self._arranged(questions, packed, at_least=TRIAL_TOKENS), packed)
         for row in batch.rows:
             work, values = self._run([row], packed=packed)
             self._fetch(_Running(values, work.counts, [(batch, row)]))
