@@ -14,8 +14,9 @@ from transformers import LlamaForCausalLM
 
 from equipoise.records import Example, Message, ModelError, Prompt, Score
 from equipoise.scoring.engine import Engine, identity_key
-from equipoise.scoring.huggingface import TRIAL, HuggingFaceEngine, Shape
+from equipoise.scoring.huggingface import TRIAL, HuggingFaceEngine
 from equipoise.scoring.planted import PlantedEngine
+from equipoise.scoring.shape import Shape
 from tiny import CHAT, LLAMA, make_engine, make_model, make_tokenizer
 
 TOLERANCE = 1e-4
@@ -221,7 +222,9 @@ def test_a_model_that_quietly_ignores_what_packing_needs_is_found_out(kind: Any)
     assert "sly ignores packed masks" in engine.notes[0]
 
 
-@pytest.mark.parametrize("shape", [Shape(3, 16, 1, 1), Shape(5, 40, 3, 2), Shape(100, 4096, 8, 64)])
+@pytest.mark.parametrize(
+    "shape", [Shape(3, 16, 1, 1, 9, 0, False), Shape(5, 40, 3, 2, 99, 2, True), Shape(100, 4096, 8, 64, 999, 1, False)]
+)
 @pytest.mark.parametrize("name", ["llama", "mpt"])
 def test_how_much_is_computed_at_once_does_not_matter(name: str, shape: Shape) -> None:
     engine = MODELS[name]()

@@ -10,11 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.scoring.prefix_tree import Row, alone, as_matrix, lay_out, pack, shared_prefixes
+from equipoise.scoring.prefix_tree import Row, Sequences, alone, pack, shared_prefixes, stack
 
 # Few tokens, so that prefixes are shared and sequences repeat often.
 SEQUENCES = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=7).map(tuple), min_size=1, max_size=25)
 ROW_TOKENS = st.integers(1, 40)
+
+
+def asked(inputs: Sequence[tuple[int, ...]]) -> Sequences:
+    """Return sequences whose computed part is the inputs: one more token is predicted after each."""
+    return Sequences.of([(*sequence, 9) for sequence in inputs], [len(sequence) for sequence in inputs])
 
 
 def path_tokens(row: Row, number: int) -> tuple[int, ...]:
@@ -28,10 +33,10 @@ def prefixes(sequences: Sequence[tuple[int, ...]]) -> set[tuple[int, ...]]:
 
 @given(SEQUENCES, ROW_TOKENS)
 def test_every_sequence_is_found_again_along_its_path(sequences: list[tuple[int, ...]], row_tokens: int) -> None:
-    rows = pack(sequences, row_tokens=row_tokens)
-    assert sorted(owner for row in rows for owner in row.sequences.tolist()) == list(range(len(sequences)))
+    rows = pack(asked(sequences), row_tokens=row_tokens)
+    assert sorted(owner for row in rows for owner in row.owners.tolist()) == list(range(len(sequences)))
     for row in rows:
-        for number, owner in enumerate(row.sequences.tolist()):
+        for number, owner in enumerate(row.owners.tolist()):
             path = row.paths[number]
             assert path_tokens(row, number) == sequences[owner]
             assert (path[len(sequences[owner]) :] == -1).all()
@@ -40,8 +45,8 @@ def test_every_sequence_is_found_again_along_its_path(sequences: list[tuple[int,
 
 @given(SEQUENCES, ROW_TOKENS)
 def test_within_a_row_every_prefix_stands_exactly_once(sequences: list[tuple[int, ...]], row_tokens: int) -> None:
-    for row in pack(sequences, row_tokens=row_tokens):
-        held = [sequences[owner] for owner in row.sequences.tolist()]
+    for row in pack(asked(sequences), row_tokens=row_tokens):
+        held = [sequences[owner] for owner in row.owners.tolist()]
         assert len(row) == len(prefixes(held))
 
 
@@ -49,24 +54,24 @@ def test_within_a_row_every_prefix_stands_exactly_once(sequences: list[tuple[int
 def test_a_row_is_within_its_bound_unless_one_sequence_alone_is_not(
     sequences: list[tuple[int, ...]], row_tokens: int
 ) -> None:
-    for row in pack(sequences, row_tokens=row_tokens):
-        held = {sequences[owner] for owner in row.sequences.tolist()}
+    for row in pack(asked(sequences), row_tokens=row_tokens):
+        held = {sequences[owner] for owner in row.owners.tolist()}
         longest = max(held, key=len)
         assert len(row) <= row_tokens or held <= prefixes([longest])
 
 
 @given(SEQUENCES)
 def test_a_row_that_is_long_enough_holds_everything_and_nothing_twice(sequences: list[tuple[int, ...]]) -> None:
-    (row,) = pack(sequences, row_tokens=1000)
+    (row,) = pack(asked(sequences), row_tokens=1000)
     assert len(row) == len(prefixes(sequences))
 
 
 @given(SEQUENCES, ROW_TOKENS)
 def test_a_row_is_not_begun_while_the_one_before_has_room(sequences: list[tuple[int, ...]], row_tokens: int) -> None:
-    rows = pack(sequences, row_tokens=row_tokens)
+    rows = pack(asked(sequences), row_tokens=row_tokens)
     for row, following in pairwise(rows):
-        held = [sequences[owner] for owner in row.sequences.tolist()]
-        following_first = sequences[int(following.sequences[0])]
+        held = [sequences[owner] for owner in row.owners.tolist()]
+        following_first = sequences[int(following.owners[0])]
         assert len(prefixes([*held, following_first])) > row_tokens
 
 
@@ -74,7 +79,7 @@ def test_a_row_is_not_begun_while_the_one_before_has_room(sequences: list[tuple[
 def test_the_interval_of_a_node_holds_its_descendants_and_no_other(
     sequences: list[tuple[int, ...]], row_tokens: int
 ) -> None:
-    for row in pack(sequences, row_tokens=row_tokens):
+    for row in pack(asked(sequences), row_tokens=row_tokens):
         ancestors = {(a, b) for path in row.paths.tolist() for d, b in enumerate(path) if b >= 0 for a in path[: d + 1]}
         by_interval = {(a, b) for a in range(len(row)) for b in range(len(row)) if a <= b < row.ends[a]}
         assert by_interval == ancestors
@@ -82,14 +87,14 @@ def test_the_interval_of_a_node_holds_its_descendants_and_no_other(
 
 @given(SEQUENCES)
 def test_alone_gives_a_plain_row_to_every_distinct_sequence(sequences: list[tuple[int, ...]]) -> None:
-    rows = alone(sequences)
+    rows = alone(asked(sequences))
     assert sorted(tuple(row.tokens.tolist()) for row in rows) == sorted(set(sequences))
     assert [len(row) for row in rows] == sorted(len(row) for row in rows)
     for row in rows:
         assert (row.ends == len(row)).all()
-        for number, owner in enumerate(row.sequences.tolist()):
+        for number, owner in enumerate(row.owners.tolist()):
             assert path_tokens(row, number) == sequences[owner]
-    assert sorted(owner for row in rows for owner in row.sequences.tolist()) == list(range(len(sequences)))
+    assert sorted(owner for row in rows for owner in row.owners.tolist()) == list(range(len(sequences)))
 
 
 @pytest.mark.parametrize("arranged", ["packed", "alone"])
@@ -98,16 +103,18 @@ def test_a_pass_predicts_each_continuation_token_from_the_prefix_before_it(arran
     length = st.lists(st.integers(0, 2), min_size=2, max_size=8).map(tuple)
     sequences = data.draw(st.lists(length, min_size=1, max_size=15))
     starts = [data.draw(st.integers(1, len(sequence) - 1)) for sequence in sequences]
-    inputs = [sequence[:-1] for sequence in sequences]
-    rows = pack(inputs, row_tokens=data.draw(ROW_TOKENS)) if arranged == "packed" else alone(inputs)
-    work = lay_out(rows, sequences, starts)
+    some = Sequences.of(sequences, starts)
+    rows = pack(some, row_tokens=data.draw(ROW_TOKENS)) if arranged == "packed" else alone(some)
+    work = stack(rows, height=data.draw(st.integers(0, 3)), width=data.draw(st.integers(0, 20)))
     width = work.tokens.shape[1]
 
-    assert sorted(work.owners.tolist()) == list(range(len(sequences)))
+    owners = [(owner, int(count)) for row in rows for owner, count in zip(row.owners, row.counts, strict=True)]
+    assert sorted(owner for owner, _ in owners) == list(range(len(sequences)))
     assert len(set(work.sources.tolist())) == len(work.sources)
     assert set(work.picks.tolist()) == set(range(len(work.sources)))
+    assert work.counts.tolist() == [int(row.counts.sum()) for row in rows]
     position = 0
-    for owner, count in zip(work.owners.tolist(), work.counts.tolist(), strict=True):
+    for owner, count in owners:
         for offset in range(count):
             row, node = divmod(int(work.sources[work.picks[position]]), width)
             ancestors = [a for a in range(node + 1) if node < work.ends[row, a]]
@@ -121,8 +128,9 @@ def test_a_pass_predicts_each_continuation_token_from_the_prefix_before_it(arran
 
 @given(SEQUENCES, ROW_TOKENS)
 def test_padding_sees_itself_alone_and_is_seen_by_nobody(sequences: list[tuple[int, ...]], row_tokens: int) -> None:
-    rows = pack(sequences, row_tokens=row_tokens)
-    work = lay_out(rows, [(*sequence, 0) for sequence in sequences], [len(sequence) for sequence in sequences])
+    rows = pack(asked(sequences), row_tokens=row_tokens)
+    work = stack(rows, height=len(rows) + 1, width=row_tokens + 3)
+    assert work.ends[-1].tolist() == list(range(1, work.tokens.shape[1] + 1))
     for r, row in enumerate(rows):
         assert work.lengths[r] == len(row)
         for node in range(work.tokens.shape[1]):
@@ -132,41 +140,46 @@ def test_padding_sees_itself_alone_and_is_seen_by_nobody(sequences: list[tuple[i
 
 def test_the_same_prefix_in_two_questions_is_one_source() -> None:
     sequences = [(1, 2, 3), (1, 2, 4), (1, 2, 3)]
-    work = lay_out(pack([sequence[:-1] for sequence in sequences], row_tokens=9), sequences, [2, 2, 2])
+    (row,) = rows = pack(Sequences.of(sequences, [2, 2, 2]), row_tokens=9)
+    work = stack(rows)
     assert work.tokens.tolist() == [[1, 2]]
     assert work.sources.tolist() == [1]
-    assert sorted(zip(work.owners.tolist(), work.targets.tolist(), strict=True)) == [(0, 3), (1, 4), (2, 3)]
+    assert sorted(zip(row.owners.tolist(), work.targets.tolist(), strict=True)) == [(0, 3), (1, 4), (2, 3)]
 
 
 def test_duplicates_and_sequences_inside_others_cost_nothing() -> None:
-    (row,) = pack([(5, 6, 7), (5,), (5, 6), (5, 6, 7)], row_tokens=3)
+    (row,) = pack(asked([(5, 6, 7), (5,), (5, 6), (5, 6, 7)]), row_tokens=3)
     assert row.tokens.tolist() == [5, 6, 7]
     assert row.ends.tolist() == [3, 3, 3]
 
 
 def test_sequences_of_one_token_stand_side_by_side() -> None:
-    (row,) = pack([(3,), (1,), (2,), (1,)], row_tokens=3)
+    (row,) = pack(asked([(3,), (1,), (2,), (1,)]), row_tokens=3)
     assert row.tokens.tolist() == [1, 2, 3]
     assert row.depths.tolist() == [0, 0, 0]
     assert row.ends.tolist() == [1, 2, 3]
 
 
 def test_shared_prefixes_counts_from_the_row_before() -> None:
-    matrix, lengths = as_matrix([(1, 2, 3), (1, 2), (1, 2, 4), (0,)])
-    assert shared_prefixes(matrix, lengths).tolist() == [0, 2, 2, 0]
-    assert matrix.tolist() == [[1, 2, 3], [1, 2, -1], [1, 2, 4], [0, -1, -1]]
+    some = Sequences.of([(1, 2, 3), (1, 2), (1, 2, 4), (0, 1)], [1, 1, 1, 1])
+    assert shared_prefixes(some.tokens, some.lengths).tolist() == [0, 2, 2, 0]
+    assert some.tokens.tolist() == [[1, 2, 3], [1, 2, -1], [1, 2, 4], [0, 1, -1]]
 
 
-@pytest.mark.parametrize("sequences", [[], [()], [(1,), ()]])
-def test_nothing_to_pack_is_an_error(sequences: list[tuple[int, ...]]) -> None:
-    with pytest.raises(ValueError, match="none may be empty"):
-        pack(sequences, row_tokens=4)
+@pytest.mark.parametrize(
+    ("sequences", "starts"), [([], []), ([(1,)], [1]), ([(1, 2)], [0]), ([(1, 2), (1, 2)], [1, 2])]
+)
+def test_a_sequence_without_prompt_or_without_answer_is_an_error(
+    sequences: list[tuple[int, ...]], starts: list[int]
+) -> None:
+    with pytest.raises(ValueError, match="before its start"):
+        Sequences.of(sequences, starts)
 
 
 def test_a_large_tree_has_the_size_its_prefixes_have() -> None:
     rng = np.random.default_rng(0)
     stem = tuple(rng.integers(0, 9, 30).tolist())
     sequences = [(*stem, *rng.integers(0, 50000, 12).tolist()) for _ in range(500)]
-    rows = pack(sequences, row_tokens=512)
+    rows = pack(asked(sequences), row_tokens=512)
     assert max(len(row) for row in rows) <= 512
     assert sum(len(row) for row in rows) == pytest.approx(30 * len(rows) + 12 * 500, abs=50)

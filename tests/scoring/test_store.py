@@ -348,11 +348,11 @@ with ScoreStore(Path(sys.argv[1])) as store:
 
 
 def model_engine() -> Any:
-    from equipoise.scoring.huggingface import Shape
+    from equipoise.scoring.shape import Shape
     from tiny import make_engine
 
     engine = make_engine()
-    engine.shape = Shape(3, 64, 1, 4)
+    engine.shape = Shape(3, 64, 1, 4, 99, 0, False)
     return engine
 
 

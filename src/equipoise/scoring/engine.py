@@ -88,7 +88,7 @@ def _open_default(_: str, options: EngineOptions) -> Engine:
 
 
 def _open_huggingface(name: str, options: EngineOptions) -> Engine:
-    from .huggingface import open_huggingface
+    from .huggingface_loading import open_huggingface
 
     if not name:
         raise ModelError("no model is named after 'hf:'")
@@ -96,7 +96,7 @@ def _open_huggingface(name: str, options: EngineOptions) -> Engine:
 
 
 def _open_gguf(path: str, options: EngineOptions) -> Engine:
-    from .huggingface import open_gguf
+    from .huggingface_loading import open_gguf
 
     if not Path(path).is_file():
         raise ModelError(f"there is no GGUF file {path}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,100 +18,132 @@ Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Row:
-    """A packed row: its nodes' tokens, depths and subtree ends, and where each sequence runs through it.
+class Sequences:
+    """Token sequences as one -1-padded matrix; of each, the tokens from `starts` on are to be predicted."""
 
-    `paths[i, d]` is the node of sequence `sequences[i]` at depth d (-1 beyond its end).
+    tokens: Ids
+    lengths: Ids
+    starts: Ids
+
+    @classmethod
+    def of(cls, sequences: Sequence[Sequence[int]], starts: Sequence[int]) -> Sequences:
+        """Return the sequences as a matrix; each must have something before its start, and something after."""
+        lengths = np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
+        begins = np.asarray(starts, dtype=np.int64)
+        if not len(lengths) or begins.min() < 1 or np.any(begins >= lengths):
+            raise ValueError("every sequence needs a token before its start and one from there on")
+        inside = np.arange(lengths.max()) < lengths[:, None]
+        matrix = np.full(inside.shape, -1, dtype=np.int64)
+        matrix[inside] = np.fromiter(chain.from_iterable(sequences), dtype=np.int64, count=int(lengths.sum()))
+        return cls(matrix, lengths, begins)
+
+    def take(self, rows: Ids) -> Sequences:
+        """Return some of the sequences."""
+        return Sequences(self.tokens[rows], self.lengths[rows], self.starts[rows])
+
+
+@dataclass(frozen=True)
+class Row:
+    """A packed row, and what is predicted in it.
+
+    `paths[i, d]` is the node of sequence `owners[i]` at depth d (-1 beyond its end; the last token of a sequence is
+    predicted, never computed). The row predicts at `nodes`, each listed once; the token `targets[j]` is predicted at
+    `nodes[picks[j]]`, and sequence `owners[i]` has the next `counts[i]` of these.
     """
 
     tokens: Ids
     depths: Ids
     ends: Ids
-    sequences: Ids
+    owners: Ids
     paths: Ids
+    nodes: Ids
+    picks: Ids
+    targets: Ids
+    counts: Ids
 
     def __len__(self) -> int:
         return len(self.tokens)
 
 
-def as_matrix(sequences: Sequence[Sequence[int]]) -> tuple[Ids, Ids]:
-    """Return the sequences as one -1-padded matrix, and their lengths."""
-    lengths = np.fromiter((len(sequence) for sequence in sequences), dtype=np.int64, count=len(sequences))
-    if len(lengths) == 0 or lengths.min() == 0:
-        raise ValueError("there must be sequences, and none may be empty")
-    inside = np.arange(lengths.max()) < lengths[:, None]
-    matrix = np.full(inside.shape, -1, dtype=np.int64)
-    matrix[inside] = np.concatenate([np.asarray(sequence, dtype=np.int64) for sequence in sequences])
-    return matrix, lengths
-
-
-def shared_prefixes(matrix: Ids, lengths: Ids) -> Ids:
-    """Return how many leading tokens each row shares with the row before it (0 for the first)."""
+def shared_prefixes(tokens: Ids, lengths: Ids) -> Ids:
+    """Return how many leading tokens each row of the matrix shares with the row before it (0 for the first)."""
     shorter = np.minimum(lengths[1:], lengths[:-1])
-    differs = (matrix[1:] != matrix[:-1]) | (np.arange(matrix.shape[1]) >= shorter[:, None])
-    found = differs.any(axis=1)
-    shared = np.where(found, differs.argmax(axis=1), matrix.shape[1])
+    differs = (tokens[1:] != tokens[:-1]) | (np.arange(tokens.shape[1]) >= shorter[:, None])
+    shared = np.where(differs.any(axis=1), differs.argmax(axis=1), tokens.shape[1])
     return np.concatenate([[0], shared])
 
 
-def pack(sequences: Sequence[Sequence[int]], *, row_tokens: int) -> list[Row]:
+def pack(sequences: Sequences, *, row_tokens: int) -> list[Row]:
     """Return rows of at most `row_tokens` nodes (a longer single sequence has a row of its own) that hold them all.
 
     Within a row no prefix is computed twice. Linear in the number of tokens, after the sort.
     """
-    matrix, lengths = as_matrix(sequences)
-    order = np.lexsort(matrix.T[::-1])
-    matrix, lengths = matrix[order], lengths[order]
-    shared = shared_prefixes(matrix, lengths)
-    grown = np.cumsum(lengths - shared)
+    order = np.lexsort(sequences.tokens.T[::-1])
+    ordered = sequences.take(order)
+    computed = ordered.lengths - 1
+    shared = shared_prefixes(ordered.tokens, computed)
+    grown = np.cumsum(computed - shared)
     rows, start = [], 0
     while start < len(order):
         # The first sequence of a row is new in full, later ones only beyond what they share with the one before.
-        budget = grown[start] + row_tokens - lengths[start]
+        budget = grown[start] + row_tokens - computed[start]
         stop = max(int(np.searchsorted(grown, budget, side="right")), start + 1)
-        rows.append(_row(matrix[start:stop], lengths[start:stop], shared[start:stop], order[start:stop]))
+        some = slice(start, stop)
+        rows.append(_row(ordered.take(np.arange(start, stop)), shared[some], order[some]))
         start = stop
     return rows
 
 
-def _row(matrix: Ids, lengths: Ids, shared: Ids, sequences: Ids) -> Row:
-    width = int(lengths.max())
+def alone(sequences: Sequences) -> list[Row]:
+    """Return a row for every distinct input, shortest first: nothing is shared but what is wholly the same."""
+    computed = sequences.lengths - 1
+    inputs = np.where(np.arange(sequences.tokens.shape[1]) < computed[:, None], sequences.tokens, -1)
+    _, first, groups = np.unique(inputs, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(computed[first], kind="stable")
+    members = np.split(np.argsort(groups.ravel(), kind="stable"), np.cumsum(np.bincount(groups.ravel()))[:-1])
+    rows = []
+    for group in order:
+        owners = members[group]
+        shared = np.full(len(owners), computed[owners[0]])
+        rows.append(_row(sequences.take(owners), shared, owners))
+    return rows
+
+
+def _row(some: Sequences, shared: Ids, owners: Ids) -> Row:
+    """Return the row of sequences that follow each other in sorted order."""
+    width = int(some.lengths.max()) - 1
     depth = np.arange(width)
-    inside = depth < lengths[:, None]
+    inside = depth < (some.lengths - 1)[:, None]
     # The first sequence shares nothing with its row, whatever it shared with the row before.
     new = inside & (depth >= np.concatenate([[0], shared[1:]])[:, None])
-    count = int(new.sum())
     numbered = np.full(new.shape, -1, dtype=np.int64)
-    numbered[new] = np.arange(count)
+    numbered[new] = np.arange(new.sum())
     # Node numbers grow from sequence to sequence, so the newest node at a depth is the one on the path.
     paths = np.where(inside, np.maximum.accumulate(numbered, axis=0), -1)
     last = np.maximum.accumulate(numbered.max(axis=1))
-    ends = np.zeros(count, dtype=np.int64)
-    np.maximum.at(ends, paths[inside], np.broadcast_to(last[:, None] + 1, inside.shape)[inside])
-    depths = np.broadcast_to(depth, new.shape)[new]
-    return Row(matrix[:, :width][new], depths, ends, sequences, paths)
-
-
-def alone(sequences: Sequence[Sequence[int]]) -> list[Row]:
-    """Return a row for every distinct sequence, shortest first: nothing is shared but what is wholly the same."""
-    places: dict[tuple[int, ...], list[int]] = {}
-    for place, sequence in enumerate(sequences):
-        places.setdefault(tuple(sequence), []).append(place)
-    rows = []
-    for sequence in sorted(places, key=lambda sequence: (len(sequence), sequence)):
-        path = np.arange(len(sequence))
-        owners = np.array(places[sequence])
-        ends = np.full(len(sequence), len(sequence))
-        rows.append(Row(np.array(sequence), path, ends, owners, np.tile(path, (len(owners), 1))))
-    return rows
+    ends = np.zeros(int(new.sum()), dtype=np.int64)
+    # Later sequences end later, and of repeated indices the last assignment stands.
+    ends[paths[inside]] = np.broadcast_to(last[:, None] + 1, inside.shape)[inside]
+    predicts = inside & (depth >= (some.starts - 1)[:, None])
+    nodes, picks = np.unique(paths[predicts], return_inverse=True)
+    return Row(
+        tokens=some.tokens[:, :width][new],
+        depths=np.broadcast_to(depth, new.shape)[new],
+        ends=ends,
+        owners=owners,
+        paths=paths,
+        nodes=nodes,
+        picks=picks,
+        targets=some.tokens[:, 1 : width + 1][predicts],
+        counts=predicts.sum(axis=1),
+    )
 
 
 @dataclass(frozen=True)
 class Pass:
-    """Rows to run through a model at once, and which of its answers are wanted.
+    """Rows stacked to be run through a model at once; `sources` are the places (row x width + node) it predicts at.
 
-    `sources` are the places (row x width + node) at which something is predicted, each once. The token `targets[i]`
-    is predicted at `sources[picks[i]]`. Sequence `owners[j]` has the next `counts[j]` of those predictions.
+    The token `targets[j]` is predicted at `sources[picks[j]]`; row r has the next `counts[r]` of these.
     """
 
     tokens: Ids
@@ -120,24 +153,25 @@ class Pass:
     sources: Ids
     picks: Ids
     targets: Ids
-    owners: Ids
     counts: Ids
 
 
-def lay_out(rows: Sequence[Row], sequences: Sequence[Sequence[int]], starts: Sequence[int]) -> Pass:
-    """Return the pass that predicts `sequences[i][starts[i]:]`; the rows hold each sequence without its last token."""
-    lengths = np.array([len(row) for row in rows])
-    width = int(lengths.max())
-    tokens, depths = np.zeros((2, len(rows), width), dtype=np.int64)
-    ends = np.tile(np.arange(1, width + 1), (len(rows), 1))  # padding sees itself alone
-    places, targets, owners = [], [], []
+def stack(rows: Sequence[Row], *, height: int = 0, width: int = 0) -> Pass:
+    """Return the rows as one pass, padded to at least that many rows and tokens (a padding token sees itself alone)."""
+    width = max(width, *map(len, rows)) if len(rows) > 1 else max(width, len(rows[0]))
+    height = max(height, len(rows))
+    tokens, depths = np.zeros((2, height, width), dtype=np.int64)
+    ends = np.tile(np.arange(1, width + 1), (height, 1))
     for r, row in enumerate(rows):
         tokens[r, : len(row)], depths[r, : len(row)], ends[r, : len(row)] = row.tokens, row.depths, row.ends
-        for owner, path in zip(row.sequences.tolist(), row.paths, strict=True):
-            sequence, start = sequences[owner], starts[owner]
-            places.append(r * width + path[start - 1 : len(sequence) - 1])
-            targets.append(np.asarray(sequence[start:], dtype=np.int64))
-            owners.append(owner)
-    sources, picks = np.unique(np.concatenate(places), return_inverse=True)
-    counts = np.array([len(place) for place in places])
-    return Pass(tokens, depths, ends, lengths, sources, picks, np.concatenate(targets), np.array(owners), counts)
+    before = np.cumsum([0, *(len(row.nodes) for row in rows)])
+    return Pass(
+        tokens=tokens,
+        depths=depths,
+        ends=ends,
+        lengths=np.array([len(row) for row in rows] + [1] * (height - len(rows))),
+        sources=np.concatenate([r * width + row.nodes for r, row in enumerate(rows)]),
+        picks=np.concatenate([start + row.picks for start, row in zip(before, rows, strict=False)]),
+        targets=np.concatenate([row.targets for row in rows]),
+        counts=np.array([len(row.targets) for row in rows]),
+    )

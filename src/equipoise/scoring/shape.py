@@ -1,0 +1,60 @@
+"""How much to compute at once on a device, from what it is and how much memory it has free."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+CPU_ROW_TOKENS = 512
+GPU_ROW_TOKENS = 1024
+GPU_PASS_TOKENS = 8192
+"""More tokens a pass than this gain nothing on an H200 (docs/decisions/packed-engine.md)."""
+
+
+class Shape(NamedTuple):
+    """Prompts a batch, tokens a packed row, packed rows and padded rows a pass, positions predicted at a pass,
+    passes that may run before one is fetched, and whether every pass has the same shape."""
+
+    prompts: int
+    row_tokens: int
+    rows: int
+    padded_rows: int
+    predictions: int
+    in_flight: int
+    fixed: bool
+
+    def halved(self) -> Shape:
+        """Return the shape with half the rows a pass: what to try after running out of memory."""
+        return self._replace(
+            rows=max(1, self.rows // 2),
+            padded_rows=max(1, self.padded_rows // 2),
+            predictions=max(1, self.predictions // 2),
+        )
+
+    @property
+    def smallest(self) -> bool:
+        """Whether nothing can be halved any more."""
+        return self.rows == self.padded_rows == 1
+
+
+def choose_shape(device: str, *, free: int, hidden: int, inner: int, vocabulary: int, itemsize: int) -> Shape:
+    """Return the shape for a model of these widths (and bytes a number) on a device with so many bytes free."""
+    # A token's activations: some dozen vectors of the hidden width and half a dozen of the inner one live at once.
+    token = (16 * hidden + 6 * inner) * itemsize
+    # Logits live as the model gives them, and once more in float32.
+    predictions = max(64, int(free * 0.25) // (vocabulary * (itemsize + 4)))
+    if device != "cuda":
+        row = min(CPU_ROW_TOKENS, max(64, int(free * 0.25) // token))
+        return Shape(128, row, 1, 8, predictions, 0, False)
+    tokens = min(GPU_PASS_TOKENS, max(GPU_ROW_TOKENS, int(free * 0.5) // token))
+    return Shape(4096, GPU_ROW_TOKENS, max(1, tokens // GPU_ROW_TOKENS), 128, predictions, 2, True)
+
+
+def free_memory() -> int:
+    """Return the bytes of main memory that are free for the asking."""
+    try:
+        with open("/proc/meminfo") as lines:
+            fields = dict(line.split(":", 1) for line in lines)
+        return int(fields["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
