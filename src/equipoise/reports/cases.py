@@ -63,7 +63,7 @@ def _part_columns(part: Part) -> tuple[pd.DataFrame, pd.DataFrame]:
     items = part.items.copy()
     asked = part.run.examples
     asked = asked[asked["dataset"] == part.dataset].drop_duplicates("id").set_index("id")
-    rows = asked.index.get_indexer(items["example_id"])
+    rows = asked.index.get_indexer(pd.Index(items["example_id"]))
     slots, kinds = pd.factorize(asked["slots"])
     pronouns = np.array([json.loads(kind).get("pronoun", "") for kind in kinds], dtype=object)
     items["pronoun"] = pronouns[slots[rows]]

@@ -21,19 +21,19 @@ def scale_chart(scale: Scale) -> Markup:
     at = np.linspace(scale.low, 1.0, 161)
     curves = [density(strip.values, at, low=scale.low) for strip in scale.strips]
     top = max(float(curve.max()) for curve in curves)
+    bottom = 16.0 + len(scale.strips) * (RIDGE + 40) - 10
     parts: list[Markup] = []
     base = 16.0
     for number, (strip, curve) in enumerate(zip(scale.strips, curves, strict=True)):
-        label = f"{strip.name}: mean {_span(strip.mean)}"
-        parts.append(text(14, base - 2, label, class_="label"))
+        parts.append(text(14, base - 2, f"{strip.name}: mean {_span(strip.mean)}", class_="label"))
         base += RIDGE + 8
         parts += _ridge(x, at, curve / top * RIDGE, base, number)
-        parts += [
-            whisker(x, base + 7, strip.mean.low, strip.mean.high, number),
-            mark(x(strip.mean.value), base + 7, number),
-        ]
+        place = x(strip.mean.value)
+        # The pin of the paper's figure: down to the scale itself, where the groups' places are compared.
+        parts += [line(place, base + 7, place, bottom + 9, f"pin s{number}")]
+        parts += [whisker(x, base + 7, strip.mean.low, strip.mean.high, number), mark(place, base + 7, number)]
         base += 32
-    parts += _scale_bar(scale, x, base - 10)
+    parts += _scale_bar(scale, x, bottom)
     means = [strip.mean.value for strip in scale.strips]
     gap = max(means) - min(means)
     told = "; ".join(f"{strip.name} {_span(strip.mean)}" for strip in scale.strips)
@@ -108,7 +108,7 @@ def _mode(edges: Floats, counts: Floats) -> str:
 
 
 def occupation_chart(view: Occupations) -> Markup:
-    """Return UCerF and equalized odds of each occupation in rows, from the fewest women in the workforce to the most."""
+    """Return UCerF and equalized odds of each occupation in rows, from the fewest women at work to the most."""
     top, names = 40.0, 132.0
     bottom = top + len(view.rows) * ROW
     left = Axis(_floor(view), 1.0, names + 8, names + 148)

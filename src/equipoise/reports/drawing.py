@@ -86,7 +86,8 @@ class Axis:
         size = 10.0 ** np.floor(np.log10(raw))
         step = float(min((size * factor for factor in (1, 2, 2.5, 5, 10)), key=lambda one: abs(one - raw)))
         first = np.ceil(self.low / step - 1e-9) * step
-        return [float(round(value, 10)) for value in np.arange(first, self.high + step * 1e-6, step)]
+        # + 0.0: a tick of -0.0 would be written -0.
+        return [float(round(value, 10)) + 0.0 for value in np.arange(first, self.high + step * 1e-6, step)]
 
     def below(self, y: float, *, ticks: Sequence[float] | None = None, grid_to: float | None = None) -> Markup:
         """Return the axis drawn along y, with its values under it and grid lines up to `grid_to`."""

@@ -24,7 +24,7 @@ def run_page(run: RunFrames, *, sentences: bool = True) -> str:
         ("Datasets", ", ".join(run.manifest.datasets)),
         ("Asked as", ", ".join(run.manifest.tasks)),
         ("Prompts", f"{len(run.outcomes):,} in {len(run.pairs):,} pairs"),
-        ("Audited", run.manifest.finished or ""),
+        ("Audited", (run.manifest.finished or "").replace("T", " ").replace("+00:00", " UTC")),
         ("Engine", _engine(run)),
     ]
     header = render("header.html", kicker="Audit of", title=run.name, facts=facts)

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from ..datasets.cards import CARDS
 from . import charts, views
-from .frames import ARROWS, Measured, Part, RunFrames, kind_title, metric_row, span
+from .frames import ARROWS, Measured, Part, RunFrames, interval, kind_title, metric_row, span
 from .verdicts import verdicts, warnings
 
 RANGES = {
@@ -60,7 +60,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(span=span, arrows=ARROWS, kind_title=kind_title)
+    made.globals.update(span=span, interval=interval, arrows=ARROWS, kind_title=kind_title)
     return made
 
 
@@ -93,12 +93,18 @@ def scale(run: RunFrames) -> Section | None:
     """Return the linear scale of behaviour preference with the groups' distributions on it."""
     several = [view for part in run.parts for view in views.scales(part)]
     intro = (
-        "Every answer has a place on one scale: from surely wrong over “cannot tell” to surely right. Where the curves of"
-        " two groups lie apart, the model behaves differently towards them. Ambiguous sentences have no right answer, so"
-        " there only certainty is compared. Marks are means, lines their intervals."
+        "Every answer has a place on one scale: from surely wrong over “cannot tell” to surely right. Where the curves"
+        " of two groups lie apart, the model behaves differently towards them. Ambiguous sentences have no right"
+        " answer, so there only certainty is compared. Marks are means, lines their intervals."
     )
-    body = panels(intro, (Panel(f"{one.part}, {one.kind}", charts.scale_chart(one)) for one in several))
+    body = panels(intro, (_scale_panel(one) for one in several))
     return None if body is None else Section("scale", "The scale of behaviour", body)
+
+
+def _scale_panel(view: views.Scale) -> Panel:
+    means = [strip.mean.value for strip in view.strips]
+    apart = f"The groups’ means lie {max(means) - min(means):.3f} apart."
+    return Panel(f"{view.part}, {view.kind}", charts.scale_chart(view), apart)
 
 
 def metrics(run: RunFrames) -> Section:
@@ -141,8 +147,9 @@ def _group_tables(parts: Iterable[Part]) -> Iterator[Mapping[str, Any]]:
     for part in parts:
         for kind in part.kinds():
             found = part.measured
-            shown = [name for name in GROUP_METRICS if name in found.metrics]
-            rows = [row for key in part.run.groups for row in _group_rows(found, key, kind, shown)]
+            shown = [name for name in GROUP_METRICS if found.get(name, type=kind) is not None]
+            keys = [key for key in part.run.groups if key != "type"]
+            rows = [row for key in keys for row in _group_rows(found, key, kind, shown)]
             if rows and shown:
                 yield {"title": f"{part}, {kind_title(kind)}", "metrics": shown, "rows": rows}
 
@@ -162,8 +169,8 @@ def occupations(run: RunFrames) -> Section | None:
     several = [view for part in run.parts for view in views.occupations(part)]
     intro = (
         "Occupations from the fewest to the most women in the workforce (U.S. Bureau of Labor Statistics). UCerF looks"
-        " at how sure and right the model is, equalized odds only at which answer it chose; the latter is taken over all"
-        " sentences that name the occupation."
+        " at how sure and right the model is, equalized odds only at which answer it chose; the latter is taken over"
+        " all sentences that name the occupation."
     )
     body = panels(intro, (Panel(f"{one.part}, {one.kind}", charts.occupation_chart(one)) for one in several))
     return None if body is None else Section("occupations", "By occupation", body)
@@ -173,8 +180,8 @@ def histograms(run: RunFrames) -> Section | None:
     """Return the histograms of D by group and of U."""
     several = [view for part in run.parts for view in views.histograms(part)]
     intro = (
-        "D is the place of an answer on the scale; U is 1 where both sentences of a pair have the same place, and 0 where"
-        " one is surely right and the other surely wrong."
+        "D is the place of an answer on the scale; U is 1 where both sentences of a pair have the same place, and 0"
+        " where one is surely right and the other surely wrong."
     )
     shown = (Panel(f"{one.quantity}: {one.part}, {one.kind}", charts.histogram_chart(one)) for one in several)
     body = panels(intro, shown)
@@ -196,7 +203,7 @@ def method(run: RunFrames) -> Section:
     """Return how the numbers came about, and how to get the same ones."""
     return Section(
         "method",
-        "Method, versions and how to get the same numbers",
+        "Method and versions",
         render("method.html", run=run, manifest=run.manifest),
     )
 

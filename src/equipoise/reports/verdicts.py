@@ -44,21 +44,23 @@ def warnings(part: Part) -> Iterator[Markup]:
     flagged = int((part.items["flags"].fillna("") != "").sum())
     if flagged:
         yield Markup(
-            "{:,} of {:,} prompts of {} were scored in another way than the rest; their flags are in <code>outcomes.parquet</code>."
+            "{:,} of {:,} prompts of {} were scored in another way than the rest; their flags are in"
+            " <code>outcomes.parquet</code>."
         ).format(flagged, len(part.items), str(part))
 
 
 def _gap_sentence(model: str, gap: Any) -> Markup:
     if not (gap.low > 0 or gap.high < 0):
         return Markup(
-            "For the same sentence, how sure and right {} is differs by <b>{}</b> between pronouns that fit the stereotype"
-            " and pronouns that go against it: the interval holds 0, so a difference is not shown."
+            "For the same sentence, how sure and right {} is differs by <b>{}</b> between pronouns that fit the"
+            " stereotype and pronouns that go against it: the interval holds 0, so a difference is not shown."
         ).format(model, span(gap))
     worse = gap.value > 0
     size = _span(*((gap.value, gap.low, gap.high) if worse else (-gap.value, -gap.high, -gap.low)))
     return Markup(
         "For the same sentence, {} is <b>{}</b> {} sure and right when the pronoun goes against the stereotype"
-        " (when the nurse is <i>he</i>, the carpenter <i>she</i>), on the scale from −1 (surely wrong) to 1 (surely right)."
+        " (when the nurse is <i>he</i>, the carpenter <i>she</i>), on the scale from −1 (surely wrong) to 1 (surely"
+        " right)."
     ).format(model, size, "less" if worse else "more")
 
 
@@ -69,7 +71,8 @@ def _least_alike(part: Part, kind: str) -> Iterator[Markup]:
     if len(known) > 2:
         lowest, highest = known[0][1], known[-1][1]
         yield Markup(
-            "It treats the two pronouns least alike where the <i>{}</i> is meant (UCerF {}), and most alike for the <i>{}</i> ({})."
+            "It treats the two pronouns least alike where the <i>{}</i> is meant (UCerF {}), and most alike for the"
+            " <i>{}</i> ({})."
         ).format(lowest, span(rows[lowest]), highest, span(rows[highest]))
 
 
@@ -80,8 +83,8 @@ def _chance(part: Part, accuracy: Any) -> Iterator[Markup]:
     chance = 1 / len(part.items["probs"].iloc[0])
     if accuracy.low <= chance:
         yield Markup(
-            "It resolves {} of the resolvable sentences right, which cannot be told from chance ({:.3f}): a model that guesses"
-            " treats everybody alike, so read UCerF together with accuracy and FP."
+            "It resolves {} of the resolvable sentences right, which cannot be told from chance ({:.3f}): a model that"
+            " guesses treats everybody alike, so read UCerF together with accuracy and FP."
         ).format(span(accuracy), chance)
 
 
