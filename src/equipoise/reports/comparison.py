@@ -196,7 +196,8 @@ def _keys(run: RunFrames, items: pd.DataFrame) -> pd.Series:
     """Return what makes two items the same: the id, the text, the candidates, the right answer and the option order."""
     asked = run.examples[run.examples["dataset"] == items["dataset"].iloc[0]].drop_duplicates("id")
     candidates = asked["candidates"].map("|".join)
-    content = asked["text"] + "\0" + candidates + "\0" + asked["gold"].astype(str) + "\0" + asked["pair_id"]
+    gold = asked["gold"].fillna(ABSENT).astype(str)  # a missing number would make the whole text missing
+    content = asked["text"] + "\0" + candidates + "\0" + gold + "\0" + asked["pair_id"]
     known = pd.Series(content.to_numpy(), index=asked["id"].to_numpy())
     same: pd.Series = items["example_id"] + "\0" + items["variant"].fillna("") + "\0"
     return same + known.reindex(items["example_id"]).to_numpy()
