@@ -151,14 +151,14 @@ def compare(paths: Sequence[Any], choices: Choices | None = None, *, progress: P
 
 
 def named_apart(runs: Sequence[RunFrames]) -> list[RunFrames]:
-    """Return the runs with names that tell them apart: the folder's name is added where a model stands twice."""
-    count = Counter(run.manifest.model for run in runs)
-    for run in runs:
-        if count[run.manifest.model] > 1:
-            run.name = f"{run.manifest.model} ({run.path.resolve().name})"
-    repeated = [name for name, times in Counter(run.name for run in runs).items() if times > 1]
-    if repeated:
-        raise EquipoiseError(f"two of the runs are both called {repeated[0]!r}: give folders with different names")
+    """Return the runs, named apart: by the folder's name, or its path, where a model stands twice."""
+    if len({run.path.resolve() for run in runs}) < len(runs):
+        raise EquipoiseError("the same run is named twice; a comparison needs different ones")
+    for told in (lambda run: run.path.resolve().name, lambda run: str(run.path)):
+        count = Counter(run.name for run in runs)
+        for run in runs:
+            if count[run.name] > 1:
+                run.name = f"{run.manifest.model} ({told(run)})"
     return list(runs)
 
 
@@ -200,7 +200,8 @@ def _keys(run: RunFrames, items: pd.DataFrame) -> pd.Series:
     content = asked["text"] + "\0" + candidates + "\0" + gold + "\0" + asked["pair_id"]
     known = pd.Series(content.to_numpy(), index=asked["id"].to_numpy())
     same: pd.Series = items["example_id"] + "\0" + items["variant"].fillna("") + "\0"
-    return same + known.reindex(items["example_id"]).to_numpy()
+    same += known.reindex(items["example_id"]).to_numpy()
+    return same
 
 
 def _whole_sets(tables: Sequence[pd.DataFrame], common: set[str]) -> set[str]:
