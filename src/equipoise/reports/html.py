@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
 
@@ -17,9 +17,14 @@ from .frames import RunFrames
 from .sections import SECTIONS, Section, render
 
 
-def run_page(run: RunFrames, *, sentences: bool = True) -> str:
+def run_page(
+    run: RunFrames,
+    *,
+    sentences: bool = True,
+    sections: Sequence[Callable[[RunFrames], Section | None]] = SECTIONS,
+) -> str:
     """Return the page of a run; without `sentences` no text of the dataset is in it."""
-    made = [section(run) for section in SECTIONS]
+    made = [section(run) for section in sections]
     facts = [
         ("Datasets", ", ".join(run.manifest.datasets)),
         ("Asked as", ", ".join(run.manifest.tasks)),
