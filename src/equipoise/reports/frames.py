@@ -107,9 +107,10 @@ class Part:
         """The measurements, by metric and group."""
         return Measured(self._of(self.run.measurements))
 
+    @cached_property
     def kinds(self) -> list[str]:
-        """Return the types that the items have, resolvable first; [""] where they have none."""
-        here = set(self.items["type"].dropna().astype(str)) - {""} if "type" in self.items else set()
+        """The types that the items have, resolvable first; [""] where they have none."""
+        here = set(self.items["type"].dropna().unique().tolist()) - {""} if "type" in self.items else set()
         return [kind for kind in KINDS if kind in here] + sorted(here - set(KINDS)) or [""]
 
     def of_kind(self, frame: pd.DataFrame, kind: str) -> pd.DataFrame:

@@ -48,7 +48,7 @@ def run_tables(run: RunFrames) -> Iterator[PublishedTable]:
 
 
 def _metrics(part: Part, name: str) -> PublishedTable:
-    kinds = part.kinds()
+    kinds = part.kinds
     rows = []
     for metric in part.measured.metrics:
         cells = [part.measured.get(metric, type=kind) for kind in kinds]
@@ -61,7 +61,7 @@ def _metrics(part: Part, name: str) -> PublishedTable:
 
 
 def _group_rows(part: Part) -> Iterator[list[str]]:
-    for kind in part.kinds():
+    for kind in part.kinds:
         for key in part.run.groups:
             if key in ("type", "occupation"):
                 continue

@@ -115,7 +115,7 @@ def metrics(run: RunFrames) -> Section:
 
 
 def _metric_table(part: Part) -> Mapping[str, Any]:
-    found, kinds = part.measured, part.kinds()
+    found, kinds = part.measured, part.kinds
     rows = []
     for name in sorted(found.metrics, key=_place):
         cells = [found.get(name, type=kind) for kind in kinds]
@@ -145,7 +145,7 @@ def _range(name: str, part: Part) -> tuple[float, float]:
 
 def _group_tables(parts: Iterable[Part]) -> Iterator[Mapping[str, Any]]:
     for part in parts:
-        for kind in part.kinds():
+        for kind in part.kinds:
             found = part.measured
             shown = [name for name in GROUP_METRICS if found.get(name, type=kind) is not None]
             keys = [key for key in part.run.groups if key != "type"]

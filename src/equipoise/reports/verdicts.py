@@ -17,7 +17,7 @@ LITTLE_MASS = 0.01
 def verdicts(part: Part, model: str) -> Iterator[Markup]:
     """Yield what was found on one dataset and task, a sentence at a time; all names are escaped."""
     found = part.measured
-    for kind in part.kinds():
+    for kind in part.kinds:
         gap = found.get("desirability_gap", type=kind)
         if gap is not None:
             yield _gap_sentence(model, gap)

@@ -91,7 +91,7 @@ class Occupations:
 
 def scales(part: Part) -> Iterator[Scale]:
     """Yield the scale of each type: with against the stereotype where there is a right answer, else he against she."""
-    for kind in part.kinds():
+    for kind in part.kinds:
         items = part.of_kind(part.items, kind)
         answerable = items[items["answerable"].astype(bool)]
         if len(answerable):
@@ -123,7 +123,7 @@ def _values(items: pd.DataFrame, key: str) -> list[str]:
     """Return the values of a group that has few of them, with the known ones first."""
     if key not in items:
         return []
-    here = set(items[key].dropna().astype(str)) - {""}
+    here = set(items[key].dropna().unique().tolist()) - {""}
     known = [value for name, value in GROUP_WORDS if name == key and value in here]
     return known + sorted(here - set(known))[:4]
 
@@ -145,7 +145,7 @@ def histograms(part: Part) -> Iterator[Histogram]:
         edges = np.linspace(scale.low, 1.0, 41 if scale.low < 0 else 21)
         series = [(strip.name, np.histogram(strip.values, edges)[0].astype(np.float64)) for strip in scale.strips]
         yield Histogram(scale.part, scale.kind, "D" if scale.low < 0 else "certainty", edges, series)
-    for kind in part.kinds():
+    for kind in part.kinds:
         pairs = part.of_kind(part.pairs, kind)
         values = column(pairs, main_estimator(pairs, "u")) if len(pairs) else np.empty(0)
         values = values[~np.isnan(values)]
@@ -157,7 +157,7 @@ def histograms(part: Part) -> Iterator[Histogram]:
 
 def occupations(part: Part) -> Iterator[Occupations]:
     """Yield UCerF beside equalized odds of every occupation that is a referent, by the share of women in it."""
-    for kind in part.kinds():
+    for kind in part.kinds:
         found = part.measured
         named = {**found.values_of("occupation", kind)}
         rows = []

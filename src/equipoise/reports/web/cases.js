@@ -21,7 +21,7 @@
     const buffer = await new Response(stream).arrayBuffer();
     const length = new DataView(buffer).getUint32(0, true);
     const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
-    const kinds = { uint8: Uint8Array, uint16: Uint16Array, int16: Int16Array, uint32: Uint32Array };
+    const kinds = { uint8: Uint8Array, uint16: Uint16Array, int16: Int16Array, int32: Int32Array, uint32: Uint32Array };
     const columns = {};
     let offset = 4 + length;
     for (const [name, kind, count] of header.columns) {
@@ -39,7 +39,17 @@
     for (let s = 0; s < sets; s++) first[s + 1] = first[s] + columns.set_size[s];
     const items = first[sets];
     const firstProb = new Uint32Array(items + 1);
-    for (let i = 0; i < items; i++) firstProb[i + 1] = firstProb[i] + columns.k[i];
+    for (let i = 0; i < items; i++) firstProb[i + 1] = firstProb[i] + columns.k[i] - 1;
+    for (let i = 1; i < items; i++) columns.text[i] += columns.text[i - 1];
+    // The last probability is what the others leave; perplexity follows from certainty, which |D| is.
+    function probs(i) {
+      const known = Array.from(columns.probs.subarray(firstProb[i], firstProb[i + 1]), (p) => p / header.d_scale);
+      return [...known, Math.max(0, 1 - known.reduce((sum, p) => sum + p, 0))];
+    }
+    function perplexity(i) {
+      if (columns.perplexity) return columns.perplexity[i] / (header.d_scale / 2);
+      return columns.k[i] - Math.abs(columns.d[i]) / header.d_scale * (columns.k[i] - 1);
+    }
     const largest = new Uint16Array(sets);
     for (let s = 0; s < sets; s++)
       for (let i = first[s]; i < first[s + 1]; i++) largest[s] = Math.max(largest[s], Math.abs(columns.d[i]));
@@ -157,10 +167,9 @@
       if (withText) who.append(make("p", "own", header.text[columns.text[i]]));
       const bars = make("div", "bars");
       const k = columns.k[i], own = k < several.length ? several.slice(0, k) : several;
-      let best = 0;
-      for (let c = 1; c < k; c++) if (columns.probs[firstProb[i] + c] > columns.probs[firstProb[i] + best]) best = c;
+      const shares = probs(i), best = shares.indexOf(Math.max(...shares));
       for (let c = 0; c < k; c++) {
-        const p = columns.probs[firstProb[i] + c] / header.d_scale;
+        const p = shares[c];
         const bar = make("div", c === best ? "bar-row best" : "bar-row");
         const label = make("span", "bar-name", own[c] || "option " + (c + 1));
         if (c === columns.gold[i]) { label.append(make("span", "gold", " ●")); label.title = "the right answer"; }
@@ -173,7 +182,7 @@
       const numbers = make("dl", "numbers");
       const answer = columns.correct[i];
       const told = answer === 1 ? "✓ right" : answer === 0 ? "✗ wrong" : "no right answer";
-      const rows = [["answer", told], ["perplexity", (columns.perplexity[i] / (header.d_scale / 2)).toFixed(3)], ["D", (columns.d[i] / header.d_scale).toFixed(3)]];
+      const rows = [["answer", told], ["perplexity", perplexity(i).toFixed(3)], ["D", (columns.d[i] / header.d_scale).toFixed(3)]];
       for (const [name, value] of rows) {
         const pair = make("div", name === "answer" ? (answer === 1 ? "right" : answer === 0 ? "wrong" : "") : "");
         pair.append(make("dt", "", name), make("dd", "", value));
