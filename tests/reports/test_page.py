@@ -13,6 +13,8 @@ import pytest
 from equipoise.reports.frames import RunFrames
 from equipoise.reports.html import run_page, write_run_page
 from equipoise.reports.sections import SECTIONS, Section, render
+from equipoise.run import audit
+from equipoise.scoring.planted import PlantedEngine
 
 Opened = Callable[..., Any]
 
@@ -223,6 +225,32 @@ def test_hostile_text_stays_text(opened: Opened, hostile_run: Path) -> None:
     assert "</script>" in tab.locator(".case .sentence").first.text_content()
     assert tab.locator("img").count() == 0
     assert tab.evaluate("window.hacked") is None
+
+
+def test_three_options_three_pronouns_and_another_estimator(opened: Opened, tmp_path: Path) -> None:
+    audit(
+        PlantedEngine(noise=0.5),
+        task="mcq",
+        pronouns=["he", "she", "they"],
+        estimators=["renyi"],
+        seeds=2,
+        limit=12,
+        resamples=20,
+        out=tmp_path / "run",
+    )
+    tab, run = opened(write_run_page(tmp_path / "run")), RunFrames(tmp_path / "run")
+    sets = run.outcomes.groupby(["pair_id", "variant"], sort=False)
+    assert number_of_cases(tab) == len(sets) == 24
+    tab.select_option("#case-sort", "")
+    for case, (_, items) in zip(tab.locator(".case").all(), sets, strict=False):
+        assert case.locator(".member").count() == len(items)
+        shown = [float(one) for one in case.locator(".numbers div:nth-child(3) dd").all_text_contents()]
+        assert shown == pytest.approx(items["desirability_renyi"].tolist(), abs=6e-4)
+        shown = [float(one) for one in case.locator(".numbers div:nth-child(2) dd").all_text_contents()]
+        assert shown == pytest.approx(items["perplexity"].tolist(), abs=6e-4)
+        bars = [float(one.strip("<%")) for one in case.locator(".bar-value").all_text_contents()]
+        assert bars == pytest.approx([100 * p for probs in items["probs"] for p in probs], abs=0.11)
+        assert case.locator(".bar-name").nth(2).text_content() == "None of the above"
 
 
 def test_a_page_without_sentences_holds_none(opened: Opened, planted_run: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from ..records import Floats
 from .drawing import WIDTH, Axis, element, group, line, mark, path, picture, steps, text, whisker
-from .views import Estimated, Histogram, Occupations, Scale, density
+from .views import Estimated, Histogram, Occupations, Scale, density, short
 
 RIDGE = 52.0
 ROW = 17.0
@@ -25,7 +25,7 @@ def scale_chart(scale: Scale) -> Markup:
     parts: list[Markup] = []
     base = 16.0
     for number, (strip, curve) in enumerate(zip(scale.strips, curves, strict=True)):
-        parts.append(text(14, base - 2, f"{strip.name}: mean {_span(strip.mean)}", class_="label"))
+        parts.append(text(14, base - 2, f"{short(strip.name, 30)}: mean {_span(strip.mean)}", class_="label"))
         base += RIDGE + 8
         parts += _ridge(x, at, curve / top * RIDGE, base, number)
         place = x(strip.mean.value)
@@ -91,7 +91,7 @@ def histogram_chart(histogram: Histogram) -> Markup:
     if len(histogram.series) > 1:
         for number, (name, _) in enumerate(histogram.series):
             left = x.start + 10 + number * 175
-            parts += [mark(left, height + 50, number), text(left + 10, height + 54, name, class_="label")]
+            parts += [mark(left, height + 50, number), text(left + 10, height + 54, short(name, 24), class_="label")]
     unit = "pairs" if histogram.quantity == "U" else "sentences"
     parts.append(text((x.start + x.end) / 2, height + 32, histogram.quantity, anchor="middle", class_="tick"))
     parts.append(text(2, 10, unit, class_="tick"))
@@ -127,7 +127,7 @@ def occupation_chart(view: Occupations) -> Markup:
     ]
     for number, row in enumerate(view.rows):
         y = top + number * ROW + ROW / 2
-        parts.append(text(0, y + 4, row.name if len(row.name) < 17 else f"{row.name[:16]}…", class_="name"))
+        parts.append(text(0, y + 4, short(row.name, 17), class_="name"))
         if row.share is not None:
             parts.append(text(names, y + 4, f"{row.share}%", anchor="end", class_="tick"))
         for axis, estimate, series in ((left, row.ucerf, 0), (right, row.odds, 1)):

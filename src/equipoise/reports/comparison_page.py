@@ -18,7 +18,7 @@ from .frames import kind_title
 from .html import page
 from .sections import Panel, Section, panels, render
 from .verdicts import warnings
-from .views import Estimated
+from .views import Estimated, short
 
 BUMPED = ("accuracy", "eo_sum", "ucerf", "fp", "ucerf_signed")
 """The metrics between which ranks are followed, where the runs have them."""
@@ -147,7 +147,7 @@ def rank_chart(title: str, names: Sequence[str], placed: Mapping[str, Sequence[i
         parts += [mark(*point, series, size=5) for point in points]
     foot = bottom + 30
     for series, name in enumerate(names):
-        parts += [mark(14, foot + series * 18 - 4, series), text(26, foot + series * 18, name, class_="label")]
+        parts += [mark(14, foot + series * 18 - 4, series), text(26, foot + series * 18, short(name), class_="label")]
     told = "; ".join(
         f"{name}: " + ", ".join(f"{metric} {several[i]}" for metric, several in placed.items())
         for i, name in enumerate(names)
@@ -202,7 +202,7 @@ def scatter_chart(title: str, several: Sequence[Place]) -> Markup:
     parts.append(text(2, 10, "UCerF", class_="tick"))
     for series, place in enumerate(several):
         foot = height + 54 + series * 18
-        told = f"{place.name}: FP {place.performance.value * place.ucerf.value:.3f}"
+        told = f"{short(place.name)}: FP {place.performance.value * place.ucerf.value:.3f}"
         parts += [mark(14, foot - 4, series), text(26, foot, told, class_="label")]
     told = "; ".join(f"{p.name}: performance {p.performance.value:.3f}, UCerF {p.ucerf.value:.3f}" for p in several)
     return picture(height + 46 + len(several) * 18, f"UCerF against performance, {title}", told, parts)

@@ -124,7 +124,7 @@ def _draw_scale(scale: views.Scale, width: float) -> Figure:
     for number, strip in enumerate(scale.strips):
         curve = views.density(strip.values, at, low=scale.low)
         axes.fill_between(at, curve, color=COLOURS[number], alpha=0.15, linewidth=0)
-        axes.plot(at, curve, LINES[number % 4], color=COLOURS[number], label=strip.name)
+        axes.plot(at, curve, LINES[number % 4], color=COLOURS[number], label=views.short(strip.name, 30))
         depth = -0.12 * (number + 1) * curve.max()
         axes.plot([strip.mean.low, strip.mean.high], [depth, depth], color=COLOURS[number])
         axes.plot(strip.mean.value, depth, MARKS[number], color=COLOURS[number], markersize=4)
@@ -142,7 +142,12 @@ def _draw_histogram(histogram: views.Histogram, width: float) -> Figure:
     for number, (name, counts) in enumerate(histogram.series):
         axes.stairs(counts, histogram.edges, fill=True, alpha=0.15, color=COLOURS[number])
         axes.stairs(
-            counts, histogram.edges, label=name, linewidth=1.2, color=COLOURS[number], linestyle=LINES[number % 4]
+            counts,
+            histogram.edges,
+            label=views.short(name, 30),
+            linewidth=1.2,
+            color=COLOURS[number],
+            linestyle=LINES[number % 4],
         )
     axes.set_xlabel(histogram.quantity)
     axes.set_ylabel("pairs" if histogram.quantity == "U" else "sentences")
@@ -155,7 +160,7 @@ def _draw_histogram(histogram: views.Histogram, width: float) -> Figure:
 
 def _draw_occupations(view: views.Occupations, width: float) -> Figure:
     figure, (left, right) = pyplot.subplots(1, 2, sharey=True, figsize=(width, 0.4 + 0.125 * len(view.rows)))
-    names = [row.name if row.share is None else f"{row.name} ({row.share}%)" for row in view.rows]
+    names = [views.short(r.name, 22) + ("" if r.share is None else f" ({r.share}%)") for r in view.rows]
     for axes, series, chosen in ((left, 0, [r.ucerf for r in view.rows]), (right, 1, [r.odds for r in view.rows])):
         for number, one in enumerate(chosen):
             if one is not None:
@@ -174,7 +179,7 @@ def _draw_scatter(several: Sequence[Place], width: float) -> Figure:
         x, y, colour = place.performance, place.ucerf, COLOURS[number % 8]
         axes.plot([x.low, x.high], [y.value, y.value], color=colour)
         axes.plot([x.value, x.value], [y.low, y.high], color=colour)
-        axes.plot(x.value, y.value, MARKS[number % 8], color=colour, markersize=4.5, label=place.name)
+        axes.plot(x.value, y.value, MARKS[number % 8], color=colour, markersize=4.5, label=views.short(place.name))
     axes.margins(0.1)
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     right, high = min(right, 1.0), min(high, 1.0)
@@ -194,7 +199,9 @@ def _draw_ranks(view: tuple[Sequence[str], Mapping[str, Sequence[int]]], width: 
     figure, axes = pyplot.subplots(figsize=(width, 0.5 + 0.3 * len(names)))
     for number, name in enumerate(names):
         heights = [several[number] for several in placed.values()]
-        axes.plot(range(len(placed)), heights, color=COLOURS[number % 8], marker=MARKS[number % 8], label=name)
+        axes.plot(
+            range(len(placed)), heights, color=COLOURS[number % 8], marker=MARKS[number % 8], label=views.short(name)
+        )
     axes.set_xticks(range(len(placed)), list(placed))
     axes.set_yticks(range(1, len(names) + 1))
     axes.set_ylim(len(names) + 0.3, 0.7)

@@ -89,6 +89,11 @@ class Occupations:
     rows: Sequence[OccupationRow] = field(default_factory=tuple)
 
 
+def short(name: str, length: int = 44) -> str:
+    """Return the name, cut where a chart has no room for more of it; the tables have it whole."""
+    return name if len(name) <= length else f"{name[: length - 1]}…"
+
+
 def scales(part: Part) -> Iterator[Scale]:
     """Yield the scale of each type: with against the stereotype where there is a right answer, else he against she."""
     for kind in part.kinds:
