@@ -71,9 +71,10 @@ def main() -> None:
             engine = PlantedEngine(strength=1.5, bias=0.8, noise=1.0)
             audit(engine, data=repeated(chosen.prompts), out=folder, resamples=chosen.resamples)
             print(f"audit of {chosen.prompts:,} prompts: {time.perf_counter() - start:.1f} s")
-        start = time.perf_counter()
+        start, busy = time.perf_counter(), time.process_time()
         page = write_run_page(folder)
-        print(f"page: {time.perf_counter() - start:.1f} s, {page.stat().st_size / 1e6:.2f} MB")
+        wall, cpu = time.perf_counter() - start, time.process_time() - busy
+        print(f"page: {wall:.1f} s ({cpu:.1f} s of processor time), {page.stat().st_size / 1e6:.2f} MB")
         if chosen.chromium:
             in_browser(page, chosen.chromium)
 

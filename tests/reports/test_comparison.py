@@ -140,3 +140,9 @@ def _copy(run: Path) -> Path:
     import shutil
 
     return Path(shutil.copytree(run, run.with_name("hostile-copy"), dirs_exist_ok=True))
+
+
+def test_too_few_exchanges_for_so_many_comparisons_are_named(planted_run: Path, mild_run: Path) -> None:
+    page = comparison_page(compare([planted_run, mild_run], Choices(permutations=50, resamples=20)))
+    assert "cannot bring a corrected p under 0.05" in page
+    assert "cannot bring" not in comparison_page(compare([planted_run, mild_run], QUICK))

@@ -54,10 +54,7 @@ def compare(
     if quiet:
         return
     shown = [test for test in made.tests if test.corrected < 0.05]
-    rows = [
-        (f"{t.first} - {t.second}", f"{t.part}, {t.kind}", t.metric, f"{t.difference.value:+.3f}", f"{t.corrected:.4f}")
-        for t in shown
-    ]
+    rows = [(t.runs, t.data, t.metric, f"{t.difference.value:+.3f}", f"{t.corrected:.4f}") for t in shown]
     if rows:
         print_out(plain_table(("runs", "data", "metric", "difference", "p, corrected"), rows))
     typer.echo(f"{len(shown)} of {len(made.tests)} differences hold after correction ({correction}).")

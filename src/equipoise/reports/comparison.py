@@ -26,7 +26,6 @@ SHOWN = (
     "fp",
     "accuracy",
     "eo_sum",
-    "accuracy_gap",
     "desirability",
     "desirability_gap",
     "perplexity",
@@ -97,6 +96,16 @@ class Tested:
     difference: Difference
     corrected: float
 
+    @property
+    def runs(self) -> str:
+        """The runs, as the page heads them."""
+        return f"{self.first} − {self.second}"
+
+    @property
+    def data(self) -> str:
+        """The dataset, task and type."""
+        return f"{self.part}, {self.kind}"
+
 
 @dataclass(frozen=True)
 class Overlap:
@@ -109,6 +118,16 @@ class Overlap:
     right: tuple[int, int, int, int]
     flips: tuple[int, int, int]
     sets: int
+
+    @property
+    def runs(self) -> str:
+        """The runs, as the page heads them."""
+        return f"{self.first} and {self.second}"
+
+    @property
+    def data(self) -> str:
+        """The dataset, task and type."""
+        return f"{self.part}, {self.kind}"
 
     @property
     def expected(self) -> float:

@@ -84,8 +84,8 @@ def comparison_tables(comparison: Comparison) -> Iterator[PublishedTable]:
             yield PublishedTable(name, f"Runs on {matched}, {kind_title(kind)}.", ["run", *metrics], rows)
     rows = [
         [
-            f"{test.first} − {test.second}",
-            f"{test.part}, {test.kind}",
+            test.runs,
+            test.data,
             test.metric,
             f"{test.difference.value:+.3f} {interval(test.difference)}",
             f"{test.difference.p:.4f}",

@@ -60,8 +60,16 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(span=span, interval=interval, arrows=ARROWS, kind_title=kind_title)
+    made.globals.update(in_order=in_order, span=span, interval=interval, arrows=ARROWS, kind_title=kind_title)
     return made
+
+
+def in_order(several: Iterable[Any], key: str) -> dict[str, list[Any]]:
+    """Return the things by one of their properties, in the order in which its values come (Jinja's groupby sorts)."""
+    found: dict[str, list[Any]] = {}
+    for one in several:
+        found.setdefault(getattr(one, key), []).append(one)
+    return found
 
 
 def render(template: str, **values: Any) -> Markup:

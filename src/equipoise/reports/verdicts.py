@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from .frames import Part, span
 
-LITTLE_MASS = 0.01
+LITTLE_MASS = 0.02
 """Under this share of the model's probability the candidates are hardly an answer to the question."""
 
 
