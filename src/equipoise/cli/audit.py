@@ -194,11 +194,11 @@ def _show(run: Run, *, quiet: bool, as_json: bool) -> None:
     if len(notes) > SHOWN_NOTES:
         typer.echo(f"note: {len(notes) - SHOWN_NOTES} more are in {run.path}/manifest.json")
     level = f"{100 * run.manifest.settings['level']:.10g}%"
-    typer.echo(f"\nBrackets are {level} intervals from resampling sentence pairs. Everything is in {run.path}/")
     page = run.path / "report.html"
     # One that is older than the measurements tells of others.
-    if page.is_file() and page.stat().st_mtime >= (run.path / "measurements.csv").stat().st_mtime:
-        typer.echo(f"To look at it, open {page} in a browser.")
+    new = page.is_file() and page.stat().st_mtime >= (run.path / "measurements.csv").stat().st_mtime
+    where = f"{run.path}/" + (f" (open {page.name} in a browser)" if new else "")
+    typer.echo(f"\nBrackets are {level} intervals from resampling sentence pairs. Everything is in {where}")
 
 
 def _write_page(folder: Path, *, no_html: bool, out: Path | None = None, sentences: bool = True) -> None:

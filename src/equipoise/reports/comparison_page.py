@@ -36,11 +36,13 @@ class Place:
 def comparison_page(comparison: Comparison) -> str:
     """Return the page of a comparison."""
     facts = [
-        ("Runs", f"{len(comparison.runs)}"),
+        ("Runs", ", ".join(comparison.names)),
         ("Compared on", ", ".join(f"{one} ({len(one.outcomes[0]):,} items)" for one in comparison.matches)),
         ("Left out", _dropped(comparison.matches)),
     ]
-    header = render("header.html", kicker="Comparison of", title=", ".join(comparison.names), facts=facts)
+    count = len(comparison.names)
+    title = " and ".join(comparison.names) if count == 2 else f"{count} runs"
+    header = render("header.html", kicker="Comparison of", title=title, facts=facts)
     sections = [
         _leaderboard(comparison),
         _ranks(comparison),
