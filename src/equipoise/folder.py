@@ -75,16 +75,21 @@ class RunFolder:
         return self.path / name
 
     def _write(self, name: str, content: bytes) -> None:
-        self.path.mkdir(parents=True, exist_ok=True)
-        part = self._file(f".{name}.{os.getpid()}")
-        try:
-            with open(part, "wb") as handle:
-                handle.write(content)
-                handle.flush()
-                os.fsync(handle.fileno())
-            part.replace(self._file(name))
-        finally:
-            part.unlink(missing_ok=True)
+        write_file(self._file(name), content)
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file beside its place and rename it: a crash leaves the old one or the new one, never half of one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(part, "wb") as handle:
+            handle.write(content)
+            handle.flush()
+            os.fsync(handle.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def examples_frame(dataset: str, examples: Iterable[Example]) -> pd.DataFrame:

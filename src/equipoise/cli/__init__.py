@@ -7,7 +7,7 @@ from io import TextIOWrapper
 
 import typer
 
-from . import audit, data
+from . import audit, data, reports
 from .console import clear_errors
 
 app = typer.Typer(
@@ -23,6 +23,10 @@ app.command("audit")(audit.audit)
 app.command("report")(audit.report)
 app.command("measure")(audit.measure)
 app.command("metrics")(audit.metrics)
+app.command("compare")(reports.compare)
+app.command("figures")(reports.figures)
+app.command("tables")(reports.tables)
+app.command("gate")(reports.gate)
 app.add_typer(data.app, name="data")
 
 

@@ -19,6 +19,7 @@ SHOWN_NOTES = 6
 Several = list[str] | None
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the measurements as JSON instead of tables.")]
+NoHtml = Annotated[bool, typer.Option("--no-html", help="Write no report.html.")]
 Estimators = Annotated[
     Several,
     typer.Option(
@@ -86,6 +87,7 @@ def audit(
     allow_pickle: Annotated[
         bool, typer.Option("--allow-pickle", help="Load pickled weights, which can run code.")
     ] = False,
+    no_html: NoHtml = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -117,17 +119,28 @@ def audit(
             allow_pickle=allow_pickle,
             **chosen,
         )
+    _write_page(run.path, no_html=no_html)
     _show(run, quiet=quiet, as_json=as_json)
 
 
 def report(
     folder: Annotated[Path, typer.Argument(help="A run folder.")],
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Where to write the page; by default report.html in the run's folder.")
+    ] = None,
+    no_sentences: Annotated[
+        bool,
+        typer.Option("--no-sentences", help="Leave the sentences out of the page, where they may not be passed on."),
+    ] = False,
+    no_html: NoHtml = False,
     as_json: Json = False,
 ) -> None:
-    """Print a run's tables again, without the model."""
+    """Print a run's tables again, and write its page, report.html, without the model."""
     from ..run import load
 
-    _show(load(folder), quiet=False, as_json=as_json)
+    run = load(folder)
+    _write_page(run.path, no_html=no_html, out=html, sentences=not no_sentences)
+    _show(run, quiet=False, as_json=as_json)
 
 
 def measure(
@@ -138,6 +151,7 @@ def measure(
     disparity: Disparity = None,
     level: Level = None,
     resamples: Resamples = None,
+    no_html: NoHtml = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -147,6 +161,7 @@ def measure(
     chosen = _chosen(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
     with progress_bar(quiet=quiet) as progress:
         run = remeasure(folder, progress=progress, **chosen, **_chosen(resamples=resamples))
+    _write_page(run.path, no_html=no_html)
     _show(run, quiet=quiet, as_json=as_json)
 
 
@@ -179,7 +194,18 @@ def _show(run: Run, *, quiet: bool, as_json: bool) -> None:
     if len(notes) > SHOWN_NOTES:
         typer.echo(f"note: {len(notes) - SHOWN_NOTES} more are in {run.path}/manifest.json")
     level = f"{100 * run.manifest.settings['level']:.10g}%"
-    typer.echo(f"\nBrackets are {level} intervals from resampling sentence pairs. Everything is in {run.path}/")
+    page = run.path / "report.html"
+    # One that is older than the measurements tells of others.
+    new = page.is_file() and page.stat().st_mtime >= (run.path / "measurements.csv").stat().st_mtime
+    where = f"{run.path}/" + (f" (open {page.name} in a browser)" if new else "")
+    typer.echo(f"\nBrackets are {level} intervals from resampling sentence pairs. Everything is in {where}")
+
+
+def _write_page(folder: Path, *, no_html: bool, out: Path | None = None, sentences: bool = True) -> None:
+    if not no_html:
+        from ..reports.html import write_run_page
+
+        write_run_page(folder, out=out, sentences=sentences)
 
 
 def _chosen(**values: Any) -> dict[str, Any]:

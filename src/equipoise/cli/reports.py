@@ -1,0 +1,178 @@
+"""`equipoise compare`, `figures`, `tables` and `gate`: what is made of finished runs, without the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..records import EquipoiseError
+from .audit import Quiet
+from .console import plain_table, print_out, printable, progress_bar
+
+if TYPE_CHECKING:
+    from ..reports.comparison import Comparison
+
+FAILED_GATE = 1
+"""Exit code of a gate that was held and not passed; 2 is for one that could not be held."""
+
+Runs = Annotated[list[Path], typer.Argument(help="Run folders.")]
+Intersect = Annotated[
+    bool, typer.Option("--intersect", help="Compare only the sentences that all runs were asked, where they differ.")
+]
+
+
+def compare(
+    runs: Runs,
+    out: Annotated[Path, typer.Option("--out", help="The page to write.")] = Path("compare.html"),
+    intersect: Intersect = False,
+    metric: Annotated[
+        list[str] | None, typer.Option("--metric", help="Test the differences of this metric; repeatable.")
+    ] = None,
+    correction: Annotated[
+        str,
+        typer.Option("--correction", help="For the number of comparisons: holm, or bh (Benjamini and Hochberg)."),
+    ] = "holm",
+    permutations: Annotated[int, typer.Option("--permutations", help="Random exchanges behind each p-value.")] = 5000,
+    resamples: Annotated[int, typer.Option("--resamples", help="Bootstrap resamples of sentence pairs.")] = 2000,
+    seed: Annotated[int, typer.Option("--seed", help="Of the exchanges and resamples.")] = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Compare runs on the same sentences: ranks by every metric, paired differences with p-values, and overlaps.
+
+    Runs that were asked different sentences are refused, unless --intersect is given.
+    """
+    from ..reports.comparison_page import comparison_page
+    from ..reports.html import write_page
+
+    chosen: dict[str, Any] = {"intersect": intersect, "correction": correction, "permutations": permutations}
+    chosen |= {"resamples": resamples, "seed": seed} | ({"metrics": tuple(metric)} if metric else {})
+    made = _compared(runs, chosen, quiet=quiet)
+    write_page(out, comparison_page(made))
+    if quiet:
+        return
+    shown = [test for test in made.tests if test.corrected < 0.05]
+    rows = [(t.runs, t.data, t.metric, f"{t.difference.value:+.3f}", f"{t.corrected:.4f}") for t in shown]
+    if rows:
+        print_out(plain_table(("runs", "data", "metric", "difference", "p, corrected"), rows))
+    typer.echo(f"{len(shown)} of {len(made.tests)} differences hold after correction ({correction}).")
+    typer.echo(printable(f"To look at the comparison, open {out} in a browser."))
+
+
+def figures(
+    runs: Runs,
+    kind: Annotated[
+        list[str] | None, typer.Option("--format", help="pdf, svg or png; repeatable. By default all three.")
+    ] = None,
+    width: Annotated[str, typer.Option("--width", help="column (3.25 inches) or page (6.75 inches).")] = "column",
+    out: Annotated[Path | None, typer.Option("--out", help="Folder; by default figures/ in the run's.")] = None,
+    intersect: Intersect = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write every figure of a run for publication; of several runs, those of their comparison."""
+    from ..reports.figures import FORMATS, comparison_figures, run_figures
+    from ..reports.frames import RunFrames
+
+    formats = tuple(kind or FORMATS)
+    if len(runs) == 1:
+        drawn = run_figures(RunFrames(runs[0]), width=width, formats=formats)
+    else:
+        drawn = comparison_figures(_compared(runs, {"intersect": intersect}, quiet=quiet), width=width, formats=formats)
+    _write_all(((one.name, one.content) for one in drawn), _folder(runs, out, "figures"), "figures", quiet=quiet)
+
+
+def tables(
+    runs: Runs,
+    kind: Annotated[
+        list[str] | None, typer.Option("--format", help="markdown, latex or csv; repeatable. By default all three.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder; by default tables/ in the run's.")] = None,
+    intersect: Intersect = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write every table of a run for publication; of several runs, those of their comparison."""
+    from ..catalog import find
+    from ..reports.frames import RunFrames
+    from ..reports.publication import WRITERS, comparison_tables, file_name, run_tables
+
+    writers = [find(name, WRITERS, kind="format") for name in kind or WRITERS]
+    if len(runs) == 1:
+        several = run_tables(RunFrames(runs[0]))
+    else:
+        several = comparison_tables(_compared(runs, {"intersect": intersect}, quiet=quiet))
+    files = ((file_name(table, ending), write(table).encode()) for table in several for ending, write in writers)
+    _write_all(files, _folder(runs, out, "tables"), "tables", quiet=quiet)
+
+
+def gate(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    require: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--require",
+            help="A bound, such as 'ucerf[type=type2] >= 0.80' or 'eo_sum[dataset=winobias] <= 0.30'. Repeatable.",
+        ),
+    ] = None,
+    baseline: Annotated[Path | None, typer.Option("--baseline", help="An earlier run on the same sentences.")] = None,
+    max_drop: Annotated[
+        list[str] | None,
+        typer.Option("--max-drop", help="How much worse than the baseline is allowed: ucerf=0.02. Repeatable."),
+    ] = None,
+    on: Annotated[
+        str,
+        typer.Option(
+            "--on",
+            help="What must keep the bound: the interval's low or high end, the value, or (cautious) the end that is "
+            "furthest from keeping it.",
+        ),
+    ] = "cautious",
+    junit: Annotated[Path | None, typer.Option("--junit", help="Write the checks as JUnit XML, for CI.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Hold a run against requirements: exit code 0 if all are kept, 1 if one is not, 2 if they cannot be checked.
+
+    The interval is tested, not the point: by default a requirement is kept when the whole interval keeps it.
+    A requirement that names nothing in the run is an error, never a pass.
+    """
+    from ..folder import write_file
+    from ..reports import gate as gates
+
+    checks = gates.gate(run, require or [], baseline=baseline, max_drop=max_drop or [], on=on)
+    if junit is not None:
+        write_file(junit, gates.junit(checks, str(run)))
+    failed = [check for check in checks if not check.passed]
+    if not quiet:
+        print_out(plain_table(("", "required", "of", "found"), list(gates.rows(checks))))
+    if failed:
+        typer.echo(f"{len(failed)} of {len(checks)} requirements failed", err=True)
+        raise typer.Exit(FAILED_GATE)
+    if not quiet:
+        typer.echo(f"all {len(checks)} requirements are kept")
+
+
+def _compared(runs: list[Path], chosen: dict[str, Any], *, quiet: bool) -> Comparison:
+    from ..reports.comparison import Choices
+    from ..reports.comparison import compare as compare_runs
+
+    with progress_bar(quiet=quiet) as progress:
+        return compare_runs(runs, Choices(**chosen), progress=progress)
+
+
+def _folder(runs: list[Path], out: Path | None, name: str) -> Path:
+    if out is None and len(runs) > 1:
+        raise EquipoiseError(f"--out is needed to write the {name} of several runs")
+    return out if out is not None else runs[0] / name
+
+
+def _write_all(files: Iterable[tuple[str, bytes]], folder: Path, what: str, *, quiet: bool) -> None:
+    from ..folder import write_file
+
+    count = 0
+    with progress_bar(quiet=quiet) as progress:
+        for count, (name, content) in enumerate(files, 1):
+            write_file(folder / name, content)
+            progress(f"writing {what}", count, count)
+    if not quiet:
+        typer.echo(printable(f"{count} files in {folder}/"))

@@ -1,0 +1,101 @@
+"""Runs to report on, and a browser to look at the reports with."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from equipoise.datasets.dataset import Dataset
+from equipoise.records import Example
+from equipoise.run import audit
+from equipoise.scoring.planted import PlantedEngine
+
+HOSTILE = '</script><script>window.hacked=1</script><img src=x onerror="window.hacked=1">{{7*7}} & \\input{x} | $'
+"""What a name or a sentence could try to be instead of text."""
+
+
+@pytest.fixture(scope="session")
+def make_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Return a function that audits a planted engine on some built-in pairs, and gives the run folder."""
+
+    def run(name: str, *, limit: int = 80, seed: int = 0, **engine: float) -> Path:
+        folder = tmp_path_factory.mktemp("runs") / name
+        audit(PlantedEngine(**{"noise": 0.7, **engine}), limit=limit, out=folder, resamples=60, seed=seed)
+        return folder
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def planted_run(make_run: Callable[..., Path]) -> Path:
+    """Return the folder of a run with a strong bias."""
+    return make_run("strong", strength=1.0, bias=1.2)
+
+
+@pytest.fixture(scope="session")
+def mild_run(make_run: Callable[..., Path]) -> Path:
+    """Return the folder of a run with a weak bias, on the same sentences."""
+    return make_run("mild", strength=1.6, bias=0.3)
+
+
+@dataclass(frozen=True)
+class HostileEngine(PlantedEngine):
+    """A planted engine whose name is an attack."""
+
+    @property
+    def name(self) -> str:
+        return f"model {HOSTILE}"
+
+
+@pytest.fixture(scope="session")
+def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run whose model, dataset, sentences, candidates and groups are all attacks."""
+    examples = [
+        Example(
+            id=f"{HOSTILE}-{number}-{gender}",
+            text=f"The nurse {number} {HOSTILE} said that {pronoun} came.",
+            candidates=(f"nurse {HOSTILE}", "carpenter"),
+            gold=number % 2,
+            answerable=True,
+            stereotype=int(gender == "male"),
+            groups={
+                "type": "type2",
+                "gender": gender,
+                "occupation": f"nurse {HOSTILE}" if number % 2 == 0 else "carpenter",
+                "stereotype": "pro" if (number % 2 == 1) == (gender == "male") else "anti",
+                "note": HOSTILE if number % 3 else "plain",
+            },
+            pair_id=f"{HOSTILE}-{number}",
+            slots={"pronoun": pronoun},
+        )
+        for number in range(12)
+        for gender, pronoun in (("male", "he"), ("female", "she"))
+    ]
+    folder = tmp_path_factory.mktemp("runs") / "hostile"
+    audit(HostileEngine(noise=1.0), data=Dataset(f"data {HOSTILE}", tuple(examples)), out=folder, resamples=30)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Give a real Chromium, or skip; in CI a missing one is a failure."""
+    named = os.environ.get("EQUIPOISE_CHROMIUM")
+    found = named or next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if not found:
+        reason = "needs Chromium: apt-get install chromium, or name one in EQUIPOISE_CHROMIUM"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    from playwright.sync_api import sync_playwright
+
+    quiet = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=found, args=[*quiet, "--disable-sync", "--no-first-run"])
+        yield started
+        started.close()

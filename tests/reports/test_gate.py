@@ -1,0 +1,142 @@
+"""The gate: which end of which interval is tested, and that nothing passes by not being there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from equipoise.records import EquipoiseError
+from equipoise.reports.frames import RunFrames
+from equipoise.reports.gate import gate, junit, parse_requirement
+
+
+def measured(run: Path, metric: str, **group: str) -> object:
+    return RunFrames(run).parts[0].measured.get(metric, **group)
+
+
+def test_the_interval_is_tested_not_the_point(planted_run: Path) -> None:
+    row = measured(planted_run, "ucerf", type="type2")
+    assert row.low < row.value < row.high
+    between = f"ucerf[type=type2] >= {(row.low + row.value) / 2:.6f}"
+    assert not gate(planted_run, [between])[0].passed
+    assert gate(planted_run, [between], on="value")[0].passed
+    assert gate(planted_run, [between], on="high")[0].passed
+    assert not gate(planted_run, [between], on="low")[0].passed
+    assert gate(planted_run, [f"ucerf[type=type2] >= {row.low - 1e-6:.8f}"])[0].passed
+    odds = measured(planted_run, "eo_sum")
+    assert gate(planted_run, [f"eo_sum <= {odds.high + 1e-6:.8f}"])[0].passed
+    assert not gate(planted_run, [f"eo_sum <= {(odds.value + odds.high) / 2:.8f}"])[0].passed
+    assert gate(planted_run, [f"eo_sum <= {(odds.value + odds.high) / 2:.8f}"], on="value")[0].passed
+
+
+@pytest.mark.parametrize(
+    ("required", "said"),
+    [
+        ("ucerf >= 0.5", "ucerf was not measured for all, but for type=type1; type=type2"),
+        ("ucerf[type=type3] >= 0.5", "not measured for type=type3"),
+        ("ucerf[type=type2,dataset=winobias] >= 0.5", "names nothing"),
+        ("nonsense >= 0.5", "no metric 'nonsense'"),
+        ("ucerf[type=type2] => 0.5", "is no requirement"),
+        ("ucerf[type=type2] >= high", "is no requirement"),
+        ("ucerf[type=type2] >= 1e", "'1e' is not a number"),
+        ("ucerf[type2] >= 0.5", "key=value"),
+        ("", "is no requirement"),
+    ],
+)
+def test_what_names_nothing_is_an_error_never_a_pass(planted_run: Path, required: str, said: str) -> None:
+    with pytest.raises(EquipoiseError, match=said.replace("[", r"\[")):
+        gate(planted_run, [required])
+
+
+def test_nothing_required_or_half_a_baseline_is_an_error(planted_run: Path, mild_run: Path) -> None:
+    with pytest.raises(EquipoiseError, match="something to require"):
+        gate(planted_run, [])
+    with pytest.raises(EquipoiseError, match="needs a --baseline"):
+        gate(planted_run, [], max_drop=["ucerf=0.02"])
+    with pytest.raises(EquipoiseError, match="needs a --baseline"):
+        gate(planted_run, ["eo_sum <= 2"], baseline=mild_run)
+    with pytest.raises(EquipoiseError, match="--on must be one of"):
+        gate(planted_run, ["eo_sum <= 2"], on="middle")
+
+
+def test_groups_datasets_and_tasks_are_chosen_in_brackets(planted_run: Path) -> None:
+    (check,) = gate(planted_run, ["accuracy[stereotype=pro, type=type2, dataset=builtin, task=next-word] > 0"])
+    row = measured(planted_run, "accuracy", stereotype="pro", type="type2")
+    assert check.number == row.low and check.passed
+    assert parse_requirement("a[type=type1]<-0.5").bound == -0.5
+
+
+def test_without_an_interval_nothing_is_kept(make_run: Callable[..., Path]) -> None:
+    run = make_run("open", limit=20)
+    table = RunFrames(run).measurements
+    table.loc[table["metric"] == "eo_sum", ["low", "high"]] = np.nan
+    RunFrames(run).folder.write_frame("measurements.csv", table)
+    (check,) = gate(run, ["eo_sum <= 2"])
+    assert not check.passed and "no interval" in check.why
+
+
+def test_a_drop_is_taken_in_the_worse_direction_on_the_same_sentences(planted_run: Path, mild_run: Path) -> None:
+    worse = gate(planted_run, [], baseline=mild_run, max_drop=["ucerf[type=type2]=0.02", "eo_sum[type=type2]=0.02"])
+    assert [check.passed for check in worse] == [False, False]
+    assert all(check.number > 0.02 for check in worse)
+    better = gate(mild_run, [], baseline=planted_run, max_drop=["ucerf[type=type2]=0.02", "eo_sum[type=type2]=0.02"])
+    assert [check.passed for check in better] == [True, True]
+    drop = measured(mild_run, "ucerf", type="type2").value - measured(planted_run, "ucerf", type="type2").value
+    (value,) = gate(planted_run, [], baseline=mild_run, max_drop=["ucerf[type=type2]=0.02"], on="value")
+    assert value.number == pytest.approx(drop)
+    for wrong, said in (("perplexity=0.1", "neither way"), ("nope=1", "no metric"), ("ucerf", "is no drop")):
+        with pytest.raises(EquipoiseError, match=said):
+            gate(planted_run, [], baseline=mild_run, max_drop=[wrong])
+
+
+def test_a_drop_from_other_sentences_is_an_error(make_run: Callable[..., Path], mild_run: Path) -> None:
+    fewer = make_run("shorter", limit=30)
+    with pytest.raises(EquipoiseError, match="different items"):
+        gate(fewer, [], baseline=mild_run, max_drop=["ucerf=0.02"])
+
+
+def test_junit_counts_and_survives_any_name(hostile_run: Path) -> None:
+    checks = gate(hostile_run, ["ucerf[type=type2] >= 0", "ucerf[type=type2] > 1"])
+    suite = ElementTree.fromstring(junit(checks, "run\x00\x1b"))
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    (failure,) = suite.iter("failure")
+    assert "required is > 1" in str(failure.get("message")) and "\ufffd" in str(failure.text)
+    assert "<script>" in str(next(suite.iter("testcase")).get("classname"))
+
+
+def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", *arguments], capture_output=True, text=True, cwd=cwd, env=os.environ)
+
+
+def test_exit_codes_tell_passed_failed_and_impossible_apart(planted_run: Path, tmp_path: Path) -> None:
+    run = str(planted_run)
+    kept = command("equipoise", "gate", run, "--require", "ucerf[type=type2] >= 0.01", cwd=tmp_path)
+    assert (kept.returncode, kept.stderr) == (0, "") and "passed" in kept.stdout
+    broken = command(
+        *("equipoise", "gate", run, "--require", "ucerf[type=type2] >= 0.999", "--junit", "gate.xml"), cwd=tmp_path
+    )
+    assert broken.returncode == 1 and "FAILED" in broken.stdout and "Traceback" not in broken.stderr
+    assert b'failures="1"' in (tmp_path / "gate.xml").read_bytes()
+    impossible = command("equipoise", "gate", run, "--require", "ucerf >= 0.5", cwd=tmp_path)
+    assert impossible.returncode == 2 and len(impossible.stderr.splitlines()) == 1
+
+
+def test_the_pytest_fixture_fails_a_test_with_the_table(planted_run: Path, tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["equipoise.reports.pytest_plugin"]\n')
+    (tmp_path / "test_model.py").write_text(
+        f"RUN = {str(planted_run)!r}\n"
+        "def test_kept(equipoise_gate):\n"
+        "    assert equipoise_gate(RUN, 'ucerf[type=type2] >= 0.01')[0].passed\n"
+        "def test_broken(equipoise_gate):\n"
+        "    equipoise_gate(RUN, 'ucerf[type=type2] >= 0.999')\n"
+    )
+    ran = command("pytest", "-q", "-p", "no:cacheprovider", str(tmp_path), cwd=tmp_path)
+    assert ran.returncode == 1 and "1 failed, 1 passed" in ran.stdout
+    assert "1 of 1 requirements" in ran.stdout and "FAILED  ucerf[type=type2] >= 0.999" in ran.stdout

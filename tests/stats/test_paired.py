@@ -1,0 +1,98 @@
+"""Paired differences and corrections, against brute force, scipy and known truths."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from scipy.stats import false_discovery_control
+
+from equipoise.metrics.fairness import eo_sum
+from equipoise.metrics.groups import mean
+from equipoise.stats.paired import Contest, benjamini_hochberg, holm, paired_differences
+
+P_VALUES = arrays.arrays(np.float64, st.integers(1, 30), elements=st.floats(0, 1))
+
+
+def test_holm_of_a_worked_example() -> None:
+    # Holm (1979): 0.01, 0.02, 0.03, 0.04 -> 4 x 0.01, 3 x 0.02, then never less than the one before.
+    assert holm(np.array([0.03, 0.01, 0.04, 0.02])) == pytest.approx([0.06, 0.04, 0.06, 0.06])
+    assert holm(np.array([0.9, 0.8])) == pytest.approx([1.0, 1.0])
+
+
+@given(P_VALUES)
+def test_benjamini_hochberg_is_that_of_scipy(p: np.ndarray) -> None:
+    assert benjamini_hochberg(p) == pytest.approx(false_discovery_control(p))
+
+
+@given(P_VALUES)
+def test_corrections_keep_the_order_and_only_ever_raise(p: np.ndarray) -> None:
+    for correct in (holm, benjamini_hochberg):
+        corrected = correct(p)
+        assert np.all(corrected >= p - 1e-12) and np.all(corrected <= 1)
+        assert np.all(np.diff(corrected[np.argsort(p, kind="stable")]) >= 0)
+    assert np.all(benjamini_hochberg(p) <= holm(p) + 1e-12)
+    assert holm(p).min() == pytest.approx(min(1.0, len(p) * p.min()))
+
+
+def contest(first: np.ndarray, second: np.ndarray) -> Contest:
+    return Contest(mean, [first], [second], np.arange(len(first)))
+
+
+def test_a_model_does_not_differ_from_itself() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=60)
+    (found,) = paired_differences([contest(values, values)], clusters=np.arange(60) // 2, rng=rng, permutations=200)
+    assert (found.value, found.low, found.high, found.p, found.n) == (0.0, 0.0, 0.0, 1.0, 30)
+
+
+def test_p_is_that_of_every_exchange_counted_out() -> None:
+    rng = np.random.default_rng(1)
+    first, second = rng.normal(0.6, 1, 20), rng.normal(0, 1, 20)
+    clusters = np.arange(20) // 2
+    sums = np.bincount(clusters, first - second)
+    every = [abs(np.dot(signs, sums)) >= abs(sums.sum()) - 1e-9 for signs in product((-1, 1), repeat=10)]
+    (found,) = paired_differences([contest(first, second)], clusters=clusters, rng=rng, permutations=20_000)
+    assert found.p == pytest.approx(np.mean(every), abs=0.012)
+    assert found.value == pytest.approx((first - second).mean())
+
+
+def test_without_a_difference_p_is_uniform_and_the_interval_covers() -> None:
+    rng = np.random.default_rng(2)
+    small, covered = 0, 0
+    for _ in range(200):
+        base = rng.normal(size=40)  # what makes a sentence hard is shared by both models
+        first, second = (np.repeat(base, 2) + rng.normal(size=80) for _ in range(2))
+        (found,) = paired_differences(
+            [contest(first, second)], clusters=np.arange(80) // 2, rng=rng, permutations=199, resamples=200
+        )
+        small += found.p <= 0.05
+        covered += found.low <= 0 <= found.high
+    # 200 draws at 5%: 10 expected, 20 is beyond three standard deviations; a percentile interval covers a bit less.
+    assert small <= 20
+    assert covered >= 178
+
+
+def test_a_metric_of_groups_is_tested_as_a_whole() -> None:
+    rng = np.random.default_rng(3)
+    n = 400
+    stereotype = np.where(np.arange(n) % 2 == 0, "pro", "anti").astype(object)
+    positive = (np.arange(n) // 2 % 2).astype(float)
+    alike = rng.random(n) < 0.5
+    biased = np.where(stereotype == "pro", positive == 1, positive == 0)
+    found = paired_differences(
+        [
+            Contest(eo_sum, [positive, biased, stereotype], [positive, alike, stereotype], np.arange(n)),
+            Contest(eo_sum, [positive, alike, stereotype], [positive, alike[::-1], stereotype], np.arange(n)),
+        ],
+        clusters=np.arange(n) // 2,
+        rng=rng,
+        permutations=500,
+        resamples=300,
+    )
+    assert found[0].value > 1.5 and found[0].p < 0.01 and found[0].low > 1
+    assert found[1].p > 0.01
