@@ -15,6 +15,9 @@ import pandas as pd
 
 from .records import Example, Measurement, Outcomes, RunError, RunManifest
 
+TASK_GROUPS = ("sides",)
+"""Groups that a task adds to those of its examples."""
+
 
 @dataclass(frozen=True)
 class RunFolder:

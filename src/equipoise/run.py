@@ -12,6 +12,7 @@ import pandas as pd
 
 from .datasets import Dataset, open_dataset
 from .folder import (
+    TASK_GROUPS,
     RunFolder,
     default_folder,
     examples_frame,
@@ -77,7 +78,8 @@ def remeasure(path: str | Path, *, progress: Progress | None = None, **choices: 
     folder = RunFolder(Path(path))
     manifest = folder.manifest()
     settings = Settings(**{**manifest.settings, **choices})
-    table, groups = folder.frame("outcomes.parquet"), group_names(folder.frame("examples.parquet"))
+    table = folder.frame("outcomes.parquet")
+    groups = [*group_names(folder.frame("examples.parquet")), *(name for name in TASK_GROUPS if name in table)]
     answered = [
         (Labels(manifest.model, str(dataset), str(task)), outcomes_from_frame(part, groups))
         for (dataset, task), part in table.groupby(["dataset", "task"], sort=False)
