@@ -48,7 +48,7 @@ COLUMNS = {
     "p": "sentence pairs: probability of the first side against the second, NaN for other items",
     "prefers": "sentence pairs: 1 if the first side is more probable, 1/2 for a tie, NaN for other items",
     "predicted_side": "sentence pairs: name of the more probable side, '' for a tie and for other items",
-    "group": "metrics over groupings: the group that is broken down by",
+    "group": "the group broken down by (metrics over groupings)",
 }
 
 HIDDEN_GROUPS = ("type", "other", "side", "position", "form", "split", "sides")
@@ -84,12 +84,9 @@ def set_members(outcomes: Outcomes) -> Integers:
     """Return the rows of each counterfactual set as (sets, members), ABSENT-padded; rows of no set are left out."""
     sided = outcomes.group("sides") != ""
     # A sentence pair is one row; rows that share its id are repeats of one question, not counterparts.
-    names = np.array(
-        [
-            f"{pair}\0{variant}" + (f"\0{row}" if alone else "")
-            for row, (pair, variant, alone) in enumerate(zip(outcomes.pair_id, outcomes.variant, sided, strict=True))
-        ]
-    )
+    alone = np.where(sided, np.arange(len(outcomes)).astype(str), "")
+    parts = zip(outcomes.pair_id, outcomes.variant, alone, strict=True)
+    names = np.array([f"{pair}\0{variant}\0{row}" for pair, variant, row in parts])
     numbers = bootstrap.cluster_numbers(names)
     order = np.argsort(numbers, kind="stable")
     sizes = np.bincount(numbers)
@@ -289,7 +286,9 @@ def _jobs(outcomes: Outcomes, plan: Plan) -> Iterator[_Job]:
                 yield _Job(metric, metric.name, tuple(own[name] for name in metric.inputs), keep[metric.needs], key)
             continue
         # A sentence pair holds its contrast within itself: what compares sets or kinds of items says nothing of it.
-        kept = keep[metric.needs] & ~sided if metric.over in ("pairs", "contrast") else keep[metric.needs]
+        kept = keep[metric.needs]
+        if metric.over in ("pairs", "contrast") and metric.needs != "judged":
+            kept = kept & ~sided
         for estimator in plan.estimators if metric.estimated else plan.estimators[:1]:
             unknown = [name for name in metric.inputs if name not in columns[estimator.name]]
             if unknown:
@@ -328,7 +327,7 @@ def _cells(outcomes: Outcomes, plan: Plan) -> Iterator[_Cell]:
                 if key == "occupation":
                     # Rates of both classes need the sentences in which the occupation is the other one, too.
                     inside = inside | (base & (outcomes.group("other") == value))
-                if constant:
+                if constant and not key.startswith("predicted_"):
                     yield _cell(outcomes, named, inside, ("contrast",))
     for key in keys if "grouping" in {metric.over for metric in plan.metrics} else ():
         if not key.startswith("predicted_") and len(set(outcomes.groups[key].tolist()) - {""}) > 1:

@@ -95,8 +95,8 @@ def audit(
     """
     from ..run import audit as run_audit
 
-    chosen = _chosen(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
-    chosen |= _chosen(resamples=resamples, limit=limit, revision=revision)
+    chosen = chosen_options(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
+    chosen |= chosen_options(resamples=resamples, limit=limit, revision=revision)
     with progress_bar(quiet=quiet) as progress:
         run = run_audit(
             model,
@@ -117,7 +117,7 @@ def audit(
             allow_pickle=allow_pickle,
             **chosen,
         )
-    _show(run, quiet=quiet, as_json=as_json)
+    show_run(run, quiet=quiet, as_json=as_json)
 
 
 def report(
@@ -127,7 +127,7 @@ def report(
     """Print a run's tables again, without the model."""
     from ..run import load
 
-    _show(load(folder), quiet=False, as_json=as_json)
+    show_run(load(folder), quiet=False, as_json=as_json)
 
 
 def measure(
@@ -144,10 +144,10 @@ def measure(
     """Measure a run anew from its outcomes, without the model: other estimators, groups, metrics or level."""
     from ..run import remeasure
 
-    chosen = _chosen(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
+    chosen = chosen_options(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
     with progress_bar(quiet=quiet) as progress:
-        run = remeasure(folder, progress=progress, **chosen, **_chosen(resamples=resamples))
-    _show(run, quiet=quiet, as_json=as_json)
+        run = remeasure(folder, progress=progress, **chosen, **chosen_options(resamples=resamples))
+    show_run(run, quiet=quiet, as_json=as_json)
 
 
 def metrics() -> None:
@@ -163,7 +163,8 @@ def metrics() -> None:
     print_out(plain_table(("metric", "better", "taken over", "what it is"), rows))
 
 
-def _show(run: Run, *, quiet: bool, as_json: bool) -> None:
+def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:
+    """Print a run's tables, or its measurements as JSON."""
     if as_json:
         typer.echo(run.measurements.to_json(orient="records", indent=2, double_precision=15))
         return
@@ -182,7 +183,7 @@ def _show(run: Run, *, quiet: bool, as_json: bool) -> None:
     typer.echo(f"\nBrackets are {level} intervals from resampling sentence pairs. Everything is in {run.path}/")
 
 
-def _chosen(**values: Any) -> dict[str, Any]:
+def chosen_options(**values: Any) -> dict[str, Any]:
     """Return the options that were given; a default is decided in one place only, `Settings`."""
     return {name: value for name, value in values.items() if value is not None}
 

@@ -50,7 +50,7 @@ class Dataset:
 
     @property
     def pairs(self) -> int:
-        """The number of counterfactual sets: examples that share a `pair_id`, or single ones that are sentence pairs."""
+        """The number of counterfactual sets: examples that share a `pair_id`, or single sentence pairs."""
         within = sum("more" in example.slots for example in self.examples)
         across = Counter(example.pair_id for example in self.examples if "more" not in example.slots)
         return within + sum(count > 1 for count in across.values())

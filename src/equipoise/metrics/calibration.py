@@ -263,6 +263,11 @@ def noise_floor(p: Floats, *, bins: int = BINS) -> float:
     return math.fsum(_mean_deviation(p[numbers == k]) for k in range(bins)) / len(p)
 
 
+def ece_by_chance(p: Floats, *, rng: np.random.Generator, draws: int = 500, bins: int = BINS) -> Floats:
+    """Return the ECEs of labels drawn from these probabilities: how far a perfectly calibrated model strays."""
+    return np.array([ece((rng.random(len(p)) < p).astype(np.float64), p, bins=bins) for _ in range(draws)])
+
+
 def _mean_deviation(p: Floats) -> float:
     """Return E|S - E S| of the number S of events with these probabilities."""
     if len(p) > EXACT_ITEMS:

@@ -25,8 +25,10 @@ CALIBRATION = {
             "ece_equal_mass", partial(calibration.ece, binning="mass"), _pair, "lower", "ECE, bins of equal counts"
         ),
         _judged("ece_top_label", calibration.ece_top_label, _pair, "lower", "ECE of the side predicted"),
-        _judged("gender_ece", calibration.group_ece, _grouped, "lower", "mean ECE of the predicted sides"),
-        _judged("gender_ece_gap", calibration.group_ece_gap, _grouped, "lower", "their difference"),
+        _judged(
+            "gender_ece", calibration.group_ece, _grouped, "lower", "mean ECE of the predicted sides", over="contrast"
+        ),
+        _judged("gender_ece_gap", calibration.group_ece_gap, _grouped, "lower", "their difference", over="contrast"),
         _judged("macroce", calibration.macroce, _pair, "lower", "ICE over hits and over misses, averaged"),
         _judged("ice", calibration.ice, _pair, "lower", "|right or wrong - confidence|, item by item"),
         _judged("brier", calibration.brier, _pair, "lower", "mean squared error of the probability"),
