@@ -7,7 +7,7 @@ from io import TextIOWrapper
 
 import typer
 
-from . import audit, data, imports
+from . import audit, calibration, data, imports
 from .console import clear_errors
 
 app = typer.Typer(
@@ -23,6 +23,8 @@ app.command("audit")(audit.audit)
 app.command("report")(audit.report)
 app.command("measure")(audit.measure)
 app.command("metrics")(audit.metrics)
+app.command("reliability")(calibration.reliability)
+app.command("calibrate")(calibration.calibrate)
 app.command("import")(imports.import_results)
 app.add_typer(data.app, name="data")
 

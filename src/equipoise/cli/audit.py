@@ -49,9 +49,20 @@ def audit(
     ] = "smollm2",
     data: Annotated[
         Several,
-        typer.Option("--data", help="builtin, winobias, synthbias, or the path of a table or folder. Repeatable."),
+        typer.Option(
+            "--data",
+            help="builtin, winobias, synthbias, winogender, genderlex (see `equipoise data list`), or the path of a "
+            "table or folder. Repeatable.",
+        ),
     ] = None,
-    task: Annotated[Several, typer.Option("--task", help="next-word or mcq (multiple choice). Repeatable.")] = None,
+    task: Annotated[
+        Several,
+        typer.Option(
+            "--task",
+            help="next-word, mcq (multiple choice), cloze (the pronoun at its place) or sentence (the whole sentence). "
+            "Repeatable.",
+        ),
+    ] = None,
     seeds: Annotated[int, typer.Option("--seeds", help="Option orders drawn for each pair (mcq), averaged.")] = 1,
     seed: Annotated[int, typer.Option("--seed", help="First seed, of option orders and resamples.")] = 0,
     limit: Annotated[
@@ -66,7 +77,9 @@ def audit(
         typer.Option("--columns", help="Which column of a table is which: --columns text=sentence,gold=answer."),
     ] = None,
     pronouns: Annotated[str, typer.Option("--pronouns", help="he,she or he,she,they (built-in sentences).")] = "he,she",
-    length: Annotated[str, typer.Option("--length", help="Join a candidate's tokens by sum, mean or pmi.")] = "sum",
+    length: Annotated[
+        str, typer.Option("--length", help="Join a candidate's tokens by sum, mean, pmi (next-word) or max (cloze).")
+    ] = "sum",
     label: Annotated[str, typer.Option("--label", help="mcq answers as ' A' (joined) or 'A' (apart).")] = "joined",
     estimator: Estimators = None,
     metric: Metrics = None,
@@ -153,12 +166,13 @@ def measure(
 def metrics() -> None:
     """List the metrics: which way is better, and what each is."""
     from ..metrics import METRICS
+    from ..metrics.calibration_table import CALIBRATION
 
-    units = {"items": "items", "pairs": "pairs", "contrast": "items, two kinds"}
-    kinds = {"any": "", "label": "labelled "}
+    units = {"items": "items", "pairs": "pairs", "contrast": "items, two kinds", "grouping": "items, by group"}
+    kinds = {"any": "", "label": "labelled ", "judged": "labelled sentence-pair ", "sided": "sentence-pair "}
     rows = [
         (one.name, one.better, kinds.get(one.needs, f"{one.needs} ") + units[one.over], one.says)
-        for one in METRICS.values()
+        for one in (*METRICS.values(), *CALIBRATION.values())
     ]
     print_out(plain_table(("metric", "better", "taken over", "what it is"), rows))
 
@@ -171,10 +185,15 @@ def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:
     if quiet:
         return
     from ..metrics import METRICS
+    from ..metrics.calibration_table import CALIBRATION
+    from ..reports.calibration_tables import calibration_summary
     from ..reports.tables import run_summary
 
     measurements, notes = run.measurements, run.manifest.notes
-    print_out(run_summary(measurements, {metric.name: metric.says for metric in METRICS.values()}))
+    says = {metric.name: metric.says for metric in (*METRICS.values(), *CALIBRATION.values())}
+    print_out(run_summary(measurements, says))
+    if (measurements["metric"] == "ece").any():
+        print_out(calibration_summary(measurements))
     for note in notes[:SHOWN_NOTES]:
         typer.echo(printable(f"note: {note}"))
     if len(notes) > SHOWN_NOTES:

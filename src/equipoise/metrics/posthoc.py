@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
@@ -114,8 +115,9 @@ def _logistic(features: Floats, y: Floats, *, shifted: bool = True) -> tuple[Flo
         return np.empty(0), float(np.log(rate / (1 - rate)))
     model = LogisticRegression(C=np.inf, solver="newton-cholesky", fit_intercept=shifted, tol=1e-8)
     with warnings.catch_warnings():
-        # Probabilities of 0 and 1 alone make the two features of beta one: scikit-learn then takes another solver.
+        # Items that a threshold tells apart, or probabilities of 0 and 1 alone: scikit-learn takes another solver.
         warnings.simplefilter("ignore", LinAlgWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(features, y > 0.5)
     return np.asarray(model.coef_[0], dtype=np.float64), float(np.ravel(model.intercept_)[0])
 
