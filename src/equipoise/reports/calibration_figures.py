@@ -26,25 +26,20 @@ def draw_reliability(table: pd.DataFrame, path: Path, *, title: str) -> list[str
     Returns the groups that are not drawn: beyond five a diagram can no longer be read.
     """
     names = list(dict.fromkeys(table["group"]))
+    if len(names) > 1 and all(name.startswith("predicted_") for name in names[1:]):
+        names = names[1:]  # each bin lies on one side of 1/2: a line of all would only repeat the groups'
     shown, left_out = names[: SHOWN_GROUPS + 1], names[SHOWN_GROUPS + 1 :]
     figure = Figure(figsize=(6, 7), layout="constrained")
     above, below = figure.subplots(2, 1, height_ratios=[3, 1], sharex=True)
     _diagonal(above)
+    beside = 1 if shown[0].startswith("predicted_") else len(shown)
     for number, name in enumerate(shown):
-        _line(above, table[table["group"] == name], COLOURS[number], name, shift=(number - len(shown) / 2) * 0.006)
-    width = 0.08 / len(shown)
-    for number, name in enumerate(shown):
-        rows = table[table["group"] == name]
-        middle = (rows["start"] + rows["end"]) / 2 + (number - (len(shown) - 1) / 2) * width
-        below.bar(middle, rows["items"], width=width, color=COLOURS[number])
+        _line(above, table[table["group"] == name], _colour(name, number), name)
+        _counts(below, table[table["group"] == name], _colour(name, number), number % beside, beside)
     above.set(title=title, ylabel="share that people call male-biased (first side)", ylim=(-0.02, 1.02))
     above.legend(loc="upper left", frameon=False, fontsize=9)
     below.set(xlabel="P(first side) of the model", ylabel="items", xlim=(0, 1))
     below.set_xticks([k / 10 for k in range(11)])
-    for number, rows in enumerate([table[table["group"] == shown[0]]]):
-        for row in rows.itertuples():
-            x = (row.start + row.end) / 2 + (number - (len(shown) - 1) / 2) * width
-            below.annotate(str(row.items), (x, row.items), ha="center", va="bottom", fontsize=7)
     below.margins(y=0.18)
     figure.savefig(path, dpi=150)
     return left_out
@@ -80,7 +75,7 @@ def _methods(axes: Any, rows: pd.DataFrame) -> None:
     axes.set_yticks(places, labels, fontsize=8)
     axes.invert_yaxis()
     axes.set_xlim(left=0)
-    axes.legend(frameon=False, fontsize=8)
+    axes.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=3)
 
 
 def draw_occupations(table: pd.DataFrame, path: Path, *, title: str) -> None:
@@ -91,8 +86,12 @@ def draw_occupations(table: pd.DataFrame, path: Path, *, title: str) -> None:
     errors = [(table["p"] - table["low"]).fillna(0).clip(lower=0), (table["high"] - table["p"]).fillna(0).clip(lower=0)]
     axes.errorbar(table["men"], table["p"], yerr=errors, fmt="o", color=COLOURS[1], ecolor="#bcd3e6", markersize=4)
     apart = (table["p"] - table["men"]).abs()
-    for index in apart.sort_values(ascending=False).index[:8]:
+    named: list[tuple[float, float]] = []
+    for index in apart.sort_values(ascending=False).index[:12]:
         row = table.loc[index]
+        if any(abs(row["men"] - x) < 0.2 and abs(row["p"] - y) < 0.035 for x, y in named):
+            continue  # two names upon each other cannot be read
+        named.append((row["men"], row["p"]))
         side = "left" if row["men"] < 0.8 else "right"
         offset = (5, 4) if side == "left" else (-5, 4)
         axes.annotate(
@@ -103,6 +102,19 @@ def draw_occupations(table: pd.DataFrame, path: Path, *, title: str) -> None:
     figure.savefig(path, dpi=150)
 
 
+def _colour(name: str, number: int) -> str:
+    return COLOURS[0] if name == "all" else COLOURS[1 + number % SHOWN_GROUPS]
+
+
+def _counts(axes: Any, rows: pd.DataFrame, colour: str, number: int, groups: int) -> None:
+    """Draw the number of items in each bin; groups stand beside each other."""
+    width = 0.08 / groups
+    middle = (rows["start"] + rows["end"]) / 2 + (number - (groups - 1) / 2) * width
+    axes.bar(middle, rows["items"], width=width, color=colour)
+    for x, items in zip(middle, rows["items"], strict=True):
+        axes.annotate(str(items), (x, items), ha="center", va="bottom", fontsize=7)
+
+
 def _diagonal(axes: Any) -> None:
     axes.plot([0, 1], [0, 1], color="#999999", linestyle="--", linewidth=1, zorder=0)
     axes.grid(color="#eeeeee", zorder=0)
@@ -110,10 +122,10 @@ def _diagonal(axes: Any) -> None:
     _plain(axes.spines.values())
 
 
-def _line(axes: Any, rows: pd.DataFrame, colour: str, name: str, *, shift: float = 0.0) -> None:
+def _line(axes: Any, rows: pd.DataFrame, colour: str, name: str) -> None:
     errors: Sequence[Any] = [(rows["rate"] - rows["low"]).clip(lower=0), (rows["high"] - rows["rate"]).clip(lower=0)]
     axes.errorbar(
-        rows["confidence"] + shift,
+        rows["confidence"],
         rows["rate"],
         yerr=errors,
         color=colour,
