@@ -81,7 +81,8 @@ class RunFolder:
     def outcomes(self) -> Iterator[tuple[str, str, Outcomes]]:
         """Yield the outcomes of every dataset and task of the run."""
         table = self.frame("outcomes.parquet")
-        groups = [*group_names(self.frame("examples.parquet")), *(name for name in TASK_GROUPS if name in table)]
+        # A task may drop groups of its examples (a cloze has no gender) and add its own.
+        groups = [name for name in (*group_names(self.frame("examples.parquet")), *TASK_GROUPS) if name in table]
         for (dataset, task), part in table.groupby(["dataset", "task"], sort=False):
             yield str(dataset), str(task), outcomes_from_frame(part, groups)
 

@@ -15,7 +15,7 @@ from equipoise.metrics import METRICS, Metric, calibration
 from equipoise.metrics.calibration_table import CALIBRATION
 from equipoise.records import UndefinedMetric
 
-BOUNDS = {name: (0.0, 1.0) for name in CALIBRATION} | {
+BOUNDS = dict.fromkeys(CALIBRATION, (0.0, 1.0)) | {
     "ece_debiased": (-1.0, 1.0),
     "brier_resolution": (0.0, 0.25),
     "brier_uncertainty": (0.0, 0.25),

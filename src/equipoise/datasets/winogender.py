@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ..records import DatasetError, Example
@@ -26,10 +26,13 @@ def load_winogender(folder: Path | str, *, pronouns: Sequence[str] = ("he", "she
     table = read_rows(path / SENTENCES)
     _need(table.file, table.columns, ("sentid", "sentence"))
     shares = _female_shares(path / STATISTICS) if (path / STATISTICS).is_file() else {}
+    words: dict[str, set[str]] = defaultdict(set)
+    for row in table.rows:
+        words[_set(row)] |= {found.word for found in pronouns_in(str(row.cells["sentence"]))}
     examples = []
     for row in table.rows:
         try:
-            example = _example(row, shares, neutral="neutral" in genders)
+            example = _example(row, shares, words[_set(row)], neutral="neutral" in genders)
         except DatasetError as error:
             raise DatasetError(f"{table.file}:{row.line}: {error}") from None
         if example.groups["gender"] in genders:
@@ -39,7 +42,12 @@ def load_winogender(folder: Path | str, *, pronouns: Sequence[str] = ("he", "she
     )
 
 
-def _example(row: Row, shares: Mapping[str, str], *, neutral: bool) -> Example:
+def _set(row: Row) -> str:
+    """Return what the sentences of one template and participant share of their ids."""
+    return ".".join(str(row.cells["sentid"]).split(".")[:3])
+
+
+def _example(row: Row, shares: Mapping[str, str], words: Iterable[str], *, neutral: bool) -> Example:
     parts = str(row.cells["sentid"]).split(".")
     text = str(row.cells["sentence"]).strip()
     if len(parts) != 5 or parts[2] not in ("0", "1") or parts[3] not in ("male", "female", "neutral"):
@@ -54,7 +62,7 @@ def _example(row: Row, shares: Mapping[str, str], *, neutral: bool) -> Example:
     groups = gender_groups(
         kind="type2",
         gender=gender,
-        form=form_of(found[0].word),
+        form=form_of(found[0].word, words),
         candidates=candidates,
         gold=gold,
         stereotype=None,
