@@ -98,7 +98,7 @@ def test_winoqueer_rows_are_pairs_without_a_label(tmp_path: Path) -> None:
             771,
             {"wrong form": 19, "inverted label": 2, "several places": 3, "repeated pair": 1},
         ),
-        ("gender-ece-winogender", 178, {"same beginning, both labels": 1}),
+        ("gender-ece-winogender", 178, {"same beginning, both labels": 1, "plural verb": 34}),
     ],
 )
 def test_the_published_files_and_their_faults(real_data, name: str, rows: int, faults: dict[str, int]) -> None:
@@ -110,7 +110,7 @@ def test_the_published_files_and_their_faults(real_data, name: str, rows: int, f
 
 def test_the_ceiling_of_the_winogender_file_is_reported(real_data) -> None:
     real_data("gender-ece")
-    (fault,) = open_dataset("gender-ece-winogender").faults
+    fault, *_ = open_dataset("gender-ece-winogender").faults
     assert "178 pairs have 100 distinct beginnings before the pronoun, 32 of them with both labels" in fault.what
     assert "at most 0.820" in fault.what
 

@@ -38,6 +38,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 
 _LABELS = {"1": 0, "0": 1, "stereo": 0, "antistereo": 1}
 _WORD = re.compile(r"[\w'’-]+|[^\w\s]")
+_PLURAL = re.compile(r"\b(?:he|she) (?:were|are|have)\b", re.IGNORECASE)
 _GROUP = re.compile(r"group:[A-Za-z][\w-]*")
 _NO_MAP: Mapping[str, str] = MappingProxyType({})
 
@@ -191,6 +192,8 @@ def _pair_faults(pair: _Pair) -> Iterator[Fault]:
             yield Fault(
                 pair.where, "several places", f"its sentences differ in {places} places", "the first is asked about"
             )
+    if plural := _PLURAL.search(pair.more):
+        yield Fault(pair.where, "plural verb", f"says {plural.group()!r}, left over from 'they'", "kept as it is")
     if not pair.split.before:
         what = "begins with the words that differ"
         yield Fault(pair.where, "nothing precedes", what, "needs a model with a beginning-of-text token (--bos always)")

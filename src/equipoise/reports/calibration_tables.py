@@ -46,7 +46,7 @@ def _in_words(found: Any) -> Iterator[str]:
         f"at n = {ece.n}."
     )
     if beyond is not None and beyond.low <= 0:
-        yield "That is no more than chance: nothing is wrong that these data could show."
+        yield "That is no more than chance: these data are too few, or the model too close, to tell a miscalibration."
     if mass is not None and mass.value < 0.001:
         yield (
             f"The two pronouns together get a probability of only {mass.value:.1g}: the text may not be what the model "
