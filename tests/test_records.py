@@ -81,9 +81,7 @@ def test_every_error_of_ours_is_one_the_user_can_mend(error: type[Exception]) ->
     assert issubclass(error, EquipoiseError)
 
 
-@pytest.mark.parametrize(
-    ("context", "continuations"), [("", (" a",)), ("Say", ()), ("Say", (" a", "")), ((), (" a", " b"))]
-)
+@pytest.mark.parametrize(("context", "continuations"), [("Say", ()), ("Say", (" a", "")), ((), (" a", " b"))])
 def test_a_prompt_without_context_or_continuation_is_refused(context: Any, continuations: tuple[str, ...]) -> None:
     with pytest.raises(DatasetError, match="prompt of a: context and continuations must not be empty"):
         Prompt("a", "next-word", "", context, continuations)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .run import Run, audit, load, remeasure
+    from .run import Run, audit, import_results, load, remeasure
 
 __version__ = "0.1.0"
-__all__ = ["Run", "__version__", "audit", "load", "remeasure"]
+__all__ = ["Run", "__version__", "audit", "import_results", "load", "remeasure"]
 
 
 def __getattr__(name: str) -> Any:
     """Load the pipeline when it is first asked for: the bare import stays quick, and needs numpy and pandas at most."""
-    if name in ("Run", "audit", "load", "remeasure"):
+    if name in ("Run", "audit", "import_results", "load", "remeasure"):
         from . import run
 
         return getattr(run, name)

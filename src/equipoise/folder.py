@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, get_args
@@ -14,6 +14,9 @@ import numpy as np
 import pandas as pd
 
 from .records import Better, Example, Measurement, Outcomes, RunError, RunManifest
+
+TASK_GROUPS = ("sides",)
+"""Groups that a task adds to those of its examples."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,10 @@ class RunFolder:
         except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
             raise RunError(f"{path} is damaged ({error}); run the audit again, its scores are kept") from None
 
+    def write_text(self, name: str, text: str) -> None:
+        """Write a text file of the run."""
+        self._write(name, text.encode())
+
     def write_frame(self, name: str, frame: pd.DataFrame) -> None:
         """Write a table as `name` (.parquet or .csv)."""
         if name.endswith(".csv"):
@@ -70,6 +77,14 @@ class RunFolder:
         except (OSError, ValueError) as error:
             reason = str(error).splitlines()[0]
             raise RunError(f"{path} is damaged ({reason}); run the audit again, its scores are kept") from None
+
+    def outcomes(self) -> Iterator[tuple[str, str, Outcomes]]:
+        """Yield the outcomes of every dataset and task of the run."""
+        table = self.frame("outcomes.parquet")
+        # A task may drop groups of its examples (a cloze has no gender) and add its own.
+        groups = [name for name in (*group_names(self.frame("examples.parquet")), *TASK_GROUPS) if name in table]
+        for (dataset, task), part in table.groupby(["dataset", "task"], sort=False):
+            yield str(dataset), str(task), outcomes_from_frame(part, groups)
 
     def _file(self, name: str) -> Path:
         return self.path / name

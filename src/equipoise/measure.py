@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .metrics import Metric, fairness
+from .metrics.sides import side_columns, with_predictions
 from .records import (
     ABSENT,
     Booleans,
@@ -43,9 +44,14 @@ COLUMNS = {
     "logprobs": "(n, k) raw log-probabilities",
     "gold": "index of the right candidate, -1 without one",
     "gender": "'male', 'female', 'neutral' or ''",
+    "y": "sentence pairs: 1 if people call the first side the biased one, 0 the second, NaN without a label",
+    "p": "sentence pairs: probability of the first side against the second, NaN for other items",
+    "prefers": "sentence pairs: 1 if the first side is more probable, 1/2 for a tie, NaN for other items",
+    "predicted_side": "sentence pairs: name of the more probable side, '' for a tie and for other items",
+    "group": "the group broken down by (metrics over groupings)",
 }
 
-HIDDEN_GROUPS = ("type", "other", "side", "position", "form", "split")
+HIDDEN_GROUPS = ("type", "other", "side", "position", "form", "split", "sides")
 """Groups that are not broken down by unless asked for."""
 
 
@@ -76,7 +82,11 @@ class Labels:
 
 def set_members(outcomes: Outcomes) -> Integers:
     """Return the rows of each counterfactual set as (sets, members), ABSENT-padded; rows of no set are left out."""
-    names = np.array([f"{pair}\0{variant}" for pair, variant in zip(outcomes.pair_id, outcomes.variant, strict=True)])
+    sided = outcomes.group("sides") != ""
+    # A sentence pair is one row; rows that share its id are repeats of one question, not counterparts.
+    alone = np.where(sided, np.arange(len(outcomes)).astype(str), "")
+    parts = zip(outcomes.pair_id, outcomes.variant, alone, strict=True)
+    names = np.array([f"{pair}\0{variant}\0{row}" for pair, variant, row in parts])
     numbers = bootstrap.cluster_numbers(names)
     order = np.argsort(numbers, kind="stable")
     sizes = np.bincount(numbers)
@@ -109,6 +119,7 @@ def item_columns(outcomes: Outcomes, estimator: Estimator, *, disparity: str = "
         "probs": outcomes.probs,
         "logprobs": outcomes.logprobs,
         "gold": outcomes.gold,
+        **side_columns(outcomes),
     }
     members = set_members(outcomes)
     signed = fairness.signed_certainty(predicted, certainty)
@@ -147,6 +158,8 @@ def derived_columns(outcomes: Outcomes, plan: Plan) -> Columns:
         if not derived:
             derived |= {name: columns[name] for name in ("correct", "perplexity", "mass")}
         derived |= {name + suffix: columns[name] for name in ("certainty", "desirability")}
+    if (outcomes.group("sides") != "").any():
+        derived |= {name: column for name, column in side_columns(outcomes).items() if name != "prefers"}
     return derived
 
 
@@ -184,6 +197,7 @@ class _Cell:
     rows: Mapping[str, Integers]
     over: frozenset[str]
     mixed: bool
+    key: str = ""
 
 
 @dataclass(frozen=True)
@@ -194,6 +208,7 @@ class _Job:
     name: str
     arrays: tuple[NDArray[Any], ...]
     keep: Booleans
+    key: str = ""
 
     def rows(self, rows: Integers) -> Integers:
         return rows[self.keep[rows]]
@@ -213,13 +228,14 @@ class _Job:
                 continue
             if array.dtype.kind == "f" and array.ndim == 1:
                 counts &= ~np.isnan(array[rows])
-            elif name in ("stereotype", "gender"):
+            elif name in ("stereotype", "gender", "predicted_side", "group"):
                 counts &= array[rows] != ""
         return int(counts.sum())
 
 
 def measure(outcomes: Outcomes, plan: Plan, labels: Labels) -> tuple[list[Measurement], list[str]]:
     """Return every metric of the plan for every group, and a sentence for each that is undefined."""
+    outcomes = with_predictions(outcomes)
     jobs = list(_jobs(outcomes, plan))
     points, notes = _points(jobs, list(_cells(outcomes, plan)))
     samples: list[dict[str, list[Any]]] = [{variant: [] for variant in point.values} for point in points]
@@ -229,6 +245,9 @@ def measure(outcomes: Outcomes, plan: Plan, labels: Labels) -> tuple[list[Measur
         held: tuple[Any, Any] = (None, None)
         for point, drawn in zip(points, samples, strict=True):
             for variant, rows in point.rows.items():
+                if not point.job.metric.resampled:
+                    drawn[variant].append(np.full(weights.shape[1], np.nan))
+                    continue
                 # Points of one cell follow each other: the slice of the weights is copied once for all its metrics.
                 if held[0] is None or len(held[0]) != len(rows) or not np.array_equal(held[0], rows):
                     held = (rows, weights[rows])
@@ -250,30 +269,48 @@ class _Point:
 
 
 def _jobs(outcomes: Outcomes, plan: Plan) -> Iterator[_Job]:
+    sided = outcomes.group("sides") != ""
     keep = {
         "any": np.ones(len(outcomes), dtype=bool),
-        "label": outcomes.labelled,
-        "answerable": outcomes.answerable,
-        "unanswerable": ~outcomes.answerable,
+        "label": outcomes.labelled & ~sided,
+        "answerable": outcomes.answerable & ~sided,
+        "unanswerable": ~outcomes.answerable & ~sided,
+        "sided": sided,
+        "judged": sided & outcomes.labelled,
     }
     columns = {e.name: item_columns(outcomes, e, disparity=plan.disparity) for e in plan.estimators}
     for metric in plan.metrics:
+        if metric.over == "grouping":
+            for key in _keys(outcomes, plan):
+                own = {**columns[plan.estimators[0].name], "group": outcomes.groups[key]}
+                yield _Job(metric, metric.name, tuple(own[name] for name in metric.inputs), keep[metric.needs], key)
+            continue
+        # A sentence pair holds its contrast within itself: what compares sets or kinds of items says nothing of it.
+        kept = keep[metric.needs]
+        if metric.over in ("pairs", "contrast") and metric.needs != "judged":
+            kept = kept & ~sided
         for estimator in plan.estimators if metric.estimated else plan.estimators[:1]:
             unknown = [name for name in metric.inputs if name not in columns[estimator.name]]
             if unknown:
                 raise EquipoiseError(f"metric {metric.name} reads {unknown[0]!r}; there are: {', '.join(COLUMNS)}")
             name = metric.name + (_suffix(estimator) if metric.estimated else "")
             arrays = tuple(columns[estimator.name][column] for column in metric.inputs)
-            yield _Job(metric, name, arrays, keep[metric.needs])
+            yield _Job(metric, name, arrays, kept)
+
+
+def _keys(outcomes: Outcomes, plan: Plan) -> list[str]:
+    """Return the groups to break down by."""
+    keys = [key for key in outcomes.groups if key not in HIDDEN_GROUPS] if plan.by is None else list(plan.by)
+    for key in keys:
+        if key not in outcomes.groups:
+            raise EquipoiseError(f"no item has a group {key!r}; there are: {', '.join(outcomes.groups)}")
+    return keys
 
 
 def _cells(outcomes: Outcomes, plan: Plan) -> Iterator[_Cell]:
     """Yield the whole, each type, and each group of either."""
     everything = np.ones(len(outcomes), dtype=bool)
-    keys = [key for key in outcomes.groups if key not in HIDDEN_GROUPS] if plan.by is None else list(plan.by)
-    for key in keys:
-        if key not in outcomes.groups:
-            raise EquipoiseError(f"no item has a group {key!r}; there are: {', '.join(outcomes.groups)}")
+    keys = _keys(outcomes, plan)
     kinds = outcomes.group("type")
     bases: list[tuple[dict[str, str], Booleans]] = [({}, everything)] + [
         ({"type": kind}, kinds == kind) for kind in sorted(set(kinds.tolist()) - {""})
@@ -290,8 +327,12 @@ def _cells(outcomes: Outcomes, plan: Plan) -> Iterator[_Cell]:
                 if key == "occupation":
                     # Rates of both classes need the sentences in which the occupation is the other one, too.
                     inside = inside | (base & (outcomes.group("other") == value))
-                if constant:
+                if constant and not key.startswith("predicted_"):
                     yield _cell(outcomes, named, inside, ("contrast",))
+    for key in keys if "grouping" in {metric.over for metric in plan.metrics} else ():
+        if not key.startswith("predicted_") and len(set(outcomes.groups[key].tolist()) - {""}) > 1:
+            cell = _cell(outcomes, {"by": key}, outcomes.groups[key] != "", ("grouping",))
+            yield replace(cell, key=key)
 
 
 def _cell(outcomes: Outcomes, parts: Mapping[str, str], inside: Booleans, over: Iterable[str]) -> _Cell:
@@ -315,7 +356,7 @@ def _points(jobs: Sequence[_Job], cells: Sequence[_Cell]) -> tuple[list[_Point],
     undefined: dict[str, dict[str, str]] = {}
     for cell in cells:
         for job in jobs:
-            if job.metric.over not in cell.over or (cell.mixed and not job.metric.pools):
+            if job.metric.over not in cell.over or job.key != cell.key or (cell.mixed and not job.metric.pools):
                 continue
             rows = {variant: job.rows(rows) for variant, rows in cell.rows.items()}
             if not all(len(chosen) for chosen in rows.values()):

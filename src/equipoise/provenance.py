@@ -10,13 +10,18 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from . import __version__
 from .datasets import Dataset
+from .datasets.outputs import Results
 from .records import RunManifest
 from .scoring.engine import Engine
 from .settings import Settings
 from .tasks import Task
+
+IMPORTED = "imported"
+"""What the manifest says in place of an engine's name where the answers were made elsewhere."""
 
 PACKAGES = ("torch", "transformers", "tokenizers", "gguf", "numpy", "pandas", "pyarrow")
 
@@ -49,20 +54,39 @@ def describe(engine: Engine, datasets: Sequence[Dataset], tasks: Sequence[Task],
     return RunManifest(
         model=engine.name,
         engine={**engine.identity, **engine.description},
-        datasets={
-            dataset.name: {
-                "sha256": dataset.sha256,
-                "source": dataset.source,
-                "licence": dataset.licence,
-                "examples": len(dataset.examples),
-                "pairs": dataset.pairs,
-                "faults": len(dataset.faults),
-            }
-            for dataset in datasets
-        },
+        datasets=_datasets(datasets),
         tasks={task.name: dict(task.settings) for task in tasks},
         settings=asdict(settings),
         versions=versions(),
         command=command_line(),
         started=now(),
     )
+
+
+def describe_imported(results: Sequence[Results], format: str, settings: Settings) -> RunManifest:
+    """Return the manifest of a run whose answers were made elsewhere: no engine, and so no score store."""
+    return RunManifest(
+        model=results[0].model,
+        engine={"engine": IMPORTED, "format": format, "scores": "none: imported results, no model was run"},
+        datasets=_datasets([one.dataset for one in results]),
+        tasks={one.task: {} for one in results},
+        settings=asdict(settings),
+        versions=versions(),
+        command=command_line(),
+        started=now(),
+        notes=[note for one in results for note in one.notes],
+    )
+
+
+def _datasets(datasets: Sequence[Dataset]) -> dict[str, dict[str, Any]]:
+    return {
+        dataset.name: {
+            "sha256": dataset.sha256,
+            "source": dataset.source,
+            "licence": dataset.licence,
+            "examples": len(dataset.examples),
+            "pairs": dataset.pairs,
+            "faults": len(dataset.faults),
+        }
+        for dataset in datasets
+    }

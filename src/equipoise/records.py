@@ -95,7 +95,10 @@ Context = str | tuple[Message, ...]
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What an engine is asked: how likely is each continuation after the context?"""
+    """What an engine is asked: how likely is each continuation after the context?
+
+    An empty text is a context too, that of a sentence's first word; it takes a model with a beginning-of-text token.
+    """
 
     example_id: str
     task: str
@@ -104,7 +107,7 @@ class Prompt:
     continuations: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        if not self.context or not self.continuations or not all(self.continuations):
+        if self.context == () or not self.continuations or not all(self.continuations):
             raise DatasetError(f"prompt of {self.example_id}: context and continuations must not be empty")
 
     def key(self, identity: str) -> str:

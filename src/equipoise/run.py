@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,17 +12,16 @@ from typing import Any
 import pandas as pd
 
 from .datasets import Dataset, open_dataset
+from .datasets.outputs import read_results
 from .folder import (
     RunFolder,
     default_folder,
     examples_frame,
-    group_names,
     measurements_frame,
     outcomes_frame,
-    outcomes_from_frame,
 )
 from .measure import Labels, Plan, derived_columns, measure, pair_columns
-from .provenance import describe, now
+from .provenance import IMPORTED, describe, describe_imported, now
 from .records import Outcomes, RunError, RunManifest
 from .scoring.engine import DEFAULT_MODEL, Engine, open_engine
 from .scoring.planted import PlantedEngine
@@ -77,17 +77,53 @@ def remeasure(path: str | Path, *, progress: Progress | None = None, **choices: 
     folder = RunFolder(Path(path))
     manifest = folder.manifest()
     settings = Settings(**{**manifest.settings, **choices})
-    table, groups = folder.frame("outcomes.parquet"), group_names(folder.frame("examples.parquet"))
-    answered = [
-        (Labels(manifest.model, str(dataset), str(task)), outcomes_from_frame(part, groups))
-        for (dataset, task), part in table.groupby(["dataset", "task"], sort=False)
-    ]
-    with ScoreStore(folder.scores):  # held, so that no audit writes the folder meanwhile
+    answered = [(Labels(manifest.model, dataset, task), outcomes) for dataset, task, outcomes in folder.outcomes()]
+    imported = manifest.engine.get("engine") == IMPORTED  # such a run has no scores, and no audit to write them
+    with nullcontext() if imported else ScoreStore(folder.scores):  # held, so that no audit writes the folder meanwhile
         # What was said of the earlier measurements is said anew of these, where it still holds.
         notes = [note for note in manifest.notes if not note.startswith(tuple(f"{labels}: " for labels, _ in answered))]
         manifest = replace(manifest, settings=asdict(settings), notes=notes, finished=None)
         _measure_all(folder, answered, settings.plan(), manifest, progress or _silent)
     return Run(folder)
+
+
+def import_results(
+    files: str | Path | Sequence[str | Path],
+    *,
+    format: str = "general",
+    out: str | Path | None = None,
+    model: str = "",
+    dataset: str = "",
+    progress: Progress | None = None,
+    **choices: Any,
+) -> Run:
+    """Return a run made of one model's results from elsewhere (see `equipoise.datasets.outputs`); no model is run."""
+    settings = Settings(**choices)
+    results = [
+        one for file in _several(files) for one in read_results(file, format=format, model=model, dataset=dataset)
+    ]
+    models, parts = {one.model for one in results}, {(one.dataset.name, one.task) for one in results}
+    if len(models) > 1:
+        raise RunError(f"a run is of one model, these are of {len(models)}: {', '.join(sorted(models))}")
+    if len(parts) < len(results):
+        raise RunError("two of the files hold the same dataset and task; name them apart, or import one at a time")
+    datasets = {one.dataset.name: one.dataset for one in results}
+    folder = RunFolder(Path(out) if out else default_folder(results[0].model, [*datasets.values()], [Imported()]))
+    manifest = describe_imported(results, format, settings)
+    folder.begin(manifest)
+    folder.write_frame(
+        "examples.parquet", pd.concat([examples_frame(one.name, one.examples) for one in datasets.values()])
+    )
+    answered = [(Labels(one.model, one.dataset.name, one.task), one.outcomes) for one in results]
+    _measure_all(folder, answered, settings.plan(), manifest, progress or _silent)
+    return Run(folder)
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What stands for the task in the name of an imported run's folder."""
+
+    name: str = IMPORTED
 
 
 def load(path: str | Path) -> Run:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from .catalog import find
 from .measure import Plan
 from .metrics import METRICS
+from .metrics.calibration_table import CALIBRATION
 from .records import EquipoiseError
 from .scoring.engine import EngineOptions
 from .tasks import TaskOptions
@@ -21,7 +22,7 @@ class Settings:
     limit: int | None = None
     seeds: int = 1
     seed: int = 0
-    metrics: Sequence[str] = tuple(METRICS)
+    metrics: Sequence[str] = (*METRICS, *CALIBRATION)
     estimators: Sequence[str] = (PERPLEXITY.name,)
     by: Sequence[str] | None = None
     disparity: str = "range"
@@ -52,7 +53,7 @@ class Settings:
     def plan(self) -> Plan:
         """Return what to measure."""
         return Plan(
-            metrics=[find(name, METRICS, kind="metric") for name in self.metrics],
+            metrics=[find(name, {**METRICS, **CALIBRATION}, kind="metric") for name in self.metrics],
             estimators=[find(name, ESTIMATORS, kind="estimator") for name in self.estimators],
             by=self.by,
             disparity=self.disparity,

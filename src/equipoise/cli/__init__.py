@@ -7,7 +7,7 @@ from io import TextIOWrapper
 
 import typer
 
-from . import audit, data, reports
+from . import audit, calibration, data, imports, reports
 from .console import clear_errors
 
 app = typer.Typer(
@@ -27,6 +27,9 @@ app.command("compare")(reports.compare)
 app.command("figures")(reports.figures)
 app.command("tables")(reports.tables)
 app.command("gate")(reports.gate)
+app.command("reliability")(calibration.reliability)
+app.command("calibrate")(calibration.calibrate)
+app.command("import")(imports.import_results)
 app.add_typer(data.app, name="data")
 
 

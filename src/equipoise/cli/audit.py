@@ -50,9 +50,20 @@ def audit(
     ] = "smollm2",
     data: Annotated[
         Several,
-        typer.Option("--data", help="builtin, winobias, synthbias, or the path of a table or folder. Repeatable."),
+        typer.Option(
+            "--data",
+            help="builtin, winobias, synthbias, winogender, genderlex (see `equipoise data list`), or the path of a "
+            "table or folder. Repeatable.",
+        ),
     ] = None,
-    task: Annotated[Several, typer.Option("--task", help="next-word or mcq (multiple choice). Repeatable.")] = None,
+    task: Annotated[
+        Several,
+        typer.Option(
+            "--task",
+            help="next-word, mcq (multiple choice), cloze (the pronoun at its place) or sentence (the whole sentence). "
+            "Repeatable.",
+        ),
+    ] = None,
     seeds: Annotated[int, typer.Option("--seeds", help="Option orders drawn for each pair (mcq), averaged.")] = 1,
     seed: Annotated[int, typer.Option("--seed", help="First seed, of option orders and resamples.")] = 0,
     limit: Annotated[
@@ -67,7 +78,9 @@ def audit(
         typer.Option("--columns", help="Which column of a table is which: --columns text=sentence,gold=answer."),
     ] = None,
     pronouns: Annotated[str, typer.Option("--pronouns", help="he,she or he,she,they (built-in sentences).")] = "he,she",
-    length: Annotated[str, typer.Option("--length", help="Join a candidate's tokens by sum, mean or pmi.")] = "sum",
+    length: Annotated[
+        str, typer.Option("--length", help="Join a candidate's tokens by sum, mean, pmi (next-word) or max (cloze).")
+    ] = "sum",
     label: Annotated[str, typer.Option("--label", help="mcq answers as ' A' (joined) or 'A' (apart).")] = "joined",
     estimator: Estimators = None,
     metric: Metrics = None,
@@ -97,8 +110,8 @@ def audit(
     """
     from ..run import audit as run_audit
 
-    chosen = _chosen(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
-    chosen |= _chosen(resamples=resamples, limit=limit, revision=revision)
+    chosen = chosen_options(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
+    chosen |= chosen_options(resamples=resamples, limit=limit, revision=revision)
     with progress_bar(quiet=quiet) as progress:
         run = run_audit(
             model,
@@ -120,7 +133,7 @@ def audit(
             **chosen,
         )
     _write_page(run.path, no_html=no_html)
-    _show(run, quiet=quiet, as_json=as_json)
+    show_run(run, quiet=quiet, as_json=as_json)
 
 
 def report(
@@ -140,7 +153,7 @@ def report(
 
     run = load(folder)
     _write_page(run.path, no_html=no_html, out=html, sentences=not no_sentences)
-    _show(run, quiet=False, as_json=as_json)
+    show_run(run, quiet=False, as_json=as_json)
 
 
 def measure(
@@ -158,37 +171,44 @@ def measure(
     """Measure a run anew from its outcomes, without the model: other estimators, groups, metrics or level."""
     from ..run import remeasure
 
-    chosen = _chosen(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
+    chosen = chosen_options(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
     with progress_bar(quiet=quiet) as progress:
-        run = remeasure(folder, progress=progress, **chosen, **_chosen(resamples=resamples))
+        run = remeasure(folder, progress=progress, **chosen, **chosen_options(resamples=resamples))
     _write_page(run.path, no_html=no_html)
-    _show(run, quiet=quiet, as_json=as_json)
+    show_run(run, quiet=quiet, as_json=as_json)
 
 
 def metrics() -> None:
     """List the metrics: which way is better, and what each is."""
     from ..metrics import METRICS
+    from ..metrics.calibration_table import CALIBRATION
 
-    units = {"items": "items", "pairs": "pairs", "contrast": "items, two kinds"}
-    kinds = {"any": "", "label": "labelled "}
+    units = {"items": "items", "pairs": "pairs", "contrast": "items, two kinds", "grouping": "items, by group"}
+    kinds = {"any": "", "label": "labelled ", "judged": "labelled sentence-pair ", "sided": "sentence-pair "}
     rows = [
         (one.name, one.better, kinds.get(one.needs, f"{one.needs} ") + units[one.over], one.says)
-        for one in METRICS.values()
+        for one in (*METRICS.values(), *CALIBRATION.values())
     ]
     print_out(plain_table(("metric", "better", "taken over", "what it is"), rows))
 
 
-def _show(run: Run, *, quiet: bool, as_json: bool) -> None:
+def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:
+    """Print a run's tables, or its measurements as JSON."""
     if as_json:
         typer.echo(run.measurements.to_json(orient="records", indent=2, double_precision=15))
         return
     if quiet:
         return
     from ..metrics import METRICS
+    from ..metrics.calibration_table import CALIBRATION
+    from ..reports.calibration_tables import calibration_summary
     from ..reports.tables import run_summary
 
     measurements, notes = run.measurements, run.manifest.notes
-    print_out(run_summary(measurements, {metric.name: metric.says for metric in METRICS.values()}))
+    says = {metric.name: metric.says for metric in (*METRICS.values(), *CALIBRATION.values())}
+    print_out(run_summary(measurements, says))
+    if (measurements["metric"] == "ece").any():
+        print_out(calibration_summary(measurements))
     for note in notes[:SHOWN_NOTES]:
         typer.echo(printable(f"note: {note}"))
     if len(notes) > SHOWN_NOTES:
@@ -208,7 +228,7 @@ def _write_page(folder: Path, *, no_html: bool, out: Path | None = None, sentenc
         write_run_page(folder, out=out, sentences=sentences)
 
 
-def _chosen(**values: Any) -> dict[str, Any]:
+def chosen_options(**values: Any) -> dict[str, Any]:
     """Return the options that were given; a default is decided in one place only, `Settings`."""
     return {name: value for name, value in values.items() if value is not None}
 

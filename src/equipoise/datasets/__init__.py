@@ -14,10 +14,13 @@ from .cards import CARDS, Card, card_of
 from .dataset import Dataset, Fault
 from .files import fetch, file_faults, find_dataset_folder
 from .rows import READERS, read_rows
+from .sentence_pairs import is_pair_table, load_sentence_pairs
 from .synthbias import COLUMNS as SYNTHBIAS_COLUMNS
 from .synthbias import CSV_NAME
 from .user_table import load_table
 from .winobias import is_text_format, load_synthbias, load_winobias
+from .winogender import SENTENCES as WINOGENDER_SENTENCES
+from .winogender import load_winogender
 
 __all__ = [
     "CARDS",
@@ -28,9 +31,11 @@ __all__ = [
     "card_of",
     "fetch",
     "find_dataset_folder",
+    "load_sentence_pairs",
     "load_synthbias",
     "load_table",
     "load_winobias",
+    "load_winogender",
     "open_dataset",
 ]
 
@@ -51,10 +56,31 @@ def _synthbias(pronouns: Sequence[str]) -> Dataset:
     return _as_published("synthbias", load_synthbias, pronouns)
 
 
+def _winogender(pronouns: Sequence[str]) -> Dataset:
+    folder = find_dataset_folder("winogender")
+    dataset = load_winogender(folder, pronouns=pronouns)
+    return replace(dataset, faults=(*file_faults(card_of("winogender"), folder), *dataset.faults))
+
+
+def _sentence_pairs(name: str) -> Callable[[Sequence[str]], Dataset]:
+    """Return the loader of a named CSV of sentence pairs."""
+
+    def load(folder: Path) -> Dataset:
+        card = card_of(name)
+        return load_sentence_pairs(folder / card.files[0].path, name=name, licence=card.licence)
+
+    return lambda pronouns: _as_published(name, load, pronouns)
+
+
+PAIR_DATASETS = ("genderlex", "genderlex-person", "genderlex-someone", "gender-ece-winobias", "gender-ece-winogender")
+"""The CSVs of the Gender-ECE paper."""
+
 DATASETS: Mapping[str, Callable[[Sequence[str]], Dataset]] = {
     "builtin": _builtin,
     "winobias": _winobias,
     "synthbias": _synthbias,
+    "winogender": _winogender,
+    **{name: _sentence_pairs(name) for name in PAIR_DATASETS},
 }
 """Name -> loader, given the pronouns asked for; other packages add theirs by the entry point `equipoise.datasets`."""
 
@@ -64,8 +90,9 @@ def open_dataset(
 ) -> Dataset:
     """Return the dataset of that name, or the one at that path; a name wins over a path (write `./name` for that).
 
-    A path is a folder in WinoBias's text format, SynthBias's CSV or folder, or a table of the user's; `columns` say
-    which column of the table is which (see `load_table`).
+    A path is a folder in WinoBias's text format, SynthBias's CSV or folder, Winogender's folder, or a table of the
+    user's, of sentences or of sentence pairs; `columns` say which of its columns is which (see `load_table` and
+    `load_sentence_pairs`).
     """
     text = os.fspath(spec)
     if text in names(DATASETS, kind="dataset"):
@@ -86,6 +113,11 @@ def open_dataset(
 
 
 def _open_path(path: Path, columns: Mapping[str, str], pronouns: Sequence[str]) -> Dataset:
+    if path.is_file() and path.suffix.lower() in READERS and is_pair_table(read_rows(path).columns, columns):
+        _only_he_and_she(str(path), pronouns)
+        return load_sentence_pairs(path, columns)
+    if (path / WINOGENDER_SENTENCES).is_file() and not columns:
+        return load_winogender(path, pronouns=pronouns)
     if path.is_file() and path.suffix.lower() in READERS and (columns or not _is_synthbias_csv(path)):
         return load_table(path, columns, pronouns=pronouns)
     if columns:

@@ -23,7 +23,10 @@ class CardFile:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What a user should know of a dataset before using it, and what `fetch` needs to get it."""
+    """What a user should know of a dataset before using it, and what `fetch` needs to get it.
+
+    `folder` is where its files are below a folder of datasets, if that is not its name.
+    """
 
     name: str
     title: str
@@ -35,6 +38,7 @@ class Card:
     citation: str
     notes: tuple[str, ...]
     files: tuple[CardFile, ...]
+    folder: str = ""
 
     @property
     def size(self) -> int:

@@ -50,8 +50,10 @@ class Dataset:
 
     @property
     def pairs(self) -> int:
-        """The number of counterfactual sets: two or more examples with one `pair_id`."""
-        return sum(count > 1 for count in Counter(example.pair_id for example in self.examples).values())
+        """The number of counterfactual sets: examples that share a `pair_id`, or single sentence pairs."""
+        within = sum("more" in example.slots for example in self.examples)
+        across = Counter(example.pair_id for example in self.examples if "more" not in example.slots)
+        return within + sum(count > 1 for count in across.values())
 
     def limited(self, pairs: int) -> Dataset:
         """Return the first so many counterfactual sets, spread evenly over the dataset (whole sets, never halves)."""

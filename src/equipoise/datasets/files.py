@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 from ..cache import cache_folder
 from ..records import DatasetError
-from .cards import Card, CardFile, card_of
+from .cards import CARDS, Card, CardFile, card_of
 from .dataset import Fault
 
 Report = Callable[[str, int, int], None]
@@ -33,13 +33,17 @@ _BLOCK = 1 << 16
 
 def cached_dataset_folder(name: str) -> Path:
     """Return where `fetch` puts that dataset by default; it need not exist."""
-    return cache_folder() / "datasets" / name
+    return cache_folder() / "datasets" / _folder_name(name)
+
+
+def _folder_name(name: str) -> str:
+    return (CARDS[name].folder if name in CARDS else "") or name
 
 
 def find_dataset_folder(name: str) -> Path:
     """Return the folder of a dataset: `EQUIPOISE_DATA/<name>` if there is one, else the cache, if it is complete."""
     if own := os.environ.get("EQUIPOISE_DATA"):
-        folder = Path(own).expanduser() / name
+        folder = Path(own).expanduser() / _folder_name(name)
         if folder.is_dir():
             return folder
     folder = cached_dataset_folder(name)
@@ -47,7 +51,7 @@ def find_dataset_folder(name: str) -> Path:
         return folder
     raise DatasetError(
         f"{name} is not on this machine: run `equipoise data fetch {name}`, "
-        f"or put it into a folder {name!r} in the folder that EQUIPOISE_DATA names"
+        f"or put it into a folder {_folder_name(name)!r} in the folder that EQUIPOISE_DATA names"
     )
 
 

@@ -21,8 +21,11 @@ class Metric:
     """A row of the table.
 
     `over`: "items"; "pairs" (a value a counterfactual set, so groups that differ within a set make no sense); or
-    "contrast" (one kind of item against another, so both must be present).
-    `needs`: the items it applies to. `estimated`: whether it is taken once an uncertainty estimator.
+    "contrast" (one kind of item against another, so both must be present); or "grouping" (one value of all groups of
+    a name, such as their mean).
+    `needs`: the items it applies to; "sided" are sentence pairs whose candidates are the two sides themselves, "judged"
+    those of them with a human label. `resampled`: whether it has an interval. `estimated`: whether it is taken once an
+    uncertainty estimator.
     `pools`: whether answerable and unanswerable items may enter one value. `says`: what it is, in a few words.
     """
 
@@ -31,10 +34,11 @@ class Metric:
     inputs: tuple[str, ...]
     better: Better
     says: str = ""
-    over: Literal["items", "pairs", "contrast"] = "items"
-    needs: Literal["any", "label", "answerable", "unanswerable"] = "any"
+    over: Literal["items", "pairs", "contrast", "grouping"] = "items"
+    needs: Literal["any", "label", "answerable", "unanswerable", "sided", "judged"] = "any"
     estimated: bool = False
     pools: bool = True
+    resampled: bool = True
 
 
 _ODDS = ("positive", "chosen_positive", "stereotype")

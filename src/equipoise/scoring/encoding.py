@@ -70,7 +70,7 @@ class Encoder:
         self, prompt: Prompt, front: tuple[int, ...], context: list[int], joined: Sequence[list[int]]
     ) -> Question:
         if not front and not context:
-            raise ModelError(f"the prompt of {prompt.example_id} has no token before its answer")
+            raise ModelError(f"the prompt of {prompt.example_id} has no token before its answer; try --bos always")
         sequences, split = [], False
         for continuation, ids in zip(prompt.continuations, joined, strict=True):
             if ids[: len(context)] != context or len(ids) == len(context):

@@ -9,6 +9,7 @@ from ..catalog import find
 from .answers import Task as Task
 from .multiple_choice import MultipleChoice
 from .next_word import NextWord
+from .pronoun_cloze import PronounCloze, WholeSentence
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class TaskOptions:
 TASKS: dict[str, Callable[[TaskOptions], Task]] = {
     "next-word": lambda options: NextWord(length=options.length),
     "mcq": lambda options: MultipleChoice(seeds=options.seeds, label=options.label),
+    "cloze": lambda options: PronounCloze(length=options.length),
+    "sentence": lambda options: WholeSentence(length=options.length),
 }
 
 

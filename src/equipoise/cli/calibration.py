@@ -1,0 +1,140 @@
+"""`equipoise reliability` and `equipoise calibrate`: do a run's probabilities come true, and what do maps change?"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..records import EquipoiseError
+from .audit import Quiet, Several
+from .console import print_out, printable, progress_bar
+
+if TYPE_CHECKING:
+    from ..folder import RunFolder
+
+Group = Annotated[str, typer.Option("--by", help="Group to tell apart; by default which side the model predicts.")]
+Figures = Annotated[bool, typer.Option("--figures/--no-figures", help="Draw figures into the folder's figures/.")]
+
+
+def reliability(
+    folder: Annotated[Path, typer.Argument(help="A run folder with sentence pairs (tasks cloze or sentence).")],
+    by: Group = "",
+    bins: Annotated[int, typer.Option("--bins", help="Number of bins of equal width.", min=1)] = 10,
+    figures: Figures = True,
+    quiet: Quiet = False,
+) -> None:
+    """Show how often what the model calls probable is so: a table of bins, and a reliability diagram by group.
+
+    Also draws mean P(male) by occupation against the share of men in it, where that is known.
+    """
+    import pandas as pd
+
+    from ..folder import RunFolder
+    from ..reports.calibration_tables import bins_table
+    from ..reports.reliability import occupation_table, reliability_table
+
+    run = RunFolder(folder)
+    model, examples = run.manifest().model, run.frame("examples.parquet")
+    tables, drawn = [], []
+    for dataset, task, outcomes in run.outcomes():
+        table = reliability_table(outcomes, by=by, bins=bins)
+        work = occupation_table(outcomes, examples[examples["dataset"] == dataset])
+        title = f"{model} on {dataset} · {task}"
+        if len(table):
+            tables.append(table.assign(dataset=dataset, task=task))
+            if not quiet:
+                print_out(bins_table(table, title))
+        if figures and (len(table) or len(work) > 2):
+            drawn += _draw(run, f"{dataset}-{task}", title, table, work)
+    if not tables and not drawn:
+        raise EquipoiseError(f"{folder} has no sentence pairs with a human label; ask for --task cloze or sentence")
+    if tables:
+        run.write_frame("reliability.csv", pd.concat(tables))
+    if quiet:
+        return
+    _say_drawn(drawn)
+    if tables:
+        typer.echo(printable(f"The bins are in {folder}/reliability.csv"))
+
+
+def calibrate(
+    folder: Annotated[Path, typer.Argument(help="A run folder with sentence pairs (tasks cloze or sentence).")],
+    method: Annotated[
+        Several,
+        typer.Option("--method", help="beta, platt, isotonic, temperature or histogram. Repeatable; by default all."),
+    ] = None,
+    splits: Annotated[int, typer.Option("--splits", help="Random halvings of the sentences, averaged.")] = 100,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the first halving.")] = 0,
+    by: Group = "",
+    figures: Figures = True,
+    quiet: Quiet = False,
+) -> None:
+    """Fit calibration maps on one half of the sentences and test them on the other, pooled and for each group.
+
+    Writes calibration.csv (before and after) and calibration_maps.json (the maps) into the run folder.
+    """
+    from ..folder import RunFolder
+    from ..recalibration import Splits, recalibrate
+    from ..reports.calibration_tables import before_after_table
+
+    chosen = Splits(splits=splits, seed=seed, by=by, **({"methods": tuple(method)} if method else {}))
+    with progress_bar(quiet=quiet) as progress:
+        found = recalibrate(folder, chosen, progress=progress)
+    drawn = []
+    if figures and _can_draw():
+        from ..reports.calibration_figures import draw_before_after
+
+        model = RunFolder(folder).manifest().model
+        for (dataset, task), sample in found.samples.items():
+            rows = found.table[(found.table["dataset"] == dataset) & (found.table["task"] == task)]
+            path = _figure(folder, f"calibrated-{dataset}-{task}")
+            title = f"{model} on {dataset} · {task}"
+            draw_before_after(sample, rows, path, title=title, method=chosen.methods[0])
+            drawn.append(path)
+    if quiet:
+        return
+    print_out(before_after_table(found.table))
+    for warning in found.warnings:
+        typer.echo(printable(f"warning: {warning}"))
+    _say_drawn(drawn)
+    typer.echo(printable(f"The table is {folder}/calibration.csv, the maps are {folder}/calibration_maps.json"))
+
+
+def _draw(run: RunFolder, name: str, title: str, table: object, work: object) -> list[Path]:
+    """Draw the figures of one dataset and task; returns the files."""
+    import pandas as pd
+
+    if not _can_draw():
+        return []
+    from ..reports.calibration_figures import draw_occupations, draw_reliability
+
+    drawn = []
+    if isinstance(table, pd.DataFrame) and len(table):
+        drawn.append(_figure(run.path, f"reliability-{name}"))
+        draw_reliability(table, drawn[-1], title=title)
+    if isinstance(work, pd.DataFrame) and len(work) > 2:
+        drawn.append(_figure(run.path, f"occupations-{name}"))
+        draw_occupations(work, drawn[-1], title=title)
+    return drawn
+
+
+def _say_drawn(paths: list[Path]) -> None:
+    for path in paths:
+        typer.echo(printable(f"drawn: {path}"))
+
+
+def _figure(folder: Path, name: str) -> Path:
+    (folder / "figures").mkdir(exist_ok=True)
+    return folder / "figures" / (re.sub(r"[^\w.+-]+", "-", name) + ".png")
+
+
+def _can_draw() -> bool:
+    """Return whether matplotlib is here; say so where it is not."""
+    if importlib.util.find_spec("matplotlib"):
+        return True
+    typer.echo("no figures: matplotlib is not installed (pip install 'equipoise[figures]')", err=True)
+    return False

@@ -1,0 +1,97 @@
+"""Winogender from its own TSVs: 720 sentences, each with he, she and they.
+
+`all_sentences.tsv` has `occupation.participant.answer.gender.txt` as id (answer 0: the occupation, 1: the participant);
+`occupations-stats.tsv` the share of women in each occupation (U.S. Bureau of Labor Statistics).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from ..records import DatasetError, Example
+from .cards import CARDS
+from .dataset import Dataset, Fault, gender_groups
+from .pronouns import form_of, gender_of, pronouns_in
+from .rows import Row, read_rows
+
+SENTENCES, STATISTICS = "all_sentences.tsv", "occupations-stats.tsv"
+
+
+def load_winogender(folder: Path | str, *, pronouns: Sequence[str] = ("he", "she")) -> Dataset:
+    """Return the sentences with these pronouns (he, she, they), those of one template and participant as one set."""
+    path = Path(folder)
+    genders = [gender_of(pronoun) for pronoun in pronouns]
+    table = read_rows(path / SENTENCES)
+    _need(table.file, table.columns, ("sentid", "sentence"))
+    shares = _female_shares(path / STATISTICS) if (path / STATISTICS).is_file() else {}
+    words: dict[str, set[str]] = defaultdict(set)
+    for row in table.rows:
+        words[_set(row)] |= {found.word for found in pronouns_in(str(row.cells["sentence"]))}
+    examples = []
+    for row in table.rows:
+        try:
+            example = _example(row, shares, words[_set(row)], neutral="neutral" in genders)
+        except DatasetError as error:
+            raise DatasetError(f"{table.file}:{row.line}: {error}") from None
+        if example.groups["gender"] in genders:
+            examples.append(example)
+    return Dataset(
+        "winogender", tuple(examples), tuple(_faults(table.file, examples)), str(path), CARDS["winogender"].licence
+    )
+
+
+def _set(row: Row) -> str:
+    """Return what the sentences of one template and participant share of their ids."""
+    return ".".join(str(row.cells["sentid"]).split(".")[:3])
+
+
+def _example(row: Row, shares: Mapping[str, str], words: Iterable[str], *, neutral: bool) -> Example:
+    parts = str(row.cells["sentid"]).split(".")
+    text = str(row.cells["sentence"]).strip()
+    if len(parts) != 5 or parts[2] not in ("0", "1") or parts[3] not in ("male", "female", "neutral"):
+        raise DatasetError(f"the id {row.cells['sentid']!r} is not occupation.participant.answer.gender.txt")
+    occupation, participant, answer, gender = parts[:4]
+    found = [found for found in pronouns_in(text) if gender_of(found.word) == gender]
+    if not found:
+        raise DatasetError(f"the sentence has no {gender} pronoun")
+    referent, other = (occupation, participant) if answer == "0" else (participant, occupation)
+    candidates = tuple(sorted((referent, other), key=text.lower().find))
+    gold = candidates.index(referent)
+    groups = gender_groups(
+        kind="type2",
+        gender=gender,
+        form=form_of(found[0].word, words),
+        candidates=candidates,
+        gold=gold,
+        stereotype=None,
+    )
+    slots = {"pronoun": found[0].word, **({"neutral": "yes"} if neutral else {})}
+    if occupation in shares:
+        slots["female_share"] = shares[occupation]
+    groups = {**groups, "occupation": occupation, "other": participant}
+    id, pair_id = f"winogender-{'-'.join(parts[:4])}", f"winogender-{'-'.join(parts[:3])}"
+    return Example(id, text, candidates, gold, True, None, groups, pair_id, slots)
+
+
+def _female_shares(path: Path) -> dict[str, str]:
+    table = read_rows(path)
+    _need(table.file, table.columns, ("occupation", "bls_pct_female"))
+    return {str(row.cells["occupation"]): str(row.cells["bls_pct_female"]) for row in table.rows}
+
+
+def _need(file: str, columns: Sequence[str], needed: Sequence[str]) -> None:
+    for name in needed:
+        if name not in columns:
+            raise DatasetError(f"{file}: Winogender's column {name!r} is missing; it has {', '.join(columns)}")
+
+
+def _faults(file: str, examples: Sequence[Example]) -> list[Fault]:
+    """Return what a reader should know: several sentences begin alike, so a cloze sees them as one."""
+    begins = Counter(e.text[: pronouns_in(e.text)[0].start] for e in examples if e.groups["gender"] == "male")
+    total = sum(begins.values())
+    if len(begins) == total:
+        return []
+    what = f"{total} sentences with he have {len(begins)} distinct beginnings: a cloze cannot tell the others apart"
+    return [Fault(file, "same beginning", what, "kept")]

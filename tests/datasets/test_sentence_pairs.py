@@ -1,0 +1,127 @@
+"""Sentence pairs: where two sentences differ, what a row becomes, and the faults of the published files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from equipoise.datasets import open_dataset
+from equipoise.datasets.sentence_pairs import is_pair_table, load_sentence_pairs, split_pair
+from equipoise.records import DatasetError
+
+
+def load(tmp_path: Path, text: str, **options):
+    path = tmp_path / "mine.csv"
+    path.write_text(text, encoding="utf-8")
+    return load_sentence_pairs(path, **options)
+
+
+@pytest.mark.parametrize(
+    ("more", "less", "before", "words"),
+    [
+        ("The cook thanked him.", "The cook thanked her.", "The cook thanked", ("him", "her")),
+        ("A boy said he saw him.", "A boy said she saw her.", "A boy said", ("he", "she")),
+        ("Tall people sing.", "Short people sing.", "", ("Tall", "Short")),
+        ("We hire old men here.", "We hire young women here.", "We hire", ("old men", "young women")),
+        ("All people sing.", "All tall people sing.", "All", ("people", "tall people")),
+    ],
+)
+def test_a_pair_is_cut_where_it_first_differs(more: str, less: str, before: str, words: tuple[str, str]) -> None:
+    split = split_pair(more, less)
+    assert (split.before, split.words) == (before, words)
+    assert more.startswith(before) and (more.endswith(split.rests[0]) and less.endswith(split.rests[1]))
+
+
+def test_rows_become_pairs_with_a_label(tmp_path: Path) -> None:
+    dataset = load(
+        tmp_path,
+        "sent_more,sent_less,y,bias_type\n"
+        "The nurse left and he slept.,The nurse left and she slept.,0,gender\n"
+        "The pilot rang his friend.,The pilot rang her friend.,1,gender\n"
+        "The nurse left and he sang.,The nurse left and she sang.,,gender\n",
+    )
+    first, second, third = dataset.examples
+    assert (first.candidates, first.gold, first.stereotype, first.answerable) == (("he", "she"), 1, 1, False)
+    assert (second.candidates, second.gold, second.groups["form"]) == (("his", "her"), 0, "possessive")
+    assert third.gold is None
+    assert first.slots["before"] == "The nurse left and" and first.slots["female_share"] == "90"
+    # A left-to-right model sees one question where the beginnings are the same.
+    assert first.pair_id == third.pair_id != second.pair_id
+    assert "bias_type" not in first.groups and dataset.pairs == 3
+
+
+def test_columns_can_be_named_and_groups_added(tmp_path: Path) -> None:
+    columns = {"more": "a", "less": "b", "y": "says", "group:land": "c"}
+    text = "a,b,says,c\nI met him.,I met her.,1,north\nI saw him.,I saw her.,0,south\n"
+    assert [example.groups["land"] for example in load(tmp_path, text, columns=columns).examples] == ["north", "south"]
+    assert is_pair_table(["a", "b"], columns) and not is_pair_table(["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sent_more,sent_less,y\nI met him.,I met her.,2\n", "mine.csv:2: y '2' is neither 1"),
+        ("sent_more,sent_less,y\nI met him.,I met him.,1\n", "mine.csv:2: the two sentences are the same"),
+        ("sent_more,sent_less,y\nI met him.,,1\n", "mine.csv:2: sent_less is empty"),
+        ("sent_more,y\nI met him.,1\n", "mine.csv: no column is the sentence sent_less"),
+    ],
+)
+def test_what_cannot_be_read_is_one_sentence_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(DatasetError) as error:
+        load(tmp_path, text)
+    assert str(error.value).startswith(message)
+
+
+def test_winoqueer_rows_are_pairs_without_a_label(tmp_path: Path) -> None:
+    dataset = load(
+        tmp_path,
+        ",Gender_ID_x,Gender_ID_y,sent_x,sent_y\n"
+        "0,LGBTQ,Straight,LGBTQ people like tea.,Straight people like tea.\n"
+        "1,Lesbian,Straight,We met lesbian people.,We met straight people.\n",
+    )
+    assert [example.gold for example in dataset.examples] == [None, None]
+    assert [example.groups["identity"] for example in dataset.examples] == ["LGBTQ", "Lesbian"]
+    assert [(fault.kind, fault.where) for fault in dataset.faults] == [("nothing precedes", "mine.csv:2")]
+    assert open_dataset(tmp_path / "mine.csv").examples == dataset.examples
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "faults"),
+    [
+        ("genderlex", 837, {"repeated pair": 17}),
+        ("genderlex-person", 837, {"repeated pair": 18}),
+        ("genderlex-someone", 837, {"repeated pair": 18}),
+        (
+            "gender-ece-winobias",
+            771,
+            {"wrong form": 19, "inverted label": 2, "several places": 3, "repeated pair": 1},
+        ),
+        ("gender-ece-winogender", 178, {"same beginning, both labels": 1, "plural verb": 34}),
+    ],
+)
+def test_the_published_files_and_their_faults(real_data, name: str, rows: int, faults: dict[str, int]) -> None:
+    real_data("gender-ece")
+    dataset = open_dataset(name)
+    assert (dataset.name, len(dataset.examples), dataset.pairs) == (name, rows, rows)
+    assert Counter(fault.kind for fault in dataset.faults) == faults
+
+
+def test_the_ceiling_of_the_winogender_file_is_reported(real_data) -> None:
+    real_data("gender-ece")
+    fault, *_ = open_dataset("gender-ece-winogender").faults
+    assert "178 pairs have 100 distinct beginnings before the pronoun, 32 of them with both labels" in fault.what
+    assert "at most 0.820" in fault.what
+
+
+def test_winogender_has_he_she_and_they_on_request(real_data) -> None:
+    real_data("winogender")
+    two, three = open_dataset("winogender"), open_dataset("winogender", pronouns=("he", "she", "they"))
+    assert (len(two.examples), two.pairs, len(three.examples), three.pairs) == (480, 240, 720, 240)
+    assert Counter(example.groups["gender"] for example in three.examples) == dict.fromkeys(
+        ("male", "female", "neutral"), 240
+    )
+    first = three.examples[0]
+    assert first.candidates == ("technician", "customer") and first.gold == 1
+    assert Counter(e.groups["form"] for e in three.examples) == {"subject": 534, "possessive": 162, "object": 24}

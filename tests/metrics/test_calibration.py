@@ -1,0 +1,257 @@
+"""Calibration metrics: closed forms, edges, and what holds for every row of their table."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.measure import COLUMNS
+from equipoise.metrics import METRICS, Metric, calibration
+from equipoise.metrics.calibration_table import CALIBRATION
+from equipoise.records import UndefinedMetric
+
+BOUNDS = dict.fromkeys(CALIBRATION, (0.0, 1.0)) | {
+    "ece_debiased": (-1.0, 1.0),
+    "brier_resolution": (0.0, 0.25),
+    "brier_uncertainty": (0.0, 0.25),
+    "brier_within": (-1.0, 1.0),
+    "log_loss": (0.0, np.inf),
+}
+every_metric = pytest.mark.parametrize("metric", CALIBRATION.values(), ids=CALIBRATION)
+weighted = pytest.mark.parametrize(
+    "metric", [m for m in CALIBRATION.values() if m.resampled], ids=[n for n, m in CALIBRATION.items() if m.resampled]
+)
+
+
+def column(name: str, size: int, gaps: float, rng: np.random.Generator) -> np.ndarray:
+    if name in ("predicted_side", "group"):
+        return rng.choice(np.array(["male", "female", ""], dtype=object), size=size)
+    choices = {"y": [0.0, 1.0], "prefers": [0.0, 0.5, 1.0]}.get(name)
+    if choices is None:
+        values = np.where(rng.random(size) < 0.3, rng.integers(0, 11, size) / 10, rng.random(size))
+    else:
+        values = rng.choice(choices, size=size)
+    return np.where(rng.random(size) < gaps, np.nan, values)
+
+
+@st.composite
+def inputs_of(draw: st.DrawFn, metric: Metric, *, min_size: int = 1) -> list[np.ndarray]:
+    size, gaps = draw(st.integers(min_size, 60)), draw(st.sampled_from([0.0, 0.2]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    return [column(name, size, gaps, rng) for name in metric.inputs]
+
+
+def value_of(metric: Metric, arrays: list[np.ndarray], **options: Any) -> float | None:
+    try:
+        value = float(metric.function(*arrays, **options))
+    except UndefinedMetric:
+        return None
+    assert np.isfinite(value)
+    return value
+
+
+def same(one: float | None, other: float | None, tolerance: float = 1e-12) -> bool:
+    return one is other if one is None or other is None else abs(one - other) <= tolerance
+
+
+# --- every row of the table --------------------------------------------------------------------------------------
+
+
+@every_metric
+def test_every_metric_is_described_and_reads_columns_that_there_are(metric: Metric) -> None:
+    assert CALIBRATION[metric.name] is metric and metric.name not in METRICS
+    assert metric.says and metric.needs in ("judged", "sided")
+    assert set(metric.inputs) <= set(COLUMNS)
+
+
+@every_metric
+@given(data=st.data())
+def test_a_metric_is_undefined_or_within_its_bounds(metric: Metric, data: st.DataObject) -> None:
+    value = value_of(metric, data.draw(inputs_of(metric)))
+    low, high = BOUNDS[metric.name]
+    assert value is None or low - 1e-12 <= value <= high + 1e-12
+
+
+@every_metric
+@given(data=st.data())
+def test_a_metric_does_not_depend_on_the_order_of_rows(metric: Metric, data: st.DataObject) -> None:
+    arrays = data.draw(inputs_of(metric))
+    order = np.random.default_rng(len(arrays[0])).permutation(len(arrays[0]))
+    assert same(value_of(metric, arrays), value_of(metric, [array[order] for array in arrays]), 1e-9)
+
+
+@every_metric
+def test_a_metric_of_nothing_is_undefined(metric: Metric) -> None:
+    empty = [np.empty(0, dtype=object if name in ("predicted_side", "group") else float) for name in metric.inputs]
+    with pytest.raises(UndefinedMetric, match="empty"):
+        metric.function(*empty)
+
+
+@weighted
+@given(data=st.data())
+def test_weights_count_as_repeated_rows(metric: Metric, data: st.DataObject) -> None:
+    arrays = data.draw(inputs_of(metric))
+    times = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1))).integers(0, 4, size=len(arrays[0]))
+    repeated = value_of(metric, [np.repeat(array, times) for array in arrays])
+    for kind, tolerance in ((np.float64, 1e-9), (np.float32, 1e-5)):
+        assert same(repeated, value_of(metric, arrays, weights=times.astype(kind)), tolerance)
+
+
+@weighted
+@given(data=st.data())
+def test_a_column_of_weights_a_resample_gives_a_value_a_resample(metric: Metric, data: st.DataObject) -> None:
+    arrays = data.draw(inputs_of(metric, min_size=30))
+    if value_of(metric, arrays) is None:
+        return
+    weights = np.random.default_rng(len(arrays[0])).integers(0, 3, size=(len(arrays[0]), 4)).astype(np.float64)
+    together = metric.function(*arrays, weights=weights)
+    assert together.shape == (4,)
+    for one in range(4):
+        alone = value_of(metric, [np.repeat(array, weights[:, one].astype(int)) for array in arrays])
+        assert same(alone, None if np.isnan(together[one]) else float(together[one]), 1e-9)
+
+
+# --- closed forms ------------------------------------------------------------------------------------------------
+
+Y = np.array([1.0, 0.0, 1.0, 1.0])
+P = np.array([0.9, 0.8, 0.4, 0.35])
+
+
+def test_each_metric_by_hand() -> None:
+    # Bins: 0.9 and 0.8 stand apart ((0.8, 0.9] and (0.7, 0.8]), 0.4 and 0.35 share (0.3, 0.4].
+    assert calibration.ece(Y, P) == pytest.approx((0.1 + 0.8 + 1.25) / 4)
+    assert calibration.brier(Y, P) == pytest.approx((0.01 + 0.64 + 0.36 + 0.4225) / 4)
+    assert calibration.brier_published(Y, P) == pytest.approx((0.81 + 0.04 + 0.16 + 0.1225) / 4)
+    assert calibration.human_alignment(Y, P) == 0.25
+    assert calibration.ice(Y, P) == pytest.approx((0.1 + 0.8 + 0.6 + 0.65) / 4)
+    assert calibration.macroce(Y, P) == pytest.approx((0.1 + (0.8 + 0.6 + 0.65) / 3) / 2)
+    assert calibration.ece_top_label(Y, P) == pytest.approx((0.1 + 0.8 + 0.6 + 0.65) / 4)
+    assert calibration.log_loss(Y, P) == pytest.approx(-np.log([0.9, 0.2, 0.4, 0.35]).mean())
+    groups = np.array(["male", "male", "female", "female"], dtype=object)
+    assert calibration.group_ece(Y, P, groups) == pytest.approx((0.9 / 2 + 1.25 / 2) / 2)
+    assert calibration.group_ece_gap(Y, P, groups) == pytest.approx(1.25 / 2 - 0.9 / 2)
+
+
+def test_bins_are_open_below_and_closed_above_and_take_zero_into_the_first() -> None:
+    edges = np.array([0.0, 0.1, 0.2, 0.3, 0.6, 0.7, 0.9, 1.0])
+    assert calibration.bin_numbers(edges).tolist() == [0, 0, 1, 2, 5, 6, 8, 9]
+    assert calibration.bin_numbers(np.nextafter(edges[1:-1], 1)).tolist() == [1, 2, 3, 6, 7, 9]
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_ece_is_the_weighted_mean_of_the_predicted_groups(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    p = rng.random(200)
+    y = (rng.random(200) < 0.6).astype(float)
+    male = p > 0.5
+    parts = [(group.sum(), calibration.ece(y[group], p[group])) for group in (male, ~male) if group.any()]
+    assert calibration.ece(y, p) == pytest.approx(sum(n * value for n, value in parts) / 200, abs=1e-12)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_the_parts_of_the_brier_score_add_up(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    y, p = rng.integers(0, 2, 50).astype(float), rng.random(50)
+    reliability, resolution = calibration.brier_reliability(y, p), calibration.brier_resolution(y, p)
+    parts = reliability - resolution + calibration.brier_uncertainty(y, p) + calibration.brier_within(y, p)
+    assert calibration.brier(y, p) == pytest.approx(parts, abs=1e-12)
+    rounded = np.ceil(p * 10) / 10 - 0.05
+    assert calibration.brier_within(y, rounded) == pytest.approx(0, abs=1e-12)
+
+
+def test_equal_mass_bins_hold_equally_many_and_keep_ties_together() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.random(1000) ** 3
+    assert calibration.binned(p, p, binning="mass").counts.tolist() == [100] * 10
+    tied = np.repeat([0.2, 0.9], [700, 300])
+    assert sorted(calibration.binned(tied, tied, binning="mass").counts)[-2:] == [300, 700]
+
+
+# --- the noise floor ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 7, 90, 837])
+@pytest.mark.parametrize("shape", [(1, 1), (0.2, 0.2), (8, 2)])
+def test_the_floor_is_what_a_calibrated_model_shows(size: int, shape: tuple[float, float]) -> None:
+    rng = np.random.default_rng(size)
+    p = rng.beta(*shape, size=size)
+    drawn = calibration.ece_by_chance(p, rng=rng, draws=2000)
+    error = drawn.std() / np.sqrt(len(drawn))
+    assert calibration.noise_floor(p) == pytest.approx(drawn.mean(), abs=4 * error + 1e-12)
+
+
+@pytest.mark.parametrize("p", [np.full(5000, 0.55), np.full(5000, 0.0003), np.full(5000, 0.999)])
+def test_the_floor_of_many_items_meets_the_exact_one(p: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    quick = calibration.noise_floor(p)
+    monkeypatch.setattr(calibration, "EXACT_ITEMS", len(p))
+    assert quick == pytest.approx(calibration.noise_floor(p), rel=0.02)
+
+
+def test_debiasing_takes_off_most_of_what_chance_adds_and_little_of_a_true_error() -> None:
+    rng = np.random.default_rng(1)
+    p = rng.random(300)
+    calm = [calibration.ece_debiased((rng.random(300) < p).astype(float), p) for _ in range(200)]
+    assert np.mean(calm) < 0.65 * calibration.noise_floor(p)
+    wrong = [calibration.ece_debiased((rng.random(300) < p**3).astype(float), p) for _ in range(200)]
+    assert np.mean(wrong) == pytest.approx(np.mean(p - p**3), abs=0.02)
+
+
+# --- edges -------------------------------------------------------------------------------------------------------
+
+
+def test_single_class_data_has_an_ece_and_says_what_it_has_not() -> None:
+    y, p = np.ones(4), np.array([0.6, 0.7, 0.8, 0.9])
+    assert calibration.ece(y, p) == pytest.approx(0.25)
+    with pytest.raises(UndefinedMetric, match="MacroCE over misses of an empty group"):
+        calibration.macroce(y, p)
+
+
+def test_ties_predict_nobody() -> None:
+    y, p = np.array([1.0, 0.0]), np.array([0.5, 0.5])
+    assert calibration.human_alignment(y, p) == 0
+    with pytest.raises(UndefinedMetric, match="group ECE of an empty group"):
+        calibration.group_ece(y, p, np.array(["", ""], dtype=object))
+
+
+def test_certainty_that_comes_true_is_perfect_and_that_does_not_has_no_log_loss() -> None:
+    p = np.array([0.0, 1.0, 1.0])
+    assert calibration.ece(p, p) == calibration.brier(p, p) == calibration.log_loss(p, p) == 0
+    assert calibration.noise_floor(p) == 0
+    with pytest.raises(UndefinedMetric, match="infinite: a label has probability 0"):
+        calibration.log_loss(1 - p, p)
+
+
+def test_a_group_of_one() -> None:
+    y, p = np.array([1.0]), np.array([0.7])
+    assert calibration.ece(y, p) == pytest.approx(0.3)
+    assert calibration.noise_floor(p) == pytest.approx(2 * 0.7 * 0.3)
+    with pytest.raises(UndefinedMetric, match="all items are of one group, male"):
+        calibration.group_ece(y, p, np.array(["male"], dtype=object))
+
+
+@pytest.mark.parametrize("p", [-0.1, 1.5])
+def test_what_is_no_probability_is_an_error(p: float) -> None:
+    with pytest.raises(UndefinedMetric, match=r"probability outside \[0, 1\]"):
+        calibration.ece(np.array([1.0]), np.array([p]))
+
+
+def test_ten_million_rows_take_under_two_seconds() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.random(10_000_000)
+    y = (rng.random(10_000_000) < p).astype(np.float64)
+    # CPU time, not the clock's: the machine may be busy with other things.
+    start = time.process_time()
+    assert calibration.ece(y, p) < 0.001
+    assert time.process_time() - start < 2
+
+
+def test_reliability_bins_hold_their_rate_within_the_interval() -> None:
+    y, p = np.array([1.0, 0.0, 1.0, 1.0]), np.array([0.05, 0.95, 0.97, 0.96])
+    first, last = calibration.reliability(y, p)
+    assert (first.items, first.rate, last.items) == (1, 1.0, 3)
+    assert last.confidence == pytest.approx(0.96) and last.low < last.rate < last.high <= 1
