@@ -11,6 +11,8 @@ from typing import Any
 import pandas as pd
 
 from .datasets import Dataset, open_dataset
+from .datasets.identity import NAME as IDENTITY
+from .datasets.identity import identity_dataset
 from .folder import (
     RunFolder,
     default_folder,
@@ -160,7 +162,10 @@ def _measure_all(
 
 def _dataset(one: str | Dataset, settings: Settings) -> Dataset:
     dataset = one
-    if isinstance(dataset, str):
+    if one == IDENTITY:
+        base = open_dataset(settings.base, columns=settings.columns, pronouns=settings.pronouns)
+        dataset = identity_dataset(base, settings.recipe())
+    elif isinstance(dataset, str):
         dataset = open_dataset(dataset, columns=settings.columns, pronouns=settings.pronouns)
     return dataset.limited(settings.limit) if settings.limit is not None else dataset
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from .catalog import find
+from .datasets.identity import AUGMENTATIONS, Recipe, recipe
 from .measure import Plan
 from .metrics import METRICS
 from .records import EquipoiseError
@@ -29,6 +30,11 @@ class Settings:
     level: float = 0.95
     pronouns: Sequence[str] = ("he", "she")
     columns: Mapping[str, str] = field(default_factory=dict)
+    augment: Sequence[str] = AUGMENTATIONS
+    attributes: Sequence[str] | None = None
+    base: str = "winobias"
+    markers: str | None = None
+    crossed: bool = False
     length: str = "sum"
     label: str = "joined"
     device: str = "auto"
@@ -59,6 +65,12 @@ class Settings:
             resamples=self.resamples,
             level=self.level,
             seed=self.seed,
+        )
+
+    def recipe(self) -> Recipe:
+        """Return what WinoIdentity makes of a sentence."""
+        return recipe(
+            augmentations=self.augment, attributes=self.attributes, markers=self.markers, crossed=self.crossed
         )
 
     def engine_options(self) -> EngineOptions:

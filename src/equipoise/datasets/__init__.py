@@ -51,10 +51,17 @@ def _synthbias(pronouns: Sequence[str]) -> Dataset:
     return _as_published("synthbias", load_synthbias, pronouns)
 
 
+def _winoidentity(pronouns: Sequence[str]) -> Dataset:
+    from .identity import identity_dataset, recipe
+
+    return identity_dataset(_winobias(pronouns), recipe())
+
+
 DATASETS: Mapping[str, Callable[[Sequence[str]], Dataset]] = {
     "builtin": _builtin,
     "winobias": _winobias,
     "synthbias": _synthbias,
+    "winoidentity": _winoidentity,
 }
 """Name -> loader, given the pronouns asked for; other packages add theirs by the entry point `equipoise.datasets`."""
 
