@@ -27,6 +27,11 @@ class RunFolder:
         """The score store, which a run continues from."""
         return self.path / "scores.jsonl"
 
+    @property
+    def reasoning(self) -> Path:
+        """What the model wrote when it was asked to reason."""
+        return self.path / "reasoning.jsonl"
+
     def begin(self, manifest: RunManifest) -> None:
         """Mark the folder as a run under way; one that holds another model's run is left alone."""
         if self._file("manifest.json").is_file():

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .metrics import Metric, fairness
+from .metrics import Metric, confidence, fairness
 from .records import (
     ABSENT,
     Booleans,
@@ -43,9 +43,15 @@ COLUMNS = {
     "logprobs": "(n, k) raw log-probabilities",
     "gold": "index of the right candidate, -1 without one",
     "gender": "'male', 'female', 'neutral' or ''",
+    "confidence": "coreference confidence, P(referent) - P(the other), raw; NaN without a referent",
+    "confidence_pair": "the same with the candidates' probabilities renormalised",
+    "confidence_marked": "the same with 'young nurse' counted as naming the nurse, where the sentence says so",
 }
 
-HIDDEN_GROUPS = ("type", "other", "side", "position", "form", "split")
+IDENTITY_GROUPS = ("augmentation", "attribute", "marker", "privilege", "contrast")
+"""Groups of marked sentences, which identities.py measures."""
+
+HIDDEN_GROUPS = ("type", "other", "side", "position", "form", "split", *IDENTITY_GROUPS)
 """Groups that are not broken down by unless asked for."""
 
 
@@ -109,6 +115,11 @@ def item_columns(outcomes: Outcomes, estimator: Estimator, *, disparity: str = "
         "probs": outcomes.probs,
         "logprobs": outcomes.logprobs,
         "gold": outcomes.gold,
+        "confidence": confidence.coreference_confidence(outcomes.gold, outcomes.logprobs),
+        "confidence_pair": confidence.pair_confidence(outcomes.gold, outcomes.logprobs),
+        "confidence_marked": confidence.coreference_confidence(
+            outcomes.gold, outcomes.logprobs if outcomes.marked is None else outcomes.marked
+        ),
     }
     members = set_members(outcomes)
     signed = fairness.signed_certainty(predicted, certainty)
@@ -145,7 +156,7 @@ def derived_columns(outcomes: Outcomes, plan: Plan) -> Columns:
         columns = item_columns(outcomes, estimator, disparity=plan.disparity)
         suffix = _suffix(estimator)
         if not derived:
-            derived |= {name: columns[name] for name in ("correct", "perplexity", "mass")}
+            derived |= {name: columns[name] for name in ("correct", "perplexity", "mass", "confidence")}
         derived |= {name + suffix: columns[name] for name in ("certainty", "desirability")}
     return derived
 
@@ -255,6 +266,7 @@ def _jobs(outcomes: Outcomes, plan: Plan) -> Iterator[_Job]:
         "label": outcomes.labelled,
         "answerable": outcomes.answerable,
         "unanswerable": ~outcomes.answerable,
+        "marked": outcomes.labelled & (outcomes.marked is not None),
     }
     columns = {e.name: item_columns(outcomes, e, disparity=plan.disparity) for e in plan.estimators}
     for metric in plan.metrics:

@@ -35,6 +35,8 @@ class Settings:
     base: str = "winobias"
     markers: str | None = None
     crossed: bool = False
+    precision: float | None = None
+    reasoning_tokens: int = 128
     length: str = "sum"
     label: str = "joined"
     device: str = "auto"
@@ -79,4 +81,6 @@ class Settings:
 
     def task_options(self) -> TaskOptions:
         """Return how to ask."""
-        return TaskOptions(tuple(range(self.seed, self.seed + self.seeds)), self.length, self.label)
+        return TaskOptions(
+            tuple(range(self.seed, self.seed + self.seeds)), self.length, self.label, self.reasoning_tokens
+        )

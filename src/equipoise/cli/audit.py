@@ -49,9 +49,20 @@ def audit(
     ] = "smollm2",
     data: Annotated[
         Several,
-        typer.Option("--data", help="builtin, winobias, synthbias, or the path of a table or folder. Repeatable."),
+        typer.Option(
+            "--data",
+            help="builtin, winobias, synthbias, winoidentity (identities by markers), or the path of a table or "
+            "folder. Repeatable.",
+        ),
     ] = None,
-    task: Annotated[Several, typer.Option("--task", help="next-word or mcq (multiple choice). Repeatable.")] = None,
+    task: Annotated[
+        Several,
+        typer.Option(
+            "--task",
+            help="next-word or mcq (multiple choice), or either after a reasoning turn: next-word-cot, mcq-cot. "
+            "Repeatable.",
+        ),
+    ] = None,
     seeds: Annotated[int, typer.Option("--seeds", help="Option orders drawn for each pair (mcq), averaged.")] = 1,
     seed: Annotated[int, typer.Option("--seed", help="First seed, of option orders and resamples.")] = 0,
     limit: Annotated[
@@ -68,6 +79,31 @@ def audit(
     pronouns: Annotated[str, typer.Option("--pronouns", help="he,she or he,she,they (built-in sentences).")] = "he,she",
     length: Annotated[str, typer.Option("--length", help="Join a candidate's tokens by sum, mean or pmi.")] = "sum",
     label: Annotated[str, typer.Option("--label", help="mcq answers as ' A' (joined) or 'A' (apart).")] = "joined",
+    augment: Annotated[
+        str | None,
+        typer.Option("--augment", help="winoidentity: markers before the referent (R), the other (NR), both (C)."),
+    ] = None,
+    attributes: Annotated[
+        str | None,
+        typer.Option("--attributes", help="winoidentity: age,race,… (see `equipoise data show winoidentity`)."),
+    ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option("--base", help="winoidentity: the sentences to mark: winobias, synthbias, builtin or a path."),
+    ] = None,
+    markers: Annotated[
+        Path | None, typer.Option("--markers", help="winoidentity: a TOML file with markers of your own.")
+    ] = None,
+    crossed: Annotated[
+        bool, typer.Option("--crossed", help="winoidentity: contrast every marker with all of the other side.")
+    ] = False,
+    precision: Annotated[
+        float | None,
+        typer.Option("--precision", help="winoidentity: stop once every disparity's interval is narrower than this."),
+    ] = None,
+    reasoning_tokens: Annotated[
+        int | None, typer.Option("--reasoning-tokens", help="Most tokens of a reasoning turn (…-cot); 128 by default.")
+    ] = None,
     estimator: Estimators = None,
     metric: Metrics = None,
     by: By = None,
@@ -97,6 +133,8 @@ def audit(
 
     chosen = _chosen(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
     chosen |= _chosen(resamples=resamples, limit=limit, revision=revision)
+    chosen |= _chosen(augment=_names(augment), attributes=_names(attributes), base=base, precision=precision)
+    chosen |= _chosen(markers=str(markers) if markers else None, reasoning_tokens=reasoning_tokens)
     with progress_bar(quiet=quiet) as progress:
         run = run_audit(
             model,
@@ -110,6 +148,7 @@ def audit(
             pronouns=[pronoun.strip() for pronoun in pronouns.split(",")],
             length=length,
             label=label,
+            crossed=crossed,
             device=device,
             dtype=dtype,
             bos=bos,
@@ -185,6 +224,11 @@ def _show(run: Run, *, quiet: bool, as_json: bool) -> None:
 def _chosen(**values: Any) -> dict[str, Any]:
     """Return the options that were given; a default is decided in one place only, `Settings`."""
     return {name: value for name, value in values.items() if value is not None}
+
+
+def _names(option: str | None) -> list[str] | None:
+    """Return the names of a comma-separated option."""
+    return None if option is None else [name.strip() for name in option.split(",") if name.strip()]
 
 
 def column_map(parts: Sequence[str]) -> dict[str, str]:

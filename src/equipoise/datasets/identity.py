@@ -59,7 +59,7 @@ def recipe(
     markers: str | None = None,
     crossed: bool = False,
 ) -> Recipe:
-    """Return what to make of sentences; `markers` is a TOML file of the user's, `attributes` a choice of its sections."""
+    """Return what to make of sentences; `markers` is a user's TOML file, `attributes` a choice of its sections."""
     chosen = choose(read_markers(markers), attributes, crossed=crossed)
     return Recipe(tuple(dict.fromkeys(augmentations)), tuple(chosen))
 

@@ -1,12 +1,13 @@
-"""Words that mark a person's identity, by attribute and side; ours are in `markers.toml`, a user may bring their own."""
+"""Words that mark a person's identity, by attribute and side: ours in `markers.toml`, or a user's own."""
 
 from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ _KEYS = (*SIDES, NEUTRAL, "contrasts", "a", "an")
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """A word for an identity; `article` is the indefinite article before it, `side` privileged, disadvantaged or neutral."""
+    """A word for an identity, its side (privileged, disadvantaged or neutral), and the "a" or "an" before it."""
 
     word: str
     attribute: str
@@ -178,11 +179,7 @@ def _has(line: str, what: str) -> bool:
 def _line_in(message: str) -> int | None:
     """Return the line that Python's TOML reader names in its message."""
     words = message.replace(",", " ").split()
-    return next((int(b) for a, b in _neighbours(words) if a == "line" and b.isdigit()), None)
-
-
-def _neighbours(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    return zip(words, words[1:], strict=False)
+    return next((int(b) for a, b in pairwise(words) if a == "line" and b.isdigit()), None)
 
 
 def _article(word: str, *, a: Sequence[str], an: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..catalog import find
 from .answers import Task as Task
+from .chain_of_thought import ChainOfThought as ChainOfThought
 from .multiple_choice import MultipleChoice
 from .next_word import NextWord
 
@@ -18,11 +19,14 @@ class TaskOptions:
     seeds: tuple[int, ...] = (0,)
     length: str = "sum"
     label: str = "joined"
+    reasoning_tokens: int = 128
 
 
 TASKS: dict[str, Callable[[TaskOptions], Task]] = {
     "next-word": lambda options: NextWord(length=options.length),
     "mcq": lambda options: MultipleChoice(seeds=options.seeds, label=options.label),
+    "next-word-cot": lambda options: ChainOfThought(budget=options.reasoning_tokens),
+    "mcq-cot": lambda options: ChainOfThought(MultipleChoice(seeds=options.seeds), budget=options.reasoning_tokens),
 }
 
 
