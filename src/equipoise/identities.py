@@ -94,18 +94,23 @@ def measure_identities(
     return found
 
 
-def widest_disparity(outcomes: Outcomes, plan: Planned, sample: Sample) -> tuple[float, str]:
-    """Return the width of the widest interval among the confidence disparities, and which it is of."""
-    widest = (0.0, "")
+def confidence_disparities(outcomes: Outcomes, plan: Planned, sample: Sample) -> dict[str, Estimate]:
+    """Return the confidence disparity of every attribute, augmentation and type, by the group's name."""
+    found = {}
     for kind, rows in _types(outcomes):
         table = _Table(outcomes.take(rows), plan)
         for name, parts, estimate, _ in _disparities(table, plan, kind, sample, metrics=("confidence",)):
             if name == "confidence_disparity" and parts["augmentation"] != NONE:
-                # NaN (no interval) must not pass for a narrow one.
-                width = float(np.nan_to_num(estimate.high - estimate.low, nan=np.inf))
-                if width > widest[0]:
-                    widest = (width, group_label({**parts, "type": kind} if kind else parts))
-    return widest
+                found[group_label({**parts, "type": kind} if kind else parts)] = estimate
+    return found
+
+
+def widest(disparities: Mapping[str, Estimate]) -> tuple[float, str]:
+    """Return the width of the widest interval among the disparities, and which it is of."""
+    # NaN (no interval) must not pass for a narrow one.
+    widths = {name: float(np.nan_to_num(one.high - one.low, nan=np.inf)) for name, one in disparities.items()}
+    name = max(widths, key=lambda name: widths[name])
+    return widths[name], name
 
 
 _Found = tuple[str, dict[str, str], Estimate, Better]

@@ -29,6 +29,7 @@ from .records import Example, Outcomes, RunError, RunManifest
 from .sampling import Sampled, until_precise
 from .scoring.engine import DEFAULT_MODEL, Engine, open_engine
 from .scoring.planted import PlantedEngine
+from .scoring.planted_identities import PlantedIdentities
 from .scoring.reasoning import reason
 from .scoring.store import ScoreStore
 from .settings import Settings
@@ -57,7 +58,7 @@ def audit(
     datasets = [_dataset(one, settings) for one in _several(data)]
     tasks = [open_task(one, settings.task_options()) if isinstance(one, str) else one for one in _several(task)]
     engine = open_engine(model, settings.engine_options()) if isinstance(model, str) else model
-    if isinstance(engine, PlantedEngine):
+    if isinstance(engine, PlantedEngine | PlantedIdentities):
         engine = engine.knowing(example for dataset in datasets for example in dataset.examples)
     folder = RunFolder(Path(out) if out else default_folder(engine.name, datasets, tasks))
     answered: list[tuple[Labels, Outcomes]] = []

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from .datasets import Dataset
-from .identities import Planned, Sample, is_marked, widest_disparity
+from .identities import Planned, Sample, confidence_disparities, is_marked, widest
 from .records import EquipoiseError, Example, Outcomes
 from .stats.sequential import balanced_order, planned_looks
 
@@ -70,15 +70,16 @@ def until_precise(dataset: Dataset, ask: Ask, plan: Planned, *, precision: float
     order = balanced_order(strata, np.random.default_rng(seed))
     ordered = [list(sentences.values())[unit] for unit in order]
     sizes = planned_looks(len(ordered))
-    sample = Sample(Counter(one.groups.get("type", "") for one in firsts), looks=max(1, len(sizes)))
+    population = dict(Counter(one.groups.get("type", "") for one in firsts))
+    sample = Sample(population, looks=max(1, len(sizes)))
     looks: list[Look] = []
     for number, size in enumerate(sizes, start=1):
         examples = tuple(example for group in ordered[:size] for example in group)
         outcomes = ask(examples)
         if not is_marked(outcomes):
             raise EquipoiseError("--precision is about disparities between identities: use it with --data winoidentity")
-        width, widest = widest_disparity(outcomes, plan, sample)
-        looks.append(Look(number, len(sizes), size, len(ordered), len(examples), width, widest))
+        width, name = widest(confidence_disparities(outcomes, plan, sample))
+        looks.append(Look(number, len(sizes), size, len(ordered), len(examples), width, name))
         if width < precision:
             return Sampled(replace(dataset, examples=examples), tuple(looks), sample)
     return Sampled(dataset, tuple(looks), None)
