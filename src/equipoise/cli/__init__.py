@@ -7,7 +7,7 @@ from io import TextIOWrapper
 
 import typer
 
-from . import audit, data
+from . import audit, data, identity
 from .console import clear_errors
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app.command("audit")(audit.audit)
 app.command("report")(audit.report)
 app.command("measure")(audit.measure)
 app.command("metrics")(audit.metrics)
+app.command("identities")(identity.identities)
 app.add_typer(data.app, name="data")
 
 

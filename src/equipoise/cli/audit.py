@@ -209,10 +209,14 @@ def _show(run: Run, *, quiet: bool, as_json: bool) -> None:
     if quiet:
         return
     from ..metrics import METRICS
+    from ..reports.identity_tables import identity_summary
     from ..reports.tables import run_summary
 
     measurements, notes = run.measurements, run.manifest.notes
     print_out(run_summary(measurements, {metric.name: metric.says for metric in METRICS.values()}))
+    identities = identity_summary(measurements)
+    if identities is not None:
+        print_out(identities)
     for note in notes[:SHOWN_NOTES]:
         typer.echo(printable(f"note: {note}"))
     if len(notes) > SHOWN_NOTES:

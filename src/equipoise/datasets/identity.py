@@ -8,6 +8,7 @@ sentence keep its `pair_id`; the sentence without a marker comes first and stand
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -158,3 +159,32 @@ def _unfit(example: Example) -> str:
     except DatasetError:
         return "does not name both candidates"
     return ""
+
+
+def identity_counts(dataset: Dataset) -> list[tuple[str, str]]:
+    """Return how many markers, attributes and prompts there are: by the paper's counting, distinct, and ours."""
+    how = recipe()
+    markers, genders, ways = len(how.markers), 2, len(AUGMENTATIONS)
+    # One contrast a marker, and the sentence without a marker counted once an augmentation.
+    counted = PAPER_SENTENCES * genders * (markers + 1) * ways
+    distinct = PAPER_SENTENCES * genders * (markers * ways + 1)
+    kinds = Counter(example.groups["augmentation"] for example in dataset.examples)
+    texts = len({(example.text, example.slots.get("pronoun"), example.candidates) for example in dataset.examples})
+    neutral = [marker.word for marker in recipe(attributes=["non-demographic"]).markers]
+    facts = [
+        (
+            "markers",
+            f"{markers} in {len(how.attributes)} attributes, and {len(neutral)} non-demographic ones on request",
+        ),
+        ("the paper", f"{counted:,} prompts on its {PAPER_SENTENCES:,} sentences; {distinct:,} of them distinct"),
+        (
+            "ours",
+            f"{len(dataset.examples):,} prompts, {texts:,} distinct: each line with a referent, each contrast",
+        ),
+        ("by kind", ", ".join(f"{name} {kinds[name]:,}" for name in (NONE, *AUGMENTATIONS) if kinds[name])),
+    ]
+    for attribute in (*how.attributes, *recipe(attributes=["non-demographic"]).attributes):
+        sides = dict.fromkeys(marker.side for marker in attribute.markers)
+        words = " | ".join(", ".join(m.word for m in attribute.markers if m.side == side) for side in sides)
+        facts.append(("attribute", f"{attribute.name}: {words}"))
+    return facts

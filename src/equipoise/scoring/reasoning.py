@@ -51,7 +51,7 @@ def reason(
         progress(done, len(unique))
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "a", encoding="utf-8") as file:
-        if known and not path.read_bytes().endswith(b"\n"):
+        if path.stat().st_size and not path.read_bytes().endswith(b"\n"):
             file.write("\n")
         for start in range(0, len(missing), BATCH):
             batch = missing[start : start + BATCH]
