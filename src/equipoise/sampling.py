@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from .datasets import Dataset
-from .identities import Planned, Sample, confidence_disparities, is_marked, widest
+from .identities import Planned, Sample, confidence_disparities, widest
 from .records import EquipoiseError, Example, Outcomes
 from .stats.sequential import balanced_order, planned_looks
 
@@ -62,6 +62,8 @@ def until_precise(dataset: Dataset, ask: Ask, plan: Planned, *, precision: float
     """
     if precision <= 0:
         raise EquipoiseError(f"precision must be greater than 0, not {precision}")
+    if not any("marker" in example.groups for example in dataset.examples):
+        raise EquipoiseError("--precision is about disparities between identities: use it with --data winoidentity")
     sentences: dict[str, list[Example]] = {}
     for example in dataset.examples:
         sentences.setdefault(example.pair_id, []).append(example)
@@ -76,8 +78,6 @@ def until_precise(dataset: Dataset, ask: Ask, plan: Planned, *, precision: float
     for number, size in enumerate(sizes, start=1):
         examples = tuple(example for group in ordered[:size] for example in group)
         outcomes = ask(examples)
-        if not is_marked(outcomes):
-            raise EquipoiseError("--precision is about disparities between identities: use it with --data winoidentity")
         width, name = widest(confidence_disparities(outcomes, plan, sample))
         looks.append(Look(number, len(sizes), size, len(ordered), len(examples), width, name))
         if width < precision:

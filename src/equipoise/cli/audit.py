@@ -133,6 +133,9 @@ def audit(
 
     chosen = _chosen(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
     chosen |= _chosen(resamples=resamples, limit=limit, revision=revision)
+    about_identities = (augment, attributes, base, markers, crossed or None)
+    if any(option is not None for option in about_identities) and "winoidentity" not in (data or []):
+        raise EquipoiseError("--augment, --attributes, --base, --markers and --crossed need --data winoidentity")
     chosen |= _chosen(augment=_names(augment), attributes=_names(attributes), base=base, precision=precision)
     chosen |= _chosen(markers=str(markers) if markers else None, reasoning_tokens=reasoning_tokens)
     with progress_bar(quiet=quiet) as progress:

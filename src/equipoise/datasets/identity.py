@@ -187,4 +187,8 @@ def identity_counts(dataset: Dataset) -> list[tuple[str, str]]:
         sides = dict.fromkeys(marker.side for marker in attribute.markers)
         words = " | ".join(", ".join(m.word for m in attribute.markers if m.side == side) for side in sides)
         facts.append(("attribute", f"{attribute.name}: {words}"))
+    first = dataset.examples[0].pair_id
+    for way in AUGMENTATIONS:
+        one = next(e for e in dataset.examples if e.pair_id == first and e.groups["augmentation"] == way)
+        facts.append((f"e.g. {way}", one.text))
     return facts

@@ -68,8 +68,8 @@ def radar(frames: Frames, kind: str, way: str) -> Figure:
         axes.plot(np.linspace(0, 2 * np.pi, 100), np.zeros(100), color="#666666", linewidth=0.8, linestyle=":")
         axes.set_xticks(angles, list(rim), fontsize=8)
         axes.tick_params(axis="y", labelsize=6, colors="#666666")
-        axes.tick_params(axis="x", pad=6)
-        axes.set_title(attribute, pad=16)
+        axes.tick_params(axis="x", pad=9)
+        axes.set_title(attribute, y=1.18)
     figure.suptitle(f"Mean coreference confidence, {KINDS.get(kind, kind)}, augmentation {way} (dotted: 0)")
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
@@ -162,7 +162,7 @@ def disparity_table(frames: Frames) -> Figure:
         body.append([f"{value.iloc[0]:.3f}" if len(value) else "–" for value in values])
         large.append([bool(len(value)) and value.iloc[0] > LARGE for value in values])
     names = [NAMES[way] if way == "none" else f"{way} · {attribute}" for way, attribute in rows]
-    figure = Figure(figsize=(2.6 + 1.7 * len(heads), 0.8 + 0.27 * len(rows)), layout="constrained")
+    figure = Figure(figsize=(3.0 + 1.7 * len(heads), 0.9 + 0.27 * len(rows)), layout="constrained")
     axes: Any = figure.subplots()
     axes.axis("off")
     table = axes.table(body, rowLabels=names, colLabels=heads, cellLoc="center", loc="center")
@@ -174,7 +174,7 @@ def disparity_table(frames: Frames) -> Figure:
         if row and column >= 0 and large[row - 1][column]:
             cell.set_text_props(weight="bold")
             cell.set_facecolor("#FBD9C4")
-    axes.set_title(f"Confidence disparity (max - min over gender x marker); over {LARGE:.2f} in bold")
+    axes.set_title(f"Confidence disparity, max - min over gender x marker\n(over {LARGE:.2f} in bold)", fontsize=9)
     return figure
 
 
