@@ -126,19 +126,21 @@ def outcomes_of(engine: PlantedIdentities, dataset, path: Path):
     return ask
 
 
-def test_equal_identities_are_seldom_found_to_differ(data, tmp_path: Path) -> None:
-    plan, false = Plan([], resamples=200), 0
-    for seed in range(10):
+def test_equal_identities_are_seldom_found_to_differ(tmp_path: Path) -> None:
+    data = identity_dataset(
+        open_dataset("builtin").limited(120), recipe(augmentations=["R"], attributes=["age", "race"])
+    )
+    plan, false, missed = Plan([], resamples=200), 0, 0
+    for seed in range(12):
         engine = PlantedIdentities(noise=0.1 + seed / 1000)
         outcomes = outcomes_of(engine, data, tmp_path / f"{seed}.jsonl")(data.examples)
         rows = measure_identities(outcomes, plan, Labels("m", "d", "t"))
-        ps = [m.estimate.value for m in rows if m.metric == "confidence_marked_disparity_p_holm"]
-        covered = [
-            m.estimate.low == 0 for m in rows if m.metric == "confidence_marked_disparity" and "none" not in m.group
-        ]
+        ps = [m.estimate.value for m in rows if m.metric == "confidence_disparity_p_holm" and "none" not in m.group]
+        intervals = [m.estimate for m in rows if m.metric == "confidence_disparity" and "none" not in m.group]
+        assert len(ps) == len(intervals) == 2
         false += min(ps) <= 0.05
-        assert sum(covered) >= len(covered) - 2
-    assert false <= 3
+        missed += sum(estimate.low > 0 for estimate in intervals)
+    assert false <= 2 and missed <= 3
 
 
 def test_sampling_stops_early_and_covers_what_asking_all_would_give(data, tmp_path: Path) -> None:
@@ -173,4 +175,12 @@ def test_precision_is_about_identities(tmp_path: Path) -> None:
     with pytest.raises(EquipoiseError, match="--precision is about disparities between identities"):
         equipoise.audit("planted", "builtin", out=tmp_path, precision=0.1)
     with pytest.raises(EquipoiseError, match="greater than 0"):
-        equipoise.audit(ENGINE, "winoidentity", base="builtin", out=tmp_path / "2", precision=-1.0)
+        equipoise.audit(
+            ENGINE,
+            "winoidentity",
+            base="builtin",
+            augment=["R"],
+            attributes=["age"],
+            out=tmp_path / "2",
+            precision=-1.0,
+        )

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..records import Example, ModelError, Prompt, Score, marked_slot
-from .engine import identity_key
+from ..records import Example, ModelError, Prompt, marked_slot
+from .planted import Planted, normal
 
 
 @dataclass(frozen=True)
-class PlantedIdentities:
+class PlantedIdentities(Planted):
     """Leads with the referent by `confidence`, less the penalties of the referent's marker and gender.
 
     The two candidates share `mass`; of what a marked candidate gets, the share `echo` goes to naming it with its
@@ -47,18 +46,6 @@ class PlantedIdentities:
         plain = {name: getattr(self, name) for name in ("confidence", "mass", "echo", "noise")}
         return {"engine": self.name, **plain, "penalties": dict(self.penalties), "genders": dict(self.genders)}
 
-    @property
-    def description(self) -> Mapping[str, Any]:
-        return {}
-
-    def batches(self, prompts: Sequence[Prompt]) -> list[list[int]]:
-        return [list(range(start, min(start + 4096, len(prompts)))) for start in range(0, len(prompts), 4096)]
-
-    def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
-        identity = identity_key(self)
-        for batch in batches:
-            yield [Score(prompt.key(identity), self._logprobs(prompt)) for prompt in batch]
-
     def lead(self, example: Example) -> float:
         """Return the planted confidence of an example, its markers counted."""
         groups = example.groups
@@ -67,7 +54,7 @@ class PlantedIdentities:
             penalty += self.penalties.get(groups.get("marker", ""), 0.0)
         value = self.confidence - penalty
         if self.noise:
-            value += self.noise * (_normal(example.pair_id) + 0.5 * _normal(example.id))
+            value += self.noise * (normal(example.pair_id) + 0.5 * normal(example.id))
         return min(max(value, -0.99 * self.mass), 0.99 * self.mass)
 
     def _logprobs(self, prompt: Prompt) -> tuple[tuple[float], ...]:
@@ -82,10 +69,3 @@ class PlantedIdentities:
         # 1e-12: a candidate that is never named with its marker still has a log-probability.
         probs += [max(shares[index] * echo, 1e-12) for index, echo in echoed.items()]
         return tuple((math.log(prob),) for prob in probs)
-
-
-def _normal(text: str) -> float:
-    """Return a standard normal number that depends on the text alone (Box-Muller on its hash)."""
-    digest = hashlib.sha256(text.encode()).digest()
-    u, v = (int.from_bytes(digest[i : i + 8], "big") / 2**64 for i in (0, 8))
-    return math.sqrt(-2 * math.log(1 - u)) * math.cos(2 * math.pi * v)
