@@ -271,7 +271,8 @@ def _disparities(
             yield f"{name}_disparity", parts, estimate, "lower"
             if name == "confidence" and parts["augmentation"] != NONE:
                 yield from _gender_gap(table, parts, mask, means, resampled, plan)
-            tests.setdefault(parts["augmentation"], []).append((parts, maximum.range_p_value(own, drawn)))
+            p = min(1.0, sample.looks * maximum.range_p_value(own, drawn))
+            tests.setdefault(parts["augmentation"], []).append((parts, p))
         for family in tests.values():
             corrected = maximum.holm([p for _, p in family])
             for (parts, p), p_holm in zip(family, corrected, strict=True):

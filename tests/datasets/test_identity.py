@@ -8,7 +8,7 @@ import pytest
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.dataset import Dataset
-from equipoise.datasets.identity import AUGMENTATIONS, augment, identity_dataset, recipe
+from equipoise.datasets.identity import AUGMENTATIONS, augment, identity_counts, identity_dataset, recipe
 from equipoise.records import DatasetError, Example, marked_slot
 
 
@@ -157,3 +157,12 @@ def test_every_line_of_winobias_can_be_marked_and_becomes_another_sentence(real_
 
 def test_augmentations_are_the_paper_s() -> None:
     assert AUGMENTATIONS == ("R", "NR", "C")
+
+
+def test_the_counts_are_the_paper_s_and_ours() -> None:
+    data = identity_dataset(open_dataset("builtin").limited(20), recipe())
+    facts = dict(identity_counts(data))
+    assert facts["markers"].startswith("25 in 10 attributes, and 9 non-demographic")
+    assert facts["the paper"].startswith("245,700 prompts on its 1,575 sentences; 239,400 of them distinct")
+    assert facts["ours"].startswith(f"{len(data.examples):,} prompts, {len(data.examples):,} distinct")
+    assert len(data.examples) % 79 == 0
