@@ -210,7 +210,10 @@ def _resampled(total: Floats, count: Floats, weights: Floats) -> tuple[Floats, F
 
 def _means(table: _Table, plan: Planned) -> Iterator[_Found]:
     """Yield the mean of every metric at every level, and what it has lost against the unmarked sentences."""
-    groups = [group for level in LEVELS for group in table.choose(level)]
+    # Without genders two levels are the same: each group counts once.
+    groups = list(
+        {group_label(parts): (parts, mask) for level in LEVELS for parts, mask in table.choose(level)}.values()
+    )
     inside = np.array([mask for _, mask in groups]).T.astype(np.float64)
     baselines = {_gender(parts): n for n, (parts, _) in enumerate(groups) if _is_baseline(parts)}
     for name in table.values:

@@ -59,7 +59,7 @@ def radar(frames: Frames, kind: str, way: str) -> Figure:
         lowest, highest = 0.0, 0.0
         for colour, (model, frame) in zip(_cycle(), frames.items(), strict=False):
             values = [_subgroup(frame, kind, *cell) for cell in rim.values()]
-            lowest, highest = min([lowest, *values]), max([highest, *values])
+            lowest, highest = float(np.nanmin([lowest, *values])), float(np.nanmax([highest, *values]))
             closed = [*values, values[0]]
             axes.plot([*angles, angles[0]], closed, color=colour, linewidth=1.6, marker="o", markersize=3, label=model)
             axes.fill([*angles, angles[0]], closed, color=colour, alpha=0.08)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -11,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..records import parse_group
-from .tables import KINDS, literal
+from .tables import KINDS, FirstThatFits, literal
 
 LARGE = 0.20
 """The paper marks disparities over this."""
@@ -23,6 +24,8 @@ HEADINGS = {
     "confidence_pair": "given one of the two",
     "confidence_marked": "“young nurse” counted",
     "accuracy": "accuracy",
+    "candidate_mass": "mass of the two",
+    "confidence_drop": "lost, raw",
 }
 
 
@@ -54,29 +57,39 @@ def _kind(kind: str, rows: pd.DataFrame) -> Iterator[RenderableType]:
     yield Text()
     for way in [way for way in WAYS if (rows["augmentation"] == way).any()]:
         yield Text(f"confidence disparity, {WAYS[way]}: max - min over gender x marker; over {LARGE:.2f} is marked *")
-        yield _disparities(rows[rows["augmentation"] == way])
+        yield _layouts(partial(_disparities, rows[rows["augmentation"] == way]), MEASURES)
         yield from _extremes(rows[rows["augmentation"] == way])
 
 
-def _overall(rows: pd.DataFrame) -> Table:
+def _layouts(make: Callable[[Sequence[str]], Table], names: Sequence[str]) -> RenderableType:
+    """Return the numbers side by side, or two, or one at a time, as wide as the terminal is."""
+    halves = [names[start : start + 2] for start in range(0, len(names), 2)]
+    return FirstThatFits([[make(names)], [make(some) for some in halves], [make([name]) for name in names]])
+
+
+def _overall(rows: pd.DataFrame) -> RenderableType:
     """Return confidence and accuracy without and with markers."""
-    table = _table("", *(HEADINGS[name] for name in MEASURES), "mass of the two", "lost, raw")
-    for way in ("none", *WAYS):
-        whole = rows[(rows["augmentation"] == way) & (rows[["attribute", "gender", "privilege"]] == "").all(axis=1)]
-        if len(whole):
-            cells = [_cell(whole, name) for name in (*MEASURES, "candidate_mass", "confidence_drop")]
-            table.add_row("no marker" if way == "none" else WAYS[way], *cells)
-    return table
+
+    def table(names: Sequence[str]) -> Table:
+        table = _table("", *(HEADINGS[name] for name in names))
+        for way in ("none", *WAYS):
+            whole = rows[(rows["augmentation"] == way) & (rows[["attribute", "gender", "privilege"]] == "").all(axis=1)]
+            if len(whole):
+                table.add_row("no marker" if way == "none" else WAYS[way], *(_cell(whole, name) for name in names))
+        return table
+
+    return _layouts(table, (*MEASURES, "candidate_mass", "confidence_drop"))
 
 
-def _disparities(rows: pd.DataFrame) -> Table:
-    table = _table("attribute", *(HEADINGS[name] for name in MEASURES), "p (Holm)")
+def _disparities(rows: pd.DataFrame, names: Sequence[str]) -> Table:
+    table = _table("attribute", *(HEADINGS[name] for name in names), "p (Holm)")
     whole = rows[(rows["marker"] == "") & (rows["attribute"] != "")]
     order = _of(whole, "confidence_disparity").sort_values("value", ascending=False)["attribute"]
     for attribute in order:
         own = whole[whole["attribute"] == attribute]
-        cells = [_cell(own, f"{name}_disparity", mark=True) for name in MEASURES]
-        p = _of(own, "confidence_disparity_p_holm")["value"]
+        cells = [_cell(own, f"{name}_disparity", mark=True) for name in names]
+        # The p-value stands with the disparity that is shown first.
+        p = _of(own, f"{names[0]}_disparity_p_holm")["value"]
         table.add_row(literal(str(attribute)), *cells, f"{p.iloc[0]:.4f}" if len(p) else "–")
     return table
 
