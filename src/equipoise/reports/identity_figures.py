@@ -70,7 +70,7 @@ def radar(frames: Frames, kind: str, way: str) -> Figure:
         axes.tick_params(axis="y", labelsize=6, colors="#666666")
         axes.tick_params(axis="x", pad=9)
         axes.set_title(attribute, y=1.18)
-    figure.suptitle(f"Mean coreference confidence, {KINDS.get(kind, kind)}, augmentation {way} (dotted: 0)")
+    figure.suptitle(f"Mean coreference confidence, {KINDS.get(kind, kind)}, augmentation {way} (dotted: 0)\n")
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     return figure
