@@ -221,8 +221,8 @@ def _dataset(one: str | Dataset, settings: Settings) -> Dataset:
     dataset = one
     if one == IDENTITY:
         base = open_dataset(settings.base, columns=settings.columns, pronouns=settings.pronouns)
-        dataset = identity_dataset(base, settings.recipe())
-    elif isinstance(dataset, str):
+        return identity_dataset(base, settings.recipe(), limit=settings.limit)
+    if isinstance(dataset, str):
         dataset = open_dataset(dataset, columns=settings.columns, pronouns=settings.pronouns)
     return dataset.limited(settings.limit) if settings.limit is not None else dataset
 

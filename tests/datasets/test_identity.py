@@ -166,3 +166,9 @@ def test_the_counts_are_the_paper_s_and_ours() -> None:
     assert facts["the paper"].startswith("245,700 prompts on its 1,575 sentences; 239,400 of them distinct")
     assert facts["ours"].startswith(f"{len(data.examples):,} prompts, {len(data.examples):,} distinct")
     assert len(data.examples) % 79 == 0
+
+
+def test_a_limit_before_marking_keeps_the_same_sentences_as_one_after() -> None:
+    base, how = open_dataset("builtin"), recipe(augmentations=["R"], attributes=["age"])
+    before, after = identity_dataset(base, how, limit=7), identity_dataset(base, how).limited(7)
+    assert before.examples == after.examples and before.pairs == 7

@@ -65,20 +65,27 @@ def recipe(
     return Recipe(tuple(dict.fromkeys(augmentations)), tuple(chosen))
 
 
-def identity_dataset(base: Dataset, how: Recipe) -> Dataset:
-    """Return the base's labelled sentences with every marker of the recipe; what cannot be marked is a fault."""
-    examples: list[Example] = []
+def identity_dataset(base: Dataset, how: Recipe, *, limit: int | None = None) -> Dataset:
+    """Return the base's labelled sentences with every marker of the recipe; what cannot be marked is a fault.
+
+    `limit` keeps so many sentences before they are marked, spread evenly (see `Dataset.limited`).
+    """
+    fit: list[Example] = []
     faults = list(base.faults)
     for example in base.examples:
         reason = _unfit(example)
         if reason:
             faults.append(Fault(example.id, "cannot be marked", reason, "left out"))
-            continue
-        examples += augment(example, how)
-    if not examples:
+        else:
+            fit.append(example)
+    if not fit:
         raise DatasetError(f"{base.name}: no sentence has a referent on record, so none can be marked")
+    chosen = replace(base, examples=tuple(fit))
+    if limit is not None:
+        chosen = chosen.limited(limit)
+    examples = tuple(variant for example in chosen.examples for variant in augment(example, how))
     source = f"{base.source or base.name}, with markers"
-    return Dataset(f"{NAME}-{base.name}", tuple(examples), tuple(faults), source, base.licence)
+    return Dataset(f"{NAME}-{base.name}", examples, tuple(faults), source, base.licence)
 
 
 def augment(example: Example, how: Recipe) -> Iterator[Example]:
