@@ -156,7 +156,7 @@ def derived_columns(outcomes: Outcomes, plan: Plan) -> Columns:
         columns = item_columns(outcomes, estimator, disparity=plan.disparity)
         suffix = _suffix(estimator)
         if not derived:
-            derived |= {name: columns[name] for name in ("correct", "perplexity", "mass", "confidence")}
+            derived |= {name: columns[name] for name in ("correct", "perplexity", "mass")}
         derived |= {name + suffix: columns[name] for name in ("certainty", "desirability")}
     return derived
 
