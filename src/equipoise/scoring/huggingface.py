@@ -18,6 +18,7 @@ from .encoding import Encoder, Question
 from .engine import EngineOptions, identity_key
 from .prefix_tree import Pass, Row, alone, lay_out, pack
 from .weights import weights_sha256
+from .writing import write
 
 LOGIT_BYTES = 256 * 2**20
 """Bound on the float32 logits held at once."""
@@ -193,23 +194,9 @@ class HuggingFaceEngine:
         # A probability of one rounds to a log-probability a little above zero.
         return np.minimum(values.cpu().numpy().astype(np.float64), 0.0)
 
-    @torch.inference_mode()
     def generate(self, prompts: Sequence[Context], max_new_tokens: int) -> list[str]:
         """Return what the model says next to each prompt, token by token the most probable; chat by its template."""
-        rows = self._encoder.contexts(prompts)
-        width = max(map(len, rows))
-        # Left padding: what is generated must follow the prompt's last token directly.
-        ids = torch.tensor([[0] * (width - len(row)) + row for row in rows], device=self.device)
-        mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows], device=self.device)
-        options = {"do_sample": False, "num_beams": 1, "temperature": None, "top_p": None, "top_k": None}
-        written = self._model.generate(
-            input_ids=ids, attention_mask=mask, max_new_tokens=max_new_tokens, pad_token_id=0, **options
-        )
-        return self._encoder.texts(written[:, width:].tolist(), self._stops())
-
-    def _stops(self) -> set[int]:
-        stop = self._model.generation_config.eos_token_id
-        return set(stop if isinstance(stop, list) else [stop])
+        return write(self._model, self._encoder, self._tensor, prompts, max_new_tokens)
 
     def _tensor(self, array: NDArray[Any]) -> torch.Tensor:
         return torch.from_numpy(array).to(self.device)
