@@ -38,6 +38,9 @@ BOUNDS = {
     "ucerf_group_disparity": (0, 2),
     "ucerf_group_disparity_strict": (0, 2),
     "candidate_mass": (0, 1),
+    "confidence": (-1, 1),
+    "confidence_pair": (-1, 1),
+    "confidence_marked": (-1, 1),
 }
 """What the docstrings promise, for three candidates."""
 
@@ -53,6 +56,9 @@ RANGES = {
     "u": (0.0, 1.0),
     "u_eq3": (0.5, 1.0),
     "u_signed": (0.0, 1.0),
+    "confidence": (-1.0, 1.0),
+    "confidence_pair": (-1.0, 1.0),
+    "confidence_marked": (-1.0, 1.0),
 }
 """Columns of numbers; NaN stands where one does not apply."""
 WHOLE = ("correct", "positive")

@@ -30,6 +30,11 @@ class RunFolder:
         """The score store, which a run continues from."""
         return self.path / "scores.jsonl"
 
+    @property
+    def reasoning(self) -> Path:
+        """What the model wrote when it was asked to reason."""
+        return self.path / "reasoning.jsonl"
+
     def begin(self, manifest: RunManifest) -> None:
         """Mark the folder as a run under way; one that holds another model's run is left alone."""
         if self._file("manifest.json").is_file():
@@ -136,6 +141,7 @@ def outcomes_frame(labels: Mapping[str, str], outcomes: Outcomes, derived: Mappi
         "predicted": outcomes.predicted,
         "probs": list(outcomes.probs),
         "logprobs": list(outcomes.logprobs),
+        **({} if outcomes.marked is None else {"marked_logprobs": list(outcomes.marked)}),
         **derived,
         "flags": outcomes.flags,
     }
@@ -159,7 +165,13 @@ def outcomes_from_frame(frame: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
         answerable=frame["answerable"].to_numpy(dtype=bool),
         groups={name: text(name) for name in groups if (text(name) != "").any()},
         flags=text("flags"),
+        marked=np.stack(frame["marked_logprobs"].to_list()) if _has_values(frame, "marked_logprobs") else None,
     )
+
+
+def _has_values(frame: pd.DataFrame, name: str) -> bool:
+    """Return whether these rows have that column: another task's rows may have brought it into the table."""
+    return name in frame and bool(frame[name].notna().all())
 
 
 def measurements_frame(measurements: Iterable[Measurement]) -> pd.DataFrame:

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .metrics import Metric, fairness
+from .metrics import Metric, confidence, fairness
+from .metrics.columns import COLUMNS as COLUMNS
+from .metrics.columns import HIDDEN_GROUPS
 from .metrics.sides import side_columns, with_predictions
 from .records import (
     ABSENT,
@@ -26,33 +28,6 @@ from .stats import bootstrap
 from .uncertainty import PERPLEXITY, Estimator, perplexity
 
 Columns = dict[str, NDArray[Any]]
-
-COLUMNS = {
-    "correct": "1 right, 0 wrong (a tie is wrong), NaN without a right answer on record",
-    "perplexity": "2^entropy over the candidates, in [1, k]",
-    "certainty": "certainty by the estimator, in [0, 1]",
-    "desirability": "D in [-1, 1]",
-    "performance": "correct where answerable, 1 - certainty where not",
-    "stereotype": "'pro', 'anti' or ''",
-    "positive": "1 if the referent is the male-stereotyped occupation, 0 if the female one, NaN if neither",
-    "chosen_positive": "whether the male-stereotyped occupation was chosen",
-    "mass": "raw probability of all candidates together",
-    "u": "U of the item's counterfactual set, on the set's first item; NaN elsewhere",
-    "u_eq3": "the same by the printed equation 3",
-    "u_signed": "the same from certainty signed by which candidate was chosen",
-    "probs": "(n, k) probabilities over the candidates",
-    "logprobs": "(n, k) raw log-probabilities",
-    "gold": "index of the right candidate, -1 without one",
-    "gender": "'male', 'female', 'neutral' or ''",
-    "y": "sentence pairs: 1 if people call the first side the biased one, 0 the second, NaN without a label",
-    "p": "sentence pairs: probability of the first side against the second, NaN for other items",
-    "prefers": "sentence pairs: 1 if the first side is more probable, 1/2 for a tie, NaN for other items",
-    "predicted_side": "sentence pairs: name of the more probable side, '' for a tie and for other items",
-    "group": "the group broken down by (metrics over groupings)",
-}
-
-HIDDEN_GROUPS = ("type", "other", "side", "position", "form", "split", "sides")
-"""Groups that are not broken down by unless asked for."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +95,11 @@ def item_columns(outcomes: Outcomes, estimator: Estimator, *, disparity: str = "
         "logprobs": outcomes.logprobs,
         "gold": outcomes.gold,
         **side_columns(outcomes),
+        "confidence": confidence.coreference_confidence(outcomes.gold, outcomes.logprobs),
+        "confidence_pair": confidence.pair_confidence(outcomes.gold, outcomes.logprobs),
+        "confidence_marked": confidence.coreference_confidence(
+            outcomes.gold, outcomes.logprobs if outcomes.marked is None else outcomes.marked
+        ),
     }
     members = set_members(outcomes)
     signed = fairness.signed_certainty(predicted, certainty)
@@ -277,6 +257,7 @@ def _jobs(outcomes: Outcomes, plan: Plan) -> Iterator[_Job]:
         "unanswerable": ~outcomes.answerable & ~sided,
         "sided": sided,
         "judged": sided & outcomes.labelled,
+        "marked": outcomes.labelled & (outcomes.marked is not None),
     }
     columns = {e.name: item_columns(outcomes, e, disparity=plan.disparity) for e in plan.estimators}
     for metric in plan.metrics:

@@ -83,6 +83,11 @@ class Example:
             raise DatasetError(f"example {self.id}: answerable, but no right answer is given")
 
 
+def marked_slot(index: int) -> str:
+    """Return the slot that says how a candidate is named with the marker its sentence gives it, as "young nurse"."""
+    return f"marked:{index}"
+
+
 class Message(NamedTuple):
     """One turn of a conversation."""
 
@@ -150,7 +155,8 @@ class Outcomes:
     """What the model made of each item, as parallel columns; one row an example and variant.
 
     `logprobs` are as the engine gave them, `probs` renormalised over the k candidates. In `groups` an empty
-    string means that the item belongs to no group of that name.
+    string means that the item belongs to no group of that name. `marked` are the log-probabilities of naming each
+    candidate with or without the marker its sentence gives it; None where no sentence gives one.
     """
 
     example_id: Strings
@@ -163,12 +169,16 @@ class Outcomes:
     answerable: Booleans
     groups: Mapping[str, Strings]
     flags: Strings
+    marked: Floats | None = None
 
     def __post_init__(self) -> None:
         n, k = self.probs.shape
-        columns = [getattr(self, f.name) for f in fields(self) if f.name not in ("probs", "logprobs", "groups")]
+        matrices = ("probs", "logprobs", "marked")
+        columns = [getattr(self, f.name) for f in fields(self) if f.name not in (*matrices, "groups")]
         columns += list(self.groups.values())
         if any(column.shape != (n,) for column in columns) or self.logprobs.shape != (n, k):
+            raise ValueError("the columns of Outcomes must have the same length")
+        if self.marked is not None and self.marked.shape != (n, k):
             raise ValueError("the columns of Outcomes must have the same length")
         if n and not np.allclose(self.probs.sum(axis=1), 1.0, atol=1e-6):
             raise ValueError("the probabilities of an item must add up to 1")
@@ -199,8 +209,10 @@ class Outcomes:
 
     def take(self, rows: NDArray[Any]) -> Outcomes:
         """Return the outcomes of some rows (a mask or indices)."""
-        columns = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name != "groups"}
-        return Outcomes(**columns, groups={name: column[rows] for name, column in self.groups.items()})
+        names = [f.name for f in fields(self) if f.name not in ("groups", "marked")]
+        groups = {name: column[rows] for name, column in self.groups.items()}
+        marked = None if self.marked is None else self.marked[rows]
+        return Outcomes(**{name: getattr(self, name)[rows] for name in names}, groups=groups, marked=marked)
 
 
 @dataclass(frozen=True, slots=True)

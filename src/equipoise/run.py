@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -12,6 +12,8 @@ from typing import Any
 import pandas as pd
 
 from .datasets import Dataset, open_dataset
+from .datasets.identity import NAME as IDENTITY
+from .datasets.identity import identity_dataset
 from .datasets.outputs import read_results
 from .folder import (
     RunFolder,
@@ -20,14 +22,18 @@ from .folder import (
     measurements_frame,
     outcomes_frame,
 )
+from .identities import Sample, is_marked, measure_identities
 from .measure import Labels, Plan, derived_columns, measure, pair_columns
 from .provenance import IMPORTED, describe, describe_imported, now
-from .records import Outcomes, RunError, RunManifest
+from .records import Example, Outcomes, RunError, RunManifest
+from .sampling import Sampled, until_precise
 from .scoring.engine import DEFAULT_MODEL, Engine, open_engine
 from .scoring.planted import PlantedEngine
+from .scoring.planted_identities import PlantedIdentities
+from .scoring.reasoning import reason
 from .scoring.store import ScoreStore
 from .settings import Settings
-from .tasks import Task, open_task
+from .tasks import ChainOfThought, Task, open_task
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
@@ -52,24 +58,75 @@ def audit(
     datasets = [_dataset(one, settings) for one in _several(data)]
     tasks = [open_task(one, settings.task_options()) if isinstance(one, str) else one for one in _several(task)]
     engine = open_engine(model, settings.engine_options()) if isinstance(model, str) else model
-    if isinstance(engine, PlantedEngine):
+    if isinstance(engine, PlantedEngine | PlantedIdentities):
         engine = engine.knowing(example for dataset in datasets for example in dataset.examples)
     folder = RunFolder(Path(out) if out else default_folder(engine.name, datasets, tasks))
     answered: list[tuple[Labels, Outcomes]] = []
+    asked: dict[str, Dataset] = {}
+    sampled: dict[Labels, Sampled] = {}
     with ScoreStore(folder.scores) as store:
         manifest = describe(engine, datasets, tasks, settings)
         folder.begin(manifest)
         for dataset in datasets:
             for each in tasks:
                 labels = Labels(engine.name, dataset.name, each.name)
-                prompts = [prompt for example in dataset.examples for prompt in each.prompts(example)]
-                scores = store.fill(engine, prompts, partial(say, str(labels)))
-                answered.append((labels, each.outcomes(dataset.examples, prompts, scores)))
-        folder.write_frame("examples.parquet", pd.concat([examples_frame(d.name, d.examples) for d in datasets]))
+                ask = _Asker(each, engine, store, folder, say, labels)
+                chosen = dataset
+                if settings.precision is not None:
+                    found = until_precise(dataset, ask, plan, precision=settings.precision, seed=settings.seed)
+                    chosen, sampled[labels] = found.dataset, found
+                answered.append((labels, ask(chosen.examples)))
+                # Tasks may stop sampling at different looks; the later one has the earlier one's examples too.
+                asked[dataset.name] = max(asked.get(dataset.name, chosen), chosen, key=lambda d: len(d.examples))
+        folder.write_frame("examples.parquet", pd.concat([examples_frame(d.name, d.examples) for d in asked.values()]))
         notes = [*store.notes, *getattr(engine, "notes", ())]
         manifest = replace(manifest, engine={**engine.identity, **engine.description}, notes=notes)
+        if sampled:
+            manifest = _record_looks(folder, manifest, sampled)
         _measure_all(folder, answered, plan, manifest, say)
     return Run(folder)
+
+
+def _record_looks(folder: RunFolder, manifest: RunManifest, sampled: Mapping[Labels, Sampled]) -> RunManifest:
+    """Write the looks that were taken, and return the manifest that says how the sentences were drawn."""
+    rows = [{**asdict(labels), **look.row()} for labels, one in sampled.items() for look in one.looks]
+    folder.write_frame("looks.csv", pd.DataFrame(rows))
+    tasks = {name: dict(task) for name, task in manifest.tasks.items()}
+    for labels, one in sampled.items():
+        if one.sample is not None:
+            tasks[labels.task].setdefault("samples", {})[labels.dataset] = asdict(one.sample)
+    notes = [*(f"{labels}: {one.note}" for labels, one in sampled.items()), *manifest.notes]
+    return replace(manifest, tasks=tasks, notes=notes)
+
+
+def _sample(manifest: RunManifest, labels: Labels) -> Sample | None:
+    """Return how the sentences of a dataset were drawn for a task, None where all were asked."""
+    drawn = manifest.tasks[labels.task].get("samples", {}).get(labels.dataset)
+    return None if drawn is None else Sample(**drawn)
+
+
+@dataclass(frozen=True)
+class _Asker:
+    """Asks examples as one task, and only what is not in the run's folder yet."""
+
+    task: Task
+    engine: Engine
+    store: ScoreStore
+    folder: RunFolder
+    progress: Progress
+    labels: Labels
+
+    def __call__(self, examples: Sequence[Example]) -> Outcomes:
+        """Return what the model makes of the examples."""
+        task = self.task
+        if isinstance(task, ChainOfThought):
+            questions = [question for example in examples for question in task.questions(example)]
+            say = partial(self.progress, f"{self.labels}, reasoning")
+            path = self.folder.reasoning
+            task = task.with_reasoning(reason(self.engine, questions, budget=task.budget, path=path, progress=say))
+        prompts = [prompt for example in examples for prompt in task.prompts(example)]
+        scores = self.store.fill(self.engine, prompts, partial(self.progress, str(self.labels)))
+        return task.outcomes(examples, prompts, scores)
 
 
 def remeasure(path: str | Path, *, progress: Progress | None = None, **choices: Any) -> Run:
@@ -183,6 +240,8 @@ def _measure_all(
     for number, (labels, outcomes) in enumerate(answered):
         say("measuring", number, len(answered))
         found, undefined = measure(outcomes, plan, labels)
+        if is_marked(outcomes):
+            found += measure_identities(outcomes, plan, labels, _sample(manifest, labels))
         measurements += found
         notes += [f"{labels}: {sentence}" for sentence in undefined]
         items.append(outcomes_frame(asdict(labels), outcomes, derived_columns(outcomes, plan)))
@@ -196,6 +255,9 @@ def _measure_all(
 
 def _dataset(one: str | Dataset, settings: Settings) -> Dataset:
     dataset = one
+    if one == IDENTITY:
+        base = open_dataset(settings.base, columns=settings.columns, pronouns=settings.pronouns)
+        return identity_dataset(base, settings.recipe(), limit=settings.limit)
     if isinstance(dataset, str):
         dataset = open_dataset(dataset, columns=settings.columns, pronouns=settings.pronouns)
     return dataset.limited(settings.limit) if settings.limit is not None else dataset

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from .catalog import find
+from .datasets.identity import AUGMENTATIONS, Recipe, recipe
 from .measure import Plan
 from .metrics import METRICS
 from .metrics.calibration_table import CALIBRATION
@@ -30,6 +31,13 @@ class Settings:
     level: float = 0.95
     pronouns: Sequence[str] = ("he", "she")
     columns: Mapping[str, str] = field(default_factory=dict)
+    augment: Sequence[str] = AUGMENTATIONS
+    attributes: Sequence[str] | None = None
+    base: str = "winobias"
+    markers: str | None = None
+    crossed: bool = False
+    precision: float | None = None
+    reasoning_tokens: int = 128
     length: str = "sum"
     label: str = "joined"
     device: str = "auto"
@@ -62,10 +70,18 @@ class Settings:
             seed=self.seed,
         )
 
+    def recipe(self) -> Recipe:
+        """Return what WinoIdentity makes of a sentence."""
+        return recipe(
+            augmentations=self.augment, attributes=self.attributes, markers=self.markers, crossed=self.crossed
+        )
+
     def engine_options(self) -> EngineOptions:
         """Return how to load the model."""
         return EngineOptions(**{name.name: getattr(self, name.name) for name in fields(EngineOptions)})
 
     def task_options(self) -> TaskOptions:
         """Return how to ask."""
-        return TaskOptions(tuple(range(self.seed, self.seed + self.seeds)), self.length, self.label)
+        return TaskOptions(
+            tuple(range(self.seed, self.seed + self.seeds)), self.length, self.label, self.reasoning_tokens
+        )

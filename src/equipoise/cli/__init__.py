@@ -7,7 +7,7 @@ from io import TextIOWrapper
 
 import typer
 
-from . import audit, calibration, data, imports, reports
+from . import audit, calibration, data, identity, imports, reports
 from .console import clear_errors
 
 app = typer.Typer(
@@ -30,6 +30,7 @@ app.command("gate")(reports.gate)
 app.command("reliability")(calibration.reliability)
 app.command("calibrate")(calibration.calibrate)
 app.command("import")(imports.import_results)
+app.command("identities")(identity.identities)
 app.add_typer(data.app, name="data")
 
 

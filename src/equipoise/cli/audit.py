@@ -52,15 +52,16 @@ def audit(
         Several,
         typer.Option(
             "--data",
-            help="builtin, winobias, synthbias, winogender, genderlex (see `equipoise data list`), or the path of a "
-            "table or folder. Repeatable.",
+            help="builtin, winobias, synthbias, winoidentity (identities by markers), winogender, genderlex (see "
+            "`equipoise data list`), or the path of a table or folder. Repeatable.",
         ),
     ] = None,
     task: Annotated[
         Several,
         typer.Option(
             "--task",
-            help="next-word, mcq (multiple choice), cloze (the pronoun at its place) or sentence (the whole sentence). "
+            help="next-word, mcq (multiple choice), either after a reasoning turn (next-word-cot, mcq-cot), cloze (the "
+            "pronoun at its place) or sentence (the whole sentence). "
             "Repeatable.",
         ),
     ] = None,
@@ -82,6 +83,31 @@ def audit(
         str, typer.Option("--length", help="Join a candidate's tokens by sum, mean, pmi (next-word) or max (cloze).")
     ] = "sum",
     label: Annotated[str, typer.Option("--label", help="mcq answers as ' A' (joined) or 'A' (apart).")] = "joined",
+    augment: Annotated[
+        str | None,
+        typer.Option("--augment", help="winoidentity: markers before the referent (R), the other (NR), both (C)."),
+    ] = None,
+    attributes: Annotated[
+        str | None,
+        typer.Option("--attributes", help="winoidentity: age,race,… (see `equipoise data show winoidentity`)."),
+    ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option("--base", help="winoidentity: the sentences to mark: winobias, synthbias, builtin or a path."),
+    ] = None,
+    markers: Annotated[
+        Path | None, typer.Option("--markers", help="winoidentity: a TOML file with markers of your own.")
+    ] = None,
+    crossed: Annotated[
+        bool, typer.Option("--crossed", help="winoidentity: contrast every marker with all of the other side.")
+    ] = False,
+    precision: Annotated[
+        float | None,
+        typer.Option("--precision", help="winoidentity: stop once every disparity's interval is narrower than this."),
+    ] = None,
+    reasoning_tokens: Annotated[
+        int | None, typer.Option("--reasoning-tokens", help="Most tokens of a reasoning turn (…-cot); 128 by default.")
+    ] = None,
     estimator: Estimators = None,
     metric: Metrics = None,
     by: By = None,
@@ -112,6 +138,11 @@ def audit(
 
     chosen = chosen_options(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
     chosen |= chosen_options(resamples=resamples, limit=limit, revision=revision)
+    about_identities = (augment, attributes, base, markers, crossed or None)
+    if any(option is not None for option in about_identities) and "winoidentity" not in (data or []):
+        raise EquipoiseError("--augment, --attributes, --base, --markers and --crossed need --data winoidentity")
+    chosen |= chosen_options(augment=_names(augment), attributes=_names(attributes), base=base, precision=precision)
+    chosen |= chosen_options(markers=str(markers) if markers else None, reasoning_tokens=reasoning_tokens)
     with progress_bar(quiet=quiet) as progress:
         run = run_audit(
             model,
@@ -125,6 +156,7 @@ def audit(
             pronouns=[pronoun.strip() for pronoun in pronouns.split(",")],
             length=length,
             label=label,
+            crossed=crossed,
             device=device,
             dtype=dtype,
             bos=bos,
@@ -202,6 +234,7 @@ def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:
     from ..metrics import METRICS
     from ..metrics.calibration_table import CALIBRATION
     from ..reports.calibration_tables import calibration_summary
+    from ..reports.identity_tables import identity_summary
     from ..reports.tables import run_summary
 
     measurements, notes = run.measurements, run.manifest.notes
@@ -209,6 +242,9 @@ def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:
     print_out(run_summary(measurements, says))
     if (measurements["metric"] == "ece").any():
         print_out(calibration_summary(measurements))
+    identities = identity_summary(measurements)
+    if identities is not None:
+        print_out(identities)
     for note in notes[:SHOWN_NOTES]:
         typer.echo(printable(f"note: {note}"))
     if len(notes) > SHOWN_NOTES:
@@ -231,6 +267,11 @@ def _write_page(folder: Path, *, no_html: bool, out: Path | None = None, sentenc
 def chosen_options(**values: Any) -> dict[str, Any]:
     """Return the options that were given; a default is decided in one place only, `Settings`."""
     return {name: value for name, value in values.items() if value is not None}
+
+
+def _names(option: str | None) -> list[str] | None:
+    """Return the names of a comma-separated option."""
+    return None if option is None else [name.strip() for name in option.split(",") if name.strip()]
 
 
 def column_map(parts: Sequence[str]) -> dict[str, str]:

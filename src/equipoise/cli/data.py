@@ -44,6 +44,8 @@ def show(
     """Show what a dataset holds: its source and licence, its counts, and a few sentences."""
     from ..datasets import CARDS, open_dataset
     from ..datasets.dataset import count_by
+    from ..datasets.identity import NAME as IDENTITY
+    from ..datasets.identity import identity_counts
 
     dataset = open_dataset(name, columns=column_map(columns or []))
     card = CARDS.get(name)
@@ -53,6 +55,8 @@ def show(
         counts = {key: count for key, count in count_by(dataset.examples, group).items() if key}
         if counts:
             facts.append((group, ", ".join(f"{key} {count:,}" for key, count in counts.items())))
+    if name == IDENTITY:
+        facts += identity_counts(dataset)
     facts.append(("faults", f"{len(dataset.faults):,}" + (f" (equipoise data check {name})" if dataset.faults else "")))
     step = max(1, len(dataset.examples) // 4)
     for example in dataset.examples[::step][:4]:

@@ -75,12 +75,20 @@ def _sentence_pairs(name: str) -> Callable[[Sequence[str]], Dataset]:
 PAIR_DATASETS = ("genderlex", "genderlex-person", "genderlex-someone", "gender-ece-winobias", "gender-ece-winogender")
 """The CSVs of the Gender-ECE paper."""
 
+
+def _winoidentity(pronouns: Sequence[str]) -> Dataset:
+    from .identity import identity_dataset, recipe
+
+    return identity_dataset(_winobias(pronouns), recipe())
+
+
 DATASETS: Mapping[str, Callable[[Sequence[str]], Dataset]] = {
     "builtin": _builtin,
     "winobias": _winobias,
     "synthbias": _synthbias,
     "winogender": _winogender,
     **{name: _sentence_pairs(name) for name in PAIR_DATASETS},
+    "winoidentity": _winoidentity,
 }
 """Name -> loader, given the pronouns asked for; other packages add theirs by the entry point `equipoise.datasets`."""
 

@@ -35,7 +35,7 @@ class Metric:
     better: Better
     says: str = ""
     over: Literal["items", "pairs", "contrast", "grouping"] = "items"
-    needs: Literal["any", "label", "answerable", "unanswerable", "sided", "judged"] = "any"
+    needs: Literal["any", "label", "answerable", "unanswerable", "sided", "judged", "marked"] = "any"
     estimated: bool = False
     pools: bool = True
     resampled: bool = True
@@ -119,6 +119,16 @@ METRICS = {
             "the same over all positives and negatives",
             needs="answerable",
             estimated=True,
+        ),
+        _item("confidence", mean, ("confidence",), "higher", "P(referent) - P(the other), raw", needs="label"),
+        _item("confidence_pair", mean, ("confidence_pair",), "higher", "the same, given one of the two", needs="label"),
+        _item(
+            "confidence_marked",
+            mean,
+            ("confidence_marked",),
+            "higher",
+            "the same, 'young nurse' counting as the nurse",
+            needs="marked",
         ),
         _item("candidate_mass", mean, ("mass",), "neither", "raw probability of all candidates"),
     )

@@ -103,7 +103,7 @@ def _verdicts(found: _Findings) -> Iterator[RenderableType]:
 
 
 @dataclass(frozen=True)
-class _FirstThatFits:
+class FirstThatFits:
     """Of several ways to lay the same numbers out, the first that is no wider than the terminal, or else the last."""
 
     layouts: Sequence[Sequence[Table]]
@@ -123,7 +123,7 @@ class _FirstThatFits:
 def _metric_tables(found: _Findings, says: Mapping[str, str]) -> RenderableType:
     """Return the metrics by type: side by side with their meaning, without it, or type by type."""
     kinds = found.kinds or [""]
-    return _FirstThatFits(
+    return FirstThatFits(
         [
             [_metric_table(found, kinds, says, meaning=True)],
             [_metric_table(found, kinds, says, meaning=False)],
@@ -192,7 +192,7 @@ def _group_table(
                 table.add_row(*_texts([f"  {value}", *(NOTHING if row is None else _span(row) for row in rows)]))
         return table
 
-    yield _FirstThatFits([[table(metrics)], [table([metric]) for metric in metrics]])
+    yield FirstThatFits([[table(metrics)], [table([metric]) for metric in metrics]])
     yield Text()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +65,17 @@ class Encoder:
             whole = [next(joined) for _ in prompt.continuations]
             questions.append(self._question(prompt, front, context, whole))
         return questions
+
+    def contexts(self, contexts: Sequence[Context]) -> list[list[int]]:
+        """Return each context as token ids, with what stands in front of it."""
+        texts = [self._text(context) for context in contexts]
+        return [[*front, *ids] for (_, front), ids in zip(texts, self._ids([text for text, _ in texts]), strict=True)]
+
+    def texts(self, rows: Sequence[Sequence[int]], stops: Collection[int]) -> list[str]:
+        """Return what was written as text, up to the first token that ends it."""
+        ends = [next((i for i, token in enumerate(row) if token in stops), len(row)) for row in rows]
+        kept = [list(row[:end]) for row, end in zip(rows, ends, strict=True)]
+        return [str(text).strip() for text in self._tokenizer.batch_decode(kept, skip_special_tokens=True)]
 
     def _question(
         self, prompt: Prompt, front: tuple[int, ...], context: list[int], joined: Sequence[list[int]]

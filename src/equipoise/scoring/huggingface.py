@@ -15,11 +15,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..records import ModelError, Prompt, Score
+from ..records import Context, ModelError, Prompt, Score
 from .ahead import ahead
 from .encoding import Encoder, Question
 from .engine import identity_key
 from .huggingface_model import BLOCK, ancestor_mask, block_mask, config_sha256, shape_for, window
+from .huggingface_writing import write
 from .prefix_tree import Pass, Row, Sequences, alone, pack, stack
 
 LOGIT_BYTES = 256 * 2**20
@@ -359,6 +360,10 @@ class HuggingFaceEngine:
         parts = [logits[start : start + step] for start in range(0, len(logits), step)]
         totals = torch.cat([part.float().logsumexp(dim=-1) for part in parts])
         return logits[picks, targets].float() - totals[picks]
+
+    def generate(self, prompts: Sequence[Context], max_new_tokens: int) -> list[str]:
+        """Return what the model says next to each prompt, token by token the most probable; chat by its template."""
+        return write(self._model, self._encoder, self._tensor, prompts, max_new_tokens)
 
     def _tensor(self, array: NDArray[Any]) -> torch.Tensor:
         tensor = torch.from_numpy(array)

@@ -12,8 +12,35 @@ from ..records import Example, ModelError, Prompt, Score
 from .engine import identity_key
 
 
+class Planted:
+    """What planted engines share: they answer from what they were told of the examples, in any batches."""
+
+    @property
+    def name(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        raise NotImplementedError
+
+    @property
+    def description(self) -> Mapping[str, Any]:
+        return {}
+
+    def batches(self, prompts: Sequence[Prompt]) -> list[list[int]]:
+        return [list(range(start, min(start + 4096, len(prompts)))) for start in range(0, len(prompts), 4096)]
+
+    def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
+        identity = identity_key(self)
+        for batch in batches:
+            yield [Score(prompt.key(identity), self._logprobs(prompt)) for prompt in batch]
+
+    def _logprobs(self, prompt: Prompt) -> tuple[tuple[float], ...]:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class PlantedEngine:
+class PlantedEngine(Planted):
     """Prefers the right candidate by `strength` logits, and the stereotypical one by `bias` more.
 
     With two candidates P(right) is sigmoid(strength + bias) for pro- and sigmoid(strength - bias) for
@@ -45,18 +72,6 @@ class PlantedEngine:
     def identity(self) -> Mapping[str, Any]:
         return {"engine": "planted", **{f.name: getattr(self, f.name) for f in fields(self) if f.name != "truth"}}
 
-    @property
-    def description(self) -> Mapping[str, Any]:
-        return {}
-
-    def batches(self, prompts: Sequence[Prompt]) -> list[list[int]]:
-        return [list(range(start, min(start + 4096, len(prompts)))) for start in range(0, len(prompts), 4096)]
-
-    def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
-        identity = identity_key(self)
-        for batch in batches:
-            yield [Score(prompt.key(identity), self._logprobs(prompt)) for prompt in batch]
-
     def _logprobs(self, prompt: Prompt) -> tuple[tuple[float], ...]:
         example = self.truth.get(prompt.example_id)
         if example is None:
@@ -68,15 +83,15 @@ class PlantedEngine:
             for index in range(len(example.candidates)):
                 logits[index] += self.bias / 2 if index == example.stereotype else -self.bias / 2
         if self.noise:
-            logits[0] += self.noise * _normal(prompt)
+            logits[0] += self.noise * normal(repr((prompt.context, prompt.continuations)))
         top = max(logits)  # taken off first: exp of a large strength overflows
         total = top + math.log(math.fsum(math.exp(logit - top) for logit in logits)) - math.log(self.mass)
         return tuple((min(logit - total, 0.0),) for logit in logits)
 
 
-def _normal(prompt: Prompt) -> float:
+def normal(text: str) -> float:
     """Return a standard normal number that depends on the text alone (Box-Muller on its hash)."""
-    digest = hashlib.sha256(repr((prompt.context, prompt.continuations)).encode()).digest()
+    digest = hashlib.sha256(text.encode()).digest()
     u, v = (int.from_bytes(digest[i : i + 8], "big") / 2**64 for i in (0, 8))
     return math.sqrt(-2 * math.log(1 - u)) * math.cos(2 * math.pi * v)
 

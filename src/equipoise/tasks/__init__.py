@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..catalog import find
 from .answers import Task as Task
+from .chain_of_thought import ChainOfThought as ChainOfThought
 from .multiple_choice import MultipleChoice
 from .next_word import NextWord
 from .pronoun_cloze import PronounCloze, WholeSentence
@@ -19,6 +20,7 @@ class TaskOptions:
     seeds: tuple[int, ...] = (0,)
     length: str = "sum"
     label: str = "joined"
+    reasoning_tokens: int = 128
 
 
 TASKS: dict[str, Callable[[TaskOptions], Task]] = {
@@ -26,6 +28,8 @@ TASKS: dict[str, Callable[[TaskOptions], Task]] = {
     "mcq": lambda options: MultipleChoice(seeds=options.seeds, label=options.label),
     "cloze": lambda options: PronounCloze(length=options.length),
     "sentence": lambda options: WholeSentence(length=options.length),
+    "next-word-cot": lambda options: ChainOfThought(budget=options.reasoning_tokens),
+    "mcq-cot": lambda options: ChainOfThought(MultipleChoice(seeds=options.seeds), budget=options.reasoning_tokens),
 }
 
 

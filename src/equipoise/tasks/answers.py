@@ -34,13 +34,20 @@ class Task(Protocol):
 
 
 def gather(
-    examples: Iterable[Example], asked: Sequence[tuple[Prompt, Score]], *, judged: Floats | None = None
+    examples: Iterable[Example],
+    asked: Sequence[tuple[Prompt, Score]],
+    *,
+    judged: Floats | None = None,
+    logprobs: Floats | None = None,
+    marked: Floats | None = None,
 ) -> Outcomes:
     """Return the outcomes of the prompts, one row each.
 
-    `judged` are the values the candidates are compared by, where these are not their summed log-probabilities.
+    `judged` are the values the candidates are compared by, where these are not their log-probabilities, and `logprobs`
+    those, where the continuations are not the candidates one by one. `marked`: see `Outcomes`.
     """
-    logprobs = np.array([score.logprobs for _, score in asked])
+    if logprobs is None:
+        logprobs = np.array([score.logprobs for _, score in asked])
     known = {example.id: example for example in examples}
     rows = [known[prompt.example_id] for prompt, _ in asked]
     names = list(dict.fromkeys(name for example in rows for name in example.groups))
@@ -55,6 +62,7 @@ def gather(
         answerable=np.array([example.answerable for example in rows], dtype=bool),
         groups={name: _strings(example.groups.get(name, "") for example in rows) for name in names},
         flags=_strings(",".join(score.flags) for _, score in asked),
+        marked=marked,
     )
 
 

@@ -48,17 +48,21 @@ class MultipleChoice:
     def outcomes(self, examples: Sequence[Example], prompts: Sequence[Prompt], scores: Sequence[Score]) -> Outcomes:
         return gather(examples, list(zip(prompts, scores, strict=True)))
 
-    def _prompt(self, example: Example, seed: int) -> Prompt:
+    def options(self, example: Example, seed: int) -> tuple[list[str], list[str]]:
+        """Return the lines of the options as they are shown, and the letter of each candidate and of "none"."""
         options = (*example.candidates, NONE_OF_THE_ABOVE)
         if len(options) > len(LETTERS):
             raise EquipoiseError(f"example {example.id}: multiple choice takes at most {len(LETTERS) - 1} candidates")
         order = option_order(example.pair_id, seed, len(options))
         lines = [f" {LETTERS[place]}.{options[option]}" for place, option in enumerate(order)]
+        return lines, [LETTERS[order.index(option)] for option in range(len(options))]
+
+    def _prompt(self, example: Example, seed: int) -> Prompt:
+        lines, letters = self.options(example, seed)
         head = f"{INSTRUCTION}\n {example.text} The pronoun {pronoun_of(example)} refers to"
-        letters = {option: LETTERS[place] for place, option in enumerate(order)}
         before, after = (" ", "") if self.label == "apart" else ("", " ")
         context = "\n".join([head, *lines, f" Answer:{before}"])
-        answers = tuple(after + letters[option] for option in range(len(options)))
+        answers = tuple(after + letter for letter in letters)
         return Prompt(example.id, self.name, f"seed={seed}", context, answers)
 
 

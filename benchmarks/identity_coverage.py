@@ -1,0 +1,121 @@
+"""Do the intervals of a disparity cover it, and how much does stopping early save? Planted data, no model needed.
+
+python benchmarks/identity_coverage.py [--audits 500] [--sentences 792] [--resamples 500]
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+
+from equipoise.identities import Sample, confidence_disparities
+from equipoise.measure import Plan
+from equipoise.records import Outcomes
+from equipoise.stats.sequential import balanced_order, planned_looks
+from equipoise.uncertainty import renormalise
+
+MASS = 0.9
+MARKERS, GENDERS = ("young", "old"), ("male", "female")
+SUBGROUPS = [(marker, gender) for marker in MARKERS for gender in GENDERS]
+EFFECTS = {"no subgroup differs": (0.0, 0.0, 0.0, 0.0), "one differs by 0.10": (0.0, 0.0, 0.0, -0.10)}
+PRECISIONS = (0.05, 0.02, 0.01)
+
+
+def confidences(effects: tuple[float, ...], sentences: int, rng: np.random.Generator) -> np.ndarray:
+    """Return planted confidence by sentence and subgroup: how easy the sentence is, the effect, and chance."""
+    easy = rng.normal(0.2, 0.25, size=(sentences, 1))
+    return np.clip(easy + np.array(effects) + rng.normal(0, 0.08, size=(sentences, 4)), -0.88, 0.88)
+
+
+def outcomes(values: np.ndarray) -> Outcomes:
+    """Return what a model of that confidence would have answered."""
+    sentences, n = len(values), values.size
+    lead = values.ravel()
+    logprobs = np.log(np.stack([(MASS + lead) / 2, (MASS - lead) / 2], axis=1))
+
+    def column(cells: list[str]) -> np.ndarray:
+        return np.array(cells * sentences, dtype=object)
+
+    return Outcomes(
+        example_id=np.array([f"e{i}" for i in range(n)], dtype=object),
+        variant=np.full(n, "", dtype=object),
+        pair_id=np.repeat(np.array([f"p{i}" for i in range(sentences)], dtype=object), 4),
+        probs=renormalise(logprobs),
+        logprobs=logprobs,
+        gold=np.zeros(n, dtype=np.int64),
+        stereotype=np.full(n, -1, dtype=np.int64),
+        answerable=np.ones(n, dtype=bool),
+        groups={
+            "type": column(["type2"] * 4),
+            "augmentation": column(["R"] * 4),
+            "attribute": column(["age"] * 4),
+            "marker": column([marker for marker, _ in SUBGROUPS]),
+            "gender": column([gender for _, gender in SUBGROUPS]),
+            "privilege": column(["privileged", "privileged", "disadvantaged", "disadvantaged"]),
+        },
+        flags=np.full(n, "", dtype=object),
+    )
+
+
+def full_audits(effects: tuple[float, ...], audits: int, sentences: int, plan: Plan, seed: int) -> tuple[float, float]:
+    """Return the coverage of our interval and of a plain percentile bootstrap of max - min, over whole audits."""
+    truth, rng = float(np.ptp(effects)), np.random.default_rng(seed)
+    ours = plain = 0
+    for _ in range(audits):
+        values = confidences(effects, sentences, rng)
+        (estimate,) = confidence_disparities(outcomes(values), plan, Sample()).values()
+        ours += estimate.low <= truth <= estimate.high
+        draws = rng.integers(0, sentences, size=(plan.resamples, sentences))
+        low, high = np.quantile(np.ptp(values[draws].mean(axis=1), axis=1), [0.025, 0.975])
+        plain += low <= truth <= high
+    return ours / audits, plain / audits
+
+
+def stopped_audits(effects: tuple[float, ...], audits: int, sentences: int, plan: Plan, seed: int) -> dict[str, float]:
+    """Return coverage at all looks together and at each stop, and the share of sentences asked, over many audits."""
+    rng = np.random.default_rng(seed)
+    sizes = planned_looks(sentences)
+    sample = Sample({"type2": sentences}, looks=len(sizes))
+    strata = [f"occupation {i % 40}" for i in range(sentences)]
+    found: dict[str, list[float]] = {"any": []} | {f"{p}": [] for p in PRECISIONS} | {f"n{p}": [] for p in PRECISIONS}
+    for _ in range(audits):
+        values = confidences(effects, sentences, rng)
+        truth = float(np.ptp(values.mean(axis=0)))
+        order = balanced_order(strata, rng)
+        seen = [
+            next(iter(confidence_disparities(outcomes(values[order[:size]]), plan, sample).values())) for size in sizes
+        ]
+        covers = [one.low <= truth <= one.high for one in seen]
+        found["any"].append(all(covers))
+        for precision in PRECISIONS:
+            stop = next((i for i, one in enumerate(seen) if one.high - one.low < precision), None)
+            # Without a stop everything is asked, and the disparity of the dataset is known.
+            found[f"{precision}"].append(True if stop is None else covers[stop])
+            found[f"n{precision}"].append(1.0 if stop is None else sizes[stop] / sentences)
+    return {name: float(np.mean(values)) for name, values in found.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--audits", type=int, default=500)
+    parser.add_argument("--sentences", type=int, default=792)
+    parser.add_argument("--resamples", type=int, default=500)
+    chosen = parser.parse_args()
+    plan = Plan([], resamples=chosen.resamples)
+    started = time.perf_counter()
+    print(f"{chosen.audits} audits of {chosen.sentences} sentences, {chosen.resamples} resamples, nominal 95%")
+    for name, effects in EFFECTS.items():
+        ours, plain = full_audits(effects, chosen.audits, chosen.sentences, plan, seed=1)
+        print(f"whole audit, {name}: covered {ours:.3f} (a percentile bootstrap of max - min: {plain:.3f})", flush=True)
+        found = stopped_audits(effects, chosen.audits, chosen.sentences, plan, seed=2)
+        print(f"stopped audit, {name}: covered at all {len(planned_looks(chosen.sentences))} looks {found['any']:.3f}")
+        for precision in PRECISIONS:
+            line = f"  precision {precision}: covered {found[f'{precision}']:.3f}, asked {found[f'n{precision}']:.1%}"
+            print(line, flush=True)
+    print(f"{time.perf_counter() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

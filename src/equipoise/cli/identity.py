@@ -1,0 +1,35 @@
+"""`equipoise identities`: pictures of what runs found about identities, without the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..records import EquipoiseError
+from .console import printable
+
+
+def identities(
+    folders: Annotated[list[Path], typer.Argument(help="Run folders of audits with --data winoidentity.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Where to put the pictures; by default `figures` in the first folder.")
+    ] = None,
+    svg: Annotated[bool, typer.Option("--svg", help="Draw SVG instead of PNG.")] = False,
+) -> None:
+    """Draw what runs found about identities: radars, lines, heatmaps and the table of disparities.
+
+    Several runs are drawn into the same pictures, a line a model.
+    """
+    from ..run import load
+
+    try:
+        from ..reports.identity_figures import draw
+    except ModuleNotFoundError as error:
+        if error.name != "matplotlib":
+            raise
+        raise EquipoiseError("pictures need matplotlib: pip install 'equipoise[figures]'") from None
+    tables = [load(folder).measurements for folder in folders]
+    for path in draw(tables, out or folders[0] / "figures", suffix="svg" if svg else "png"):
+        typer.echo(printable(str(path)))

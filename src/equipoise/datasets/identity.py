@@ -1,0 +1,201 @@
+"""WinoIdentity: an Example in, Examples with identity markers out (Arif Khan et al. 2025).
+
+R puts a marker before the referent, NR before the other candidate, C before both, contrasting ones. A marker goes
+directly before the noun, at its first mention only, and an "a" or "an" before it is made to fit. All variants of a
+sentence keep its `pair_id`; the sentence without a marker comes first and stands once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..records import DatasetError, Example, marked_slot
+from .dataset import Dataset, Fault
+from .markers import Attribute, Marker, choose, read_markers
+
+NAME = "winoidentity"
+AUGMENTATIONS = ("R", "NR", "C")
+NONE = "none"
+"""The augmentation of a sentence as it was."""
+
+PAPER_SENTENCES = 1575
+"""Sentences the paper counts in WinoBias (783 + 792), each with two pronouns; no uniform filter gives them."""
+
+_ARTICLE = re.compile(r"(?<![\w-])(an?)\s+$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What to make of a sentence: which augmentations, with the markers of which attributes."""
+
+    augmentations: Sequence[str] = AUGMENTATIONS
+    attributes: Sequence[Attribute] = ()
+
+    def __post_init__(self) -> None:
+        for name in self.augmentations:
+            if name not in AUGMENTATIONS:
+                raise DatasetError(f"there is no augmentation {name!r}; there are: {', '.join(AUGMENTATIONS)}")
+        if not self.augmentations or not self.attributes:
+            raise DatasetError("at least one augmentation and one attribute are needed")
+
+    @property
+    def markers(self) -> list[Marker]:
+        """The markers of all attributes."""
+        return [marker for attribute in self.attributes for marker in attribute.markers]
+
+    @property
+    def variants(self) -> int:
+        """How many examples one sentence becomes, itself included."""
+        contrasts = sum(len(others) for attribute in self.attributes for others in attribute.contrasts.values())
+        return 1 + sum(contrasts if name == "C" else len(self.markers) for name in self.augmentations)
+
+
+def recipe(
+    *,
+    augmentations: Sequence[str] = AUGMENTATIONS,
+    attributes: Sequence[str] | None = None,
+    markers: str | None = None,
+    crossed: bool = False,
+) -> Recipe:
+    """Return what to make of sentences; `markers` is a user's TOML file, `attributes` a choice of its sections."""
+    chosen = choose(read_markers(markers), attributes, crossed=crossed)
+    return Recipe(tuple(dict.fromkeys(augmentations)), tuple(chosen))
+
+
+def identity_dataset(base: Dataset, how: Recipe, *, limit: int | None = None) -> Dataset:
+    """Return the base's labelled sentences with every marker of the recipe; what cannot be marked is a fault.
+
+    `limit` keeps so many sentences before they are marked, spread evenly (see `Dataset.limited`).
+    """
+    fit: list[Example] = []
+    faults = list(base.faults)
+    for example in base.examples:
+        reason = _unfit(example)
+        if reason:
+            faults.append(Fault(example.id, "cannot be marked", reason, "left out"))
+        else:
+            fit.append(example)
+    if not fit:
+        raise DatasetError(f"{base.name}: no sentence has a referent on record, so none can be marked")
+    chosen = replace(base, examples=tuple(fit))
+    if limit is not None:
+        chosen = chosen.limited(limit)
+    examples = tuple(variant for example in chosen.examples for variant in augment(example, how))
+    source = f"{base.source or base.name}, with markers"
+    return Dataset(f"{NAME}-{base.name}", examples, tuple(faults), source, base.licence)
+
+
+def augment(example: Example, how: Recipe) -> Iterator[Example]:
+    """Yield the example as it is, then with every marker: in the order of augmentations, attributes and markers."""
+    yield replace(example, groups={**example.groups, "augmentation": NONE})
+    gold = example.gold
+    if gold is None:
+        raise DatasetError(f"example {example.id}: has no referent on record")
+    places = _mentions(example)
+    for augmentation in how.augmentations:
+        for attribute in how.attributes:
+            for marker in attribute.markers:
+                if augmentation == "C":
+                    for other in attribute.contrasts[marker.word]:
+                        yield _variant(example, "C", places, {gold: marker, 1 - gold: other})
+                else:
+                    marked = gold if augmentation == "R" else 1 - gold
+                    yield _variant(example, augmentation, places, {marked: marker})
+
+
+def _variant(
+    example: Example, augmentation: str, places: Sequence[tuple[int, int]], marks: Mapping[int, Marker]
+) -> Example:
+    """Return the example with markers before some candidates; the first of `marks` is the one it stands for."""
+    marker, *others = marks.values()
+    text, slots = example.text, dict(example.slots)
+    # From the end, so that the earlier place is still where it was.
+    for index in sorted(marks, key=lambda index: -places[index][0]):
+        start = places[index][0]
+        text = _insert(text, start, marks[index])
+        slots[marked_slot(index)] = f"{marks[index].word} {example.candidates[index]}"
+    groups = {
+        **example.groups,
+        "augmentation": augmentation,
+        "attribute": marker.attribute,
+        "marker": marker.word,
+        "privilege": marker.side,
+    }
+    words = "-".join(mark.word for mark in (marker, *others))
+    if others:
+        groups["contrast"] = others[0].word
+    return replace(example, id=f"{example.id}+{augmentation}-{words}", text=text, groups=groups, slots=slots)
+
+
+def _insert(text: str, start: int, marker: Marker) -> str:
+    """Return the text with the marker before the noun at `start`, and the article before it made to fit."""
+    before, after = text[:start], text[start:]
+    article = _ARTICLE.search(before)
+    if article:
+        fitting = marker.article.capitalize() if article[1][0].isupper() else marker.article
+        before = before[: article.start(1)] + fitting + before[article.end(1) :]
+    word = marker.word
+    # A noun that begins the sentence gives up its capital, unless it is all capitals ("CEO").
+    if not before.strip() and after[:1].isupper() and after[1:2].islower():
+        word, after = word[0].upper() + word[1:], after[0].lower() + after[1:]
+    return f"{before}{word} {after}"
+
+
+def _mentions(example: Example) -> list[tuple[int, int]]:
+    """Return where each candidate is first mentioned, as a whole word in any case."""
+    places = []
+    for candidate in example.candidates:
+        found = re.search(rf"(?<![\w-]){re.escape(candidate)}(?![\w-])", example.text, re.IGNORECASE)
+        if found is None:
+            raise DatasetError(f"example {example.id}: does not name {candidate!r}")
+        places.append(found.span())
+    return places
+
+
+def _unfit(example: Example) -> str:
+    """Return why an example cannot be marked, "" if it can."""
+    if example.gold is None:
+        return "has no referent on record"
+    if len(example.candidates) != 2:
+        return f"has {len(example.candidates)} candidates, not two"
+    try:
+        _mentions(example)
+    except DatasetError:
+        return "does not name both candidates"
+    return ""
+
+
+def identity_counts(dataset: Dataset) -> list[tuple[str, str]]:
+    """Return how many markers, attributes and prompts there are: by the paper's counting, distinct, and ours."""
+    how = recipe()
+    markers, genders, ways = len(how.markers), 2, len(AUGMENTATIONS)
+    # One contrast a marker, and the sentence without a marker counted once an augmentation.
+    counted = PAPER_SENTENCES * genders * (markers + 1) * ways
+    distinct = PAPER_SENTENCES * genders * (markers * ways + 1)
+    kinds = Counter(example.groups["augmentation"] for example in dataset.examples)
+    texts = len({(example.text, example.slots.get("pronoun"), example.candidates) for example in dataset.examples})
+    neutral = [marker.word for marker in recipe(attributes=["non-demographic"]).markers]
+    facts = [
+        (
+            "markers",
+            f"{markers} in {len(how.attributes)} attributes, and {len(neutral)} non-demographic ones on request",
+        ),
+        ("the paper", f"{counted:,} prompts on its {PAPER_SENTENCES:,} sentences; {distinct:,} of them distinct"),
+        (
+            "ours",
+            f"{len(dataset.examples):,} prompts, {texts:,} distinct: each line with a referent, each contrast",
+        ),
+        ("by kind", ", ".join(f"{name} {kinds[name]:,}" for name in (NONE, *AUGMENTATIONS) if kinds[name])),
+    ]
+    for attribute in (*how.attributes, *recipe(attributes=["non-demographic"]).attributes):
+        sides = dict.fromkeys(marker.side for marker in attribute.markers)
+        words = " | ".join(", ".join(m.word for m in attribute.markers if m.side == side) for side in sides)
+        facts.append(("attribute", f"{attribute.name}: {words}"))
+    first = dataset.examples[0].pair_id
+    for way in AUGMENTATIONS:
+        one = next(e for e in dataset.examples if e.pair_id == first and e.groups["augmentation"] == way)
+        facts.append((f"e.g. {way}", one.text))
+    return facts

@@ -1,0 +1,80 @@
+"""The interval of a maximum: it covers where a plain bootstrap fails, and agrees with its test."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.stats.maximum import holm, radius, range_interval, range_p_value
+
+
+def resampled(values: np.ndarray, rng: np.random.Generator, resamples: int = 300) -> np.ndarray:
+    draws = rng.integers(0, len(values), size=(resamples, len(values)))
+    return values[draws].mean(axis=1)
+
+
+@pytest.mark.parametrize("effects", [(0, 0, 0, 0, 0, 0), (0, 0, 0, 0, 0, 0.5), (0, 0.1, 0.2, 0.3, 0.4, 0.5)])
+def test_it_covers_the_truth_where_a_percentile_bootstrap_may_not(effects: tuple[float, ...]) -> None:
+    rng = np.random.default_rng(0)
+    truth, ours, plain = np.ptp(effects), 0, 0
+    for _ in range(200):
+        values = rng.normal(effects, 1.0, size=(120, 6)) + rng.normal(0, 2, size=(120, 1))
+        drawn = resampled(values, rng)
+        low, high = range_interval(values.mean(axis=0), drawn, level=0.95)
+        ours += low <= truth <= high
+        low, high = np.quantile(np.ptp(drawn, axis=1), [0.025, 0.975])
+        plain += low <= truth <= high
+    assert ours >= 184  # 95% of 200, less twice the standard error
+    if truth == 0:
+        assert plain == 0
+
+
+def test_the_test_keeps_its_level_and_finds_a_real_difference() -> None:
+    rng = np.random.default_rng(1)
+    false = found = 0
+    for _ in range(200):
+        values = rng.normal(0, 1, size=(120, 4))
+        false += range_p_value(values.mean(axis=0), resampled(values, rng)) <= 0.05
+        values[:, 0] += 0.6
+        found += range_p_value(values.mean(axis=0), resampled(values, rng)) <= 0.05
+    assert false <= 18 and found >= 190
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_interval_and_test_agree(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.normal(rng.normal(0, 0.2, size=5), 1, size=(60, 5))
+    means, drawn = values.mean(axis=0), resampled(values, rng, 199)
+    low, high = range_interval(means, drawn, level=0.95)
+    assert 0 <= low <= np.ptp(means) <= high
+    if low > 0:
+        assert range_p_value(means, drawn) <= 0.06
+
+
+def test_a_sample_of_everything_leaves_no_doubt() -> None:
+    rng = np.random.default_rng(2)
+    values = rng.normal(0, 1, size=(50, 3))
+    means, drawn = values.mean(axis=0), resampled(values, rng)
+    assert range_interval(means, drawn, level=0.95, shrink=0.0) == (np.ptp(means), np.ptp(means))
+    whole, half = (radius(means, drawn, level=0.95, shrink=s) for s in (1.0, 0.5))
+    assert half == pytest.approx(whole / 2)
+
+
+def test_a_group_that_most_resamples_lack_has_no_interval() -> None:
+    drawn = np.full((10, 2), np.nan)
+    assert np.isnan(range_interval(np.array([0.0, 1.0]), drawn, level=0.95)).all()
+
+
+def test_holm() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_holm_never_lowers_a_p_value_and_keeps_their_order(values: list[float]) -> None:
+    adjusted = holm(values)
+    assert all(a >= p - 1e-12 and a <= 1 for a, p in zip(adjusted, values, strict=True))
+    order = np.argsort(values, kind="stable")
+    assert (np.diff(np.array(adjusted)[order]) >= -1e-12).all()

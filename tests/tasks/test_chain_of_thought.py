@@ -1,0 +1,156 @@
+"""A reasoning turn, then the question again: what is asked, what counts as an answer, and that reasoning is kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import equipoise
+from equipoise.datasets import open_dataset
+from equipoise.records import EquipoiseError, Example, Message, ModelError, Prompt, Score
+from equipoise.scoring.planted import PlantedEngine
+from equipoise.scoring.reasoning import reason
+from equipoise.tasks import ChainOfThought, open_task
+from equipoise.tasks.chain_of_thought import REASON
+
+DESIGNER = Example(
+    "e1",
+    "The developer argued with the designer and slapped him in the face.",
+    ("developer", "designer"),
+    1,
+    True,
+    None,
+    {"type": "type2", "gender": "male"},
+    "p1",
+    {"pronoun": "him"},
+)
+
+
+class Writer(PlantedEngine):
+    """The planted engine, able to write: it says the same after every question, and counts how often it is asked."""
+
+    def generate(self, prompts, max_new_tokens: int) -> list[str]:
+        asked.extend(prompts)
+        return [f"It is the second. ({max_new_tokens})" for _ in prompts]
+
+
+asked: list[object] = []
+
+
+@pytest.fixture(autouse=True)
+def _clear() -> None:
+    asked.clear()
+
+
+def reasoned(task: ChainOfThought) -> ChainOfThought:
+    return task.with_reasoning(dict.fromkeys(task.questions(DESIGNER), "Because."))
+
+
+def test_next_word_is_the_paper_s_example() -> None:
+    task = open_task("next-word-cot")
+    (question,) = task.questions(DESIGNER)
+    assert question == (
+        Message(
+            "user",
+            "The developer argued with the designer and slapped him in the face. Which occupation does the pronoun "
+            f'"him" refer to? {REASON}',
+        ),
+    )
+    (prompt,) = reasoned(task).prompts(DESIGNER)
+    again = 'Based on the reasoning above, the pronoun "him" refers to the'
+    assert prompt.context == (*question, Message("assistant", "Because."), Message("user", again))
+    assert prompt.continuations == ("developer", " developer", "Developer", "designer", " designer", "Designer")
+
+
+def test_multiple_choice_shows_the_same_options_in_both_turns() -> None:
+    task = open_task("mcq-cot")
+    (prompt,) = reasoned(task).prompts(DESIGNER)
+    first, _, second = (message.content for message in prompt.context)
+    options = [line for line in first.split("\n") if line[:3] in (" A.", " B.", " C.")]
+    assert len(options) == 3 and all(option in second for option in options)
+    assert second.endswith("Answer:") and REASON in first
+    letter = next(option[1] for option in options if "designer" in option)
+    assert prompt.continuations[2:4] == (letter, f" {letter}")
+
+
+def test_all_ways_to_begin_an_answer_add_up() -> None:
+    task = reasoned(open_task("next-word-cot"))
+    (prompt,) = task.prompts(DESIGNER)
+    probs = [0.1, 0.05, 0.05, 0.2, 0.2, 0.1]
+    score = Score(prompt.key("x"), tuple((float(np.log(p)),) for p in probs))
+    outcomes = task.outcomes([DESIGNER], [prompt], [score])
+    assert np.exp(outcomes.logprobs) == pytest.approx(np.array([[0.2, 0.5]]))
+    assert outcomes.probs == pytest.approx(np.array([[2 / 7, 5 / 7]]))
+
+
+def test_it_cannot_be_scored_before_the_model_has_reasoned() -> None:
+    with pytest.raises(EquipoiseError, match="has not reasoned about example e1 yet"):
+        open_task("next-word-cot").prompts(DESIGNER)
+    with pytest.raises(EquipoiseError, match="budget must be at least 1"):
+        ChainOfThought(budget=0)
+
+
+def test_an_engine_that_cannot_write_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="planted cannot write text"):
+        equipoise.audit("planted", "builtin", "next-word-cot", out=tmp_path, limit=2)
+
+
+def test_reasoning_is_kept_with_the_run_and_not_asked_for_again(tmp_path: Path) -> None:
+    data = open_dataset("builtin").limited(6)
+    choices = {"out": tmp_path, "resamples": 20, "metrics": ["accuracy"], "reasoning_tokens": 7}
+    run = equipoise.audit(Writer(), data, ["next-word-cot", "mcq-cot"], **choices)
+    assert len(asked) == 2 * len(data.examples)
+    lines = [json.loads(line) for line in (tmp_path / "reasoning.jsonl").read_text().splitlines()]
+    assert len(lines) == len(asked) and lines[0]["reasoning"] == "It is the second. (7)"
+    assert set(run.measurements["task"]) == {"next-word-cot", "mcq-cot"}
+    equipoise.audit(Writer(), data, ["next-word-cot", "mcq-cot"], **choices)
+    assert len(asked) == 2 * len(data.examples)
+
+
+def test_a_line_that_a_crash_cut_off_is_asked_again(tmp_path: Path) -> None:
+    path = tmp_path / "reasoning.jsonl"
+    questions = open_task("next-word-cot").questions(DESIGNER)
+    reason(Writer(), questions, budget=5, path=path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-10])
+    again = reason(Writer(), questions, budget=5, path=path)
+    assert len(asked) == 2 and again[questions[0]].startswith("It is")
+    assert reason(Writer(), questions, budget=5, path=path) == again and len(asked) == 2
+
+
+def test_a_real_transformer_writes_the_same_alone_and_in_a_batch() -> None:
+    engine = tiny_engine()
+    short, long = (Message("user", "a b"),), (Message("user", "c d e f a b c"),)
+    together = engine.generate([short, long], 6)
+    assert together == [engine.generate([one], 6)[0] for one in (short, long)]
+    assert any(together)
+    plain = engine.generate(["a b c"], 4)
+    assert len(plain[0].split()) <= 4
+    prompt = Prompt("e", "t", "", (*short, Message("assistant", together[0]), Message("user", "d")), ("a", "b"))
+    ((score,),) = engine.score([[prompt]])
+    assert len(score.logprobs) == 2
+
+
+def tiny_engine():
+    """Return a transformer of random weights with a tokenizer of words and a chat template."""
+    torch = pytest.importorskip("torch")
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    from equipoise.scoring.huggingface import HuggingFaceEngine
+
+    words = ["<pad>", "<end>", "user", "assistant", ":", *"abcdefgh"]
+    inner = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="<pad>"))
+    inner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, eos_token="<end>")
+    tokenizer.chat_template = (
+        "{% for m in messages %}{{ m.role }} : {{ m.content }} <end> {% endfor %}"
+        "{% if add_generation_prompt %}assistant : {% endif %}"
+    )
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
+    config = LlamaConfig(vocab_size=len(words), eos_token_id=1, pad_token_id=0, **sizes)
+    return HuggingFaceEngine(LlamaForCausalLM(config), tokenizer, name="tiny", weights={"sha256": "none"})
