@@ -87,6 +87,8 @@ def _with_markers(examples: Sequence[Example], logprobs: Floats, scores: Sequenc
 
 def pronoun_of(example: Example) -> str:
     """Return the pronoun the question is about."""
+    if "more" in example.slots:
+        raise DatasetError(f"example {example.id}: is a sentence pair; ask for it with --task cloze or --task sentence")
     pronoun = example.slots.get("pronoun")
     if not pronoun:
         raise DatasetError(f"example {example.id}: has no pronoun to ask about")
