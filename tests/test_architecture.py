@@ -20,9 +20,11 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 ROWS = (
     ("cli",),
-    ("run", "builder", "reports", "export"),
+    ("run", "builder", "reports", "export", "recalibration"),
     ("provenance",),
     ("settings",),
+    ("sampling",),
+    ("identities",),
     ("measure", "folder"),
     ("datasets", "tasks", "scoring", "metrics", "stats"),
     ("catalog", "cache", "uncertainty"),
@@ -38,7 +40,7 @@ NAMED_FOR = {
     "huggingface_hub": "scoring/huggingface*.py",
     "httpx": "scoring/openai_server.py",
     "ray": "scoring/ray_pool.py",
-    "matplotlib": "reports/figures.py",
+    "matplotlib": "reports/*figures.py",
     "plotly": "reports/html.py",
     "fastapi": "builder/survey.py",
     "sqlalchemy": "builder/database.py",
@@ -126,7 +128,7 @@ def test_a_scorer_needs_no_package_for_tables() -> None:
 
 
 def test_the_public_names() -> None:
-    assert sorted(equipoise.__all__) == ["Run", "__version__", "audit", "load", "remeasure"]
+    assert sorted(equipoise.__all__) == ["Run", "__version__", "audit", "import_results", "load", "remeasure"]
     for name in equipoise.__all__:
         assert getattr(equipoise, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):

@@ -70,6 +70,15 @@ class Kind:
     def perplexity(self) -> float:
         return math.exp(_entropy(self.p))
 
+    @property
+    def confidence(self) -> float:
+        """Coreference confidence: the raw probability of the right one less that of the other."""
+        return MASS * (self.p[0] - self.p[1])
+
+    @property
+    def confidence_pair(self) -> float:
+        return (self.p[0] - self.p[1]) / (self.p[0] + self.p[1])
+
 
 def kind(ahead: float, behind: float, k: int, estimator: str) -> Kind:
     logits = [ahead, behind] + [OTHER] * (k - 2)
@@ -179,6 +188,8 @@ def test_resolvable_sentences_give_the_planted_bias_back(
         "desirability_gap": pro.d - anti.d,
         "ucerf_group_disparity_strict": abs(pro.d - anti.d),
         "candidate_mass": MASS,
+        "confidence": (pro.confidence + anti.confidence) / 2,
+        "confidence_pair": (pro.confidence_pair + anti.confidence_pair) / 2,
     }
     found = values_of(of_one_engine(task, strength, bias)[0], "type=type2", estimator)
     assert found == pytest.approx(expected, abs=1e-9)
@@ -229,6 +240,8 @@ def test_each_stereotype_group_gives_its_own_probability_back(
             "certainty": one.c,
             "desirability": one.d,
             "candidate_mass": MASS,
+            "confidence": one.confidence,
+            "confidence_pair": one.confidence_pair,
         }
         values = values_of(found, f"stereotype={name},type=type2", estimator)
         assert values == pytest.approx(expected, abs=1e-9)
@@ -305,6 +318,8 @@ def test_engines_in_turn_give_every_metric_its_closed_form(task: str, estimator:
         "ucerf_group_disparity": (abs(contrast(chosen, d, "male")) + abs(contrast(chosen, d, "female"))) / 2,
         "ucerf_group_disparity_strict": (abs(contrast(every, d, "male")) + abs(contrast(every, d, "female"))) / 2,
         "candidate_mass": MASS,
+        "confidence": average(every, lambda one: one.confidence),
+        "confidence_pair": average(every, lambda one: one.confidence_pair),
     }
     found, notes = measured(outcomes(task, IN_TURN), (estimator,))
     assert values_of(found, "type=type2", estimator) == pytest.approx(expected, abs=1e-9)
@@ -315,7 +330,8 @@ def test_engines_in_turn_give_every_metric_its_closed_form(task: str, estimator:
 def test_the_two_halves_of_the_suite_name_every_metric() -> None:
     found, _ = measured(outcomes("next-word", IN_TURN), ("perplexity",))
     named = {name for group in ("type=type1", "type=type2") for name in values_of(found, group, "perplexity")}
-    assert named == set(METRICS)
+    # The one that needs identity markers is recovered in tests/test_identities.py.
+    assert named == set(METRICS) - {"confidence_marked"}
 
 
 # --- with noise the interval covers ----------------------------------------------------------------------------

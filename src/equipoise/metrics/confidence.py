@@ -18,21 +18,24 @@ def coreference_confidence(gold: Integers, logprobs: Floats) -> Floats:
     The probabilities are raw: what the model would say instead of any candidate lowers |CC|. Given two candidates
     this is the paper's eq. 1; CC > 0 where, and only where, the referent is the most probable candidate.
     """
-    return _lead(gold, np.exp(logprobs))
+    referent, other = _two(gold, np.exp(logprobs))
+    return referent - other
 
 
 def pair_confidence(gold: Integers, logprobs: Floats) -> Floats:
-    """Return (p_r - p_n) / (p_r + p_n) of each item, in [-1, 1]; higher is better: CC given that a candidate is said.
+    """Return (p_r - p_n) / (p_r + p_n) of each item, in [-1, 1]; higher is better: CC of the two alone.
 
     Unlike CC it does not fall when the model merely turns to other words, such as the marker in "the young nurse".
     """
-    return _lead(gold, renormalise(logprobs))
+    # Renormalised first: raw probabilities may underflow, their ratio does not.
+    referent, other = _two(gold, renormalise(logprobs))
+    return (referent - other) / (referent + other)
 
 
-def _lead(gold: Integers, probs: Floats) -> Floats:
-    rows = np.arange(len(gold))
-    labelled = gold != ABSENT
+def _two(gold: Integers, probs: Floats) -> tuple[Floats, Floats]:
+    """Return the probability of the referent and of the most probable other, NaN without a referent on record."""
+    rows, labelled = np.arange(len(gold)), gold != ABSENT
     others = probs.copy()
     others[rows[labelled], gold[labelled]] = -np.inf
-    lead: Floats = np.where(labelled, probs[rows, np.where(labelled, gold, 0)] - others.max(axis=1), np.nan)
-    return lead
+    referent = np.where(labelled, probs[rows, np.where(labelled, gold, 0)], np.nan)
+    return referent, np.where(labelled, others.max(axis=1), np.nan)
