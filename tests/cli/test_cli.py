@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 
 from equipoise import __version__
+from equipoise.datasets import CARDS
 
 Result = subprocess.CompletedProcess[str]
 Command = Callable[..., Result]
@@ -216,7 +217,7 @@ def test_the_metrics_are_listed(forked: Command, tmp_path: Path) -> None:
 def test_the_datasets_are_listed_with_licence_and_place(forked: Command, tmp_path: Path) -> None:
     place = {"EQUIPOISE_DATA": str(tmp_path), "EQUIPOISE_CACHE": str(tmp_path / "cache")}
     lines = forked("data", "list", cwd=tmp_path, **place).stdout.splitlines()
-    assert [words_of(line)[0] for line in lines[1:]] == ["builtin", "winobias", "synthbias"]
+    assert [words_of(line)[0] for line in lines[1:]] == list(CARDS)
     assert "CC0-1.0" in lines[1] and "in the package" in lines[1]
     assert "equipoise data fetch winobias" in lines[2]
 
