@@ -79,6 +79,9 @@ class Guard:
                 message["headers"] = [*message.get("headers", ()), *HEADERS]
             await send(message)
 
+        if scope["method"] not in ("GET", "HEAD") and _from_elsewhere(scope):
+            await _refuse(send_strictly, 403, b"This form was sent from another site.")
+            return
         if not self._may_pass(scope):
             await _refuse(send_strictly, 429, b"Too many requests: wait a moment, then go on.")
             return
@@ -117,6 +120,15 @@ class Guard:
                 return None
             if not message.get("more_body"):
                 return body
+
+
+def _from_elsewhere(scope: Scope) -> bool:
+    """Return whether the browser says that another site sent this; programs say nothing, and need the cookie anyway."""
+    headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+    if headers.get(b"sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        return True
+    origin = headers.get(b"origin")
+    return origin is not None and origin.partition("://")[2] != headers.get(b"host", "")
 
 
 async def _refuse(send: Send, status: int, text: bytes) -> None:

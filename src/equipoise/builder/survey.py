@@ -8,12 +8,17 @@ import csv
 import hmac
 import io
 import secrets
-from collections.abc import Sequence
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Annotated, Any
 
 import jinja2
+import uvicorn
 from fastapi import Cookie, Depends, FastAPI, Form, Header, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -29,6 +34,7 @@ LOCALES = (
     *("Australia", "Canada", "Ghana", "Hong Kong", "India", "Ireland", "Jamaica", "Kenya", "Malaysia", "New Zealand"),
     *("Nigeria", "Pakistan", "Philippines", "Singapore", "South Africa", "United Kingdom", "United States", "elsewhere"),
 )
+_QUIETLY: Any = {"log_level": "warning", "access_log": False, "server_header": False}
 STALE = "That sentence had been answered already, or others have settled it meanwhile; here is the next."
 
 
@@ -304,6 +310,22 @@ def _add_admin(app: FastAPI, database: SurveyDatabase, options: SurveyOptions, p
 
 def serve(app: App, *, host: str, port: int) -> None:
     """Serve the survey until interrupted."""
-    import uvicorn
+    uvicorn.run(app, host=host, port=port, **_QUIETLY)
 
-    uvicorn.run(app, host=host, port=port, log_level="warning", access_log=False, server_header=False)
+
+@contextmanager
+def serving(app: App) -> Iterator[str]:
+    """Give the address of the survey, served from a thread on a free port of this machine only."""
+    door = socket.socket()
+    door.bind(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, **_QUIETLY))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [door]}, daemon=True)
+    thread.start()
+    try:
+        while not server.started and thread.is_alive():
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{door.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(timeout=10)
+        door.close()
