@@ -12,7 +12,7 @@ def krippendorff_alpha(units: Iterable[Sequence[Hashable]]) -> float:
     """Return Krippendorff's alpha for nominal answers: 1 is full agreement, 0 what chance gives, under 0 worse.
 
     A unit is the answers to one question by whoever answered it; units with fewer than two say nothing. It is
-    undefined (UndefinedMetric) if no unit has two answers, or if all answers are the same, since chance then agrees too.
+    undefined (UndefinedMetric) if no unit has two answers, or if all answers are the same.
     alpha = 1 - observed / expected disagreement (Krippendorff 2004).
     """
     totals: Counter[Hashable] = Counter()

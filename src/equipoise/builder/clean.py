@@ -60,7 +60,7 @@ def _rows(sentence: Sentence, found: Verdict, words: WordList) -> list[Row]:
     """Return the sentence and its twin in SynthBias's columns; in type 2 the referent comes first."""
     one = found.referent or sentence.target
     other = sentence.second if one == sentence.first else sentence.first
-    rows = []
+    rows: list[Row] = []
     for text, pronoun in ((sentence.text, sentence.pronoun), (sentence.twin, sentence.twin_pronoun)):
         stereotypical = str(words.side(one) == gender_of(pronoun)) if found.referent else "ambiguous"
         values = (sentence.type, text, one, other, pronoun, stereotypical)

@@ -11,7 +11,7 @@ from ..records import Floats, UndefinedMetric
 
 
 def silhouette(vectors: Floats, *, clusters: int, seed: int = 0) -> float:
-    """Return the mean silhouette of k-means clusters, -1 to 1: lower means more evenly spread, which the paper reads as diverse.
+    """Return the mean silhouette of k-means clusters, -1 to 1; lower, more evenly spread, is diverse to the paper.
 
     The paper names neither the clustering nor the number of clusters. Distances are taken in blocks by scikit-learn.
     Undefined for fewer sentences than clusters, or fewer than two clusters.

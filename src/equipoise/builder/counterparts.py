@@ -94,7 +94,7 @@ def _is_adverb(word: str) -> bool:
 
 
 def _after_adverb(after: list[str]) -> str:
-    """"thanked her warmly." and "made her very happy." against "her very first day", "her newly built house"."""
+    """ "thanked her warmly." and "made her very happy." against "her very first day", "her newly built house"."""
     rest = list(after)
     while rest and (rest[0] in WORDS["degree"] or _is_adverb(rest[0])):
         rest.pop(0)
@@ -105,10 +105,14 @@ def _after_adverb(after: list[str]) -> str:
 
 
 def _after_causative(verb: str, word: str, following: str) -> str:
-    """"made her smile", "kept her busy", "saw her working" against "made her own", "saw her notes"."""
+    """ "made her smile", "kept her busy", "saw her working" against "made her own", "saw her notes"."""
     if verb in ("let", "lets", "letting") or word in WORDS["bare_verbs"]:
         return "object"
-    if word in WORDS["verb_nouns"] and verb in WORDS["causative"] and (_ends_phrase(following) or _is_adverb(following)):
+    if (
+        word in WORDS["verb_nouns"]
+        and verb in WORDS["causative"]
+        and (_ends_phrase(following) or _is_adverb(following))
+    ):
         return "object"
     if word in WORDS["own_gifts"]:
         return "possessive"
@@ -119,7 +123,7 @@ def _after_causative(verb: str, word: str, following: str) -> str:
 
 
 def _after_helping(word: str, following: str) -> str:
-    """"helped her organize the …" against "helped her team with …"; "helped her work" is left open."""
+    """ "helped her organize the …" against "helped her team with …"; "helped her work" is left open."""
     if word in WORDS["bare_verbs"]:
         return "object"
     if word in WORDS["verb_nouns"]:
@@ -130,7 +134,7 @@ def _after_helping(word: str, following: str) -> str:
 
 
 def _after_giving(verb: str, after: list[str]) -> str:
-    """"offered her expertise" against "asked her questions"; "brought her lunch" is left open."""
+    """ "offered her expertise" against "asked her questions"; "brought her lunch" is left open."""
     head = next((at for at in range(1, len(after)) if _ends_phrase(after[at])), len(after))
     phrase = after[:head]
     if phrase[-1] in WORDS["own_gifts"] or phrase[0] == "own":

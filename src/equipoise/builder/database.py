@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
@@ -78,7 +78,7 @@ class Asking:
     means that nobody sees both.
     """
 
-    coverage: Coverage = Coverage()
+    coverage: Coverage = field(default_factory=Coverage)
     lease_s: float = 900.0
     quota: int = 0
     twin_gap: int | None = None
@@ -166,13 +166,13 @@ class SurveyDatabase:
         self._engine.dispose()
 
     def load(self, sentences: Iterable[Sentence], *, twins: bool = False, seed: int = 0) -> int:
-        """Add the sentences (and their twins) that are not there yet, in a shuffled order; return how many were added."""
+        """Add the sentences (and their twins) that are not there yet, shuffled; return how many were added."""
         rng = random.Random(seed)
         rows = []
         for one in sentences:
             both = [(one.id, one.text, one.pronoun), (f"{one.id}-twin", one.twin, one.twin_pronoun)]
             for id, text, pronoun in both if twins else both[:1]:
-                row = {"id": id, "pair": one.id, "text": text, "pronoun": pronoun, "first": one.first}
+                row: dict[str, Any] = {"id": id, "pair": one.id, "text": text, "pronoun": pronoun, "first": one.first}
                 row |= {"second": one.second, "shuffle": rng.random(), "votes": 0}
                 rows.append({**row, "wanted": self.asking.coverage.enough, "settled": False})
         with self._transaction() as connection:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ..datasets import CARDS, Dataset, find_dataset_folder, open_dataset
+from ..datasets.pronouns import pronouns_in
 from ..datasets.rows import read_text
 from ..datasets.winobias import is_text_format
 from ..records import Floats, UndefinedMetric
@@ -47,8 +48,8 @@ def vocabulary(texts: Iterable[str], *, tokenizer: str = "words") -> Vocabulary:
     return Vocabulary(len(counts), float(np.std(list(counts.values()))))
 
 
-def written_texts(spec: str) -> tuple[str, list[str], Dataset | None]:
-    """Return a dataset's name and its sentences as its files have them, and the dataset where it could be loaded.
+def written_texts(spec: str) -> tuple[str, list[str], Dataset]:
+    """Return a dataset's name and its sentences as its files have them, and the dataset as loaded.
 
     The paper counts WinoBias's words as they stand in the files, brackets and line numbers aside; our loader also
     joins a detached "'s", which changes the count.
@@ -60,7 +61,11 @@ def written_texts(spec: str) -> tuple[str, list[str], Dataset | None]:
     if not (path.is_dir() and is_text_format(path)):
         return dataset.name, [example.text for example in dataset.examples], dataset
     lines = [
-        line for file in sorted(path.iterdir()) if is_text_format(file) for line in read_text(file).split("\n") if line.strip()
+        line
+        for file in sorted(path.iterdir())
+        if is_text_format(file)
+        for line in read_text(file).split("\n")
+        if line.strip()
     ]
     return dataset.name, [re.sub(r"[\[\]]", "", re.sub(r"^\d+ ", "", line)).strip() for line in lines], dataset
 
@@ -95,14 +100,16 @@ def pair_distance_deviation(vectors: Floats, *, progress: Callable[[str, int, in
     return float(np.sqrt(max(0.0, total_squares / pairs - mean * mean)))
 
 
-def templates_of(dataset: Dataset) -> list[tuple[str, str]]:
-    """Return each distinct sentence without its pronoun, with the pair it stands for."""
-    found: dict[str, str] = {}
-    for example in dataset.examples:
-        pronoun = example.slots.get("pronoun", "")
-        text = re.sub(rf"(?<![\w-]){re.escape(pronoun)}(?![\w-])", " ", example.text, count=1, flags=re.IGNORECASE)
-        found.setdefault(text if pronoun else example.text, example.pair_id)
-    return list(found.items())
+def without_pronouns(text: str) -> str:
+    """Return the text with a blank for each pronoun, so that the two of a pair are one."""
+    for found in reversed(pronouns_in(text)):
+        text = f"{text[: found.start]} {text[found.end :]}"
+    return text
+
+
+def templates_of(dataset: Dataset) -> list[str]:
+    """Return each distinct sentence without its pronouns."""
+    return list(dict.fromkeys(without_pronouns(example.text) for example in dataset.examples))
 
 
 def score_differences(pairs: Sequence[tuple[str, str]], values: Mapping[str, float]) -> Floats:

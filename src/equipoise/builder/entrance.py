@@ -41,8 +41,12 @@ def read_test(path: Path | None) -> list[KnownQuestion]:
     table = read_rows(path)
     missing = [name for name in COLUMNS if name not in table.columns]
     if missing:
-        raise BuildError(f"{table.file}: an entrance test needs the columns {', '.join(COLUMNS)}; {missing[0]} is missing")
-    return [_question(f"{table.file}:{row.line}", {k: str(v or "") for k, v in row.cells.items()}) for row in table.rows]
+        raise BuildError(
+            f"{table.file}: an entrance test needs the columns {', '.join(COLUMNS)}; {missing[0]} is missing"
+        )
+    return [
+        _question(f"{table.file}:{row.line}", {k: str(v or "") for k, v in row.cells.items()}) for row in table.rows
+    ]
 
 
 def examples() -> list[KnownQuestion]:

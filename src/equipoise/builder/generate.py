@@ -93,7 +93,9 @@ def read_prompts(folder: Path | None) -> dict[str, str]:
             text = path.read_text(encoding="utf-8")
         missing = [slot for slot in SLOTS if slot not in text]
         if missing:
-            raise BuildError(f"{folder or 'prompts'}/{kind}.txt lacks {', '.join(missing)}, which say what to write about")
+            raise BuildError(
+                f"{folder or 'prompts'}/{kind}.txt lacks {', '.join(missing)}, which say what to write about"
+            )
         prompts[kind] = text
     return prompts
 
@@ -105,7 +107,7 @@ def requests_of(plan: Plan, prompts: dict[str, str], model: str) -> list[Request
         raise BuildError(f"no two words of {plan.words.name} differ by more than {plan.min_gap:g} points")
     if plan.limit is not None and plan.limit < len(pairs):
         pairs = [pairs[i * len(pairs) // plan.limit] for i in range(max(plan.limit, 1))]
-    requests = []
+    requests: list[Request] = []
     for male, female in pairs:
         for target, other in ((male, female), (female, male)):
             for kind in plan.kinds:
@@ -128,7 +130,11 @@ def _parts(plan: Plan, template: str, kind: str, target: str, other: str, model:
 
 
 def estimate(
-    requests: Sequence[Request], done: dict[str, dict[str, Any]], *, concurrency: int, prices: tuple[float, float] | None
+    requests: Sequence[Request],
+    done: dict[str, dict[str, Any]],
+    *,
+    concurrency: int,
+    prices: tuple[float, float] | None,
 ) -> Estimate:
     """Return what is still to be made; seconds by the replies there are, `prices` a million tokens in and out."""
     todo = [request for request in requests if request.key not in done]
@@ -165,7 +171,8 @@ def generate(
     todo = [request for request in requests if request.key not in done]
     folder.path.mkdir(parents=True, exist_ok=True)
     _mend(folder.generations)
-    lock, failures = threading.Lock(), []
+    lock = threading.Lock()
+    failures: list[str] = []
 
     def ask(request: Request) -> None:
         tokens = (request.count + 2) * TOKENS_A_SENTENCE * 2

@@ -110,7 +110,7 @@ class Guard:
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
         """Return the whole body, or None once it is too large, whatever its length claims to be."""
-        body = b""
+        body: bytes = b""
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":

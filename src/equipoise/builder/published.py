@@ -1,4 +1,4 @@
-"""What the filter makes of a dataset that exists: how many sentences keep each rule, and whose counterparts are right."""
+"""What the filter makes of a dataset that exists: how many keep each rule, and whose counterparts are right."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Swapped:
 
 
 def drafts_of_dataset(dataset: Dataset) -> list[Draft]:
-    """Return the sentences of a dataset as drafts, the right answer as the target (the first named if there is none)."""
+    """Return the sentences of a dataset as drafts, the right answer as the target (or the first named)."""
     drafts = []
     for example in dataset.examples:
         target = example.candidates[example.gold or 0]

@@ -21,7 +21,9 @@ def sentences_of(reply: str, *, cut_off: bool = False) -> list[str]:
     listed = _json_list(reply)
     if listed is None:
         lines = [line for line in reply.splitlines() if line.strip() and not line.strip().startswith("```")]
-        listed = _items(lines, _NUMBERED) or _items(lines, _BULLET) or [line for line in lines if _END.search(line.strip())]
+        listed = (
+            _items(lines, _NUMBERED) or _items(lines, _BULLET) or [line for line in lines if _END.search(line.strip())]
+        )
     found = [bare for item in listed if (bare := _bare(item))]
     if cut_off and found and not _END.search(found[-1]):
         found.pop()

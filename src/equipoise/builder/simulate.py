@@ -27,7 +27,7 @@ _SENTENCE = re.compile(r'<blockquote id="sentence">(.*?)</blockquote>', re.DOTAL
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """How a rater answers: the share of questions right, and the median seconds a sentence takes (spread: log-normal)."""
+    """How a rater answers: the share right, and the median seconds a sentence takes (spread: log-normal)."""
 
     accuracy: float = 0.95
     seconds: float = 15.0
@@ -63,7 +63,9 @@ def truth_of(
     truth = {question.text: question.answer for question in test}
     for sentence in sentences:
         ambiguous = sentence.type == "type1"
-        vote = Vote(True, ambiguous or sentence.target == sentence.first, ambiguous or sentence.target == sentence.second)
+        vote = Vote(
+            True, ambiguous or sentence.target == sentence.first, ambiguous or sentence.target == sentence.second
+        )
         if rng.random() < incoherent:
             vote = Vote(False, None, None)
         truth[sentence.text] = truth[sentence.twin] = vote
@@ -89,7 +91,9 @@ class SimulatedRater:
         log = RaterLog()
         limits = httpx.Limits(max_connections=1)
         async with httpx.AsyncClient(base_url=self.address, timeout=30.0, limits=limits) as client:
-            page = await self._send(client, "POST", self.entry, log, {"panel_id": self.panel_id} if self.panel_id else {})
+            page = await self._send(
+                client, "POST", self.entry, log, {"panel_id": self.panel_id} if self.panel_id else {}
+            )
             while page is not None and self.clock() < self.until:
                 form = _FORM.search(page)
                 if form is None:

@@ -154,7 +154,9 @@ def read_records(path: Path, kind: type[Record], *, made_by: str) -> list[Record
     for line, row in json_lines(path):
         if set(row) != names:
             raise BuildError(f"{path}:{line}: is no {kind.__name__.lower()}: it needs {', '.join(sorted(names))}")
-        values = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in row.items()
+        }
         records.append(kind(**values))
     return records
 

@@ -32,7 +32,16 @@ from .progress import summarise
 
 LOCALES = (
     *("Australia", "Canada", "Ghana", "Hong Kong", "India", "Ireland", "Jamaica", "Kenya", "Malaysia", "New Zealand"),
-    *("Nigeria", "Pakistan", "Philippines", "Singapore", "South Africa", "United Kingdom", "United States", "elsewhere"),
+    *(
+        "Nigeria",
+        "Pakistan",
+        "Philippines",
+        "Singapore",
+        "South Africa",
+        "United Kingdom",
+        "United States",
+        "elsewhere",
+    ),
 )
 _QUIETLY: Any = {"log_level": "warning", "access_log": False, "server_header": False}
 STALE = "That sentence had been answered already, or others have settled it meanwhile; here is the next."
@@ -208,7 +217,8 @@ def _add_work(app: FastAPI, database: SurveyDatabase, options: SurveyOptions, pa
             return _ask(pages, session, shown, step, "/test", "")
         if rater.state == FAILED:
             return pages.message(
-                "Thank you", f"You had {rater.score:.0%} of the entrance test right; {options.pass_share:.0%} are needed."
+                "Thank you",
+                f"You had {rater.score:.0%} of the entrance test right; {options.pass_share:.0%} are needed.",
             )
         if rater.state == WITHDRAWN:
             return pages.message("Thank you", "This survey is over for you.")
@@ -282,7 +292,9 @@ def _add_admin(app: FastAPI, database: SurveyDatabase, options: SurveyOptions, p
         session = secrets.token_urlsafe(32)
         sessions.add(hashed(session))
         response = RedirectResponse("/admin", status_code=303)
-        response.set_cookie("admin", session, httponly=True, samesite="strict", secure=options.secure_cookie, path="/admin")
+        response.set_cookie(
+            "admin", session, httponly=True, samesite="strict", secure=options.secure_cookie, path="/admin"
+        )
         return response
 
     @app.post("/admin/withdraw")

@@ -7,7 +7,7 @@ from io import TextIOWrapper
 
 import typer
 
-from . import audit, data
+from . import audit, build, data
 from .console import clear_errors
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app.command("report")(audit.report)
 app.command("measure")(audit.measure)
 app.command("metrics")(audit.metrics)
 app.add_typer(data.app, name="data")
+app.add_typer(build.app, name="build")
 
 
 @app.callback(invoke_without_command=True)
