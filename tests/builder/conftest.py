@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -34,7 +36,15 @@ def some_sentences() -> Callable[[int], list[Sentence]]:
             text = one.with_pronoun(pronoun_in_form(one.form, "male"))
             twin = counterpart(text)
             target = one.referent or one.first
-            words = (pronoun_in_form(one.form, "male"), one.form, one.first, one.second, target, twin.text, twin.pronoun)
+            words = (
+                pronoun_in_form(one.form, "male"),
+                one.form,
+                one.first,
+                one.second,
+                target,
+                twin.text,
+                twin.pronoun,
+            )
             made.append(Sentence(f"s-{one.id}", one.type, text, *words))
         # Both types: they stand one after the other in the file.
         return made[:: max(1, len(made) // count)][:count]
@@ -71,7 +81,14 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], 
         shutil.chown(folder, "postgres", "postgres")
     data, port = folder / "data", free_port()
     subprocess.run([*user, initdb, "-D", data, "-A", "trust", "-U", "survey"], check=True, capture_output=True, cwd="/")
-    options = ["-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={folder}", "-c", "max_connections=120"]
+    options = [
+        "-c",
+        "listen_addresses=127.0.0.1",
+        "-c",
+        f"unix_socket_directories={folder}",
+        "-c",
+        "max_connections=120",
+    ]
     log = (folder / "log").open("wb")
     process = subprocess.Popen([*user, server, "-D", data, "-p", str(port), *options], stderr=log, cwd="/")
     import psycopg
@@ -94,12 +111,11 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], 
             except psycopg.OperationalError:
                 if process.poll() is not None:
                     pytest.fail((folder / "log").read_text())
-                import time
-
                 time.sleep(0.1)
         yield database
     finally:
-        process.terminate()
+        # SIGINT: PostgreSQL's fast shutdown, which does not wait for clients.
+        process.send_signal(signal.SIGINT)
         process.wait(timeout=20)
         log.close()
 

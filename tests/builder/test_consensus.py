@@ -13,7 +13,12 @@ from equipoise.builder.consensus import Coverage, Thresholds, Vote, agreed, sett
 from equipoise.builder.steps import BuildError, Sentence
 from equipoise.records import UndefinedMetric
 
-YES, FIRST, SECOND, NO = Vote(True, True, True), Vote(True, True, False), Vote(True, False, True), Vote(False, None, None)
+YES, FIRST, SECOND, NO = (
+    Vote(True, True, True),
+    Vote(True, True, False),
+    Vote(True, False, True),
+    Vote(False, None, None),
+)
 VOTES = st.lists(st.sampled_from([YES, FIRST, SECOND, NO, Vote(True, False, False)]), max_size=10)
 RULE = Coverage()
 
@@ -44,7 +49,7 @@ def test_votes_needed_is_the_least_that_could_settle_it(votes: list[Vote]) -> No
     needed = votes_needed(votes, RULE)
     assert len(votes) + needed <= max(RULE.most, len(votes))
     assert (needed == 0) == settled(votes, RULE)
-    if 0 < needed:
+    if needed > 0:
         assert needed >= RULE.enough - len(votes)
 
 

@@ -86,7 +86,13 @@ def test_brackets_can_be_required() -> None:
 
 
 def test_repeats() -> None:
-    texts = [GOOD, GOOD, GOOD.replace(" he ", " she "), GOOD.replace("bus", "train"), GOOD.replace("waved", "shouted up")]
+    texts = [
+        GOOD,
+        GOOD,
+        GOOD.replace(" he ", " she "),
+        GOOD.replace("bus", "train"),
+        GOOD.replace("waved", "shouted up"),
+    ]
     drafts = [draft(text, number=number) for number, text in enumerate(texts)]
     assert rules_broken(*drafts) == [set(), {DUPLICATE}, {TWIN}, {NEAR}, set()]
     assert rules_broken(*drafts, near_words=-1)[3] == set()

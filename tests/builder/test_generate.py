@@ -161,7 +161,7 @@ def test_prompts_can_be_swapped_and_are_checked(tmp_path: Path) -> None:
     assert read_prompts(tmp_path)["type1"].startswith("{{braces}}")
     assert "{{braces}} stay: 2 about the " in requests_of(PLAN, read_prompts(tmp_path), "m")[0].prompt
     (tmp_path / "type2.txt").write_text("{target}")
-    with pytest.raises(BuildError, match="lacks {other}, {count}"):
+    with pytest.raises(BuildError, match=r"lacks \{other\}, \{count\}"):
         read_prompts(tmp_path)
 
 

@@ -248,12 +248,14 @@ class SurveyDatabase:
 
     def question(self, rater_id: str) -> Question | None:
         """Return what the rater is asked now, handing out a sentence if they have none; None if none is left."""
+        # Apart, as answering is: whoever waits for a sentence's row holds no other, so nobody waits in a circle.
+        self._release_expired()
         with self._transaction() as connection:
             self._lock_rater(connection, rater_id)
             return self._held(connection, rater_id) or self._hand_out(connection, rater_id)
 
     def answer(self, rater_id: str, ticket: str, vote: Vote) -> bool:
-        """Store the answer, and hand out the next sentence; False if the ticket is not, or no longer, the rater's."""
+        """Store the answer; False if the ticket is not, or no longer, the rater's."""
         with self._transaction() as connection:
             if self._lock_rater(connection, rater_id) != PASSED:
                 return False
@@ -261,13 +263,14 @@ class SurveyDatabase:
             lease = connection.execute(sa.select(_LEASES).where(mine).with_for_update()).one_or_none()
             if lease is None or not secrets.compare_digest(lease.ticket, ticket):
                 return False
+            # Before the answer goes in: its foreign key shares the sentence's row, and two sharers deadlock over it.
+            _lock_sentence(connection, lease.sentence)
             connection.execute(_LEASES.delete().where(mine))
             number = self._answered(connection, rater_id)
             values = {"sentence": lease.sentence, "rater": rater_id, "number": number, **vote._asdict()}
             values |= {"seconds": round(self._clock() - lease.shown, 3), "withdrawn": False}
             connection.execute(_ANSWERS.insert().values(values))
             self._refresh(connection, lease.sentence)
-            self._hand_out(connection, rater_id)
             return True
 
     def withdraw(self, rater_id: str) -> int:
@@ -324,21 +327,23 @@ class SurveyDatabase:
 
     def _hand_out(self, connection: sa.Connection, rater_id: str) -> Question | None:
         """Lease the sentence that is nearest to being settled, of those the rater may see."""
-        self._release_expired(connection)
         answered = self._answered(connection, rater_id)
         if self.asking.quota and answered >= self.asking.quota:
             return None
+        mine = sa.and_(_ANSWERS.c.rater == rater_id, _ANSWERS.c.number >= self._twins_hidden_from(answered))
         twin = _SENTENCES.alias("twin")
-        seen = sa.exists().where(_ANSWERS.c.sentence == twin.c.id, _ANSWERS.c.rater == rater_id)
-        if self.asking.twin_gap is not None:
-            recent = _ANSWERS.c.number >= answered - self.asking.twin_gap
-            seen = seen.where(sa.or_(recent, twin.c.id == _SENTENCES.c.id))
-        seen_pair = sa.exists().where(twin.c.pair == _SENTENCES.c.pair, seen)
-        best = sa.select(_SENTENCES.c.id, *_shown()).where(_SENTENCES.c.wanted > 0, ~seen_pair)
+        twin_seen = sa.exists().where(
+            twin.c.pair == _SENTENCES.c.pair, sa.exists().where(_ANSWERS.c.sentence == twin.c.id, mine)
+        )
+        seen = sa.exists().where(_ANSWERS.c.sentence == _SENTENCES.c.id, _ANSWERS.c.rater == rater_id)
+        best = sa.select(_SENTENCES.c.id, *_shown()).where(_SENTENCES.c.wanted > 0, ~seen, ~twin_seen)
         best = best.order_by(_SENTENCES.c.wanted, _SENTENCES.c.shuffle).limit(1)
         row = connection.execute(best.with_for_update(skip_locked=True, of=_SENTENCES)).one_or_none()
-        if row is None:
-            return None
+        while row is None:
+            # None that is free is not none at all: somebody may be at the last one just now.
+            if connection.execute(best).one_or_none() is None:
+                return None
+            row = connection.execute(best.with_for_update(of=_SENTENCES)).one_or_none()
         sentence, *shown = row
         now, ticket = self._clock(), secrets.token_urlsafe(16)
         lease = {"rater": rater_id, "sentence": sentence, "ticket": ticket}
@@ -346,17 +351,22 @@ class SurveyDatabase:
         self._refresh(connection, sentence)
         return Question(ticket, *shown)
 
-    def _release_expired(self, connection: sa.Connection) -> None:
+    def _twins_hidden_from(self, answered: int) -> int:
+        """Return the number of the rater's first answer whose twin they may not see yet."""
+        return 0 if self.asking.twin_gap is None else answered - self.asking.twin_gap
+
+    def _release_expired(self) -> None:
         """Take sentences back from raters who went away, so that others are asked."""
-        expired = sa.select(_LEASES.c.rater, _LEASES.c.sentence).where(_LEASES.c.expires < self._clock())
-        rows = connection.execute(expired.limit(20).with_for_update(skip_locked=True)).all()
-        for rater, sentence in sorted(rows, key=lambda row: str(row.sentence)):
-            connection.execute(_LEASES.delete().where(_LEASES.c.rater == rater))
-            self._refresh(connection, sentence)
+        with self._transaction() as connection:
+            expired = sa.select(_LEASES.c.rater, _LEASES.c.sentence).where(_LEASES.c.expires < self._clock()).limit(20)
+            rows = connection.execute(expired.with_for_update(skip_locked=True)).all()
+            for rater, sentence in sorted(rows, key=lambda row: str(row.sentence)):
+                connection.execute(_LEASES.delete().where(_LEASES.c.rater == rater))
+                self._refresh(connection, sentence)
 
     def _refresh(self, connection: sa.Connection, sentence: str) -> None:
         """Count a sentence's votes and holders anew; the row is locked, so nobody counts at the same time."""
-        connection.execute(sa.select(_SENTENCES.c.id).where(_SENTENCES.c.id == sentence).with_for_update())
+        _lock_sentence(connection, sentence)
         counted = (_ANSWERS.c.coherent, _ANSWERS.c.first, _ANSWERS.c.second)
         rows = connection.execute(sa.select(*counted).where(_ANSWERS.c.sentence == sentence, ~_ANSWERS.c.withdrawn))
         votes: Sequence[Vote] = [Vote(*row) for row in rows]
@@ -364,6 +374,10 @@ class SurveyDatabase:
         wanted = max(0, votes_needed(votes, self.asking.coverage) - held)
         values = {"votes": len(votes), "wanted": wanted, "settled": settled(votes, self.asking.coverage)}
         connection.execute(_SENTENCES.update().where(_SENTENCES.c.id == sentence).values(values))
+
+
+def _lock_sentence(connection: sa.Connection, sentence: str) -> None:
+    connection.execute(sa.select(_SENTENCES.c.id).where(_SENTENCES.c.id == sentence).with_for_update())
 
 
 def _shown() -> tuple[Any, ...]:
