@@ -86,7 +86,7 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class Rater:
-    """Somebody who entered: by which state, with what score in the entrance test, and how much they did."""
+    """Somebody who entered: their state, score in the entrance test, and how much they did."""
 
     id: str
     state: str
@@ -97,7 +97,7 @@ class Rater:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A sentence that a rater has been handed, and the ticket their answer needs."""
+    """A sentence handed to a rater, and the ticket their answer needs."""
 
     ticket: str
     text: str
@@ -140,7 +140,7 @@ class SurveyDatabase:
         except (exc.ArgumentError, exc.NoSuchModuleError, ImportError):
             raise BuildError("a database is named sqlite:///FILE or postgresql://USER@HOST/NAME") from None
         except exc.DBAPIError as error:
-            reason = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else type(error.orig).__name__
+            reason = (str(error.orig).strip() or type(error.orig).__name__).splitlines()[0]
             raise BuildError(f"the survey's database cannot be opened ({reason})") from None
 
     def _migrate(self) -> None:
@@ -200,8 +200,7 @@ class SurveyDatabase:
     def is_invited(self, invitation: str) -> bool:
         """Return whether there is such an invitation."""
         with self._transaction() as connection:
-            found = sa.select(_RATERS.c.id).where(_RATERS.c.entry_hash == hashed(invitation))
-            return connection.execute(found).one_or_none() is not None
+            return bool(connection.scalar(sa.select(_RATERS.c.id).where(_RATERS.c.entry_hash == hashed(invitation))))
 
     def enter_by_id(self, outside_id: str, *, locale: str = "") -> str | None:
         """Return a session for a new id of a panel; None if it has entered before: only that browser goes on."""
@@ -306,14 +305,13 @@ class SurveyDatabase:
     def counts(self) -> tuple[int, int]:
         """Return how many sentences there are, and how many are settled."""
         with self._transaction() as connection:
-            total = connection.scalar(sa.select(sa.func.count()).select_from(_SENTENCES)) or 0
-            done = connection.scalar(sa.select(sa.func.count()).where(_SENTENCES.c.settled)) or 0
+            both = sa.select(sa.func.count(), sa.func.count(sa.case((_SENTENCES.c.settled, 1))))
+            total, done = connection.execute(both.select_from(_SENTENCES)).one()
             return total, done
 
     def _lock_rater(self, connection: sa.Connection, rater_id: str) -> str | None:
         """Return the rater's state; two tabs of one rater take turns from here."""
-        found = sa.select(_RATERS.c.state).where(_RATERS.c.id == rater_id).with_for_update()
-        return connection.scalar(found)
+        return connection.scalar(sa.select(_RATERS.c.state).where(_RATERS.c.id == rater_id).with_for_update())
 
     def _answered(self, connection: sa.Connection, rater_id: str) -> int:
         return connection.scalar(sa.select(sa.func.count()).where(_ANSWERS.c.rater == rater_id)) or 0
@@ -372,8 +370,8 @@ class SurveyDatabase:
         votes: Sequence[Vote] = [Vote(*row) for row in rows]
         held = connection.scalar(sa.select(sa.func.count()).where(_LEASES.c.sentence == sentence)) or 0
         wanted = max(0, votes_needed(votes, self.asking.coverage) - held)
-        values = {"votes": len(votes), "wanted": wanted, "settled": settled(votes, self.asking.coverage)}
-        connection.execute(_SENTENCES.update().where(_SENTENCES.c.id == sentence).values(values))
+        known = {"votes": len(votes), "wanted": wanted, "settled": settled(votes, self.asking.coverage)}
+        connection.execute(_SENTENCES.update().where(_SENTENCES.c.id == sentence).values(known))
 
 
 def _lock_sentence(connection: sa.Connection, sentence: str) -> None:
