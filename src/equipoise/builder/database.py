@@ -11,7 +11,7 @@ import random
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib import resources
@@ -306,8 +306,7 @@ class SurveyDatabase:
         """Return how many sentences there are, and how many are settled."""
         with self._transaction() as connection:
             both = sa.select(sa.func.count(), sa.func.count(sa.case((_SENTENCES.c.settled, 1))))
-            total, done = connection.execute(both.select_from(_SENTENCES)).one()
-            return total, done
+            return connection.execute(both.select_from(_SENTENCES)).one()._tuple()
 
     def _lock_rater(self, connection: sa.Connection, rater_id: str) -> str | None:
         """Return the rater's state; two tabs of one rater take turns from here."""
@@ -365,9 +364,9 @@ class SurveyDatabase:
     def _refresh(self, connection: sa.Connection, sentence: str) -> None:
         """Count a sentence's votes and holders anew; the row is locked, so nobody counts at the same time."""
         _lock_sentence(connection, sentence)
-        counted = (_ANSWERS.c.coherent, _ANSWERS.c.first, _ANSWERS.c.second)
-        rows = connection.execute(sa.select(*counted).where(_ANSWERS.c.sentence == sentence, ~_ANSWERS.c.withdrawn))
-        votes: Sequence[Vote] = [Vote(*row) for row in rows]
+        counted = sa.select(_ANSWERS.c.coherent, _ANSWERS.c.first, _ANSWERS.c.second)
+        rows = connection.execute(counted.where(_ANSWERS.c.sentence == sentence, ~_ANSWERS.c.withdrawn))
+        votes = [Vote(*row) for row in rows]
         held = connection.scalar(sa.select(sa.func.count()).where(_LEASES.c.sentence == sentence)) or 0
         wanted = max(0, votes_needed(votes, self.asking.coverage) - held)
         known = {"votes": len(votes), "wanted": wanted, "settled": settled(votes, self.asking.coverage)}
