@@ -107,7 +107,7 @@ def test_from_a_model_to_an_audit(chat_server: str, tmp_path: Path, monkeypatch:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "words.csv").write_text("word,side,share\ncook,male,38\nauditor,female,61\n")
     build = BuildFolder(tmp_path / "mine")
-    options = ["--words", "words.csv", "--prompts", PROMPTS, "--samples", 5, "--temperature", 0.6, "--timeout", 300]
+    options = ["--words", "words.csv", "--prompts", PROMPTS, "--samples", 4, "--temperature", 0.6, "--timeout", 300]
     options += ["--concurrency", 1, "--yes", "--quiet", "--server", chat_server, "--model", "smollm2"]
     for seed in range(5):  # a small model: some seeds leave nothing
         command("build", "generate", build.path, *options, "--seed", seed)

