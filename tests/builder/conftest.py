@@ -5,25 +5,18 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from local_parts import free_port, missing
 
 from equipoise.builder.counterparts import counterpart
 from equipoise.builder.steps import Sentence
 from equipoise.datasets.builtin import sentences as builtin_sentences
 from equipoise.datasets.pronouns import pronoun_in_form
-
-
-def missing(reason: str) -> None:
-    """Skip, saying why; in CI that is a failure."""
-    if os.environ.get("CI") == "true":
-        pytest.fail(reason)
-    pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")
@@ -50,13 +43,6 @@ def some_sentences() -> Callable[[int], list[Sentence]]:
         return made[:: max(1, len(made) // count)][:count]
 
     return make
-
-
-def free_port() -> int:
-    """Return a port that nobody listens at."""
-    with socket.socket() as door:
-        door.bind(("127.0.0.1", 0))
-        return int(door.getsockname()[1])
 
 
 def _postgres_program(name: str) -> str | None:

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from local_parts import free_port, missing
 from typer.testing import CliRunner
 
 import equipoise
-from conftest import free_port, missing
 from equipoise.builder.database import SurveyDatabase
 from equipoise.builder.entrance import read_test
 from equipoise.builder.rehearsal import UNLIMITED
