@@ -264,6 +264,8 @@ def test_requests_are_limited_in_size_and_rate(database: SurveyDatabase) -> None
     assert browser.post("/answer", data={"ticket": "x" * 3000}).status_code == 413
     assert browser.post("/answer", content=iter([b"x" * 1500] * 3)).status_code == 413  # chunked, of unknown length
     assert [make().get("/").status_code for _ in range(5)] == [200, 200, 200, 429, 429]
+    invented = [make().get("/", headers={"cookie": f"session=made-up-{n}"}).status_code for n in range(260)]
+    assert invented[0] == 200 and invented[-1] == 429
     assert [make().post("/enter/guess").status_code for _ in range(4)] == [404, 404, 404, 429]
     assert make().post("/admin/login", data={"token": "guess"}).status_code == 429
 

@@ -92,6 +92,8 @@ def _sentence_transformer(name: str) -> Any:
     # Offline unless the model is a hub's: a folder needs no network, and should not wait for one.
     if Path(name).is_dir():
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    # We have a bar of our own; the libraries' would be drawn across it.
+    os.environ.setdefault("TQDM_DISABLE", "1")
     try:
         library = importlib.import_module("sentence_transformers")
     except ImportError:

@@ -27,6 +27,10 @@ HEADERS = (
 )
 
 
+SHARING = 50
+"""Raters who may be behind one address at the same time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """How large a form may be, and how many requests a second somebody may make, after so many at once."""
@@ -67,6 +71,8 @@ class Guard:
         self._app, self._limits = app, limits
         self._everywhere = Buckets(limits.rate, limits.burst)
         self._doors = Buckets(limits.doors_rate, limits.doors_burst)
+        # Many raters may share an address, but nobody gets round the limit by making cookies up.
+        self._addresses = Buckets(limits.rate * SHARING, limits.burst * SHARING)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -106,7 +112,7 @@ class Guard:
         if at_a_door:
             return self._doors.take(address)
         session = next((value for name, value in scope["headers"] if name == b"cookie"), b"")
-        return self._everywhere.take(session.decode("latin-1")[:200] or address)
+        return self._addresses.take(address) and self._everywhere.take(session.decode("latin-1")[:200] or address)
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
         """Return the whole body, or None once it is too large, whatever its length claims to be."""

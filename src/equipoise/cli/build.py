@@ -95,7 +95,8 @@ def generate(
     if told.requests and not yes:
         if not sys.stdin.isatty():
             raise EquipoiseError("add --yes to start without being asked, or --dry-run for the estimate alone")
-        typer.confirm("Start?", abort=True)
+        if not typer.confirm("Start?"):
+            return
     options = ServerOptions(requests_per_minute=rate, timeout_s=timeout, key_variable=key)
     with progress_bar(quiet=quiet) as progress:
         failures = step.generate(
