@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from local_parts import missing
 
-from equipoise.builder.embeddings import embed, minilm_folder
+from equipoise.builder.embeddings import BATCH, _in_batches, embed, minilm_folder
 from equipoise.cache import cache_folder
 from equipoise.records import ModelError
 
@@ -65,6 +66,24 @@ def test_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def encode(batch: Sequence[str]) -> np.ndarray:
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        asked.append(len(batch))
+        return np.array([[float(text)] for text in batch])
+
+    texts = [str(number) for number in range(3 * BATCH)]
+    with pytest.raises(KeyboardInterrupt):
+        _in_batches(texts, encode, tmp_path / "parts", lambda what, done, total: None)
+    asked.clear()
+    whole = _in_batches(texts, encode, tmp_path / "parts", lambda what, done, total: None)
+    assert asked == [BATCH]
+    assert whole[:, 0].tolist() == list(range(3 * BATCH))
 
 
 def test_a_model_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

