@@ -83,7 +83,8 @@ def chromium_rater(address: str, invitation: str, truth: Truth, pictures: Path) 
         browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
         page = browser.new_page(viewport={"width": 390, "height": 844})
         page.goto(f"{address}/enter/{invitation}")
-        page.get_by_role("button", name="Begin").click()
+        with page.expect_navigation():  # the click alone does not wait for the next page
+            page.get_by_role("button", name="Begin").click()
         while page.locator("#question").count():
             vote = truth[page.locator("#sentence").inner_text()]
             page.check(f"input[name=coherent][value={'yes' if vote.coherent else 'no'}]")
@@ -95,7 +96,8 @@ def chromium_rater(address: str, invitation: str, truth: Truth, pictures: Path) 
                 page.screenshot(path=pictures / "question.png", full_page=True)
             assert page.evaluate("document.documentElement.scrollWidth") <= 390  # nothing to scroll sideways
             answered += page.locator("form[action='/answer']").count()
-            page.get_by_role("button", name="Next").click()
+            with page.expect_navigation():
+                page.get_by_role("button", name="Next").click()
         assert page.get_by_role("heading").inner_text() == "That is all. Thank you!"
         browser.close()
     return answered
