@@ -237,7 +237,14 @@ def ask_hub(*specs: str, **environment: str) -> list[str]:
 
 def test_without_a_network_a_hubs_model_is_refused_without_retries(tmp_path: Path) -> None:
     found = ask_hub(
-        "owner/model", "gpt2", "owner/model@v1", "a/b/c", "two words", HF_ENDPOINT=NOBODY, HF_HOME=str(tmp_path)
+        "owner/model",
+        "gpt2",
+        "owner/model@v1",
+        "a/b/c",
+        "two words",
+        HF_ENDPOINT=NOBODY,
+        HF_HOME=str(tmp_path),
+        HF_HUB_OFFLINE="0",
     )
     out_of_reach = "the model hub cannot be reached (ConnectError), and the model is not in its local cache"
     assert found == [
@@ -284,7 +291,7 @@ def test_what_the_hub_says_is_told(tmp_path: Path) -> None:
 
     with hub(answer) as (address, asked):
         names = ("o/RepoNotFound", "o/RevisionNotFound@v9", "o/EntryNotFound", "o/Gated", "o/trouble")
-        found = ask_hub(*names, HF_ENDPOINT=address, HF_HOME=str(tmp_path))
+        found = ask_hub(*names, HF_ENDPOINT=address, HF_HOME=str(tmp_path), HF_HUB_OFFLINE="0")
     assert found == [
         "there is no folder o/RepoNotFound, and no public model of that name on the hub",
         "the hub's model o/RevisionNotFound has no revision 'v9'",
