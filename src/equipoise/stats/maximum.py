@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..records import Floats
+from . import paired
 
 METHOD = "simultaneous bootstrap of all pairwise differences"
 
@@ -46,11 +47,7 @@ def range_p_value(means: Floats, resampled: Floats) -> float:
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return the p-values corrected for their number (Holm 1979): the chance of any false finding stays below each."""
-    order = np.argsort(p_values)
-    steps = np.asarray(p_values, dtype=np.float64)[order] * np.arange(len(p_values), 0, -1)
-    adjusted = np.empty(len(p_values))
-    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
-    return [float(value) for value in adjusted]
+    return [float(value) for value in paired.holm(np.asarray(p_values, dtype=np.float64))]
 
 
 def _deviations(means: Floats, resampled: Floats) -> Floats:
