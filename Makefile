@@ -5,9 +5,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 MODEL ?= smollm2
 ARGS ?=
+WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help audit test lint types tests fast format lock wheel docs clean
+.PHONY: help audit test lint types tests format lock wheel docs clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -24,8 +25,9 @@ lint: $(STAMP)
 types: $(STAMP)
 	$(BIN)/mypy
 
+# One thread a worker: two that share the cores would only wait for each other.
 tests: $(STAMP)
-	$(BIN)/pytest
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 format: $(STAMP) ## format the code
 	$(BIN)/ruff check --fix .

@@ -84,7 +84,7 @@ def test_one_label_alone_and_no_pairs_are_clear_errors(tmp_path: Path) -> None:
 
 def test_the_command_line_imports_reports_draws_and_calibrates(tmp_path: Path) -> None:
     file, folder = results(tmp_path / "made.csv", items=120), tmp_path / "run"
-    runner = CliRunner()
+    runner = CliRunner(env={"COLUMNS": "160"})
 
     def said(*arguments: str) -> str:
         result = runner.invoke(app, list(arguments), catch_exceptions=False)
