@@ -114,7 +114,13 @@ def audit(
     disparity: Disparity = None,
     level: Level = None,
     resamples: Resamples = None,
-    device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda or cuda:N.")] = "auto",
+    device: Annotated[
+        str,
+        typer.Option(
+            "--device",
+            help="auto, cpu, cuda or cuda:N; several (cuda:0,cuda:1) or all GPUs (all) score together, a process each.",
+        ),
+    ] = "auto",
     dtype: Annotated[str, typer.Option("--dtype", help="auto, float32, bfloat16 or float16.")] = "auto",
     bos: Annotated[
         str, typer.Option("--bos", help="Begin-of-text token: auto (as the tokenizer does), always, never.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,6 +13,8 @@ from ..catalog import find
 from ..records import ModelError, Prompt, Score
 
 DEFAULT_MODEL = "smollm2"
+
+FIRST_PROMPTS = 512
 
 
 class Engine(Protocol):
@@ -54,6 +56,15 @@ class EngineOptions:
     revision: str | None = None
 
 
+def neighbours(prompts: Sequence[Prompt], *, size: int) -> list[list[int]]:
+    """Return batches of neighbours in the order of their texts, which share the longest prefixes."""
+    order = sorted(range(len(prompts)), key=lambda i: (str(prompts[i].context), i))
+    # The first batch is small, so that the device has work while the next ones are planned.
+    first = min(size, FIRST_PROMPTS)
+    rest = [order[start : start + size] for start in range(first, len(order), size)]
+    return [order[:first]] * bool(order) + rest
+
+
 def identity_key(engine: Engine) -> str:
     """Return the engine's identity as one string: the first part of every score's key."""
     content = json.dumps(dict(engine.identity), sort_keys=True, default=str)
@@ -64,13 +75,26 @@ def open_engine(spec: str, options: EngineOptions | None = None) -> Engine:
     """Return the engine that `spec` names.
 
     `smollm2` (the default model), `hf:NAME` or NAME (a model of a hub), a folder, `gguf:FILE` or FILE.gguf,
-    `planted:strength=2,bias=0.5` (an engine with a bias of known size).
+    `planted:strength=2,bias=0.5` (an engine with a bias of known size). Several devices have a process each.
     """
     options = options or EngineOptions()
+    if not spec.startswith("planted") and ("," in options.device or options.device == "all"):
+        return _open_on_several(spec, options)
     scheme, separator, rest = spec.partition(":")
     if not separator or (scheme not in SCHEMES and ("/" in scheme or len(scheme) == 1)):
         scheme, rest = _scheme_of(spec), "" if spec == "planted" else spec
     return find(scheme, SCHEMES, kind="engine")(rest, options)
+
+
+def _open_on_several(spec: str, options: EngineOptions) -> Engine:
+    from .devices import SeveralDevices, named_devices
+
+    names = named_devices(options.device)
+    if len(names) == 1:
+        return open_engine(spec, replace(options, device=names[0]))
+    if not all(names):
+        raise ModelError(f"there is an empty name among the devices {options.device!r}")
+    return SeveralDevices(spec, options, names)
 
 
 def _scheme_of(spec: str) -> str:

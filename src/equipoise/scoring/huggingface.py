@@ -18,15 +18,13 @@ from numpy.typing import NDArray
 from ..records import Context, ModelError, Prompt, Score
 from .ahead import ahead
 from .encoding import Encoder, Question
-from .engine import identity_key
+from .engine import identity_key, neighbours
 from .huggingface_model import BLOCK, ancestor_mask, block_mask, config_sha256, shape_for, window
 from .huggingface_writing import write
 from .prefix_tree import Pass, Row, Sequences, alone, pack, stack
 
 LOGIT_BYTES = 256 * 2**20
 """Bound on the float32 copies of logits held at once."""
-
-FIRST_PROMPTS = 512
 
 COMPILE_PROMPTS = 20_000
 """From so many prompts on, compiling the model's layers for a GPU pays for itself."""
@@ -138,15 +136,13 @@ class HuggingFaceEngine:
             "shape": self.shape._asdict(),
         }
 
+    def expect(self, prompts: int) -> None:
+        """Take note of how much there is to score: it decides whether compiling pays."""
+        self._prompts = max(self._prompts, prompts)
+
     def batches(self, prompts: Sequence[Prompt]) -> list[list[int]]:
-        """Return batches of neighbours in the order of their texts, which share the longest prefixes."""
-        self._prompts = max(self._prompts, len(prompts))
-        order = sorted(range(len(prompts)), key=lambda i: (str(prompts[i].context), i))
-        # The first batch is small, so that the device has work while the next ones are planned.
-        first = min(self.shape.prompts, FIRST_PROMPTS)
-        return [order[:first]] * bool(order) + [
-            order[start : start + self.shape.prompts] for start in range(first, len(order), self.shape.prompts)
-        ]
+        self.expect(len(prompts))
+        return neighbours(prompts, size=self.shape.prompts)
 
     def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
         identity = identity_key(self)

@@ -57,6 +57,11 @@ def shape_for(model: Any, device: torch.device) -> Shape:
     )
 
 
+def gpus() -> list[str]:
+    """Return the names of this machine's GPUs."""
+    return [f"cuda:{number}" for number in range(torch.cuda.device_count())]
+
+
 def window(config: Any) -> int | None:
     """Return how many tokens back the model's attention looks, None where it looks back to the beginning."""
     text = config.get_text_config()
