@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from equipoise.records import ABSENT, Outcomes
+from equipoise.uncertainty import ESTIMATORS, entropy
 
 # Derandomised: a run of the tests on one commit always tries the same examples.
 settings.register_profile("equipoise", deadline=None, derandomize=True, max_examples=25)
@@ -63,6 +64,12 @@ def make_outcomes() -> Callable[[Sequence[Mapping[str, Any]]], Outcomes]:
             answerable=np.array([row.get("answerable", "gold" in row) for row in rows], dtype=bool),
             groups={name: strings([row.get(name, "") for row in rows]) for name in names},
             flags=strings([""] * len(rows)),
+            # As of a model whose whole vocabulary is the candidates.
+            reductions={
+                "vocab_bits": entropy(probs),
+                "vocab_mass": masses[:, 0].astype(np.float64),
+                **{one.reduction: one.certainty(probs) for one in ESTIMATORS.values() if one.reduction},
+            },
         )
 
     return outcomes

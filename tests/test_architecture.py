@@ -26,6 +26,7 @@ ROWS = (
     ("sampling",),
     ("identities",),
     ("measure", "folder"),
+    ("items",),
     ("datasets", "tasks", "scoring", "metrics", "stats"),
     ("catalog", "cache", "uncertainty"),
     ("records",),

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from equipoise.measure import COLUMNS, item_columns
+from equipoise.items import item_columns
+from equipoise.measure import COLUMNS
 from equipoise.metrics import METRICS, Metric
 from equipoise.records import Outcomes, UndefinedMetric
 from equipoise.uncertainty import ESTIMATORS, PERPLEXITY, Estimator
@@ -38,6 +39,8 @@ BOUNDS = {
     "ucerf_group_disparity": (0, 2),
     "ucerf_group_disparity_strict": (0, 2),
     "candidate_mass": (0, 1),
+    "vocab_bits": (0, 20),
+    "vocab_mass": (0, 1),
     "confidence": (-1, 1),
     "confidence_pair": (-1, 1),
     "confidence_marked": (-1, 1),
@@ -53,6 +56,8 @@ RANGES = {
     "performance": (0.0, 1.0),
     "positive": (0.0, 1.0),
     "mass": (0.0, 1.0),
+    "vocab_bits": (0.0, 20.0),
+    "vocab_mass": (0.0, 1.0),
     "u": (0.0, 1.0),
     "u_eq3": (0.5, 1.0),
     "u_signed": (0.0, 1.0),
@@ -279,6 +284,8 @@ def test_only_what_has_no_good_end_declares_neither() -> None:
         "certainty_gap",
         "desirability_gap",
         "candidate_mass",
+        "vocab_bits",
+        "vocab_mass",
     }
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.measure import COLUMNS, Labels, Plan, derived_columns, item_columns, measure, pair_columns, set_members
+from equipoise.items import item_columns, set_members
+from equipoise.measure import COLUMNS, Labels, Plan, derived_columns, measure, pair_columns
 from equipoise.metrics import METRICS, Metric
 from equipoise.metrics.groups import mean
 from equipoise.records import ABSENT, EquipoiseError, Estimate, Measurement, Outcomes

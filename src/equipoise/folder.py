@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from .records import Better, Example, Measurement, Outcomes, RunError, RunManifest
+from .scoring.reductions import REDUCTIONS
 
 TASK_GROUPS = ("sides",)
 """Groups that a task adds to those of its examples."""
@@ -142,6 +143,7 @@ def outcomes_frame(labels: Mapping[str, str], outcomes: Outcomes, derived: Mappi
         "probs": list(outcomes.probs),
         "logprobs": list(outcomes.logprobs),
         **({} if outcomes.marked is None else {"marked_logprobs": list(outcomes.marked)}),
+        **outcomes.reductions,
         **derived,
         "flags": outcomes.flags,
     }
@@ -166,6 +168,7 @@ def outcomes_from_frame(frame: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
         groups={name: text(name) for name in groups if (text(name) != "").any()},
         flags=text("flags"),
         marked=np.stack(frame["marked_logprobs"].to_list()) if _has_values(frame, "marked_logprobs") else None,
+        reductions={name: frame[name].to_numpy(dtype=np.float64) for name in REDUCTIONS if _has_values(frame, name)},
     )
 
 

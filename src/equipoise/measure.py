@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .metrics import Metric, confidence, fairness
+from .items import Columns, item_columns, set_members
+from .metrics import Metric
 from .metrics.columns import COLUMNS as COLUMNS
 from .metrics.columns import HIDDEN_GROUPS
 from .metrics.sides import side_columns, with_predictions
@@ -18,6 +19,7 @@ from .records import (
     Booleans,
     EquipoiseError,
     Estimate,
+    Example,
     Integers,
     Measurement,
     Outcomes,
@@ -25,9 +27,7 @@ from .records import (
     group_label,
 )
 from .stats import bootstrap
-from .uncertainty import PERPLEXITY, Estimator, perplexity
-
-Columns = dict[str, NDArray[Any]]
+from .uncertainty import PERPLEXITY, Estimator
 
 
 @dataclass(frozen=True)
@@ -53,80 +53,6 @@ class Labels:
 
     def __str__(self) -> str:
         return f"{self.dataset} · {self.task}"
-
-
-def set_members(outcomes: Outcomes) -> Integers:
-    """Return the rows of each counterfactual set as (sets, members), ABSENT-padded; rows of no set are left out."""
-    sided = outcomes.group("sides") != ""
-    # A sentence pair is one row; rows that share its id are repeats of one question, not counterparts.
-    alone = np.where(sided, np.arange(len(outcomes)).astype(str), "")
-    parts = zip(outcomes.pair_id, outcomes.variant, alone, strict=True)
-    names = np.array([f"{pair}\0{variant}\0{row}" for pair, variant, row in parts])
-    numbers = bootstrap.cluster_numbers(names)
-    order = np.argsort(numbers, kind="stable")
-    sizes = np.bincount(numbers)
-    rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    members = np.full((len(sizes), int(sizes.max())), ABSENT, dtype=np.int64)
-    members[numbers[order], rank] = order
-    return members[sizes > 1]
-
-
-def item_columns(outcomes: Outcomes, estimator: Estimator, *, disparity: str = "range") -> Columns:
-    """Return the columns that metrics read, one value an item (see COLUMNS)."""
-    certainty = estimator.certainty(outcomes.probs)
-    predicted = outcomes.predicted
-    correct = np.where(outcomes.labelled, (predicted == outcomes.gold).astype(float), np.nan)
-    side = np.where(outcomes.labelled, outcomes.group("side"), "")
-    positive, chosen = fairness.resolved_to_positive(predicted, outcomes.gold, side)
-    answered = np.where(outcomes.answerable, correct, np.nan)
-    desirability = fairness.desirability(answered, certainty)
-    columns = {
-        "correct": correct,
-        "perplexity": perplexity(outcomes.probs),
-        "certainty": certainty,
-        "desirability": desirability,
-        "performance": np.where(outcomes.answerable, correct, 1 - certainty),
-        "stereotype": outcomes.group("stereotype"),
-        "gender": outcomes.group("gender"),
-        "positive": positive,
-        "chosen_positive": chosen,
-        "mass": np.exp(outcomes.logprobs).sum(axis=1),
-        "probs": outcomes.probs,
-        "logprobs": outcomes.logprobs,
-        "gold": outcomes.gold,
-        **side_columns(outcomes),
-        "confidence": confidence.coreference_confidence(outcomes.gold, outcomes.logprobs),
-        "confidence_pair": confidence.pair_confidence(outcomes.gold, outcomes.logprobs),
-        "confidence_marked": confidence.coreference_confidence(
-            outcomes.gold, outcomes.logprobs if outcomes.marked is None else outcomes.marked
-        ),
-    }
-    members = set_members(outcomes)
-    signed = fairness.signed_certainty(predicted, certainty)
-    values = _set_values(members, outcomes.answerable, certainty, desirability, signed, disparity)
-    # A set's value stands on its first item, so that item and set metrics share one set of weights.
-    for name, value in values.items():
-        columns[name] = np.full(len(outcomes), np.nan)
-        columns[name][members[:, 0]] = value
-    return columns
-
-
-def _set_values(
-    members: Integers, answerable: Booleans, certainty: Any, desirability: Any, signed: Any, disparity: str
-) -> Columns:
-    if not len(members):
-        return {name: np.empty(0) for name in ("u", "u_eq3", "u_signed")}
-
-    def of(column: Any) -> Any:
-        return np.where(members == ABSENT, np.nan, column[members])
-
-    eq3 = fairness.pair_ucerf(of(desirability), kind=disparity)
-    unanswerable = fairness.pair_ucerf_unanswerable(of(certainty), kind=disparity)
-    return {
-        "u": np.where(answerable[members[:, 0]], eq3, unanswerable),
-        "u_eq3": eq3,
-        "u_signed": fairness.pair_ucerf(of(signed), kind=disparity),
-    }
 
 
 def derived_columns(outcomes: Outcomes, plan: Plan) -> Columns:
@@ -258,9 +184,12 @@ def _jobs(outcomes: Outcomes, plan: Plan) -> Iterator[_Job]:
         "sided": sided,
         "judged": sided & outcomes.labelled,
         "marked": outcomes.labelled & (outcomes.marked is not None),
+        "reduced": np.full(len(outcomes), bool(outcomes.reductions)),
     }
     columns = {e.name: item_columns(outcomes, e, disparity=plan.disparity) for e in plan.estimators}
     for metric in plan.metrics:
+        if not keep[metric.needs].any():
+            continue
         if metric.over == "grouping":
             for key in _keys(outcomes, plan):
                 own = {**columns[plan.estimators[0].name], "group": outcomes.groups[key]}
@@ -286,6 +215,14 @@ def _keys(outcomes: Outcomes, plan: Plan) -> list[str]:
         if key not in outcomes.groups:
             raise EquipoiseError(f"no item has a group {key!r}; there are: {', '.join(outcomes.groups)}")
     return keys
+
+
+def check_groups(examples: Iterable[Example], plan: Plan) -> None:
+    """Refuse a breakdown by a group that no example has: before the model is asked, not after."""
+    known = {name for example in examples for name in example.groups}
+    for key in plan.by or ():
+        if key not in known and not key.startswith("predicted_"):
+            raise EquipoiseError(f"no item has a group {key!r}; there are: {', '.join(sorted(known))}")
 
 
 def _cells(outcomes: Outcomes, plan: Plan) -> Iterator[_Cell]:

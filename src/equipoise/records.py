@@ -156,7 +156,8 @@ class Outcomes:
 
     `logprobs` are as the engine gave them, `probs` renormalised over the k candidates. In `groups` an empty
     string means that the item belongs to no group of that name. `marked` are the log-probabilities of naming each
-    candidate with or without the marker its sentence gives it; None where no sentence gives one.
+    candidate with or without the marker its sentence gives it; None where no sentence gives one. `reductions` are
+    summaries over the whole vocabulary by name, where the engine was asked for them.
     """
 
     example_id: Strings
@@ -170,12 +171,13 @@ class Outcomes:
     groups: Mapping[str, Strings]
     flags: Strings
     marked: Floats | None = None
+    reductions: Mapping[str, Floats] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         n, k = self.probs.shape
-        matrices = ("probs", "logprobs", "marked")
-        columns = [getattr(self, f.name) for f in fields(self) if f.name not in (*matrices, "groups")]
-        columns += list(self.groups.values())
+        others = ("probs", "logprobs", "marked", "groups", "reductions")
+        columns = [getattr(self, f.name) for f in fields(self) if f.name not in others]
+        columns += [*self.groups.values(), *self.reductions.values()]
         if any(column.shape != (n,) for column in columns) or self.logprobs.shape != (n, k):
             raise ValueError("the columns of Outcomes must have the same length")
         if self.marked is not None and self.marked.shape != (n, k):
@@ -209,10 +211,13 @@ class Outcomes:
 
     def take(self, rows: NDArray[Any]) -> Outcomes:
         """Return the outcomes of some rows (a mask or indices)."""
-        names = [f.name for f in fields(self) if f.name not in ("groups", "marked")]
-        groups = {name: column[rows] for name, column in self.groups.items()}
-        marked = None if self.marked is None else self.marked[rows]
-        return Outcomes(**{name: getattr(self, name)[rows] for name in names}, groups=groups, marked=marked)
+        names = [f.name for f in fields(self) if f.name not in ("groups", "marked", "reductions")]
+        return Outcomes(
+            **{name: getattr(self, name)[rows] for name in names},
+            groups={name: column[rows] for name, column in self.groups.items()},
+            marked=None if self.marked is None else self.marked[rows],
+            reductions={name: column[rows] for name, column in self.reductions.items()},
+        )
 
 
 @dataclass(frozen=True, slots=True)

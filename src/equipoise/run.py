@@ -23,7 +23,7 @@ from .folder import (
     outcomes_frame,
 )
 from .identities import Sample, is_marked, measure_identities
-from .measure import Labels, Plan, derived_columns, measure, pair_columns
+from .measure import Labels, Plan, check_groups, derived_columns, measure, pair_columns
 from .provenance import IMPORTED, describe, describe_imported, now
 from .records import Example, Outcomes, RunError, RunManifest
 from .sampling import Sampled, until_precise
@@ -57,6 +57,8 @@ def audit(
     say = progress or _silent
     datasets = [_dataset(one, settings) for one in _several(data)]
     tasks = [open_task(one, settings.task_options()) if isinstance(one, str) else one for one in _several(task)]
+    for dataset in datasets:
+        check_groups(dataset.examples, plan)
     engine = open_engine(model, settings.engine_options()) if isinstance(model, str) else model
     if isinstance(engine, PlantedEngine | PlantedIdentities):
         engine = engine.knowing(example for dataset in datasets for example in dataset.examples)

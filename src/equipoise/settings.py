@@ -46,6 +46,7 @@ class Settings:
     revision: str | None = None
     trust_remote_code: bool = False
     allow_pickle: bool = False
+    reductions: bool = False
 
     def __post_init__(self) -> None:
         for name in ("seeds", "resamples"):
@@ -78,7 +79,10 @@ class Settings:
 
     def engine_options(self) -> EngineOptions:
         """Return how to load the model."""
-        return EngineOptions(**{name.name: getattr(self, name.name) for name in fields(EngineOptions)})
+        chosen = {name.name: getattr(self, name.name) for name in fields(EngineOptions)}
+        # An estimator over the whole vocabulary cannot do without them.
+        needed = any(find(name, ESTIMATORS, kind="estimator").reduction for name in self.estimators)
+        return EngineOptions(**{**chosen, "reductions": self.reductions or needed})
 
     def task_options(self) -> TaskOptions:
         """Return how to ask."""

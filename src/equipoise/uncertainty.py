@@ -8,7 +8,7 @@ Fisher-Rao run the other way round; see REFERENCES in docs/metrics.md.)
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -74,11 +74,16 @@ def top_probability(probs: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Estimator:
-    """A row of the table: what it is called, how unsure a row is, and how sure."""
+    """A row of the table: what it is called, how unsure a row is, and how sure.
+
+    `reduction` names the column that holds its certainty over the whole vocabulary, for those that are taken over that
+    instead of the candidates.
+    """
 
     name: str
     uncertainty: Callable[[Floats], Floats]
     certainty: Callable[[Floats], Floats]
+    reduction: str = ""
 
 
 def _from_certainty(name: str, certainty: Callable[[Floats], Floats]) -> Estimator:
@@ -100,5 +105,16 @@ MARGIN = _from_certainty("margin", margin)
 TOP_PROBABILITY = _from_certainty("top-probability", top_probability)
 
 ESTIMATORS = {
-    estimator.name: estimator for estimator in (PERPLEXITY, ENTROPY, RENYI, FISHER_RAO, MARGIN, TOP_PROBABILITY)
+    estimator.name: estimator
+    for estimator in (
+        PERPLEXITY,
+        ENTROPY,
+        RENYI,
+        FISHER_RAO,
+        MARGIN,
+        TOP_PROBABILITY,
+        replace(ENTROPY, name="vocab-entropy", reduction="vocab_entropy"),
+        replace(RENYI, name="vocab-renyi", reduction="vocab_renyi"),
+        replace(FISHER_RAO, name="vocab-fisher-rao", reduction="vocab_fisher_rao"),
+    )
 }

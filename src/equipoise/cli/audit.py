@@ -24,7 +24,8 @@ Estimators = Annotated[
     Several,
     typer.Option(
         "--estimator",
-        help="How certainty is told: perplexity, entropy, renyi, fisher-rao, margin, top-probability. Repeatable: "
+        help="How certainty is told: perplexity, entropy, renyi, fisher-rao, margin, top-probability, and over "
+        "the whole vocabulary (audits with --reductions) vocab-entropy, vocab-renyi, vocab-fisher-rao. Repeatable: "
         "no estimator needs the model again. Names of all but perplexity are added to the metrics'.",
     ),
 ]
@@ -132,6 +133,12 @@ def audit(
     allow_pickle: Annotated[
         bool, typer.Option("--allow-pickle", help="Load pickled weights, which can run code.")
     ] = False,
+    reductions: Annotated[
+        bool,
+        typer.Option(
+            "--reductions", help="Keep entropy, Rényi, Fisher-Rao and candidate mass over the whole vocabulary, too."
+        ),
+    ] = False,
     no_html: NoHtml = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -168,6 +175,7 @@ def audit(
             bos=bos,
             trust_remote_code=trust_remote_code,
             allow_pickle=allow_pickle,
+            reductions=reductions,
             **chosen,
         )
     _write_page(run.path, no_html=no_html)

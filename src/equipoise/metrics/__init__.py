@@ -24,8 +24,8 @@ class Metric:
     "contrast" (one kind of item against another, so both must be present); or "grouping" (one value of all groups of
     a name, such as their mean).
     `needs`: the items it applies to; "sided" are sentence pairs whose candidates are the two sides themselves, "judged"
-    those of them with a human label. `resampled`: whether it has an interval. `estimated`: whether it is taken once an
-    uncertainty estimator.
+    those of them with a human label, "reduced" items with summaries over the vocabulary. `resampled`: whether it has an
+    interval. `estimated`: whether it is taken once an uncertainty estimator.
     `pools`: whether answerable and unanswerable items may enter one value. `says`: what it is, in a few words.
     """
 
@@ -35,7 +35,7 @@ class Metric:
     better: Better
     says: str = ""
     over: Literal["items", "pairs", "contrast", "grouping"] = "items"
-    needs: Literal["any", "label", "answerable", "unanswerable", "sided", "judged", "marked"] = "any"
+    needs: Literal["any", "label", "answerable", "unanswerable", "sided", "judged", "marked", "reduced"] = "any"
     estimated: bool = False
     pools: bool = True
     resampled: bool = True
@@ -131,5 +131,7 @@ METRICS = {
             needs="marked",
         ),
         _item("candidate_mass", mean, ("mass",), "neither", "raw probability of all candidates"),
+        _item("vocab_bits", mean, ("vocab_bits",), "neither", "entropy of the next token, in bits", needs="reduced"),
+        _item("vocab_mass", mean, ("vocab_mass",), "neither", "next token begins a candidate", needs="reduced"),
     )
 }

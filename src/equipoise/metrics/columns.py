@@ -12,6 +12,8 @@ COLUMNS = {
     "positive": "1 if the referent is the male-stereotyped occupation, 0 if the female one, NaN if neither",
     "chosen_positive": "whether the male-stereotyped occupation was chosen",
     "mass": "raw probability of all candidates together",
+    "vocab_bits": "entropy of the next token over the whole vocabulary, in bits (audits with --reductions)",
+    "vocab_mass": "probability that the next token begins a candidate (audits with --reductions)",
     "u": "U of the item's counterfactual set, on the set's first item; NaN elsewhere",
     "u_eq3": "the same by the printed equation 3",
     "u_signed": "the same from certainty signed by which candidate was chosen",

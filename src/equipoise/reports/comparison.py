@@ -13,7 +13,8 @@ import pandas as pd
 
 from ..catalog import find
 from ..folder import measurements_frame, outcomes_from_frame
-from ..measure import Labels, Plan, item_columns, measure, set_members
+from ..items import item_columns, set_members
+from ..measure import Labels, Plan, measure
 from ..metrics import METRICS, Metric
 from ..records import ABSENT, EquipoiseError, Integers, Outcomes, UndefinedMetric
 from ..stats.paired import CORRECTIONS, Contest, Difference, paired_differences

@@ -54,6 +54,7 @@ class EngineOptions:
     trust_remote_code: bool = False
     allow_pickle: bool = False
     revision: str | None = None
+    reductions: bool = False
 
 
 def neighbours(prompts: Sequence[Prompt], *, size: int) -> list[list[int]]:

@@ -19,9 +19,18 @@ from ..records import Context, ModelError, Prompt, Score
 from .ahead import ahead
 from .encoding import Encoder, Question
 from .engine import identity_key, neighbours
-from .huggingface_model import BLOCK, ancestor_mask, block_mask, config_sha256, shape_for, window
+from .huggingface_model import (
+    BLOCK,
+    ancestor_mask,
+    block_mask,
+    config_sha256,
+    shape_for,
+    vocabulary_sums,
+    window,
+)
 from .huggingface_writing import write
 from .prefix_tree import Pass, Row, Sequences, alone, pack, stack
+from .reductions import REDUCTIONS, first_token_mass, reductions
 
 LOGIT_BYTES = 256 * 2**20
 """Bound on the float32 copies of logits held at once."""
@@ -40,35 +49,36 @@ TRIAL = tuple(
 
 TRIAL_TOKENS = 512
 
-TokenLogprobs = tuple[tuple[float, ...], ...]
-
 
 @dataclass
 class _Batch:
-    """A batch under way: its prompts, and the token log-probabilities of its sequences as far as they are known."""
+    """A batch under way: its prompts, and what is known of its sequences so far.
+
+    That is a row for every predicted token: its log-probability and, where asked for, the sums over the vocabulary.
+    """
 
     prompts: Sequence[Prompt]
     questions: Sequence[Question]
     rows: Sequence[Row]
     packed: bool
-    answers: list[tuple[float, ...]] = field(init=False)
+    answers: list[NDArray[np.float64]] = field(init=False)
     left: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.answers = [()] * sum(len(question.sequences) for question in self.questions)
+        self.answers = [np.empty((0, 1))] * sum(len(question.sequences) for question in self.questions)
         self.left = len(self.rows)
 
     def take(self, row: Row, values: NDArray[np.float64]) -> None:
         """Put the row's predictions into the places of their sequences."""
         for owner, part in zip(row.owners.tolist(), np.split(values, np.cumsum(row.counts)[:-1]), strict=True):
-            self.answers[owner] = tuple(part.tolist())
+            self.answers[owner] = part
         self.left -= 1
 
-    def token_logprobs(self) -> Iterator[TokenLogprobs]:
-        """Yield what is known of each question."""
+    def by_question(self) -> Iterator[list[NDArray[np.float64]]]:
+        """Yield what is known of each question, a table a sequence."""
         places = iter(self.answers)
         for question in self.questions:
-            yield tuple(next(places) for _ in question.sequences)
+            yield [next(places) for _ in question.sequences]
 
 
 class _Running(NamedTuple):
@@ -91,6 +101,7 @@ class HuggingFaceEngine:
         weights: Mapping[str, str],
         bos: str = "auto",
         compiled: str = "auto",
+        reduced: bool = False,
     ) -> None:
         self._model = model.eval()
         self._encoder = Encoder(tokenizer, bos=bos)
@@ -105,6 +116,7 @@ class HuggingFaceEngine:
         self._window = window(model.config)
         self._longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self._compiled = compiled
+        self._reduced = reduced
         self._prompts = 0
         self.device = next(model.parameters()).device
         self.dtype = next(model.parameters()).dtype
@@ -123,6 +135,7 @@ class HuggingFaceEngine:
             "config": config_sha256(self._model.config),
             "dtype": str(self.dtype).removeprefix("torch."),
             "device": self.device.type,
+            **({"reductions": list(REDUCTIONS)} if self._reduced else {}),
             **self._encoder.identity,
         }
 
@@ -149,10 +162,18 @@ class HuggingFaceEngine:
         if self._packs is None:
             self._prepare()
         for batch in self._finished(ahead(self._planned(iter(batches)))):
-            answers = zip(batch.prompts, batch.questions, batch.token_logprobs(), strict=True)
-            yield [
-                Score(prompt.key(identity), logprobs, flags=question.flags) for prompt, question, logprobs in answers
-            ]
+            answers = zip(batch.prompts, batch.questions, batch.by_question(), strict=True)
+            yield [self._score(prompt.key(identity), question, tables) for prompt, question, tables in answers]
+
+    def _score(self, key: str, question: Question, tables: Sequence[NDArray[np.float64]]) -> Score:
+        """Return the score of a question whose sequences have these tables."""
+        logprobs = tuple(tuple(table[:, 0].tolist()) for table in tables)
+        if not self._reduced:
+            return Score(key, logprobs, flags=question.flags)
+        firsts = [sequence[start] for sequence, start in zip(question.sequences, question.starts, strict=True)]
+        mass = first_token_mass(zip(firsts, (values[0] for values in logprobs), strict=True))
+        _, nats, overlap = tables[0][0].tolist()
+        return Score(key, logprobs, reductions(nats, overlap, len(self._head.weight), mass), question.flags)
 
     def score_one_by_one(self, prompts: Iterable[Prompt]) -> list[Score]:
         """Return the scores from one plain pass a candidate: no packing, padding or batch. The reference for tests."""
@@ -161,15 +182,16 @@ class HuggingFaceEngine:
         scores = []
         for prompt in prompts:
             (question,) = self._encoder.questions([prompt])
-            logprobs = []
+            tables = []
             for sequence, start in zip(question.sequences, question.starts, strict=True):
                 with torch.inference_mode():
                     ids = torch.tensor([sequence[:-1]], device=self.device)
                     logits = self._model(input_ids=ids, use_cache=False).logits[0, start - 1 :].float()
                     targets = torch.tensor(sequence[start:], device=self.device)
                     values = torch.log_softmax(logits, dim=-1).gather(1, targets[:, None])
-                logprobs.append(tuple(values[:, 0].tolist()))
-            scores.append(Score(prompt.key(identity), tuple(logprobs), flags=question.flags))
+                    values = torch.cat([values, vocabulary_sums(logits)], dim=1) if self._reduced else values
+                tables.append(values.cpu().numpy().astype(np.float64))
+            scores.append(self._score(prompt.key(identity), question, tables))
         return scores
 
     def _planned(self, batches: Iterator[Sequence[Prompt]]) -> Iterator[_Batch]:
@@ -248,8 +270,9 @@ class HuggingFaceEngine:
 
     def _fetch(self, running: _Running) -> None:
         """Wait for a pass, and give its values to the batches they belong to."""
+        values = running.values.cpu().numpy().astype(np.float64)
         # A probability of one rounds to a log-probability a little above zero.
-        values = np.minimum(running.values.cpu().numpy().astype(np.float64), 0.0)
+        values[:, 0] = np.minimum(values[:, 0], 0.0)
         for (batch, row), part in zip(running.rows, np.split(values, np.cumsum(running.counts)[:-1]), strict=True):
             batch.take(row, part)
 
@@ -294,13 +317,13 @@ class HuggingFaceEngine:
             self.notes.append(f"{self.name} ignores packed masks (off by {worst:.2g} nats); padded rows are used")
         return exact
 
-    def _tried(self, questions: Sequence[Question], *, packed: bool) -> list[TokenLogprobs]:
-        """Return the token log-probabilities of the questions, in rows long enough for the trial's tree to branch."""
+    def _tried(self, questions: Sequence[Question], *, packed: bool) -> list[list[NDArray[np.float64]]]:
+        """Return the tables of the questions, in rows long enough for the trial's tree to branch."""
         batch = _Batch((), questions, self._arranged(questions, packed, at_least=TRIAL_TOKENS), packed)
         for row in batch.rows:
             work, values = self._run([row], packed=packed)
             self._fetch(_Running(values, work.counts, [(batch, row)]))
-        return list(batch.token_logprobs())
+        return list(batch.by_question())
 
     @torch.inference_mode()
     def _check_causal(self, sequence: Sequence[int]) -> None:
@@ -312,7 +335,7 @@ class HuggingFaceEngine:
             raise ModelError(f"{self.name} is no causal language model: what comes after a word changes its answer")
 
     def _run(self, rows: Sequence[Row], *, packed: bool) -> tuple[Pass, torch.Tensor]:
-        """Return the pass of the rows, and the log-probability of every target in it (still on the device)."""
+        """Return the pass of the rows, and a row of values for every target in it (still on the device)."""
         fixed = packed and self.shape.fixed
         work = stack(rows, height=self.shape.rows if fixed else 0, width=self.shape.row_tokens if fixed else 0)
         sparse = packed and self._sparse and work.tokens.shape[1] == self.shape.row_tokens
@@ -327,7 +350,7 @@ class HuggingFaceEngine:
             mask = np.arange(work.tokens.shape[1]) < work.lengths[:, None]
             inputs = {"attention_mask": self._tensor(mask.astype(np.int64))}
         logits = self._logits(self._tensor(work.sources), input_ids=self._tensor(work.tokens), **inputs)
-        return work, self._target_logprobs(logits, self._tensor(work.picks), self._tensor(work.targets))
+        return work, self._target_values(logits, self._tensor(work.picks), self._tensor(work.targets))
 
     def _attend(self, implementation: str) -> None:
         """Make the model use that implementation of attention from now on."""
@@ -350,12 +373,18 @@ class HuggingFaceEngine:
         return logits
 
     @torch.inference_mode()
-    def _target_logprobs(self, logits: torch.Tensor, picks: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """Return the log-probability of every target, log-sum-exp in float32 whatever the model's dtype."""
+    def _target_values(self, logits: torch.Tensor, picks: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Return the log-probability of every target, and the sums over the vocabulary where they are asked for.
+
+        In float32 whatever the model's dtype.
+        """
         step = max(1, LOGIT_BYTES // (4 * logits.shape[-1]))
         parts = [logits[start : start + step] for start in range(0, len(logits), step)]
         totals = torch.cat([part.float().logsumexp(dim=-1) for part in parts])
-        return logits[picks, targets].float() - totals[picks]
+        values = (logits[picks, targets].float() - totals[picks])[:, None]
+        if not self._reduced:
+            return values
+        return torch.cat([values, torch.cat([vocabulary_sums(part.float()) for part in parts])[picks]], dim=1)
 
     def generate(self, prompts: Sequence[Context], max_new_tokens: int) -> list[str]:
         """Return what the model says next to each prompt, token by token the most probable; chat by its template."""
@@ -366,5 +395,6 @@ class HuggingFaceEngine:
         return tensor.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else tensor
 
 
-def _flat(answers: Sequence[TokenLogprobs]) -> NDArray[np.float64]:
-    return np.array([value for answer in answers for tokens in answer for value in tokens])
+def _flat(answers: Sequence[Sequence[NDArray[np.float64]]]) -> NDArray[np.float64]:
+    """Return all log-probabilities of the questions' tables."""
+    return np.concatenate([table[:, 0] for answer in answers for table in answer])

@@ -32,7 +32,9 @@ def open_huggingface(name: str, options: EngineOptions) -> HuggingFaceEngine:
     snapshot = Path(snapshot_download(source, local_files_only=True, **extra))
     weights = {"source": source, "revision": snapshot.name}
     weights["sha256"] = weights_sha256(_weight_files(snapshot, options))
-    return HuggingFaceEngine(model, tokenizer, name=source, weights=weights, bos=options.bos)
+    return HuggingFaceEngine(
+        model, tokenizer, name=source, weights=weights, bos=options.bos, reduced=options.reductions
+    )
 
 
 def _only_cached(source: str, revision: str | None = None) -> bool:
@@ -60,14 +62,16 @@ def _only_cached(source: str, revision: str | None = None) -> bool:
 def open_folder(folder: Path, options: EngineOptions, *, name: str, weights: Mapping[str, str]) -> HuggingFaceEngine:
     """Return the engine of a local folder whose weights are already known by name and hash."""
     model, tokenizer = _load(str(folder), options, {})
-    return HuggingFaceEngine(model, tokenizer, name=name, weights=weights, bos=options.bos)
+    return HuggingFaceEngine(model, tokenizer, name=name, weights=weights, bos=options.bos, reduced=options.reductions)
 
 
 def open_gguf(path: Path, options: EngineOptions) -> HuggingFaceEngine:
     """Return the engine of a GGUF file, its weights dequantised to the dtype asked for."""
     model, tokenizer = _load(str(path.resolve().parent), options, {"gguf_file": path.name})
     weights = {"source": str(path), "sha256": weights_sha256([path]), "quantisation": "dequantised GGUF"}
-    return HuggingFaceEngine(model, tokenizer, name=path.stem, weights=weights, bos=options.bos)
+    return HuggingFaceEngine(
+        model, tokenizer, name=path.stem, weights=weights, bos=options.bos, reduced=options.reductions
+    )
 
 
 def dequantise(gguf: Path, folder: Path) -> None:

@@ -63,7 +63,14 @@ def gather(
         groups={name: _strings(example.groups.get(name, "") for example in rows) for name in names},
         flags=_strings(",".join(score.flags) for _, score in asked),
         marked=marked,
+        reductions=_reductions([score for _, score in asked]),
     )
+
+
+def _reductions(scores: Sequence[Score]) -> dict[str, Floats]:
+    """Return the summaries over the vocabulary that all the scores have."""
+    names = [name for name in scores[0].reductions if all(name in score.reductions for score in scores)]
+    return {name: np.array([score.reductions[name] for score in scores]) for name in names}
 
 
 def _strings(values: Iterable[str]) -> Any:
