@@ -167,7 +167,7 @@ def test_the_key_is_of_the_question_and_the_engine_alone(engine: Engine) -> None
 def test_an_architecture_that_can_be_packed_is(name: str) -> None:
     engine = tiny_engine(name)
     run(engine, PROMPTS)
-    assert (engine._packs, engine.notes) == (True, [])
+    assert engine.notes == []
     assert engine.description["scoring"] == "packed prefix trees"
 
 
@@ -177,9 +177,31 @@ def test_an_architecture_that_cannot_be_packed_is_noticed_and_told_once(name: st
     run(engine, PROMPTS)
     run(engine, PROMPTS)
     (note,) = engine.notes
-    assert engine._packs is False
-    assert "padded rows are used" in note
-    assert engine.description["scoring"] == "padded rows"
+    assert note.endswith("batches with a shared prompt cache are used")
+    assert engine.description["scoring"] == "batches with a shared prompt cache"
+
+
+@pytest.mark.parametrize("name", PADDED)
+def test_a_prompt_is_computed_once_whatever_continues_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = MODELS[name]()
+    asked = [prompt for prompt in PROMPTS if prompt.example_id == "three"]
+    run(engine, asked)  # the trial is over
+    (question,) = engine._encoder.questions(asked)
+    seen: list[int] = []
+    hook = engine._model.register_forward_pre_hook(
+        lambda _, __, inputs: seen.append(inputs["input_ids"].numel()), with_kwargs=True
+    )
+    monkeypatch.setattr("equipoise.scoring.huggingface.BRANCH_TOKENS", 99)
+    cached = run(engine, asked)
+    in_steps, _ = sum(seen), seen.clear()
+    monkeypatch.setattr("equipoise.scoring.huggingface.BRANCH_TOKENS", 1)
+    padded = run(engine, asked)
+    hook.remove()
+    stem = question.starts[0]
+    branches = [len(sequence) - 1 - stem for sequence in question.sequences]
+    assert in_steps == stem + max(branches) * sum(size > 0 for size in branches)
+    assert sum(seen) >= sum(map(len, question.sequences)) - len(question.sequences)
+    np.testing.assert_allclose(values(cached), values(padded), atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("name", PADDED)
@@ -218,8 +240,7 @@ def test_a_model_that_quietly_ignores_what_packing_needs_is_found_out(kind: Any)
     model.__class__ = kind
     engine = HuggingFaceEngine(model, tokenizer, name="sly", weights={"sha256": "0"})
     np.testing.assert_allclose(values(run(engine, PROMPTS)), values(engine.score_one_by_one(PROMPTS)), atol=TOLERANCE)
-    assert engine._packs is False
-    assert "sly ignores packed masks" in engine.notes[0]
+    assert "sly answers packed prefix trees otherwise" in engine.notes[0]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.scoring.prefix_tree import Row, Sequences, alone, pack, shared_prefixes, stack
+from equipoise.scoring.prefix_tree import Row, Sequences, alone, fork, forks, pack, shared_prefixes, stack
 
 # Few tokens, so that prefixes are shared and sequences repeat often.
 SEQUENCES = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=7).map(tuple), min_size=1, max_size=25)
@@ -124,6 +124,34 @@ def test_a_pass_predicts_each_continuation_token_from_the_prefix_before_it(arran
             position += 1
         assert starts[owner] + count == len(sequences[owner])
     assert position == len(work.targets)
+
+
+@given(data=st.data())
+def test_a_fork_predicts_each_continuation_token_from_its_prompt_and_what_was_said(data: st.DataObject) -> None:
+    length = st.lists(st.integers(0, 2), min_size=2, max_size=8).map(tuple)
+    sequences = data.draw(st.lists(length, min_size=1, max_size=15))
+    starts = [data.draw(st.integers(1, len(sequence) - 1)) for sequence in sequences]
+    rows = forks(Sequences.of(sequences, starts))
+    found: dict[int, list[tuple[tuple[int, ...], int]]] = {}
+    for stem in sorted({row.stem for row in rows}):
+        alike = [row for row in rows if row.stem == stem]
+        work = fork(alike)
+        assert len({tuple(prompt) for prompt in work.stems.tolist()}) == len(alike)  # each prompt once
+        told = [tuple(prompt) for prompt in work.stems.tolist()]
+        for source in work.sources.tolist():
+            branch, depth = divmod(source, work.branches.shape[1])
+            told.append((*told[work.roots[branch]], *work.branches[branch, : depth + 1].tolist()))
+        predicted = iter(zip(work.picks.tolist(), work.targets.tolist(), strict=True))
+        assert work.counts.tolist() == [row.counts.sum() for row in alike]
+        for row in alike:
+            for owner, count in zip(row.owners.tolist(), row.counts.tolist(), strict=True):
+                found[owner] = [(told[pick], target) for pick, target in (next(predicted) for _ in range(count))]
+        assert next(predicted, None) is None
+    assert [row.stem for row in rows] == sorted(row.stem for row in rows)
+    assert found == {
+        number: [(sequence[:place], sequence[place]) for place in range(start, len(sequence))]
+        for number, (sequence, start) in enumerate(zip(sequences, starts, strict=True))
+    }
 
 
 @given(SEQUENCES, ROW_TOKENS)

@@ -1,4 +1,4 @@
-"""Summaries over the whole vocabulary, made on the device, are those of the candidates' estimators with k = its size."""
+"""Summaries of the whole vocabulary, made on the device, are those of the estimators with k = its size."""
 
 from __future__ import annotations
 

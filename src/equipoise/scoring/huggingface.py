@@ -1,4 +1,4 @@
-"""Scores prompts with a causal model of transformers: packed prefix trees where it honours them, padded rows where not.
+"""Scores prompts with a causal model of transformers: in packed prefix trees, or how else the model allows.
 
 Batches are tokenised and packed by a thread while the device works. Rows of consecutive batches fill passes of a fixed
 shape on a GPU; a batch is handed on as soon as all its rows are done.
@@ -19,21 +19,15 @@ from ..records import Context, ModelError, Prompt, Score
 from .ahead import ahead
 from .encoding import Encoder, Question
 from .engine import identity_key, neighbours
-from .huggingface_model import (
-    BLOCK,
-    ancestor_mask,
-    block_mask,
-    config_sha256,
-    shape_for,
-    vocabulary_sums,
-    window,
-)
+from .huggingface_model import config_sha256, window
+from .huggingface_passes import WAYS, Passes, Way
 from .huggingface_writing import write
-from .prefix_tree import Pass, Row, Sequences, alone, pack, stack
+from .prefix_tree import Row, Sequences, alone, forks, pack
 from .reductions import REDUCTIONS, first_token_mass, reductions
+from .shape import Shape
 
-LOGIT_BYTES = 256 * 2**20
-"""Bound on the float32 copies of logits held at once."""
+BRANCH_TOKENS = 8
+"""Tokens of a continuation up to which a prompt's cache is worth more than a pass without steps."""
 
 COMPILE_PROMPTS = 20_000
 """From so many prompts on, compiling the model's layers for a GPU pays for itself."""
@@ -60,7 +54,7 @@ class _Batch:
     prompts: Sequence[Prompt]
     questions: Sequence[Question]
     rows: Sequence[Row]
-    packed: bool
+    way: Way
     answers: list[NDArray[np.float64]] = field(init=False)
     left: int = field(init=False)
 
@@ -107,21 +101,28 @@ class HuggingFaceEngine:
         self._encoder = Encoder(tokenizer, bos=bos)
         self._name = name
         self._weights = dict(weights)
-        self._head = model.get_output_embeddings()
-        if self._head is None:
+        if model.get_output_embeddings() is None:
             raise ModelError(f"{name} has no language-model head, so it cannot score text")
-        self._packs: bool | None = None
-        self._attention = getattr(model.config, "_attn_implementation", "")
-        self._sparse = False
+        self._way: Way | None = None
+        self._otherwise: Way = "padded"
         self._window = window(model.config)
         self._longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self._compiled = compiled
         self._reduced = reduced
         self._prompts = 0
-        self.device = next(model.parameters()).device
-        self.dtype = next(model.parameters()).dtype
-        self.shape = shape_for(model, self.device)
+        self._passes = Passes(model, reduced=reduced)
+        self.device = self._passes.device
+        self.dtype = self._passes.dtype
         self.notes: list[str] = []
+
+    @property
+    def shape(self) -> Shape:
+        """How much is computed at once."""
+        return self._passes.shape
+
+    @shape.setter
+    def shape(self, shape: Shape) -> None:
+        self._passes.shape = shape
 
     @property
     def name(self) -> str:
@@ -145,7 +146,7 @@ class HuggingFaceEngine:
             **self._weights,
             "architecture": type(self._model).__name__,
             "parameters": sum(parameter.numel() for parameter in self._model.parameters()),
-            "scoring": {None: "not used", True: "packed prefix trees", False: "padded rows"}[self._packs],
+            "scoring": "not used" if self._way is None else WAYS[self._way],
             "shape": self.shape._asdict(),
         }
 
@@ -159,7 +160,7 @@ class HuggingFaceEngine:
 
     def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
         identity = identity_key(self)
-        if self._packs is None:
+        if self._way is None:
             self._prepare()
         for batch in self._finished(ahead(self._planned(iter(batches)))):
             answers = zip(batch.prompts, batch.questions, batch.by_question(), strict=True)
@@ -173,24 +174,16 @@ class HuggingFaceEngine:
         firsts = [sequence[start] for sequence, start in zip(question.sequences, question.starts, strict=True)]
         mass = first_token_mass(zip(firsts, (values[0] for values in logprobs), strict=True))
         _, nats, overlap = tables[0][0].tolist()
-        return Score(key, logprobs, reductions(nats, overlap, len(self._head.weight), mass), question.flags)
+        return Score(key, logprobs, reductions(nats, overlap, self._passes.vocabulary, mass), question.flags)
 
     def score_one_by_one(self, prompts: Iterable[Prompt]) -> list[Score]:
         """Return the scores from one plain pass a candidate: no packing, padding or batch. The reference for tests."""
-        self._attend(self._attention)
         identity = identity_key(self)
         scores = []
         for prompt in prompts:
             (question,) = self._encoder.questions([prompt])
-            tables = []
-            for sequence, start in zip(question.sequences, question.starts, strict=True):
-                with torch.inference_mode():
-                    ids = torch.tensor([sequence[:-1]], device=self.device)
-                    logits = self._model(input_ids=ids, use_cache=False).logits[0, start - 1 :].float()
-                    targets = torch.tensor(sequence[start:], device=self.device)
-                    values = torch.log_softmax(logits, dim=-1).gather(1, targets[:, None])
-                    values = torch.cat([values, vocabulary_sums(logits)], dim=1) if self._reduced else values
-                tables.append(values.cpu().numpy().astype(np.float64))
+            pairs = zip(question.sequences, question.starts, strict=True)
+            tables = [self._passes.plain(sequence, start) for sequence, start in pairs]
             scores.append(self._score(prompt.key(identity), question, tables))
         return scores
 
@@ -198,29 +191,34 @@ class HuggingFaceEngine:
         """Yield the batches tokenised and arranged in rows; runs in a thread of its own, and touches no device."""
         for prompts in batches:
             questions = self._encoder.questions(prompts)
-            packed = self._may_pack(prompts, questions)
-            yield _Batch(prompts, questions, self._arranged(questions, packed), packed)
+            way = self._way_of(prompts, questions)
+            yield _Batch(prompts, questions, self._arranged(questions, way), way)
 
-    def _may_pack(self, prompts: Sequence[Prompt], questions: Sequence[Question]) -> bool:
-        """Return whether these questions can be scored in packed rows; a prompt too long for the model is an error."""
+    def _way_of(self, prompts: Sequence[Prompt], questions: Sequence[Question]) -> Way:
+        """Return how these questions are scored; a prompt too long for the model is an error."""
         lengths = [max(map(len, question.sequences)) - 1 for question in questions]
         longest = max(lengths)
         if self._longest and longest > self._longest:
             name = prompts[lengths.index(longest)].example_id
             raise ModelError(f"the prompt of {name} has {longest} tokens; {self.name} takes at most {self._longest}")
-        if self._packs and self._window and longest > self._window:
+        way = self._way or "padded"
+        if way == "packed" and self._window and longest > self._window:
             # A given mask replaces the model's own, and with it the window that the model was trained with.
-            note = f"{self.name} looks {self._window} tokens back; where prompts are longer, padded rows are used"
+            way = self._otherwise
+            note = f"{self.name} looks {self._window} tokens back; where prompts are longer, {WAYS[way]} are used"
             self.notes += [note] if note not in self.notes else []
-            return False
-        return bool(self._packs)
+        # Branches are computed token by token: worth it for a few tokens, and where there are any.
+        said = [len(one) - start for q in questions for one, start in zip(q.sequences, q.starts, strict=True)]
+        return "padded" if way == "cached" and not 1 < max(said) <= BRANCH_TOKENS else way
 
-    def _arranged(self, questions: Sequence[Question], packed: bool, *, at_least: int = 0) -> list[Row]:
+    def _arranged(self, questions: Sequence[Question], way: Way, *, at_least: int = 0) -> list[Row]:
         sequences = Sequences.of(
             [sequence for question in questions for sequence in question.sequences],
             [start for question in questions for start in question.starts],
         )
-        return pack(sequences, row_tokens=max(at_least, self.shape.row_tokens)) if packed else alone(sequences)
+        if way == "packed":
+            return pack(sequences, row_tokens=max(at_least, self.shape.row_tokens))
+        return forks(sequences) if way == "cached" else alone(sequences)
 
     def _finished(self, planned: Iterator[_Batch]) -> Iterator[_Batch]:
         """Yield the batches in order as they are done; passes run across their borders."""
@@ -247,15 +245,20 @@ class HuggingFaceEngine:
 
     def _room(self, rows: Sequence[tuple[_Batch, Row]], batch: _Batch, row: Row) -> bool:
         """Return whether a pass of these rows can take one more: of its kind, and within what memory allows."""
-        most = self.shape.rows if batch.packed else self.shape.padded_rows
+        before, first = rows[0]
+        packed = batch.way == "packed"
+        most = self.shape.rows if packed else self.shape.padded_rows
         predicted = sum(len(one.nodes) for _, one in rows) + len(row.nodes)
-        return rows[0][0].packed == batch.packed and len(rows) < most and predicted <= self.shape.predictions
+        # Only packed passes look the same whatever is in them; others keep to a batch, so that a run that was killed
+        # computes what it would have computed.
+        fits = before.way == "packed" if packed else before is batch and first.stem == row.stem
+        return fits and len(rows) < most and predicted <= self.shape.predictions
 
     def _started(self, rows: Sequence[tuple[_Batch, Row]]) -> list[_Running]:
         """Return the rows as passes given to the device: one, or more and smaller ones where memory ran out."""
         try:
-            work, values = self._run([row for _, row in rows], packed=rows[0][0].packed)
-            return [_Running(values, work.counts, rows)]
+            counts, values = self._passes.run([row for _, row in rows], rows[0][0].way)
+            return [_Running(values, counts, rows)]
         except torch.OutOfMemoryError:
             torch.cuda.empty_cache()
             if len(rows) == 1:
@@ -284,45 +287,41 @@ class HuggingFaceEngine:
         trial = self._encoder.questions(TRIAL)
         self._check_causal(trial[0].sequences[0])
         some = slice(None, None, 5)
-        plain = _flat(self._tried(trial[some], packed=False))
-        self._packs = self._agrees(trial, some, plain)
-        if not (self._packs and self.shape.fixed and self._pays()):
-            return
-        # Layer by layer: one compilation serves all layers of a kind, in seconds instead of minutes.
-        lists = [module for module in self._model.modules() if isinstance(module, torch.nn.ModuleList)]
-        for layer in max(lists, key=len, default=()):
-            layer.compile(dynamic=False)
-        if getattr(self._model, "_supports_flex_attn", False) and self.shape.row_tokens % BLOCK == 0:
-            self._sparse = True
-            self._sparse = self._agrees(trial, some, plain)
+        plain = _flat(self._tried(trial[some], "padded"))
+        fault = self._fault("packed", trial, some, plain)
+        if (fault or self._window) and not self._fault("cached", trial, some, plain):
+            self._otherwise = "cached"
+        self._way = self._otherwise if fault else "packed"
+        if fault:
+            self.notes.append(f"{fault}; {WAYS[self._way]} are used")
+        elif self.shape.fixed and self._pays():
+            self._passes.compile()
+            self._passes.sparse = self._passes.may_be_sparse
+            self._passes.sparse &= not self._fault("packed", trial, some, plain)
 
     def _pays(self) -> bool:
         """Return whether to compile: if asked to, or if there are enough prompts."""
         return self._compiled == "always" or (self._compiled == "auto" and self._prompts >= COMPILE_PROMPTS)
 
-    def _agrees(self, trial: Sequence[Question], some: slice, plain: NDArray[np.float64]) -> bool:
-        """Return whether packed rows, as they would be run now, give the plain answers."""
+    def _fault(self, way: Way, trial: Sequence[Question], some: slice, plain: NDArray[np.float64]) -> str:
+        """Return why this way, as it would be run now, does not give the plain answers; "" where it does."""
         try:
-            packed = _flat(self._tried(trial, packed=True)[some])
+            found = _flat(self._tried(trial, way)[some])
         except torch.OutOfMemoryError:
             raise
         except Exception as error:  # what a model makes of a mask it does not expect is anybody's guess
-            self.notes.append(f"{self.name} cannot run packed rows ({type(error).__name__}); padded rows are used")
-            return False
+            return f"{self.name} cannot run {WAYS[way]} ({type(error).__name__})"
         # In low precision single values differ by tenths; a mask or position that is ignored changes far more.
-        difference = np.abs(packed - plain)
+        difference = np.abs(found - plain)
         exact = float(difference.max()) <= 1e-3 if self.dtype == torch.float32 else float(difference.mean()) <= 0.2
-        if not exact:
-            worst = float(difference.max())
-            self.notes.append(f"{self.name} ignores packed masks (off by {worst:.2g} nats); padded rows are used")
-        return exact
+        return "" if exact else f"{self.name} answers {WAYS[way]} otherwise (by {float(difference.max()):.2g} nats)"
 
-    def _tried(self, questions: Sequence[Question], *, packed: bool) -> list[list[NDArray[np.float64]]]:
+    def _tried(self, questions: Sequence[Question], way: Way) -> list[list[NDArray[np.float64]]]:
         """Return the tables of the questions, in rows long enough for the trial's tree to branch."""
-        batch = _Batch((), questions, self._arranged(questions, packed, at_least=TRIAL_TOKENS), packed)
+        batch = _Batch((), questions, self._arranged(questions, way, at_least=TRIAL_TOKENS), way)
         for row in batch.rows:
-            work, values = self._run([row], packed=packed)
-            self._fetch(_Running(values, work.counts, [(batch, row)]))
+            counts, values = self._passes.run([row], way)
+            self._fetch(_Running(values, counts, [(batch, row)]))
         return list(batch.by_question())
 
     @torch.inference_mode()
@@ -334,65 +333,9 @@ class HuggingFaceEngine:
         if float((whole[0, place] - part[0, place]).float().abs().mean()) > tolerance:
             raise ModelError(f"{self.name} is no causal language model: what comes after a word changes its answer")
 
-    def _run(self, rows: Sequence[Row], *, packed: bool) -> tuple[Pass, torch.Tensor]:
-        """Return the pass of the rows, and a row of values for every target in it (still on the device)."""
-        fixed = packed and self.shape.fixed
-        work = stack(rows, height=self.shape.rows if fixed else 0, width=self.shape.row_tokens if fixed else 0)
-        sparse = packed and self._sparse and work.tokens.shape[1] == self.shape.row_tokens
-        self._attend("flex_attention" if sparse else self._attention)
-        if packed:
-            ends = self._tensor(work.ends)
-            inputs: dict[str, Any] = {
-                "position_ids": self._tensor(work.depths),
-                "attention_mask": block_mask(ends) if sparse else ancestor_mask(ends, self.dtype),
-            }
-        else:
-            mask = np.arange(work.tokens.shape[1]) < work.lengths[:, None]
-            inputs = {"attention_mask": self._tensor(mask.astype(np.int64))}
-        logits = self._logits(self._tensor(work.sources), input_ids=self._tensor(work.tokens), **inputs)
-        return work, self._target_values(logits, self._tensor(work.picks), self._tensor(work.targets))
-
-    def _attend(self, implementation: str) -> None:
-        """Make the model use that implementation of attention from now on."""
-        if implementation != self._model.config._attn_implementation:
-            self._model.set_attn_implementation(implementation)
-
-    @torch.inference_mode()
-    def _logits(self, sources: torch.Tensor, **inputs: torch.Tensor) -> torch.Tensor:
-        """Return the logits at the sources alone: the head never sees any other position."""
-
-        def select(_: Any, arguments: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
-            hidden = arguments[0]
-            return (hidden.reshape(-1, hidden.shape[-1])[sources].unsqueeze(0), *arguments[1:])
-
-        hook = self._head.register_forward_pre_hook(select)
-        try:
-            logits: torch.Tensor = self._model(use_cache=False, **inputs).logits[0]
-        finally:
-            hook.remove()
-        return logits
-
-    @torch.inference_mode()
-    def _target_values(self, logits: torch.Tensor, picks: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """Return the log-probability of every target, and the sums over the vocabulary where they are asked for.
-
-        In float32 whatever the model's dtype.
-        """
-        step = max(1, LOGIT_BYTES // (4 * logits.shape[-1]))
-        parts = [logits[start : start + step] for start in range(0, len(logits), step)]
-        totals = torch.cat([part.float().logsumexp(dim=-1) for part in parts])
-        values = (logits[picks, targets].float() - totals[picks])[:, None]
-        if not self._reduced:
-            return values
-        return torch.cat([values, torch.cat([vocabulary_sums(part.float()) for part in parts])[picks]], dim=1)
-
     def generate(self, prompts: Sequence[Context], max_new_tokens: int) -> list[str]:
         """Return what the model says next to each prompt, token by token the most probable; chat by its template."""
-        return write(self._model, self._encoder, self._tensor, prompts, max_new_tokens)
-
-    def _tensor(self, array: NDArray[Any]) -> torch.Tensor:
-        tensor = torch.from_numpy(array)
-        return tensor.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else tensor
+        return write(self._model, self._encoder, self._passes.tensor, prompts, max_new_tokens)
 
 
 def _flat(answers: Sequence[Sequence[NDArray[np.float64]]]) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ sequence what it would compute for that sequence alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
@@ -48,7 +48,8 @@ class Row:
 
     `paths[i, d]` is the node of sequence `owners[i]` at depth d (-1 beyond its end; the last token of a sequence is
     predicted, never computed). The row predicts at `nodes`, each listed once; the token `targets[j]` is predicted at
-    `nodes[picks[j]]`, and sequence `owners[i]` has the next `counts[i]` of these.
+    `nodes[picks[j]]`, and sequence `owners[i]` has the next `counts[i]` of these. In a fork, the first `stem` nodes are
+    the prompt that all its sequences continue.
     """
 
     tokens: Ids
@@ -60,6 +61,7 @@ class Row:
     picks: Ids
     targets: Ids
     counts: Ids
+    stem: int = 0
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -97,16 +99,30 @@ def pack(sequences: Sequences, *, row_tokens: int) -> list[Row]:
 def alone(sequences: Sequences) -> list[Row]:
     """Return a row for every distinct input, shortest first: nothing is shared but what is wholly the same."""
     computed = sequences.lengths - 1
-    inputs = np.where(np.arange(sequences.tokens.shape[1]) < computed[:, None], sequences.tokens, -1)
-    _, first, groups = np.unique(inputs, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(computed[first], kind="stable")
-    members = np.split(np.argsort(groups.ravel(), kind="stable"), np.cumsum(np.bincount(groups.ravel()))[:-1])
+    return [
+        _row(sequences.take(owners), np.full(len(owners), computed[owners[0]]), owners)
+        for owners in _alike(sequences.tokens, computed)
+    ]
+
+
+def forks(sequences: Sequences) -> list[Row]:
+    """Return a row for every distinct prompt, shortest first: the prompt once, then whatever continues it."""
     rows = []
-    for group in order:
-        owners = members[group]
-        shared = np.full(len(owners), computed[owners[0]])
-        rows.append(_row(sequences.take(owners), shared, owners))
+    for owners in _alike(sequences.tokens, sequences.starts):
+        some = sequences.take(owners)
+        order = np.lexsort(some.tokens.T[::-1])
+        some = some.take(order)
+        shared = shared_prefixes(some.tokens, some.lengths - 1)
+        rows.append(replace(_row(some, shared, owners[order]), stem=int(some.starts[0])))
     return rows
+
+
+def _alike(tokens: Ids, lengths: Ids) -> list[Ids]:
+    """Return the groups of rows that have the same tokens up to their lengths, the shortest first."""
+    inputs = np.where(np.arange(tokens.shape[1]) < lengths[:, None], tokens, -1)
+    _, first, groups = np.unique(inputs, axis=0, return_index=True, return_inverse=True)
+    members = np.split(np.argsort(groups.ravel(), kind="stable"), np.cumsum(np.bincount(groups.ravel()))[:-1])
+    return [members[group] for group in np.argsort(lengths[first], kind="stable")]
 
 
 def _row(some: Sequences, shared: Ids, owners: Ids) -> Row:
@@ -172,6 +188,54 @@ def stack(rows: Sequence[Row], *, height: int = 0, width: int = 0) -> Pass:
         lengths=np.array([len(row) for row in rows] + [1] * (height - len(rows))),
         sources=np.concatenate([r * width + row.nodes for r, row in enumerate(rows)]),
         picks=np.concatenate([start + row.picks for start, row in zip(before, rows, strict=False)]),
+        targets=np.concatenate([row.targets for row in rows]),
+        counts=np.array([len(row.targets) for row in rows]),
+    )
+
+
+@dataclass(frozen=True)
+class Forked:
+    """Forks of one stem length, to be run in two steps: the stems, then the branches from the stems' caches.
+
+    Branch b continues stem `roots[b]`; the places (branch x width + depth) in `sources` predict. The token `targets[j]`
+    is predicted by stem `picks[j]` or, beyond the stems, by source `picks[j] - len(stems)`; row r has the next
+    `counts[r]` of these.
+    """
+
+    stems: Ids
+    roots: Ids
+    branches: Ids
+    sources: Ids
+    picks: Ids
+    targets: Ids
+    counts: Ids
+
+
+def fork(rows: Sequence[Row]) -> Forked:
+    """Return the forks as one pass; all must have stems of one length. Branches are 0-padded."""
+    stem = rows[0].stem
+    paths = [np.pad(row.paths[:, stem:], ((0, 0), (0, 1)), constant_values=-1) for row in rows]
+    sizes = [(path != -1).sum(axis=1) for path in paths]
+    width = max(int(size.max()) for size in sizes)
+    branches: list[Ids] = []
+    roots: list[int] = []
+    sources: list[int] = []
+    picks: list[int] = []
+    for number, (row, path, size) in enumerate(zip(rows, paths, sizes, strict=True)):
+        for nodes, count in zip(path, size.tolist(), strict=True):
+            # The first token of a continuation is predicted by the stem, each later one by the token before it.
+            places = [len(rows) + len(sources) + depth for depth in range(count)]
+            picks += [number, *places]
+            if count:
+                sources += [len(branches) * width + depth for depth in range(count)]
+                branches.append(np.pad(row.tokens[nodes[:count]], (0, width - count)))
+                roots.append(number)
+    return Forked(
+        stems=np.stack([row.tokens[:stem] for row in rows]),
+        roots=np.array(roots, dtype=np.int64),
+        branches=np.stack(branches) if branches else np.zeros((0, 0), dtype=np.int64),
+        sources=np.array(sources, dtype=np.int64),
+        picks=np.array(picks, dtype=np.int64),
         targets=np.concatenate([row.targets for row in rows]),
         counts=np.array([len(row.targets) for row in rows]),
     )
