@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..folder import RunFolder, group_names, outcomes_from_frame
+from ..folder import TASK_GROUPS, RunFolder, group_names, outcomes_from_frame
 from ..metrics import METRICS, Metric
+from ..metrics.calibration_table import CALIBRATION
 from ..records import Floats, Outcomes, RunError, RunManifest, group_label, parse_group
 
 KINDS = {"type2": "resolvable (type 2)", "type1": "ambiguous (type 1)"}
+ALL_METRICS = {**METRICS, **CALIBRATION}
 ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
 
 
@@ -100,7 +102,9 @@ class Part:
     @cached_property
     def outcomes(self) -> Outcomes:
         """The items as `measure` takes them."""
-        return outcomes_from_frame(self.items, self.run.groups)
+        # A task may drop groups of its examples (a cloze has no gender) and add its own.
+        here = [name for name in (*self.run.groups, *TASK_GROUPS) if name in self.items]
+        return outcomes_from_frame(self.items, here)
 
     @cached_property
     def measured(self) -> Measured:
@@ -149,8 +153,8 @@ def kind_title(kind: str) -> str:
 
 def metric_row(name: str) -> Metric | None:
     """Return the row of the table of metrics that a name stands for, also with an estimator's suffix."""
-    named = [known for known in METRICS if f"{name}_".startswith(f"{known}_")]
-    return METRICS[max(named, key=len)] if named else None
+    named = [known for known in ALL_METRICS if f"{name}_".startswith(f"{known}_")]
+    return ALL_METRICS[max(named, key=len)] if named else None
 
 
 def column(frame: pd.DataFrame, name: str) -> Floats:

@@ -12,8 +12,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ..records import EquipoiseError
+from .frames import KINDS
 from .identity_tables import LARGE, identity_frame
-from .tables import KINDS
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's colours, which people with any colour vision can tell apart."""

@@ -12,7 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ..records import parse_group
-from .tables import KINDS, FirstThatFits, literal
+from .frames import KINDS
+from .tables import FirstThatFits, literal
 
 LARGE = 0.20
 """The paper marks disparities over this."""

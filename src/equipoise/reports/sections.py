@@ -16,8 +16,8 @@ from markupsafe import Markup
 
 from ..datasets.cards import CARDS
 from . import charts, views
-from .frames import ARROWS, Measured, Part, RunFrames, interval, kind_title, metric_row, span
-from .verdicts import verdicts, warnings
+from .frames import ALL_METRICS, ARROWS, Measured, Part, RunFrames, interval, kind_title, metric_row, span
+from .verdicts import part_verdicts, warnings
 
 RANGES = {
     "eo_sum": (0.0, 2.0),
@@ -85,7 +85,7 @@ def panels(intro: str, several: Iterable[Panel]) -> Markup | None:
 
 def findings(run: RunFrames) -> Section:
     """Return what was found, in words."""
-    parts = [(str(part), list(verdicts(part, run.name))) for part in run.parts]
+    parts = [(str(part), list(part_verdicts(part, run.name))) for part in run.parts]
     cautions = [caution for part in run.parts for caution in warnings(part)]
     body = render(
         "findings.html",
@@ -137,10 +137,8 @@ def _metric_table(part: Part) -> Mapping[str, Any]:
 
 
 def _place(name: str) -> int:
-    from ..metrics import METRICS
-
     known = metric_row(name)
-    return list(METRICS).index(known.name) if known else len(METRICS)
+    return list(ALL_METRICS).index(known.name) if known else len(ALL_METRICS)
 
 
 def _range(name: str, part: Part) -> tuple[float, float]:
