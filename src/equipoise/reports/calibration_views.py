@@ -12,7 +12,6 @@ from typing import Any
 import pandas as pd
 
 from ..metrics.sides import with_predictions
-from ..records import parse_group
 from .frames import Measured, Part, span
 from .reliability import occupation_table, reliability_table
 
@@ -92,7 +91,7 @@ def in_words(found: Measured) -> Iterator[str]:
 def group_rows(found: Measured) -> Iterator[GroupRow]:
     """Yield the calibration of all items, and of each group that has few values."""
     groups = [group for metric, group in found.rows if metric == "ece"]
-    keys = {group: ",".join(sorted(parse_group(group))) for group in groups}
+    keys = {group: tuple(sorted(found.groups[group])) for group in groups}
     values = list(keys.values())
     for group in groups:
         if values.count(keys[group]) <= SHOWN_VALUES:

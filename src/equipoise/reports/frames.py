@@ -107,6 +107,11 @@ class Part:
         return outcomes_from_frame(self.items, here)
 
     @cached_property
+    def identities(self) -> pd.DataFrame:
+        """The measurements of identities, by the parts of their groups."""
+        return identity_frame(self._of(self.run.measurements))
+
+    @cached_property
     def measured(self) -> Measured:
         """The measurements, by metric and group."""
         return Measured(self._of(self.run.measurements))
@@ -130,6 +135,7 @@ class Measured:
         for row in rows.itertuples():
             self.rows.setdefault((str(row.metric), str(row.group)), row)
         self.metrics = list(dict.fromkeys(metric for metric, _ in self.rows))
+        self.groups = {label: parse_group(label) for label in dict.fromkeys(label for _, label in self.rows)}
 
     def get(self, metric: str, **parts: str) -> Any:
         """Return the row of that metric and group, or None; a group of the type "" is that of all items."""
@@ -139,11 +145,19 @@ class Measured:
         """Return the values of a group within a type, each with the group's label."""
         wanted = {key, "type"} if kind else {key}
         found = {}
-        for _, label in self.rows:
-            parts = parse_group(label)
+        for label, parts in self.groups.items():
             if set(parts) == wanted and parts.get("type", "") == kind:
                 found[parts[key]] = label
         return dict(sorted(found.items()))
+
+
+def identity_frame(measurements: pd.DataFrame) -> pd.DataFrame:
+    """Return the measurements of identities with a column for each part of their group ("" where it has none)."""
+    keys = ("type", "augmentation", "attribute", "marker", "gender", "privilege", "occupation")
+    parts = pd.DataFrame([parse_group(str(group)) for group in measurements["group"]], index=measurements.index)
+    parts = parts.reindex(columns=list(keys)).astype(object).fillna("")
+    frame = pd.concat([measurements.drop(columns="group"), parts], axis=1)
+    return frame[frame["augmentation"] != ""]
 
 
 def kind_title(kind: str) -> str:
