@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from markupsafe import Markup
 
-from .calibration_views import Reliability, Workforce
+from .calibration_views import NAMED, Reliability, Workforce
 from .drawing import WIDTH, Axis, element, group, legend, line, mark, path, picture, text
 from .frames import interval
 from .views import short
@@ -15,6 +15,9 @@ from .views import short
 TOP, BOTTOM = 24.0, 270.0
 BARS = 64.0
 """Height of the counts under a reliability diagram."""
+
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom."""
 
 
 def reliability_chart(view: Reliability) -> Markup:
@@ -86,10 +89,30 @@ def workforce_chart(view: Workforce) -> Markup:
         said = f"{row.name}: P(male) {row.p:.3f} {interval(row)}, men {row.men:.2f}, n = {row.n}"
         drawn = [_upright(x(row.men), y, row, 0), mark(x(row.men), y(row.p), 0, size=3.4)]
         parts.append(group([element("title", said), *drawn], class_="faint"))
-    for row in view.named:
-        anchor, away = ("start", 7) if row.men < 0.75 else ("end", -7)
-        parts.append(text(x(row.men) + away, y(row.p) + 4, short(row.name, 20), anchor=anchor, class_="label"))
+    parts += _names(view, x, y)
     told = ", ".join(f"{row.name} {row.p:.3f} where {row.men:.2f} are men" for row in view.named[:5])
     return picture(
         y.start + 40, f"P(male) by occupation of {view.part}", f"Furthest from the workforce: {told}.", parts
     )
+
+
+def _names(view: Workforce, x: Axis, y: Axis) -> Iterator[Markup]:
+    """Yield names, of those furthest from the diagonal first, on a side where each hides no mark and no other name."""
+    taken = [(x(row.men) - 4, y(row.p) - 4, x(row.men) + 4, y(row.p) + 4) for row in view.rows]
+    left = NAMED
+    for row in sorted(view.rows, key=lambda row: -abs(row.p - row.men)):
+        name = short(row.name, 20)
+        width = 6.7 * len(name)
+        sides = (7.0, -7 - width, -width / 2)
+        for across, up in [(sides[0], 4.0), (sides[1], 4.0), *((side, up) for up in (-8.0, 16.0) for side in sides)]:
+            start, base = x(row.men) + across, y(row.p) + up
+            box = (start, base - 10, start + width, base + 2)
+            if left and start > x.start and box[2] < x.end and not any(_overlap(box, other) for other in taken):
+                taken.append(box)
+                left -= 1
+                yield text(start, base, name, class_="label")
+                break
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

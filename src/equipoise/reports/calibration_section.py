@@ -38,6 +38,6 @@ def _panels(part: Part) -> Iterator[Panel]:
     if work is not None:
         caption = (
             "Share of men: U.S. Bureau of Labor Statistics. On the diagonal the model’s pronouns are those of the"
-            " workforce; the occupations furthest from it are named."
+            " workforce; occupations are named where there is room, those furthest from it first."
         )
         yield Panel("P(male) and the workforce", workforce_chart(work), caption)

@@ -124,7 +124,7 @@ def workforce_of(table: pd.DataFrame, *, part: str = "") -> Workforce | None:
     named: list[Occupation] = []
     for row in sorted(rows, key=lambda row: -abs(row.p - row.men))[:NAMED]:
         # Two names upon each other cannot be read.
-        if not any(abs(row.men - one.men) < 0.2 and abs(row.p - one.p) < 0.035 for one in named):
+        if not any(abs(row.men - one.men) < 0.2 and abs(row.p - one.p) < 0.045 for one in named):
             named.append(row)
     return Workforce(part, rows, named) if len(rows) > 2 else None
 
