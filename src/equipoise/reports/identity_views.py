@@ -177,8 +177,9 @@ def in_words(frame: pd.DataFrame) -> Iterator[str]:
         rows = own[(own["augmentation"] == way) & (own["attribute"] == most.attribute)]
         ends = extremes(rows)
         between = f", from {ends[0]} to {ends[-1]}" if len(ends) > 1 else ""
+        where = f" in {kind_title(kind)} sentences" if kind else ""
         yield (
-            f"Of the identities in {kind_title(kind)} sentences, {most.attribute} moves confidence most,"
+            f"Of the identities{where}, {most.attribute} moves confidence most,"
             f" {WAYS[way]}: its subgroups lie {span(most.cells['confidence'])} apart{between}{doubt}{chance}."
         )
 
