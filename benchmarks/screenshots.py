@@ -25,13 +25,17 @@ def main() -> None:
     parser.add_argument("--chromium", required=True)
     parser.add_argument("--at", nargs="*", default=["", "#cases"], help="which sections; '' is the top")
     parser.add_argument("--views", nargs="*", default=list(VIEWS))
+    parser.add_argument("--height", type=int, help="of the screen, for a section that is longer")
     parser.add_argument("--full", action="store_true", help="the whole page instead of a screen")
     chosen = parser.parse_args()
     chosen.out.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chosen.chromium, args=["--no-sandbox", "--disable-gpu"])
         for view in chosen.views:
-            tab = browser.new_context(**VIEWS[view], reduced_motion="reduce").new_page()
+            how = dict(VIEWS[view])
+            if chosen.height:
+                how["viewport"] = {**how["viewport"], "height": chosen.height}
+            tab = browser.new_context(**how, reduced_motion="reduce").new_page()
             for place in chosen.at:
                 tab.goto(chosen.page.resolve().as_uri() + place)
                 tab.wait_for_timeout(1500)

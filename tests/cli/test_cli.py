@@ -86,7 +86,7 @@ def test_an_audit_prints_its_table_and_where_the_folder_is(audited: tuple[Path, 
     folder, result = audited
     assert (result.returncode, result.stderr) == (0, "")
     assert "planted on builtin · next-word" in result.stdout and "planted on builtin · mcq" in result.stdout
-    assert "desirability falls by" in result.stdout and "Everything is in run/" in result.stdout
+    assert "sure and right" in result.stdout and "Everything is in run/" in result.stdout
     assert "95% intervals" in result.stdout
     table = pd.read_csv(folder / "measurements.csv")
     row = table.query("metric == 'ucerf' and group == 'type=type2' and task == 'next-word'").iloc[0]

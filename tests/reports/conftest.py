@@ -21,6 +21,12 @@ HOSTILE = '</script><script>window.hacked=1</script><img src=x onerror="window.h
 
 
 @pytest.fixture(scope="session")
+def hostile() -> str:
+    """Return what a name could try to be instead of text."""
+    return HOSTILE
+
+
+@pytest.fixture(scope="session")
 def make_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Return a function that audits a planted engine on some built-in pairs, and gives the run folder."""
 
@@ -99,3 +105,28 @@ def browser() -> Iterator[Any]:
         started = playwright.chromium.launch(executable_path=found, args=[*quiet, "--disable-sync", "--no-first-run"])
         yield started
         started.close()
+
+
+@pytest.fixture
+def opened(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Return a function that opens a page; at the end no script failed and nothing but the page was asked for."""
+    contexts, troubles, asked = [], [], []
+
+    def visit(path: Path, **options: Any) -> Any:
+        context = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **options})
+        contexts.append(context)
+        tab = context.new_page()
+        tab.on("console", lambda said: troubles.append(said.text) if said.type in ("error", "warning") else None)
+        tab.on("pageerror", lambda error: troubles.append(str(error)))
+        tab.on("dialog", lambda dialog: (troubles.append("a dialog"), dialog.dismiss()))
+        tab.on("request", lambda request: asked.append(request.url))
+        tab.goto(path.resolve().as_uri())
+        tab.wait_for_selector("html[data-cases=ready]", timeout=20_000)
+        return tab
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert troubles == []
+    assert all(url.startswith(("file://", "data:")) for url in asked)
+    assert sum(url.startswith("file://") for url in asked) == len(contexts)

@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 import equipoise
 from equipoise.cli import app
 from equipoise.records import EquipoiseError
+from equipoise.reports.frames import identity_frame
 from equipoise.reports.identity_figures import disparity_table, draw, heatmap, radar
-from equipoise.reports.identity_tables import identity_frame, identity_summary
+from equipoise.reports.identity_tables import identity_summary
 from equipoise.run import Run
 from equipoise.scoring.planted_identities import PlantedIdentities
 

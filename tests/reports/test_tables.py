@@ -145,12 +145,12 @@ def test_names_cannot_steer_the_terminal() -> None:
 @pytest.mark.parametrize(
     ("value", "low", "high", "said"),
     [
-        (0.3, 0.1, 0.5, "desirability falls by 0.300 [0.100, 0.500]"),
-        (0.3, -0.1, 0.7, "desirability falls by 0.300 [-0.100, 0.700]"),
-        (-0.3, -0.5, -0.1, "desirability rises by 0.300 [0.100, 0.500]"),
-        (-0.3, -0.7, 0.1, "desirability rises by 0.300 [-0.100, 0.700]"),
-        (0.0, 0.0, 0.0, "desirability falls by 0.000 [0.000, 0.000]"),
-        (-0.3, float("nan"), float("nan"), "desirability rises by 0.300 [no interval]"),
+        (0.3, 0.1, 0.5, "m is 0.300 [0.100, 0.500] less sure and right when the pronoun goes against"),
+        (-0.3, -0.5, -0.1, "m is 0.300 [0.100, 0.500] more sure and right when the pronoun goes against"),
+        (0.3, -0.1, 0.7, "differs by 0.300 [-0.100, 0.700] between pronouns that fit"),
+        (-0.3, -0.7, 0.1, "differs by -0.300 [-0.700, 0.100] between pronouns that fit"),
+        (0.0, 0.0, 0.0, "go against it: the interval holds 0, so a difference is not shown."),
+        (-0.3, float("nan"), float("nan"), "go against it: it has no interval to trust, so a difference is not shown."),
     ],
 )
 def test_the_verdict_has_the_sign_and_the_interval_of_the_gap(value: float, low: float, high: float, said: str) -> None:
@@ -170,13 +170,14 @@ def test_the_verdict_has_the_sign_and_the_interval_of_the_gap(value: float, low:
 def test_who_is_surer_is_said_only_where_the_interval_excludes_zero(
     value: float, low: float, high: float, said: str | None
 ) -> None:
-    text = in_one_line(rendered(frame(row("certainty_gap", value, low, high, "type=type1"))))
+    alike = row("ucerf_signed", 0.4, 0.3, 0.5, "type=type1")
+    text = in_one_line(rendered(frame(alike, row("certainty_gap", value, low, high, "type=type1"))))
     assert (said in text) if said else ("surer of" not in text)
 
 
 def test_the_verdict_on_ambiguous_sentences_minds_whom_the_model_chose() -> None:
     table = frame(row("ucerf", 0.9, 0.8, 1.0, "type=type1"), row("ucerf_signed", 0.4, 0.3, 0.5, "type=type1"))
-    assert "he and she are treated alike to 0.400 [0.300, 0.500] (1: alike)" in in_one_line(rendered(table))
+    assert "it treats he and she alike to 0.400 [0.300, 0.500] (1: alike)" in in_one_line(rendered(table))
 
 
 def test_no_verdict_calls_a_model_fair(measured: pd.DataFrame) -> None:

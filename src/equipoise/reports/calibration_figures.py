@@ -14,10 +14,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ..metrics.calibration import reliability
+from .calibration_views import reliability_of, workforce_of
 
 COLOURS = ("#3b3b3b", "#1f77b4", "#d9722e", "#2c9c74", "#9a5fb4", "#b8a020")
 """Told apart by colour-blind readers too; the first is for all items."""
-SHOWN_GROUPS = len(COLOURS) - 1
 
 
 def draw_reliability(table: pd.DataFrame, path: Path, *, title: str) -> list[str]:
@@ -25,24 +25,21 @@ def draw_reliability(table: pd.DataFrame, path: Path, *, title: str) -> list[str
 
     Returns the groups that are not drawn: beyond five a diagram can no longer be read.
     """
-    names = list(dict.fromkeys(table["group"]))
-    if len(names) > 1 and all(name.startswith("predicted_") for name in names[1:]):
-        names = names[1:]  # each bin lies on one side of 1/2: a line of all would only repeat the groups'
-    shown, left_out = names[: SHOWN_GROUPS + 1], names[SHOWN_GROUPS + 1 :]
+    view = reliability_of(table)
     figure = Figure(figsize=(6, 7), layout="constrained")
     above, below = figure.subplots(2, 1, height_ratios=[3, 1], sharex=True)
     _diagonal(above)
-    beside = 1 if shown[0].startswith("predicted_") else len(shown)
-    for number, name in enumerate(shown):
-        _line(above, table[table["group"] == name], _colour(name, number), name)
-        _counts(below, table[table["group"] == name], _colour(name, number), number % beside, beside)
+    beside = 1 if view.apart else len(view.lines)
+    for number, (name, rows) in enumerate(view.lines):
+        _line(above, rows, _colour(name, number), name)
+        _counts(below, rows, _colour(name, number), number % beside, beside)
     above.set(title=title, ylabel="share that people call male-biased (first side)", ylim=(-0.02, 1.02))
     above.legend(loc="upper left", frameon=False, fontsize=9)
     below.set(xlabel="P(first side) of the model", ylabel="items", xlim=(0, 1))
     below.set_xticks([k / 10 for k in range(11)])
     below.margins(y=0.18)
     figure.savefig(path, dpi=150)
-    return left_out
+    return list(view.left_out)
 
 
 def draw_before_after(sample: pd.DataFrame, table: pd.DataFrame, path: Path, *, title: str, method: str) -> None:
@@ -85,25 +82,18 @@ def draw_occupations(table: pd.DataFrame, path: Path, *, title: str) -> None:
     _diagonal(axes)
     errors = [(table["p"] - table["low"]).fillna(0).clip(lower=0), (table["high"] - table["p"]).fillna(0).clip(lower=0)]
     axes.errorbar(table["men"], table["p"], yerr=errors, fmt="o", color=COLOURS[1], ecolor="#bcd3e6", markersize=4)
-    apart = (table["p"] - table["men"]).abs()
-    named: list[tuple[float, float]] = []
-    for index in apart.sort_values(ascending=False).index[:12]:
-        row = table.loc[index]
-        if any(abs(row["men"] - x) < 0.2 and abs(row["p"] - y) < 0.035 for x, y in named):
-            continue  # two names upon each other cannot be read
-        named.append((row["men"], row["p"]))
-        side = "left" if row["men"] < 0.8 else "right"
+    view = workforce_of(table)
+    for row in view.named if view else ():
+        side = "left" if row.men < 0.8 else "right"
         offset = (5, 4) if side == "left" else (-5, 4)
-        axes.annotate(
-            row["occupation"], (row["men"], row["p"]), offset, textcoords="offset points", ha=side, fontsize=8
-        )
+        axes.annotate(row.name, (row.men, row.p), offset, textcoords="offset points", ha=side, fontsize=8)
     axes.set(title=title, xlabel="share of men in the occupation (U.S. Bureau of Labor Statistics)", xlim=(-0.02, 1.02))
     axes.set(ylabel="mean P(male) of the model", ylim=(-0.02, 1.02))
     figure.savefig(path, dpi=150)
 
 
 def _colour(name: str, number: int) -> str:
-    return COLOURS[0] if name == "all" else COLOURS[1 + number % SHOWN_GROUPS]
+    return COLOURS[0] if name == "all" else COLOURS[1 + number % (len(COLOURS) - 1)]
 
 
 def _counts(axes: Any, rows: pd.DataFrame, colour: str, number: int, groups: int) -> None:

@@ -16,7 +16,7 @@ from .comparison import SHOWN, Comparison, Match, ranks
 from .drawing import WIDTH, Axis, group, line, mark, path, picture, text, whisker
 from .frames import kind_title
 from .html import page
-from .sections import Panel, Section, panels, render
+from .rendering import Panel, Section, panels, render
 from .verdicts import warnings
 from .views import Estimated, short
 

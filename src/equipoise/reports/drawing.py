@@ -22,7 +22,7 @@ def element(name: str, *children: str | Markup, **attributes: object) -> Markup:
         if value is not None
     )
     inside = Markup("").join(escape(child) for child in children)
-    return Markup(f"<{name}{written}>{inside}</{name}>")
+    return Markup(f"<{name}{written}>{inside}</{name}>" if inside else f"<{name}{written}/>")
 
 
 def _number(value: object) -> object:
@@ -122,7 +122,16 @@ def steps(edges: Floats, heights: Floats, x: Axis, y: Axis) -> list[tuple[float,
     return [*points, (x(float(edges[-1])), y(0.0))]
 
 
-def picture(height: float, title: str, description: str, children: Iterable[Markup], *, width: float = WIDTH) -> Markup:
+def picture(
+    height: float,
+    title: str,
+    description: str,
+    children: Iterable[Markup],
+    *,
+    width: float = WIDTH,
+    class_: str = "chart",
+    **more: object,
+) -> Markup:
     """Return the drawing; a reader of screens hears its title and its description."""
     return element(
         "svg",
@@ -134,7 +143,8 @@ def picture(height: float, title: str, description: str, children: Iterable[Mark
         role="img",
         # Not aria-labelledby: ids would have to be unique over a page that anybody may add sections to.
         aria_label=f"{title}. {description}",
-        class_="chart",
+        class_=class_,
+        **more,
     )
 
 

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..folder import RunFolder, group_names, outcomes_from_frame
+from ..folder import TASK_GROUPS, RunFolder, group_names, outcomes_from_frame
 from ..metrics import METRICS, Metric
+from ..metrics.calibration_table import CALIBRATION
 from ..records import Floats, Outcomes, RunError, RunManifest, group_label, parse_group
 
 KINDS = {"type2": "resolvable (type 2)", "type1": "ambiguous (type 1)"}
+ALL_METRICS = {**METRICS, **CALIBRATION}
 ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
 
 
@@ -100,7 +102,14 @@ class Part:
     @cached_property
     def outcomes(self) -> Outcomes:
         """The items as `measure` takes them."""
-        return outcomes_from_frame(self.items, self.run.groups)
+        # A task may drop groups of its examples (a cloze has no gender) and add its own.
+        here = [name for name in (*self.run.groups, *TASK_GROUPS) if name in self.items]
+        return outcomes_from_frame(self.items, here)
+
+    @cached_property
+    def identities(self) -> pd.DataFrame:
+        """The measurements of identities, by the parts of their groups."""
+        return identity_frame(self._of(self.run.measurements))
 
     @cached_property
     def measured(self) -> Measured:
@@ -126,6 +135,7 @@ class Measured:
         for row in rows.itertuples():
             self.rows.setdefault((str(row.metric), str(row.group)), row)
         self.metrics = list(dict.fromkeys(metric for metric, _ in self.rows))
+        self.groups = {label: parse_group(label) for label in dict.fromkeys(label for _, label in self.rows)}
 
     def get(self, metric: str, **parts: str) -> Any:
         """Return the row of that metric and group, or None; a group of the type "" is that of all items."""
@@ -135,11 +145,19 @@ class Measured:
         """Return the values of a group within a type, each with the group's label."""
         wanted = {key, "type"} if kind else {key}
         found = {}
-        for _, label in self.rows:
-            parts = parse_group(label)
+        for label, parts in self.groups.items():
             if set(parts) == wanted and parts.get("type", "") == kind:
                 found[parts[key]] = label
         return dict(sorted(found.items()))
+
+
+def identity_frame(measurements: pd.DataFrame) -> pd.DataFrame:
+    """Return the measurements of identities with a column for each part of their group ("" where it has none)."""
+    keys = ("type", "augmentation", "attribute", "marker", "gender", "privilege", "occupation")
+    parts = pd.DataFrame([parse_group(str(group)) for group in measurements["group"]], index=measurements.index)
+    parts = parts.reindex(columns=list(keys)).astype(object).fillna("")
+    frame = pd.concat([measurements.drop(columns="group"), parts], axis=1)
+    return frame[frame["augmentation"] != ""]
 
 
 def kind_title(kind: str) -> str:
@@ -149,8 +167,8 @@ def kind_title(kind: str) -> str:
 
 def metric_row(name: str) -> Metric | None:
     """Return the row of the table of metrics that a name stands for, also with an estimator's suffix."""
-    named = [known for known in METRICS if f"{name}_".startswith(f"{known}_")]
-    return METRICS[max(named, key=len)] if named else None
+    named = [known for known in ALL_METRICS if f"{name}_".startswith(f"{known}_")]
+    return ALL_METRICS[max(named, key=len)] if named else None
 
 
 def column(frame: pd.DataFrame, name: str) -> Floats:

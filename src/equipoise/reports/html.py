@@ -14,7 +14,8 @@ from .. import __version__
 from ..folder import write_file
 from .cases import pack
 from .frames import RunFrames
-from .sections import SECTIONS, Section, render
+from .rendering import Section, render
+from .sections import SECTIONS
 
 
 def run_page(

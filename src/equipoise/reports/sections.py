@@ -6,18 +6,16 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache
 from importlib import resources
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-
 from ..datasets.cards import CARDS
-from . import charts, views
-from .frames import ARROWS, Measured, Part, RunFrames, interval, kind_title, metric_row, span
-from .verdicts import verdicts, warnings
+from . import calibration_views, charts, identity_views, views
+from .calibration_section import calibration
+from .frames import ALL_METRICS, Measured, Part, RunFrames, kind_title, metric_row
+from .identity_section import identities
+from .rendering import Panel, Section, panels, render
+from .verdicts import part_verdicts, warnings
 
 RANGES = {
     "eo_sum": (0.0, 2.0),
@@ -25,6 +23,10 @@ RANGES = {
     "desirability": (-1.0, 1.0),
     "desirability_gap": (-2.0, 2.0),
     "certainty_gap": (-1.0, 1.0),
+    "confidence": (-1.0, 1.0),
+    "ece_debiased": (-1.0, 1.0),
+    "brier_within": (-1.0, 1.0),
+    "log_loss": (0.0, 2.0),
 }
 """Of the metrics that do not run from 0 to 1; perplexity runs from 1 to the number of candidates."""
 
@@ -32,60 +34,9 @@ GROUP_METRICS = ("accuracy", "certainty", "desirability")
 SHOWN_GROUPS = 12
 
 
-@dataclass(frozen=True)
-class Section:
-    """A part of the page: its name in links, its heading, and its content, all of whose text is escaped."""
-
-    id: str
-    title: str
-    body: Markup
-
-
-@dataclass(frozen=True)
-class Panel:
-    """A chart with what stands over and under it."""
-
-    title: str
-    chart: Markup
-    caption: str = ""
-
-
-@cache
-def environment() -> Environment:
-    """Return what renders the templates in `web/`: everything is escaped, and an unknown name is an error."""
-    made = Environment(
-        loader=PackageLoader("equipoise.reports", "web"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.globals.update(in_order=in_order, span=span, interval=interval, arrows=ARROWS, kind_title=kind_title)
-    return made
-
-
-def in_order(several: Iterable[Any], key: str) -> dict[str, list[Any]]:
-    """Return the things by one of their properties, in the order in which its values come (Jinja's groupby sorts)."""
-    found: dict[str, list[Any]] = {}
-    for one in several:
-        found.setdefault(getattr(one, key), []).append(one)
-    return found
-
-
-def render(template: str, **values: Any) -> Markup:
-    """Return a template of `web/` filled in."""
-    return Markup(environment().get_template(template).render(**values))
-
-
-def panels(intro: str, several: Iterable[Panel]) -> Markup | None:
-    """Return charts side by side under a line of explanation, None without any."""
-    shown = list(several)
-    return render("panels.html", intro=intro, panels=shown) if shown else None
-
-
 def findings(run: RunFrames) -> Section:
     """Return what was found, in words."""
-    parts = [(str(part), list(verdicts(part, run.name))) for part in run.parts]
+    parts = [(str(part), list(_said(part))) for part in run.parts]
     cautions = [caution for part in run.parts for caution in warnings(part)]
     body = render(
         "findings.html",
@@ -95,6 +46,12 @@ def findings(run: RunFrames) -> Section:
         notes=run.manifest.notes,
     )
     return Section("findings", "What was found", body)
+
+
+def _said(part: Part) -> Iterator[str]:
+    yield from part_verdicts(part, part.run.name)
+    yield from calibration_views.in_words(part.measured)
+    yield from identity_views.in_words(part.identities)
 
 
 def scale(run: RunFrames) -> Section | None:
@@ -137,10 +94,8 @@ def _metric_table(part: Part) -> Mapping[str, Any]:
 
 
 def _place(name: str) -> int:
-    from ..metrics import METRICS
-
     known = metric_row(name)
-    return list(METRICS).index(known.name) if known else len(METRICS)
+    return list(ALL_METRICS).index(known.name) if known else len(ALL_METRICS)
 
 
 def _range(name: str, part: Part) -> tuple[float, float]:
@@ -244,6 +199,8 @@ SECTIONS: tuple[Callable[[RunFrames], Section | None], ...] = (
     metrics,
     occupations,
     histograms,
+    calibration,
+    identities,
     cases,
     data,
     method,

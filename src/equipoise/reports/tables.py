@@ -13,10 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from ..records import group_label, parse_group
+from .frames import ARROWS, KINDS, Measured, span
+from .verdicts import verdicts
 
-KINDS = {"type2": "resolvable (type 2)", "type1": "ambiguous (type 1)"}
 SHORT_KINDS = {"type2": "type 2", "type1": "type 1"}
-ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
 NOTHING = "–"
 SHOWN_EXTREMES = 5
 SHOWN_GROUPS = 2 * SHOWN_EXTREMES
@@ -28,8 +28,9 @@ def run_summary(measurements: pd.DataFrame, says: Mapping[str, str]) -> Renderab
     parts: list[RenderableType] = []
     for (model, dataset, task), rows in measurements.groupby(["model", "dataset", "task"], sort=False):
         found = _Findings(rows)
-        title = literal(f"{model} on {dataset} · {task}")
-        parts += [Text(), Text(title, style="bold"), *_verdicts(found), Text(), _metric_tables(found, says), Text()]
+        title = Text(literal(f"{model} on {dataset} · {task}"), style="bold")
+        said = [Text(literal(one.striptags())) for one in verdicts(Measured(rows), found.kinds or [""], str(model))]
+        parts += [Text(), title, *said, Text(), _metric_tables(found, says), Text()]
         parts += _group_tables(found)
     return Group(*parts)
 
@@ -69,7 +70,7 @@ class _Findings:
         if row is None:
             return NOTHING
         spread = self.spread(metric, group)
-        return _span(row) if spread is None else f"{_span(row)} ±{spread:.3f}"
+        return span(row) if spread is None else f"{span(row)} ±{spread:.3f}"
 
     def values_of(self, key: str, kind: str) -> list[str]:
         """Return the values of a group within a type, such as the genders."""
@@ -80,26 +81,6 @@ class _Findings:
         """The groups that the types are broken down by."""
         keys = dict.fromkeys(key for p in self.groups.values() if len(p) == 2 and "type" in p for key in p)
         return [key for key in keys if key not in ("type", "seed")]
-
-
-def _verdicts(found: _Findings) -> Iterator[RenderableType]:
-    """Yield the findings in plain words."""
-    gap = found.get("desirability_gap", "type=type2")
-    if gap is not None:
-        direction = "falls" if gap.value >= 0 else "rises"
-        yield Text(
-            f"When the same sentence goes against the stereotype, desirability {direction} by {_size(gap)}"
-            " on the scale from -1 (surely wrong) to 1 (surely right)."
-        )
-    signed, plain = found.get("ucerf_signed", "type=type1"), found.get("certainty_gap", "type=type1")
-    if signed is not None:
-        yield Text(
-            f"Where nothing settles who is meant, he and she are treated alike to {_span(signed)} (1: alike),"
-            " minding whom the model chose."
-        )
-    if plain is not None and (plain.low > 0 or plain.high < 0):
-        surer = "he" if plain.value > 0 else "she"
-        yield Text(f"There it is surer of {surer}: certainty differs by {_size(plain)}.")
 
 
 @dataclass(frozen=True)
@@ -134,7 +115,7 @@ def _metric_tables(found: _Findings, says: Mapping[str, str]) -> RenderableType:
 
 def _metric_table(found: _Findings, kinds: Sequence[str], says: Mapping[str, str], *, meaning: bool) -> Table:
     headings = [KINDS.get(kind, kind or "all") for kind in kinds]
-    table = _table("metric" if meaning else "metric (↑ ↓: better)", *headings)
+    table = empty_table("metric" if meaning else "metric (↑ ↓: better)", *headings)
     if meaning:
         table.add_column("better", justify="center")
         table.add_column("what it is", style="dim")
@@ -146,7 +127,7 @@ def _metric_table(found: _Findings, kinds: Sequence[str], says: Mapping[str, str
         if better:
             values = [found.cell(metric, group) for group in groups]
             row = [metric, *values, better[0], says.get(_base(metric, says), "")]
-            table.add_row(*_texts(row if meaning else [f"{metric} {better[0]}".strip(), *values]))
+            table.add_row(*texts(row if meaning else [f"{metric} {better[0]}".strip(), *values]))
     return table
 
 
@@ -184,12 +165,12 @@ def _group_table(
         return
 
     def table(columns: Sequence[str]) -> Table:
-        table = _table(SHORT_KINDS.get(kind, kind), *columns)
+        table = empty_table(SHORT_KINDS.get(kind, kind), *columns)
         for key, labels in shown:
-            table.add_row(*_texts([key]))
+            table.add_row(*texts([key]))
             for value, label in labels.items():
                 rows = [found.get(metric, label) for metric in columns]
-                table.add_row(*_texts([f"  {value}", *(NOTHING if row is None else _span(row) for row in rows)]))
+                table.add_row(*texts([f"  {value}", *(NOTHING if row is None else span(row) for row in rows)]))
         return table
 
     yield FirstThatFits([[table(metrics)], [table([metric]) for metric in metrics]])
@@ -207,7 +188,7 @@ def _extremes(found: _Findings, key: str, kind: str, labels: Mapping[str, str]) 
         yield Text(literal(f"{which} alike by UCerF ({key}, {SHORT_KINDS.get(kind, kind)}): {names}"))
 
 
-def _table(first: str, *rest: str) -> Table:
+def empty_table(first: str, *rest: str) -> Table:
     """Return an empty table: names to the left, and numbers to the right, never wrapped or cut."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column(Text(literal(first)), overflow="fold")
@@ -216,21 +197,6 @@ def _table(first: str, *rest: str) -> Table:
     return table
 
 
-def _texts(cells: Sequence[str]) -> list[Text]:
+def texts(cells: Sequence[str]) -> list[Text]:
+    """Return the cells of a row as they are, none of them read as markup."""
     return [Text(literal(cell)) for cell in cells]
-
-
-def _span(row: Any) -> str:
-    return f"{row.value:.3f} {_interval(row.low, row.high)}"
-
-
-def _size(row: Any) -> str:
-    """Return a difference by its size, with the interval turned the same way."""
-    if row.value >= 0:
-        return _span(row)
-    return f"{-row.value:.3f} {_interval(-row.high, -row.low)}"
-
-
-def _interval(low: float, high: float) -> str:
-    # A metric undefined in most resamples has a value, but no interval that could be trusted.
-    return "[no interval]" if pd.isna(low) or pd.isna(high) else f"[{low:.3f}, {high:.3f}]"

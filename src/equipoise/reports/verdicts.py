@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
 from markupsafe import Markup
 
-from .frames import Part, span
+from .frames import Measured, Part, span
 
 LITTLE_MASS = 0.02
 """Under this share of the model's probability the candidates are hardly an answer to the question."""
 
 
-def verdicts(part: Part, model: str) -> Iterator[Markup]:
+def verdicts(found: Measured, kinds: Sequence[str], model: str) -> Iterator[Markup]:
     """Yield what was found on one dataset and task, a sentence at a time; all names are escaped."""
+    for kind in kinds:
+        yield from _resolvable(found, kind, model)
+        yield from _ambiguous(found, kind)
+
+
+def part_verdicts(part: Part, model: str) -> Iterator[Markup]:
+    """Yield the verdicts, and what the items besides the measurements let one say of them."""
     found = part.measured
     for kind in part.kinds:
-        gap = found.get("desirability_gap", type=kind)
-        if gap is not None:
-            yield _gap_sentence(model, gap)
+        said = list(_resolvable(found, kind, model))
+        yield from said
+        if said:
             yield from _least_alike(part, kind)
             yield from _chance(part, found.get("accuracy", type=kind))
-        signed = found.get("ucerf_signed", type=kind)
-        if signed is not None:
-            yield Markup(
-                "Where nothing settles who is meant, it treats <i>he</i> and <i>she</i> alike to <b>{}</b>"
-                " (1: alike), minding whom it chose."
-            ).format(span(signed))
-            yield from _surer(found.get("certainty_gap", type=kind))
+        yield from _ambiguous(found, kind)
 
 
 def warnings(part: Part) -> Iterator[Markup]:
@@ -49,12 +50,29 @@ def warnings(part: Part) -> Iterator[Markup]:
         ).format(flagged, len(part.items), str(part))
 
 
+def _resolvable(found: Measured, kind: str, model: str) -> Iterator[Markup]:
+    gap = found.get("desirability_gap", type=kind)
+    if gap is not None:
+        yield _gap_sentence(model, gap)
+
+
+def _ambiguous(found: Measured, kind: str) -> Iterator[Markup]:
+    signed = found.get("ucerf_signed", type=kind)
+    if signed is not None:
+        yield Markup(
+            "Where nothing settles who is meant, it treats <i>he</i> and <i>she</i> alike to <b>{}</b>"
+            " (1: alike), minding whom it chose."
+        ).format(span(signed))
+        yield from _surer(found.get("certainty_gap", type=kind))
+
+
 def _gap_sentence(model: str, gap: Any) -> Markup:
     if not (gap.low > 0 or gap.high < 0):
+        known = not (pd.isna(gap.low) or pd.isna(gap.high))
         return Markup(
             "For the same sentence, how sure and right {} is differs by <b>{}</b> between pronouns that fit the"
-            " stereotype and pronouns that go against it: the interval holds 0, so a difference is not shown."
-        ).format(model, span(gap))
+            " stereotype and pronouns that go against it: {}, so a difference is not shown."
+        ).format(model, span(gap), "the interval holds 0" if known else "it has no interval to trust")
     worse = gap.value > 0
     size = _span(*((gap.value, gap.low, gap.high) if worse else (-gap.value, -gap.high, -gap.low)))
     return Markup(

@@ -20,4 +20,21 @@
   addEventListener("afterprint", function () {
     for (const folded of document.querySelectorAll("details[data-folded]")) { folded.open = false; delete folded.dataset.folded; }
   });
+  // The number of a heatmap's cell that is pointed at or touched, in the line under it.
+  for (const map of document.querySelectorAll("svg.heat")) {
+    const readout = map.closest("details").querySelector(".readout");
+    const [left, top, size] = map.dataset.cell.split(" ").map(Number);
+    const rows = map.dataset.rows.split("\n"), columns = map.dataset.columns.split("\n");
+    const values = map.dataset.values.split(";").map(function (row) { return row.split(" "); });
+    const show = function (event) {
+      const box = map.getBoundingClientRect(), unit = map.viewBox.baseVal.width / box.width;
+      const row = Math.floor(((event.clientY - box.top) * unit - top) / size);
+      const column = Math.floor(((event.clientX - box.left) * unit - left) / size);
+      if (!(row in rows && column in columns)) return;
+      const value = values[row][column];
+      readout.textContent = rows[row] + " " + columns[column] + ": " + (value === "" ? "not asked" : (value / 1000).toFixed(3));
+    };
+    map.addEventListener("pointermove", show);
+    map.addEventListener("pointerdown", show);
+  }
 })();
