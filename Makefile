@@ -8,7 +8,7 @@ ARGS ?=
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help audit test lint types tests format lock wheel docs clean
+.PHONY: help audit test lint types tests format lock bench wheel docs clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -47,6 +47,10 @@ lock: ## write requirements.lock anew from pyproject.toml (needs a fresh environ
 	{ echo "# Written by 'make lock'."; $(VENV)-lock/bin/python -m pip freeze --exclude-editable | sed 's/+cpu$$//'; } > requirements.lock
 	rm -rf $(VENV)-lock
 
+bench: $(STAMP) ## measure scoring against lm-evaluation-harness, in an environment of its own (some 30 minutes)
+	test -x $(VENV)-harness/bin/lm_eval || { $(PYTHON) -m venv $(VENV)-harness && $(VENV)-harness/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/harness-requirements.txt; }
+	$(BIN)/python benchmarks/speed.py --harness $(VENV)-harness/bin/python $(ARGS)
+
 wheel: $(STAMP) ## build the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation -w dist .
 
@@ -54,4 +58,4 @@ docs: $(STAMP) ## build the documentation into site/
 	$(BIN)/mkdocs build --strict
 
 clean: ## remove what was made here
-	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(VENV)-harness build dist site .mypy_cache .ruff_cache .pytest_cache
