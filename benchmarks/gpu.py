@@ -3,7 +3,7 @@
 Random bf16 weights in the shape of Llama-3-8B; what counts is the time, not the text. Needs a tokenizer.json, and the
 sentences of SynthBias and WinoBias in a folder laid out like EQUIPOISE_DATA:
 
-    python benchmarks/gpu.py --data DATA --tokenizer tokenizer.json [--part sweep|synthbias|winoidentity]
+    python benchmarks/gpu.py --data DATA --tokenizer tokenizer.json [--part sweep|synthbias|winoidentity|growth]
 
 A share of the ceiling counts 2 x (weights without embedding and head) operations for every *distinct* token of the
 whole set, so that whatever is computed twice, or is padding, counts against it.
@@ -15,6 +15,7 @@ import argparse
 import csv
 import itertools
 import re
+import resource
 import time
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from equipoise.records import Prompt
 from equipoise.scoring.huggingface import HuggingFaceEngine
+from equipoise.scoring.huggingface_passes import Way
 from equipoise.scoring.prefix_tree import Sequences, shared_prefixes
 
 MARKERS = re.split(
@@ -157,7 +159,7 @@ class Bench:
         print(f"{torch.cuda.get_device_name()}, {body / 1e9:.2f}e9 weights without embedding and head")
         print(f"8192^3 product: {self.burst / 1e12:.0f} TFLOP/s in a burst, {self.sustained / 1e12:.0f} over 3 s")
 
-    def engine(self, *, packed: bool | None, compiled: str = "never", **shape: int) -> HuggingFaceEngine:
+    def engine(self, *, way: Way | None, compiled: str = "never", **shape: int) -> HuggingFaceEngine:
         # One model serves all engines: undo what the last one made of it.
         self.model.set_attn_implementation("sdpa")
         for layer in self.model.model.layers:
@@ -165,7 +167,7 @@ class Bench:
         torch.compiler.reset()
         known = {"sha256": "0"}
         engine = HuggingFaceEngine(self.model, self.tokenizer, name="random", weights=known, compiled=compiled)
-        engine._packs = packed
+        engine._way = way
         engine.shape = engine.shape._replace(**shape)
         return engine
 
@@ -175,23 +177,49 @@ class Bench:
         print(f"{what:<52} {seconds:6.2f} s {prompts / seconds:6.0f} prompts/s  {shares}", flush=True)
 
 
+def growth(bench: Bench, prompts: list[Prompt]) -> None:
+    """Print how speed, the share of planning and memory change with the number of prompts; all is compiled before."""
+    engine = bench.engine(way=None, compiled="always")
+    timed(engine, prompts[:4096])
+    for count in (1_000, 5_000, 20_000, 50_000, 100_000, 200_000):
+        if count > len(prompts):
+            break
+        some = prompts[:count]
+        torch.cuda.reset_peak_memory_stats()
+        seconds, _ = timed(engine, some)
+        gpu, host = torch.cuda.max_memory_allocated(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        start = time.perf_counter()
+        for _ in engine._planned([some[i] for i in batch] for batch in engine.batches(some)):
+            pass
+        planning = time.perf_counter() - start
+        print(
+            f"{count:>8,} prompts {seconds:7.2f} s {count / seconds:6.0f} prompts/s, planning alone {planning:6.2f} s"
+            f" ({planning / seconds:.1%}, beside the device's work), peak {gpu / 2**30:.2f} GiB on the GPU,"
+            f" {host / 2**30:.2f} GiB in the process",
+            flush=True,
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--tokenizer", type=Path, required=True)
-    parser.add_argument("--part", choices=["sweep", "synthbias", "winoidentity"], default="synthbias")
+    parser.add_argument("--part", choices=["sweep", "synthbias", "winoidentity", "growth"], default="synthbias")
     parser.add_argument("--prompts", type=int)
     chosen = parser.parse_args()
     bench = Bench(chosen.tokenizer)
     if chosen.part == "winoidentity":
         whole_winoidentity(bench, winoidentity(chosen.data, chosen.prompts or 239_400))
         return
+    if chosen.part == "growth":
+        growth(bench, winoidentity(chosen.data, chosen.prompts or 200_000))
+        return
     prompts = synthbias(chosen.data, chosen.prompts or 8192)
-    tokens = distinct_tokens(bench.engine(packed=True), prompts)
+    tokens = distinct_tokens(bench.engine(way="packed"), prompts)
     print(f"SynthBias: {len(prompts):,} prompts, {tokens:,} distinct tokens")
     rows = []
     for size in (64, 128, 256) if chosen.part == "synthbias" else (64, 256):
-        engine = bench.engine(packed=False, padded_rows=size)
+        engine = bench.engine(way="padded", padded_rows=size)
         timed(engine, prompts[:1024])
         seconds, plain = timed(engine, prompts)
         rows.append(seconds)
@@ -199,7 +227,7 @@ def main() -> None:
     shapes = [(1024, 8)] if chosen.part == "synthbias" else [(512, 16), (1024, 8), (1024, 16), (2048, 4)]
     for compiled in ("never", "always"):
         for width, height in shapes:
-            engine = bench.engine(packed=None, compiled=compiled, row_tokens=width, rows=height)
+            engine = bench.engine(way=None, compiled=compiled, row_tokens=width, rows=height)
             start = time.perf_counter()
             timed(engine, prompts[:2048])
             first = time.perf_counter() - start
@@ -215,17 +243,17 @@ def main() -> None:
 
 def whole_winoidentity(bench: Bench, prompts: list[Prompt]) -> None:
     """Score the whole set from texts to log-probabilities, planning and compilation included."""
-    engine = bench.engine(packed=True, compiled="auto")
+    engine = bench.engine(way="packed", compiled="auto")
     tokens = distinct_tokens(engine, prompts)
     print(f"WinoIdentity-like: {len(prompts):,} prompts, {tokens:,} distinct tokens")
-    engine._packs = None
+    engine._way = None
     seconds, _ = timed(engine, prompts)
     bench.line("packed, planning and compilation included", seconds, len(prompts), tokens)
     some = prompts[: len(prompts) // 5]
     spent, packed = timed(engine, some)
     bench.line("packed, a fifth of them, already compiled", spent, len(some), distinct_tokens(engine, some))
     few = prompts[: len(prompts) // 20]
-    spent, plain = timed(bench.engine(packed=False, padded_rows=256), few)
+    spent, plain = timed(bench.engine(way="padded", padded_rows=256), few)
     bench.line("one padded row a prompt, a twentieth of them", spent, len(few), distinct_tokens(engine, few))
     difference = np.abs(packed[: len(few)] - plain)
     print(
