@@ -268,7 +268,7 @@ def test_only_positions_that_predict_something_reach_the_head() -> None:
     engine = MODELS["llama"]()
     run(engine, PROMPTS[:1])
     seen: list[int] = []
-    engine._head.register_forward_hook(lambda _, __, logits: seen.append(logits.shape[-2]))
+    engine._model.get_output_embeddings().register_forward_hook(lambda _, __, logits: seen.append(logits.shape[-2]))
     run(engine, PROMPTS)
     questions = engine._encoder.questions(PROMPTS)
     predicting = {
@@ -284,7 +284,7 @@ def test_in_half_precision_scores_agree_within_a_quarter_nat(dtype: torch.dtype)
     model = make_model("LlamaConfig", len(tokenizer), scale=0.2, **LLAMA).to(dtype)
     engine = HuggingFaceEngine(model, tokenizer, name="half", weights={"sha256": "0"})
     np.testing.assert_allclose(values(run(engine, PROMPTS)), values(engine.score_one_by_one(PROMPTS)), atol=0.25)
-    assert engine._packs is True
+    assert engine.description["scoring"] == "packed prefix trees"
 
 
 def test_a_log_probability_is_normalised_in_single_precision_whatever_the_dtype() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import threading
 import zipfile
@@ -14,6 +15,7 @@ from typing import Any
 import gguf
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from equipoise.records import ModelError, Prompt
 from equipoise.scoring import default_model
@@ -184,19 +186,20 @@ NAMES = {
 }
 
 
-def test_its_folder_holds_the_very_numbers_of_the_gguf_file(default_engine: Any) -> None:
+def test_its_folder_holds_the_very_numbers_of_the_gguf_file(default_model_folder: Path) -> None:
     path = default_model.cache_folder() / "models" / Path(default_model.MEMBER).name
     if not path.is_file():
         pytest.skip("the GGUF file is no longer in the cache")
     tensors = {tensor.name: tensor for tensor in gguf.GGUFReader(path).tensors}
-    model = default_engine._model.state_dict()
+    model = load_file(default_model_folder / "model.safetensors")
+    config = json.loads((default_model_folder / "config.json").read_text())
     for name, ours in NAMES.items():
         values = gguf.quants.dequantize(tensors[name].data, tensors[name].tensor_type)
         if "attn_q" in name or "attn_k" in name:
             # GGUF keeps the two halves of each rotated head interleaved.
-            head = default_engine._model.config.head_dim
+            head = config["head_dim"]
             values = values.reshape(-1, head // 2, 2, values.shape[-1]).swapaxes(1, 2).reshape(values.shape)
-        np.testing.assert_array_equal(values, model[ours].numpy(), err_msg=name)
+        np.testing.assert_array_equal(values, model[ours], err_msg=name)
 
 
 def test_it_knows_some_english(default_engine: Any) -> None:

@@ -19,6 +19,7 @@ from ..records import Context, ModelError, Prompt, Score
 from .ahead import ahead
 from .encoding import Encoder, Question
 from .engine import identity_key, neighbours
+from .huggingface_cpu import lay_out
 from .huggingface_model import config_sha256, window
 from .huggingface_passes import WAYS, Passes, Way
 from .huggingface_writing import write
@@ -101,6 +102,7 @@ class HuggingFaceEngine:
         self._encoder = Encoder(tokenizer, bos=bos)
         self._name = name
         self._weights = dict(weights)
+        self._parameters = sum(parameter.numel() for parameter in model.parameters())
         if model.get_output_embeddings() is None:
             raise ModelError(f"{name} has no language-model head, so it cannot score text")
         self._way: Way | None = None
@@ -145,7 +147,7 @@ class HuggingFaceEngine:
         return {
             **self._weights,
             "architecture": type(self._model).__name__,
-            "parameters": sum(parameter.numel() for parameter in self._model.parameters()),
+            "parameters": self._parameters,
             "scoring": "not used" if self._way is None else WAYS[self._way],
             "shape": self.shape._asdict(),
         }
@@ -286,6 +288,9 @@ class HuggingFaceEngine:
         """
         trial = self._encoder.questions(TRIAL)
         self._check_causal(trial[0].sequences[0])
+        if self.device.type == "cpu":
+            with torch.inference_mode():
+                lay_out(self._model, trial[0].sequences[0])
         some = slice(None, None, 5)
         plain = _flat(self._tried(trial[some], "padded"))
         fault = self._fault("packed", trial, some, plain)

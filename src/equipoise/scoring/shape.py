@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-CPU_ROW_TOKENS = 512
+CPU_ROW_TOKENS = 384
 GPU_ROW_TOKENS = 1024
 GPU_PASS_TOKENS = 8192
 """More tokens a pass than this gain nothing on an H200 (docs/decisions/packed-engine.md)."""
