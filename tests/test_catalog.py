@@ -31,6 +31,7 @@ def installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "least_certainty = equipoise_tenth:LEAST\n"
         "accuracy = equipoise_tenth:ACCURACY\n"
         "aardvark = equipoise_tenth:LEAST\n"
+        "broken = equipoise_no_such_module:LEAST\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
 
@@ -79,3 +80,9 @@ def test_a_plugin_of_another_kind_is_not_found() -> None:
 def test_a_misspelt_plugin_is_put_right() -> None:
     with pytest.raises(EquipoiseError, match="did you mean 'least_certainty'"):
         find("least_certainy", TABLE, kind="metric")
+
+
+@pytest.mark.usefixtures("installed_plugin")
+def test_a_package_that_fails_is_one_sentence() -> None:
+    with pytest.raises(EquipoiseError, match=r"the plug-in equipoise_no_such_module:LEAST for metric 'broken' fails: "):
+        find("broken", METRICS, kind="metric")

@@ -245,6 +245,36 @@ def test_progress_tells_what_is_done(tmp_path: Path) -> None:
     assert told[-1][0] == "measuring" and told[-1][1] == told[-1][2]
 
 
+def test_what_cannot_be_is_refused_before_the_model_is_asked(tmp_path: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    with pytest.raises(EquipoiseError, match="no item has a group 'nope'; there are: .*gender"):
+        audit("planted", by=["nope"], out=tmp_path / "a", progress=lambda *step: told.append(step), **QUICK)
+    with pytest.raises(EquipoiseError, match="--length pmi means nothing"):
+        audit("planted", length="pmi", out=tmp_path / "b", progress=lambda *step: told.append(step), **QUICK)
+    assert not [what for what, _, _ in told if "next-word" in what]
+
+
+def test_a_folder_of_another_planted_engine_is_left_alone(tmp_path: Path) -> None:
+    audit("planted:bias=1", out=tmp_path, **QUICK)
+    audit("planted:bias=1", out=tmp_path, **QUICK)
+    with pytest.raises(RunError, match="holds a run of planted with other settings"):
+        audit("planted:bias=2", out=tmp_path, **QUICK)
+
+
+def test_a_table_that_mixes_both_kinds_in_one_type_is_told_why_it_has_no_ucerf(tmp_path: Path) -> None:
+    rows = [
+        f"s{number},The nurse told the driver that {pronoun} was late.,{pronoun},nurse,driver,{gold},{kind}"
+        for number, gold in ((1, "nurse"), (2, ""))
+        for pronoun in ("he", "she")
+        for kind in ("mixed",)
+    ]
+    table = tmp_path / "mine.csv"
+    table.write_text("pair,text,pronoun,candidate_1,candidate_2,gold,type\n" + "\n".join(rows) + "\n")
+    run = audit("planted", data=str(table), out=tmp_path / "run", resamples=5)
+    assert "ucerf" not in set(run.measurements["metric"])
+    assert any("ucerf is undefined for type=mixed (answerable and unanswerable" in note for note in run.manifest.notes)
+
+
 def test_two_processes_agree_to_the_byte(tmp_path: Path) -> None:
     for number in (1, 2):
         code = f"import equipoise; equipoise.audit('planted:noise=1', task=['mcq'], seeds=2, out='{number}', limit=20)"

@@ -18,7 +18,11 @@ def find(name: str, table: Mapping[str, Item], *, kind: str) -> Item:
         return table[name]
     plugins = {point.name: point for point in entry_points(group=f"equipoise.{kind}s")}
     if name in plugins:
-        item: Item = plugins[name].load()
+        try:
+            item: Item = plugins[name].load()
+        except Exception as error:  # anybody's code
+            reason = f"{type(error).__name__}: {error}"
+            raise EquipoiseError(f"the plug-in {plugins[name].value} for {kind} {name!r} fails: {reason}") from error
         return item
     known = sorted({*table, *plugins})
     close = difflib.get_close_matches(name, known, n=1)

@@ -40,7 +40,9 @@ class RunFolder:
         """Mark the folder as a run under way; one that holds another model's run is left alone."""
         if self._file("manifest.json").is_file():
             held = self.manifest()
-            same = {"weights", "dtype", "tokenizer", "bos"}
+            # What may differ is what only says how it was computed; a planted engine is all its numbers.
+            kinds = ("engine", "weights", "dtype", "tokenizer", "bos")
+            same = manifest.engine if manifest.engine.get("engine", "").startswith("planted") else kinds
             if held.model != manifest.model or any(held.engine.get(k) != manifest.engine.get(k) for k in same):
                 raise RunError(f"{self.path} holds a run of {held.model} with other settings; choose another --out")
         self.write_manifest(manifest)

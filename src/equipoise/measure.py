@@ -272,9 +272,16 @@ def _points(jobs: Sequence[_Job], cells: Sequence[_Cell]) -> tuple[list[_Point],
     """Return the metrics that have a value, cell by cell, and a sentence for each metric that has none somewhere."""
     points: list[_Point] = []
     undefined: dict[str, dict[str, str]] = {}
+    typed = any("type" in cell.parts for cell in cells)
     for cell in cells:
         for job in jobs:
-            if job.metric.over not in cell.over or job.key != cell.key or (cell.mixed and not job.metric.pools):
+            if job.metric.over not in cell.over or job.key != cell.key:
+                continue
+            if cell.mixed and not job.metric.pools:
+                # Types are there to keep the two apart; where they do not, or there are none, somebody has to know.
+                if set(cell.parts) == ({"type"} if typed else set()):
+                    reason = "answerable and unanswerable items are never pooled; give them types of their own"
+                    undefined.setdefault(job.name, {})[group_label(cell.parts)] = reason
                 continue
             rows = {variant: job.rows(rows) for variant, rows in cell.rows.items()}
             if not all(len(chosen) for chosen in rows.values()):

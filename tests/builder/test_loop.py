@@ -139,10 +139,11 @@ def test_from_a_model_to_an_audit(chat_server: str, tmp_path: Path, monkeypatch:
     assert f"{len(sentences)} sentences in, {len(sentences)} pairs out" in said
     made = build.path / "dataset"
     assert "Licence: CC0-1.0" in (made / "DATASHEET.md").read_text()
-    run = equipoise.audit(
-        "planted:strength=2,bias=0.5", data=[str(made / "mine.csv")], columns={"text": "sample"}, out="run"
-    )
+    # The model that wrote the sentences is the one that is asked.
+    run = equipoise.audit("smollm2", data=[str(made / "mine.csv")], columns={"text": "sample"}, out="run")
     assert len(run.examples) == 2 * len(sentences)
+    assert run.manifest.model == "SmolLM2-135M-Instruct"
+    assert run.measurements.query("metric == 'perplexity' and group == 'all'")["value"].between(1, 2).all()
     again = equipoise.audit("planted:strength=2,bias=0.5", data=[str(made / "winobias_format")], out="again")
     assert len(again.pairs) == len(sentences)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext, redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -94,10 +96,12 @@ def _load(source: str, options: EngineOptions, extra: Mapping[str, Any]) -> tupl
     extra = {**extra, "trust_remote_code": options.trust_remote_code}
     safe = {} if options.allow_pickle or "gguf_file" in extra else {"use_safetensors": True}
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source, **extra)
-        model, loaded = AutoModelForCausalLM.from_pretrained(
-            source, dtype=_dtype(options.dtype, device), output_loading_info=True, **safe, **extra
-        )
+        # Reading GGUF draws a bar of its own, which no switch of transformers turns off.
+        with redirect_stderr(StringIO()) if "gguf_file" in extra else nullcontext():
+            tokenizer = AutoTokenizer.from_pretrained(source, **extra)
+            model, loaded = AutoModelForCausalLM.from_pretrained(
+                source, dtype=_dtype(options.dtype, device), output_loading_info=True, **safe, **extra
+            )
         if missing := sorted(loaded["missing_keys"]):
             raise ModelError(f"the model {name} has no weights for {', '.join(missing[:3])}; they would be random")
         return model.to(device), tokenizer
