@@ -67,7 +67,7 @@ def test_a_package_cannot_replace_a_row_of_the_table() -> None:
 
 @pytest.mark.usefixtures("installed_plugin")
 def test_names_list_the_table_first_then_plugins_by_name_none_twice() -> None:
-    assert names(TABLE, kind="metric") == ["ucerf", "accuracy", "aardvark", "least_certainty"]
+    assert names(TABLE, kind="metric") == ["ucerf", "accuracy", "aardvark", "broken", "least_certainty"]
 
 
 @pytest.mark.usefixtures("installed_plugin")

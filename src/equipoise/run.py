@@ -64,7 +64,9 @@ def audit(
     say("loading the model", 1, 1)
     if isinstance(engine, PlantedEngine | PlantedIdentities):
         if settings.length == "pmi":
-            raise EquipoiseError("a planted engine knows no words without their sentence, so --length pmi means nothing")
+            raise EquipoiseError(
+                "a planted engine knows no words without their sentence, so --length pmi means nothing"
+            )
         engine = engine.knowing(example for dataset in datasets for example in dataset.examples)
     folder = RunFolder(Path(out) if out else default_folder(engine.name, datasets, tasks))
     answered: list[tuple[Labels, Outcomes]] = []

@@ -282,6 +282,8 @@ def test_a_killed_holder_does_not_hold(path: Path) -> None:
     assert len(fill(path, questions())[1].asked) == 3
 
 
+KILLS = 20
+
 FILL = """
 import json, sys, time
 from pathlib import Path
@@ -300,7 +302,7 @@ def log(*entry):
     with open(sys.argv[2], "a") as out:
         out.write(json.dumps(entry) + "\\n")
 
-prompts = questions(300)
+prompts = questions(600)
 with ScoreStore(Path(sys.argv[1])) as store:
     store.fill(Logged(prompts), prompts)
 """
@@ -311,23 +313,23 @@ def test_a_run_killed_again_and_again_ends_as_if_it_had_never_been(path: Path, t
     log.touch()
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
     kept: set[str] = set()
-    for life in range(6):
+    for life in range(KILLS + 1):
         seen = len(log.read_text().splitlines())
         process = subprocess.Popen([sys.executable, "-c", FILL, str(path), str(log)], env=environment)
-        if life < 5:
-            target = seen + moments.randint(1, 40)
+        if life < KILLS:
+            target = seen + moments.randint(1, 12)
             while len(log.read_text().splitlines()) < target and process.poll() is None:
                 time.sleep(0.001)
             time.sleep(moments.random() * 0.01)
             process.send_signal(signal.SIGKILL)
-        assert process.wait() == (-signal.SIGKILL if life < 5 else 0)
+        assert process.wait() == (-signal.SIGKILL if life < KILLS else 0)
         entries = [json.loads(line) for line in log.read_text().splitlines()[seen:]]
         for what, batch in entries:
             if what == "asked":
                 assert kept.isdisjoint(batch), "a batch that was acknowledged is scored twice"
             kept.update(batch if what == "kept" else ())
-    undisturbed, _, _ = fill(tmp_path / "undisturbed" / "scores.jsonl", questions(300))
-    scores, engine, _ = fill(path, questions(300))
+    undisturbed, _, _ = fill(tmp_path / "undisturbed" / "scores.jsonl", questions(600))
+    scores, engine, _ = fill(path, questions(600))
     assert engine.asked == []
     assert scores == undisturbed
 
