@@ -25,7 +25,7 @@ from .folder import (
 from .identities import Sample, is_marked, measure_identities
 from .measure import Labels, Plan, check_groups, derived_columns, measure, pair_columns
 from .provenance import IMPORTED, describe, describe_imported, now
-from .records import EquipoiseError, Example, Outcomes, RunError, RunManifest
+from .records import Example, Outcomes, RunError, RunManifest
 from .sampling import Sampled, until_precise
 from .scoring.engine import DEFAULT_MODEL, Engine, open_engine
 from .scoring.planted import PlantedEngine
@@ -63,10 +63,6 @@ def audit(
     engine = open_engine(model, settings.engine_options()) if isinstance(model, str) else model
     say("loading the model", 1, 1)
     if isinstance(engine, PlantedEngine | PlantedIdentities):
-        if settings.length == "pmi":
-            raise EquipoiseError(
-                "a planted engine knows no words without their sentence, so --length pmi means nothing"
-            )
         engine = engine.knowing(example for dataset in datasets for example in dataset.examples)
     folder = RunFolder(Path(out) if out else default_folder(engine.name, datasets, tasks))
     answered: list[tuple[Labels, Outcomes]] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
@@ -12,16 +13,18 @@ from ..records import Example, ModelError, Prompt, Score
 from .engine import identity_key
 
 
-class Planted:
+class Planted(ABC):
     """What planted engines share: they answer from what they were told of the examples, in any batches."""
 
     @property
+    @abstractmethod
     def name(self) -> str:
-        raise NotImplementedError
+        """The engine's name in tables and files."""
 
     @property
+    @abstractmethod
     def identity(self) -> Mapping[str, Any]:
-        raise NotImplementedError
+        """All its numbers."""
 
     @property
     def description(self) -> Mapping[str, Any]:
@@ -33,10 +36,15 @@ class Planted:
     def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
         identity = identity_key(self)
         for batch in batches:
+            if any(prompt.variant == "baseline" for prompt in batch):
+                raise ModelError(
+                    "a planted engine knows no words without their sentence, so --length pmi means nothing"
+                )
             yield [Score(prompt.key(identity), self._logprobs(prompt)) for prompt in batch]
 
+    @abstractmethod
     def _logprobs(self, prompt: Prompt) -> tuple[tuple[float], ...]:
-        raise NotImplementedError
+        """Return the log-probability of each continuation, as one token."""
 
 
 @dataclass(frozen=True)
