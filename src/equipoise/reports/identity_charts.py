@@ -27,6 +27,9 @@ RADIUS, HOLE, LETTERS = 86.0, 12.0, 14
 """Of a radar: where its values end and begin (not in the middle, where all directions meet), and of a name's line."""
 CELL, NAMES, HEADS = 15.0, 172.0, 132.0
 """Of a heatmap: a cell's side, and the room for the names beside and above."""
+NAME_HEIGHT = 16.0
+"""Of a ring's name, with air."""
+
 SHADES = 8
 """Of each colour: more could not be told apart, and each is one path."""
 
@@ -72,12 +75,18 @@ def radar_chart(radar: Radar, scale: Scale) -> Markup:
 
 
 def _rings(polar: Polar, turn: float) -> Iterator[Markup]:
-    """Yield a ring for each round value, named between two spokes, where no mark lies upon it."""
-    for value in polar.reach.ticks(4):
+    """Yield a ring for each round value, named between two spokes, where no mark lies upon it.
+
+    Of rings that lie close together every other one is named, counted from 0.
+    """
+    values = polar.reach.ticks(4)
+    close = len(values) > 1 and polar.reach(values[1]) - polar.reach(values[0]) < NAME_HEIGHT
+    for number, value in enumerate(values, start=-values.index(0.0) if 0.0 in values else 0):
         x, y = polar.middle
         yield element("circle", cx=x, cy=y, r=polar.reach(value), class_="ring" if value else "contour")
-        x, y = polar(turn, value)
-        yield text(x, y + 4, f"{value:g}", anchor="middle", class_="tick label")
+        if not (close and number % 2):
+            x, y = polar(turn, value)
+            yield text(x, y + 4, f"{value:g}", anchor="middle", class_="tick label")
 
 
 def _rim_name(polar: Polar, turn: float, spoke: Spoke) -> Markup:
