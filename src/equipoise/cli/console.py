@@ -150,7 +150,8 @@ def _progress_lines() -> Callable[[str, int, int], None]:
         if now - last < NOTE_EVERY or done == before:
             return
         last, rate = now, (done - before) / (now - start)
-        typer.echo(f"{what}: {done:,} of {total:,}, {rate:.1f}/s, {(total - done) / rate:.0f} s left", err=True)
+        far = f"{done:,} of {total:,}, {rate:.1f}/s, {(total - done) / rate:.0f} s left" if total > 1 else "done"
+        typer.echo(f"{what}: {far}", err=True)
 
     return show
 
