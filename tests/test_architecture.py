@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -58,8 +59,13 @@ def part_of(file: Path) -> str:
     return file.relative_to(PACKAGE).with_suffix("").parts[0]
 
 
-def imported(file: Path) -> Iterator[tuple[str, ...]]:
-    """Yield every module the file imports, as its dotted parts, wherever in the file it does so."""
+@cache
+def imported(file: Path) -> tuple[tuple[str, ...], ...]:
+    """Return every module the file imports, as its dotted parts, wherever in the file it does so."""
+    return tuple(_imported(file))
+
+
+def _imported(file: Path) -> Iterator[tuple[str, ...]]:
     here = ("equipoise", *file.relative_to(PACKAGE).parts[:-1])
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):

@@ -404,7 +404,7 @@ def test_a_reader_that_leaves_early_is_no_error(environ: dict[str, str], audited
         assert (result.returncode, result.stderr) == (0, ""), words
 
 
-SLOW = ("--limit", "192", "--metric", "accuracy", "--by", "gender", "--resamples", "9")
+SLOW = ("--limit", "128", "--metric", "accuracy", "--by", "gender", "--resamples", "9")
 
 
 def slow_audit(model: Path) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection, Pipe
+from pathlib import Path
 from typing import Any
 
 from ..records import Context, ModelError, Prompt, Score
@@ -34,12 +35,12 @@ class SeveralDevices:
 
     def __init__(self, spec: str, options: EngineOptions, devices: Sequence[str]) -> None:
         self._devices = list(devices)
-        # The first alone: what it fetches into a cache, the others find there.
         self._workers = [_Worker(spec, replace(options, device=devices[0]))]
-        self._about: dict[str, Any] = self._workers[0].receive()
+        # What the first fetches into a cache, the others find there; what is on this disk they load all at once.
+        about = None if Path(spec).exists() else self._workers[0].receive()
         self._workers += [_Worker(spec, replace(options, device=device)) for device in devices[1:]]
-        for worker in self._workers[1:]:
-            worker.receive()
+        told = [worker.receive() for worker in (self._workers if about is None else self._workers[1:])]
+        self._about: dict[str, Any] = about or told[0]
         self.notes: list[str] = []
         self._closed = weakref.finalize(self, _close, self._workers)
 
