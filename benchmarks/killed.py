@@ -38,8 +38,8 @@ def main() -> None:
         while True:
             process = subprocess.Popen([*command, "--out", str(killed)])
             try:
-                # Long enough to get anywhere at all, now and then to the very end.
-                process.wait(moments.uniform(0.15, 0.6) * whole if kills < chosen.kills else None)
+                # Loading takes a third of the time: mostly long enough to score something, seldom to the end.
+                process.wait(moments.uniform(0.4, 0.75) * whole if kills < chosen.kills else None)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
