@@ -211,18 +211,21 @@ def _jobs(outcomes: Outcomes, plan: Plan) -> Iterator[_Job]:
 def _keys(outcomes: Outcomes, plan: Plan) -> list[str]:
     """Return the groups to break down by."""
     keys = [key for key in outcomes.groups if key not in HIDDEN_GROUPS] if plan.by is None else list(plan.by)
-    for key in keys:
-        if key not in outcomes.groups:
-            raise EquipoiseError(f"no item has a group {key!r}; there are: {', '.join(outcomes.groups)}")
+    _refuse_unknown(keys, list(outcomes.groups))
     return keys
 
 
 def check_groups(examples: Iterable[Example], plan: Plan) -> None:
     """Refuse a breakdown by a group that no example has: before the model is asked, not after."""
-    known = {name for example in examples for name in example.groups}
-    for key in plan.by or ():
-        if key not in known and not key.startswith("predicted_"):
-            raise EquipoiseError(f"no item has a group {key!r}; there are: {', '.join(sorted(known))}")
+    # What was predicted is a group too, once the model has been asked.
+    keys = [key for key in plan.by or () if not key.startswith("predicted_")]
+    _refuse_unknown(keys, sorted({name for example in examples for name in example.groups}) if keys else [])
+
+
+def _refuse_unknown(keys: Iterable[str], known: Sequence[str]) -> None:
+    for key in keys:
+        if key not in known:
+            raise EquipoiseError(f"no item has a group {key!r}; there are: {', '.join(known)}")
 
 
 def _cells(outcomes: Outcomes, plan: Plan) -> Iterator[_Cell]:

@@ -97,6 +97,9 @@ class Message(NamedTuple):
 
 Context = str | tuple[Message, ...]
 
+BASELINE = "baseline"
+"""The variant of a prompt that asks for an example's words without its sentence."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prompt:

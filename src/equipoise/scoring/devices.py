@@ -25,9 +25,10 @@ def named_devices(device: str) -> list[str]:
         return [name.strip() for name in device.split(",")]
     from .huggingface_model import gpus
 
-    if not gpus():
+    found = gpus()
+    if not found:
         raise ModelError("device all means every GPU of this machine, and torch sees none")
-    return gpus()
+    return found
 
 
 class SeveralDevices:
@@ -36,13 +37,14 @@ class SeveralDevices:
     def __init__(self, spec: str, options: EngineOptions, devices: Sequence[str]) -> None:
         self._devices = list(devices)
         self._workers = [_Worker(spec, replace(options, device=devices[0]))]
+        # From here on: a device that cannot be opened must not leave the processes of the others behind.
+        self._closed = weakref.finalize(self, _close, self._workers)
         # What the first fetches into a cache, the others find there; what is on this disk they load all at once.
         about = None if Path(spec).exists() else self._workers[0].receive()
         self._workers += [_Worker(spec, replace(options, device=device)) for device in devices[1:]]
         told = [worker.receive() for worker in (self._workers if about is None else self._workers[1:])]
         self._about: dict[str, Any] = about or told[0]
         self.notes: list[str] = []
-        self._closed = weakref.finalize(self, _close, self._workers)
 
     @property
     def name(self) -> str:

@@ -141,8 +141,10 @@ class Passes:
         """Return the values of every target, in float32 whatever the model's dtype."""
         step = max(1, LOGIT_BYTES // (4 * logits.shape[-1]))
         parts = [logits[start : start + step] for start in range(0, len(logits), step)]
-        totals = torch.cat([part.float().logsumexp(dim=-1) for part in parts])
-        values = (logits[picks, targets].float() - totals[picks])[:, None]
-        if not self._reduced:
-            return values
-        return torch.cat([values, torch.cat([vocabulary_sums(part.float()) for part in parts])[picks]], dim=1)
+        totals, sums = [], []
+        for part in parts:
+            wide = part.float()
+            totals.append(wide.logsumexp(dim=-1))
+            sums += [vocabulary_sums(wide)] if self._reduced else []
+        values = (logits[picks, targets].float() - torch.cat(totals)[picks])[:, None]
+        return torch.cat([values, torch.cat(sums)[picks]], dim=1) if self._reduced else values

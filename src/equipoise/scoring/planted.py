@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from ..records import Example, ModelError, Prompt, Score
+from ..records import BASELINE, Example, ModelError, Prompt, Score
 from .engine import identity_key
 
 
@@ -36,7 +36,7 @@ class Planted(ABC):
     def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
         identity = identity_key(self)
         for batch in batches:
-            if any(prompt.variant == "baseline" for prompt in batch):
+            if any(prompt.variant == BASELINE for prompt in batch):
                 raise ModelError(
                     "a planted engine knows no words without their sentence, so --length pmi means nothing"
                 )

@@ -31,11 +31,6 @@ class Shape(NamedTuple):
             predictions=max(1, self.predictions // 2),
         )
 
-    @property
-    def smallest(self) -> bool:
-        """Whether nothing can be halved any more."""
-        return self.rows == self.padded_rows == 1
-
 
 def choose_shape(device: str, *, free: int, hidden: int, inner: int, vocabulary: int, itemsize: int) -> Shape:
     """Return the shape for a model of these widths (and bytes a number) on a device with so many bytes free."""

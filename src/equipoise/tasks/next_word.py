@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..records import DatasetError, EquipoiseError, Example, Floats, Outcomes, Prompt, Score, marked_slot
+from ..records import BASELINE, DatasetError, EquipoiseError, Example, Floats, Outcomes, Prompt, Score, marked_slot
 from .answers import gather
 
 QUESTION = '{text} The pronoun "{pronoun}" refers to the'
 WITHOUT_SENTENCE = "The pronoun refers to the"
-BASELINE = "baseline"
 
 
 @dataclass(frozen=True)
