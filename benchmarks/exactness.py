@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 from equipoise.datasets import open_dataset
-from equipoise.measure import Labels, Plan, measure
+from equipoise.measuring.measure import Labels, Plan, measure
 from equipoise.metrics import METRICS
 from equipoise.records import Measurement
 from equipoise.scoring.engine import EngineOptions, open_engine

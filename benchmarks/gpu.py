@@ -23,14 +23,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from equipoise.scoring.huggingface.engine.engine import HuggingFaceEngine
+from equipoise.scoring.huggingface.engine.passes import Way
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from equipoise.records import Prompt
-from equipoise.scoring import huggingface
-from equipoise.scoring.ahead import ahead
-from equipoise.scoring.huggingface import HuggingFaceEngine
-from equipoise.scoring.huggingface_passes import Way
-from equipoise.scoring.prefix_tree import Sequences, shared_prefixes
+from equipoise.scoring.huggingface.engine import engine as huggingface
+from equipoise.scoring.packing.prefetch import ahead
+from equipoise.scoring.packing.prefix_tree import Sequences, shared_prefixes
 
 MARKERS = re.split(
     r"\s+",

@@ -10,8 +10,8 @@ import time
 
 import numpy as np
 
-from equipoise.identities import Sample, confidence_disparities
-from equipoise.measure import Plan
+from equipoise.measuring.identities import Sample, confidence_disparities
+from equipoise.measuring.measure import Plan
 from equipoise.records import Outcomes
 from equipoise.stats.sequential import balanced_order, planned_looks
 from equipoise.uncertainty import renormalise

@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from equipoise.measure import Labels, Plan, measure
+from equipoise.measuring.measure import Labels, Plan, measure
 from equipoise.metrics import METRICS
 from equipoise.records import ABSENT, Outcomes
 from equipoise.uncertainty import ESTIMATORS, renormalise

@@ -21,13 +21,9 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 ROWS = (
     ("cli",),
-    ("run", "builder", "reports", "export", "recalibration"),
-    ("provenance",),
+    ("run", "builder", "reports", "exports", "training"),
     ("settings",),
-    ("sampling",),
-    ("identities",),
-    ("measure", "folder"),
-    ("items",),
+    ("runs", "measuring"),
     ("datasets", "tasks", "scoring", "metrics", "stats"),
     ("catalog", "cache", "uncertainty"),
     ("records",),
@@ -37,15 +33,13 @@ ROWS = (
 LEVEL = {name: level for level, row in enumerate(ROWS) for name in row}
 
 NAMED_FOR = {
-    "torch": "scoring/huggingface*.py",
-    "transformers": "scoring/huggingface*.py",
-    "huggingface_hub": "scoring/huggingface*.py",
-    "httpx": "builder/s[ei]*.py",
-    "ray": "scoring/ray_pool.py",
-    "matplotlib": "reports/*figures.py",
-    "plotly": "reports/html.py",
-    "fastapi": "builder/survey.py",
-    "sqlalchemy": "builder/[dm]*.py",
+    "torch": "scoring/huggingface/*.py",
+    "transformers": "scoring/huggingface/*.py",
+    "huggingface_hub": "scoring/huggingface/*.py",
+    "httpx": "builder/survey/s[ei]*.py",
+    "matplotlib": "reports/*/figures.py",
+    "fastapi": "builder/survey/app.py",
+    "sqlalchemy": "builder/survey/[dm]*.py",
 }
 """Heavy packages, and the only files that may import each, as a pattern."""
 
@@ -131,7 +125,7 @@ def test_a_scorer_needs_no_package_for_tables() -> None:
     absent = ("pandas", "pyarrow", "rich", "typer")
     blocked = "".join(f"sys.modules[{name!r}] = None\n" for name in absent)
     check = f"print(any(sys.modules.get(name) for name in {absent!r}))"
-    assert run_python(f"import sys\n{blocked}import equipoise.scoring.huggingface\n{check}") == "False"
+    assert run_python(f"import sys\n{blocked}import equipoise.scoring.huggingface.engine\n{check}") == "False"
 
 
 def test_the_public_names() -> None:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from equipoise.scoring.huggingface.engine.engine import TRIAL, HuggingFaceEngine
+from equipoise.scoring.planted.stereotype.stereotype import PlantedEngine
 from transformers import LlamaForCausalLM
 
 from equipoise.records import Example, Message, ModelError, Prompt, Score
 from equipoise.scoring.engine import Engine, identity_key
-from equipoise.scoring.huggingface import TRIAL, HuggingFaceEngine
-from equipoise.scoring.planted import PlantedEngine
-from equipoise.scoring.shape import Shape
+from equipoise.scoring.packing.shape import Shape
 from tiny import CHAT, LLAMA, make_engine, make_model, make_tokenizer
 
 TOLERANCE = 1e-4
@@ -191,10 +191,10 @@ def test_a_prompt_is_computed_once_whatever_continues_it(name: str, monkeypatch:
     hook = engine._model.register_forward_pre_hook(
         lambda _, __, inputs: seen.append(inputs["input_ids"].numel()), with_kwargs=True
     )
-    monkeypatch.setattr("equipoise.scoring.huggingface.BRANCH_TOKENS", 99)
+    monkeypatch.setattr("equipoise.scoring.huggingface.engine.BRANCH_TOKENS", 99)
     cached = run(engine, asked)
     in_steps, _ = sum(seen), seen.clear()
-    monkeypatch.setattr("equipoise.scoring.huggingface.BRANCH_TOKENS", 1)
+    monkeypatch.setattr("equipoise.scoring.huggingface.engine.BRANCH_TOKENS", 1)
     padded = run(engine, asked)
     hook.remove()
     stem = question.starts[0]

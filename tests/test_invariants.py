@@ -15,8 +15,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from equipoise.items import item_columns
-from equipoise.measure import COLUMNS
+from equipoise.measuring.items import item_columns
+from equipoise.measuring.measure import COLUMNS
 from equipoise.metrics import METRICS, Metric
 from equipoise.records import Outcomes, UndefinedMetric
 from equipoise.uncertainty import ESTIMATORS, PERPLEXITY, Estimator

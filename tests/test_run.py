@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from equipoise.scoring.planted.stereotype.stereotype import PlantedEngine
 
 import equipoise
 from equipoise import audit, load, remeasure
 from equipoise.datasets import open_dataset
 from equipoise.records import EquipoiseError, ModelError, Prompt, RunError, Score, parse_group
 from equipoise.run import Run
-from equipoise.scoring.planted import PlantedEngine
 
 QUICK = {"limit": 24, "resamples": 50}
 

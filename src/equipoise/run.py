@@ -12,24 +12,18 @@ from typing import Any
 import pandas as pd
 
 from .datasets import Dataset, open_dataset
+from .datasets.external_results import read_results
 from .datasets.identity import NAME as IDENTITY
 from .datasets.identity import identity_dataset
-from .datasets.outputs import read_results
-from .folder import (
-    RunFolder,
-    default_folder,
-    examples_frame,
-    measurements_frame,
-    outcomes_frame,
-)
-from .identities import Sample, is_marked, measure_identities
-from .measure import Labels, Plan, check_groups, derived_columns, measure, pair_columns
-from .provenance import IMPORTED, describe, describe_imported, now
+from .measuring.identities import Sample, is_marked, measure_identities
+from .measuring.measure import Labels, Plan, check_groups, derived_columns, measure, pair_columns
+from .measuring.sampling import Sampled, until_precise
 from .records import Example, Outcomes, RunError, RunManifest
-from .sampling import Sampled, until_precise
+from .runs.folder import RunFolder, default_folder, examples_frame, measurements_frame, outcomes_frame
+from .runs.provenance import IMPORTED, describe, describe_imported, now
 from .scoring.engine import DEFAULT_MODEL, Engine, open_engine
-from .scoring.planted import PlantedEngine
-from .scoring.planted_identities import PlantedIdentities
+from .scoring.planted.identities import PlantedIdentities
+from .scoring.planted.stereotype import PlantedEngine
 from .scoring.reasoning import reason
 from .scoring.store import ScoreStore
 from .settings import Settings
@@ -158,7 +152,7 @@ def import_results(
     progress: Progress | None = None,
     **choices: Any,
 ) -> Run:
-    """Return a run made of one model's results from elsewhere (see `equipoise.datasets.outputs`); no model is run."""
+    """Return a run made of one model's results from elsewhere (datasets/external_results.py); no model is run."""
     settings = Settings(**choices)
     results = [
         one for file in _several(files) for one in read_results(file, format=format, model=model, dataset=dataset)

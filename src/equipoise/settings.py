@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 
 from .catalog import find
 from .datasets.identity import AUGMENTATIONS, Recipe, recipe
-from .measure import Plan
+from .measuring.measure import Plan
 from .metrics import METRICS
 from .metrics.calibration_table import CALIBRATION
 from .records import EquipoiseError

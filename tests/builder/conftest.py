@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from local_parts import free_port, missing
 
-from equipoise.builder.counterparts import counterpart
+from equipoise.builder.rules.counterparts import counterpart
 from equipoise.builder.steps import Sentence
 from equipoise.datasets.builtin import sentences as builtin_sentences
 from equipoise.datasets.pronouns import pronoun_in_form

@@ -15,7 +15,8 @@ Result = subprocess.CompletedProcess[str]
 
 FORKING = """
 import json, os, sys
-import equipoise.reports.tables, equipoise.run, equipoise.scoring.huggingface, pyarrow.parquet, rich.console
+import equipoise.reports.terminal.tables, equipoise.run, equipoise.scoring.huggingface.engine
+import pyarrow.parquet, rich.console
 from equipoise.cli import main
 
 for line in sys.stdin:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.measure import COLUMNS
+from equipoise.measuring.measure import COLUMNS
 from equipoise.metrics import METRICS, Metric, calibration
 from equipoise.metrics.calibration_table import CALIBRATION
 from equipoise.records import UndefinedMetric

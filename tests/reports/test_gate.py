@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from equipoise.records import EquipoiseError
-from equipoise.reports.frames import RunFrames
 from equipoise.reports.gate import gate, junit, parse_requirement
+from equipoise.runs.run import RunFrames
 
 
 def measured(run: Path, metric: str, **group: str) -> object:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from equipoise.scoring.planted.stereotype.stereotype import PlantedEngine
 
 from equipoise.records import EquipoiseError
 from equipoise.scoring import engine
 from equipoise.scoring.engine import EngineOptions, identity_key, open_engine
-from equipoise.scoring.planted import PlantedEngine
 
 
 @pytest.mark.parametrize(

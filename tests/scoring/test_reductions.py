@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from equipoise.scoring.huggingface.engine.model import vocabulary_sums
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import equipoise
 from equipoise.cli import app
-from equipoise.items import item_columns
+from equipoise.measuring.items import item_columns
 from equipoise.records import EquipoiseError, Prompt
 from equipoise.scoring.engine import EngineOptions, identity_key, open_engine
-from equipoise.scoring.huggingface_model import vocabulary_sums
 from equipoise.scoring.reductions import REDUCTIONS, first_token_mass, reductions
 from equipoise.uncertainty import ESTIMATORS, entropy
 

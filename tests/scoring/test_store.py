@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from equipoise.scoring.planted.stereotype.stereotype import PlantedEngine
 
 from equipoise.records import Example, ModelError, Prompt, RunError, Score
 from equipoise.scoring.engine import identity_key
-from equipoise.scoring.planted import PlantedEngine
 from equipoise.scoring.store import ScoreStore
 
 TESTS = Path(__file__).parents[1]
@@ -350,7 +350,7 @@ with ScoreStore(Path(sys.argv[1])) as store:
 
 
 def model_engine() -> Any:
-    from equipoise.scoring.shape import Shape
+    from equipoise.scoring.packing.shape import Shape
     from tiny import make_engine
 
     engine = make_engine()

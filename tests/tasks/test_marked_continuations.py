@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from equipoise.datasets.identity import augment, recipe
-from equipoise.folder import outcomes_frame, outcomes_from_frame
 from equipoise.records import Example, Score
+from equipoise.runs.folder import outcomes_frame, outcomes_from_frame
 from equipoise.tasks.next_word import NextWord
 
 BAKER = Example(

@@ -247,9 +247,9 @@ def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:
         return
     from ..metrics import METRICS
     from ..metrics.calibration_table import CALIBRATION
-    from ..reports.calibration_tables import calibration_summary
-    from ..reports.identity_tables import identity_summary
-    from ..reports.tables import run_summary
+    from ..reports.calibration.tables import calibration_summary
+    from ..reports.identities.tables import identity_summary
+    from ..reports.terminal.tables import run_summary
 
     measurements, notes = run.measurements, run.manifest.notes
     says = {metric.name: metric.says for metric in (*METRICS.values(), *CALIBRATION.values())}
@@ -273,7 +273,7 @@ def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:
 
 def _write_page(folder: Path, *, no_html: bool, out: Path | None = None, sentences: bool = True) -> None:
     if not no_html:
-        from ..reports.html import write_run_page
+        from ..reports.page.html import write_run_page
 
         write_run_page(folder, out=out, sentences=sentences)
 

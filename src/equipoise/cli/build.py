@@ -15,8 +15,8 @@ from .audit import Quiet
 from .console import plain_table, print_out, printable, progress_bar
 
 if TYPE_CHECKING:
+    from ..builder.draft.wordlist import WordList
     from ..builder.steps import BuildFolder, Step
-    from ..builder.wordlist import WordList
 
 app = typer.Typer(
     help="Build a dataset like SynthBias: generate, filter, survey, clean; simulate and stats help before and after.",
@@ -72,10 +72,10 @@ def generate(
 
     Every reply is kept with its prompt, seed and model. Rerunning asks only for what is missing.
     """
-    from ..builder import generate as step
-    from ..builder.server import Server, ServerOptions
+    from ..builder.draft import generate as step
     from ..builder.steps import BuildFolder
-    from ..provenance import now
+    from ..builder.survey.server import Server, ServerOptions
+    from ..runs.provenance import now
 
     plan = step.Plan(
         _words(words), samples, per_request, min_gap=min_gap, limit=pairs, seed=seed, temperature=temperature
@@ -135,11 +135,11 @@ def filter_(
     Rejected drafts keep all their reasons in rejected.jsonl. Where "her" may be "him" or "his", the draft is set aside
     in aside.jsonl: nothing is guessed.
     """
-    from ..builder.filters import AMONG, OPEN, RULES, FilterOptions, filter_drafts
-    from ..builder.published import drafts_of_dataset, swapped
+    from ..builder.compare.published import drafts_of_dataset, swapped
+    from ..builder.rules.filters import AMONG, OPEN, RULES, FilterOptions, filter_drafts
     from ..builder.steps import BuildFolder, Draft, Step, read_records, write_records
     from ..datasets import open_dataset
-    from ..provenance import now
+    from ..runs.provenance import now
 
     build, dataset = BuildFolder(folder), open_dataset(source) if source else None
     drafts = drafts_of_dataset(dataset) if dataset else read_records(build.drafts, Draft, made_by="generate")
@@ -202,12 +202,12 @@ def survey(
 
     The administrator's token is read from EQUIPOISE_ADMIN_TOKEN, or made and printed; /admin shows progress.
     """
-    from ..builder.consensus import Coverage
-    from ..builder.database import Asking, SurveyDatabase
-    from ..builder.entrance import read_test
-    from ..builder.guard import Limits
     from ..builder.steps import BuildFolder, Sentence, read_records
-    from ..builder.survey import SurveyOptions, serve, survey_app
+    from ..builder.survey.app import SurveyOptions, serve, survey_app
+    from ..builder.survey.database import Asking, SurveyDatabase
+    from ..builder.survey.entrance import read_test
+    from ..builder.survey.guard import Limits
+    from ..builder.verdict.consensus import Coverage
 
     build = BuildFolder(folder)
     sentences = read_records(build.kept, Sentence, made_by="filter")
@@ -248,12 +248,12 @@ def clean(
     quiet: Quiet = False,
 ) -> None:
     """Keep what people agree on, and write the dataset with its datasheet into FOLDER/dataset."""
-    from ..builder import clean as step
-    from ..builder.consensus import Thresholds
-    from ..builder.database import SurveyDatabase
-    from ..builder.progress import summarise
     from ..builder.steps import BuildError, BuildFolder, Sentence, Step, read_records
-    from ..provenance import now
+    from ..builder.survey.database import SurveyDatabase
+    from ..builder.survey.progress import summarise
+    from ..builder.verdict import clean as step
+    from ..builder.verdict.consensus import Thresholds
+    from ..runs.provenance import now
 
     build, listed = BuildFolder(folder), _words(words)
     sentences = read_records(build.kept, Sentence, made_by="filter")
@@ -291,9 +291,9 @@ def simulate(
 
     They answer a copy, FOLDER/simulation.sqlite; `build clean --database` reads it like a real survey's.
     """
-    from ..builder.rehearsal import Cast, rehearse
-    from ..builder.simulate import Profile
     from ..builder.steps import BuildFolder
+    from ..builder.survey.rehearsal import Cast, rehearse
+    from ..builder.survey.simulate import Profile
 
     build = BuildFolder(folder)
     cast = Cast(raters, Profile(accuracy, seconds), incoherent, seed)
@@ -331,7 +331,7 @@ def stats(
     quiet: Quiet = False,
 ) -> None:
     """Compare datasets: size, vocabulary, diversity of embeddings, near-duplicates, and maps to look at."""
-    from ..builder.comparison import StatsOptions, compare, sensitivity
+    from ..builder.compare.comparison import StatsOptions, compare, sensitivity
 
     options = StatsOptions(model, clusters, shown, seed, embeddings=model != "none")
     with progress_bar(quiet=quiet) as progress:
@@ -355,7 +355,7 @@ def stats(
 
 
 def _words(path: Path | None) -> WordList:
-    from ..builder.wordlist import occupations, read_wordlist
+    from ..builder.draft.wordlist import occupations, read_wordlist
 
     return read_wordlist(path) if path else occupations()
 

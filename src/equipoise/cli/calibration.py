@@ -14,7 +14,7 @@ from .audit import Quiet, Several
 from .console import print_out, printable, progress_bar
 
 if TYPE_CHECKING:
-    from ..folder import RunFolder
+    from ..runs.folder import RunFolder
 
 Group = Annotated[str, typer.Option("--by", help="Group to tell apart; by default which side the model predicts.")]
 Figures = Annotated[bool, typer.Option("--figures/--no-figures", help="Draw figures into the folder's figures/.")]
@@ -33,9 +33,9 @@ def reliability(
     """
     import pandas as pd
 
-    from ..folder import RunFolder
-    from ..reports.calibration_tables import bins_table
-    from ..reports.reliability import occupation_table, reliability_table
+    from ..reports.calibration.reliability import occupation_table, reliability_table
+    from ..reports.calibration.tables import bins_table
+    from ..runs.folder import RunFolder
 
     run = RunFolder(folder)
     model, examples = run.manifest().model, run.frame("examples.parquet")
@@ -77,16 +77,16 @@ def calibrate(
 
     Writes calibration.csv (before and after) and calibration_maps.json (the maps) into the run folder.
     """
-    from ..folder import RunFolder
-    from ..recalibration import Splits, recalibrate
-    from ..reports.calibration_tables import before_after_table
+    from ..measuring.recalibration import Splits, recalibrate
+    from ..reports.calibration.tables import before_after_table
+    from ..runs.folder import RunFolder
 
     chosen = Splits(splits=splits, seed=seed, by=by, **({"methods": tuple(method)} if method else {}))
     with progress_bar(quiet=quiet) as progress:
         found = recalibrate(folder, chosen, progress=progress)
     drawn = []
     if figures and _can_draw():
-        from ..reports.calibration_figures import draw_before_after
+        from ..reports.calibration.figures import draw_before_after
 
         model = RunFolder(folder).manifest().model
         for (dataset, task), sample in found.samples.items():
@@ -110,7 +110,7 @@ def _draw(run: RunFolder, name: str, title: str, table: object, work: object) ->
 
     if not _can_draw():
         return []
-    from ..reports.calibration_figures import draw_occupations, draw_reliability
+    from ..reports.calibration.figures import draw_occupations, draw_reliability
 
     drawn = []
     if isinstance(table, pd.DataFrame) and len(table):

@@ -25,7 +25,7 @@ def identities(
     from ..run import load
 
     try:
-        from ..reports.identity_figures import draw
+        from ..reports.identities.figures import draw
     except ModuleNotFoundError as error:
         if error.name != "matplotlib":
             raise

@@ -13,7 +13,7 @@ from .audit import Quiet
 from .console import plain_table, print_out, printable, progress_bar
 
 if TYPE_CHECKING:
-    from ..reports.comparison import Comparison
+    from ..reports.comparison.compare import Comparison
 
 FAILED_GATE = 1
 """Exit code of a gate that was held and not passed; 2 is for one that could not be held."""
@@ -44,8 +44,8 @@ def compare(
 
     Runs that were asked different sentences are refused, unless --intersect is given.
     """
-    from ..reports.comparison_page import comparison_page
-    from ..reports.html import write_page
+    from ..reports.comparison.page import comparison_page
+    from ..reports.page.html import write_page
 
     chosen: dict[str, Any] = {"intersect": intersect, "correction": correction, "permutations": permutations}
     chosen |= {"resamples": resamples, "seed": seed} | ({"metrics": tuple(metric)} if metric else {})
@@ -72,8 +72,8 @@ def figures(
     quiet: Quiet = False,
 ) -> None:
     """Write every figure of a run for publication; of several runs, those of their comparison."""
-    from ..reports.figures import FORMATS, comparison_figures, run_figures
-    from ..reports.frames import RunFrames
+    from ..reports.behaviour.figures import FORMATS, comparison_figures, run_figures
+    from ..runs.run import RunFrames
 
     formats = tuple(kind or FORMATS)
     if len(runs) == 1:
@@ -94,8 +94,8 @@ def tables(
 ) -> None:
     """Write every table of a run for publication; of several runs, those of their comparison."""
     from ..catalog import find
-    from ..reports.frames import RunFrames
-    from ..reports.publication import WRITERS, comparison_tables, file_name, run_tables
+    from ..reports.paper.publication import WRITERS, comparison_tables, file_name, run_tables
+    from ..runs.run import RunFrames
 
     writers = [find(name, WRITERS, kind="format") for name in kind or WRITERS]
     if len(runs) == 1:
@@ -136,8 +136,8 @@ def gate(
     The interval is tested, not the point: by default a requirement is kept when the whole interval keeps it.
     A requirement that names nothing in the run is an error, never a pass.
     """
-    from ..folder import write_file
     from ..reports import gate as gates
+    from ..runs.folder import write_file
 
     checks = gates.gate(run, require or [], baseline=baseline, max_drop=max_drop or [], on=on)
     if junit is not None:
@@ -153,8 +153,8 @@ def gate(
 
 
 def _compared(runs: list[Path], chosen: dict[str, Any], *, quiet: bool) -> Comparison:
-    from ..reports.comparison import Choices
-    from ..reports.comparison import compare as compare_runs
+    from ..reports.comparison.compare import Choices
+    from ..reports.comparison.compare import compare as compare_runs
 
     with progress_bar(quiet=quiet) as progress:
         return compare_runs(runs, Choices(**chosen), progress=progress)
@@ -167,7 +167,7 @@ def _folder(runs: list[Path], out: Path | None, name: str) -> Path:
 
 
 def _write_all(files: Iterable[tuple[str, bytes]], folder: Path, what: str, *, quiet: bool) -> None:
-    from ..folder import write_file
+    from ..runs.folder import write_file
 
     count = 0
     with progress_bar(quiet=quiet) as progress:

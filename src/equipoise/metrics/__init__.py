@@ -1,7 +1,7 @@
 """The table of metrics: what each is called, what it reads, which way is better, and to which items it applies.
 
 A new metric is a pure function and a row here, or an entry point `equipoise.metrics` in another package that holds such
-a row; see docs/how-to/add-a-metric.md. The columns that `inputs` may name are listed in `equipoise.measure.COLUMNS`.
+a row; see docs/how-to/add-a-metric.md. `inputs` name columns of `metrics/columns.py`.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from ..records import Outcomes
 
 
 def side_columns(outcomes: Outcomes) -> dict[str, NDArray[Any]]:
-    """Return y, p, prefers and predicted_side of each item (see `equipoise.measure.COLUMNS`)."""
+    """Return y, p, prefers and predicted_side of each item (see `equipoise.measuring.measure.COLUMNS`)."""
     sides = outcomes.group("sides")
     sided = sides != ""
     first, second = outcomes.probs[:, 0], outcomes.probs[:, 1]

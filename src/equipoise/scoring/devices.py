@@ -23,7 +23,7 @@ def named_devices(device: str) -> list[str]:
     """Return the devices that `--device` names: `cuda:0,cuda:1` two, `all` every GPU of this machine."""
     if device != ALL:
         return [name.strip() for name in device.split(",")]
-    from .huggingface_model import gpus
+    from .huggingface.model import gpus
 
     found = gpus()
     if not found:

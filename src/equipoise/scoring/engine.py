@@ -113,7 +113,7 @@ def _open_default(_: str, options: EngineOptions) -> Engine:
 
 
 def _open_huggingface(name: str, options: EngineOptions) -> Engine:
-    from .huggingface_loading import open_huggingface
+    from .huggingface.loading import open_huggingface
 
     if not name:
         raise ModelError("no model is named after 'hf:'")
@@ -121,7 +121,7 @@ def _open_huggingface(name: str, options: EngineOptions) -> Engine:
 
 
 def _open_gguf(path: str, options: EngineOptions) -> Engine:
-    from .huggingface_loading import open_gguf
+    from .huggingface.loading import open_gguf
 
     if not Path(path).is_file():
         raise ModelError(f"there is no GGUF file {path}")
@@ -129,7 +129,7 @@ def _open_gguf(path: str, options: EngineOptions) -> Engine:
 
 
 def _open_planted(settings: str, _: EngineOptions) -> Engine:
-    from .planted import open_planted
+    from .planted.stereotype import open_planted
 
     return open_planted(settings)
 

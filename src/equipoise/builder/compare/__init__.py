@@ -1,0 +1,1 @@
+"""Datasets in, figures of their size, vocabulary, diversity and near-duplicates out."""

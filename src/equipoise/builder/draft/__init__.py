@@ -1,0 +1,1 @@
+"""A prompt to a language model in, draft sentences out."""

@@ -1,0 +1,159 @@
+"""The counterpart of a sentence: the same with the pronoun of the other gender, "her" by its grammar.
+
+"her" is "him" where it is an object and "his" where it owns the noun after it. Which one it is shows in the words
+around it; where they leave it open, nothing is guessed: the sentence is set aside for a person to decide.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from importlib import resources
+from types import MappingProxyType
+
+from ...datasets.pronouns import Found, gender_of, pronoun_in_form, pronouns_in
+from ...records import DatasetError
+
+_OTHER_GENDER = {"male": "female", "female": "male"}
+_FORM = {"he": "subject", "she": "subject", "him": "object", "his": "possessive"}
+_FORM |= {"himself": "reflexive", "herself": "reflexive"}
+_TOKEN = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*|[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True)
+class Counterpart:
+    """A sentence with the other pronoun, and the form both pronouns have."""
+
+    text: str
+    pronoun: str
+    form: str
+
+
+class Unresolved(DatasetError):
+    """A "her" whose form the words around it leave open, or a pronoun without a counterpart."""
+
+
+def _words() -> MappingProxyType[str, frozenset[str]]:
+    text = resources.files(__package__).joinpath("her.toml").read_text(encoding="utf-8")
+    return MappingProxyType({name: frozenset(words.split()) for name, words in tomllib.loads(text).items()})
+
+
+WORDS = _words()
+"""What kind of word -> the words of that kind, from `her.toml`."""
+
+
+def counterpart(text: str) -> Counterpart:
+    """Return the sentence with its one pronoun in the other gender; Unresolved says why there is none."""
+    found = pronouns_in(text)
+    if len(found) != 1:
+        raise Unresolved(f"has {len(found)} pronouns, so there is no single one to swap")
+    (pronoun,) = found
+    gender = gender_of(pronoun.word)
+    form = her_form(text, pronoun) if pronoun.word == "her" else _FORM.get(pronoun.word)
+    if gender not in _OTHER_GENDER or form is None:
+        raise Unresolved(f"{pronoun.word!r} has no counterpart of the other gender")
+    word = pronoun_in_form(form, _OTHER_GENDER[gender])
+    written = word.capitalize() if text[pronoun.start].isupper() else word
+    return Counterpart(f"{text[: pronoun.start]}{written}{text[pronoun.end :]}", word, form)
+
+
+def her_form(text: str, her: Found) -> str:
+    """Return "object" or "possessive" for the "her" at that place; Unresolved where it could be either."""
+    # The order matters: what ends a phrase decides before any verb does, and the plain case is last.
+    before = [token.lower() for token in _TOKEN.findall(text[: her.start])]
+    after = [token.lower() for token in _TOKEN.findall(text[her.end :])]
+    if not after or _ends_phrase(after[0]):
+        return "object"
+    following = after[1] if len(after) > 1 else "."
+    verb = before[-1] if before else ""
+    if (after[0] == "home" and verb in WORDS["going"]) or (after[0] == "back" and _ends_phrase(following)):
+        return "object"
+    if after[0] in WORDS["degree"] or _is_adverb(after[0]):
+        return _after_adverb(after[1:])
+    if verb in WORDS["causative"] or verb in WORDS["perceiving"]:
+        return _after_causative(verb, after[0], following)
+    if verb in WORDS["judging"]:
+        return "object" if _describes(after[0]) and _ends_phrase(following) else "possessive"
+    if verb in WORDS["helping"]:
+        return _after_helping(after[0], following)
+    if verb in WORDS["giving"]:
+        return _after_giving(verb, after)
+    if _is_gerund(after[0]):
+        raise Unresolved(f"'her {after[0]} {following}' can mean 'him' or 'his'")
+    return "possessive"
+
+
+def _ends_phrase(word: str) -> bool:
+    """Return whether no noun phrase of hers can start or go on with this word."""
+    return not word[0].isalpha() or word in WORDS["after_object"]
+
+
+def _is_adverb(word: str) -> bool:
+    return word.endswith("ly") and word not in WORDS["not_adverbs"]
+
+
+def _after_adverb(after: list[str]) -> str:
+    """ "thanked her warmly." and "made her very happy." against "her very first day", "her newly built house"."""
+    rest = list(after)
+    while rest and (rest[0] in WORDS["degree"] or _is_adverb(rest[0])):
+        rest.pop(0)
+    if not rest or _ends_phrase(rest[0]):
+        return "object"
+    following = rest[1] if len(rest) > 1 else "."
+    return "object" if _ends_phrase(following) else "possessive"
+
+
+def _after_causative(verb: str, word: str, following: str) -> str:
+    """ "made her smile", "kept her busy", "saw her working" against "made her own", "saw her notes"."""
+    if verb in ("let", "lets", "letting") or word in WORDS["bare_verbs"]:
+        return "object"
+    if (
+        word in WORDS["verb_nouns"]
+        and verb in WORDS["causative"]
+        and (_ends_phrase(following) or _is_adverb(following))
+    ):
+        return "object"
+    if word in WORDS["own_gifts"]:
+        return "possessive"
+    participle = word.endswith(("ing", "ed")) and not _ends_phrase(following)
+    if word in WORDS["verb_nouns"] or word in WORDS["for_anyone"] or participle:
+        raise Unresolved(f"'{verb} her {word}' can mean 'him' or 'his'")
+    return "object" if _describes(word) and _ends_phrase(following) else "possessive"
+
+
+def _after_helping(word: str, following: str) -> str:
+    """ "helped her organize the …" against "helped her team with …"; "helped her work" is left open."""
+    if word in WORDS["bare_verbs"]:
+        return "object"
+    if word in WORDS["verb_nouns"]:
+        if following in ("the", "a", "an", "her", "some", "this", "that"):
+            return "object"
+        raise Unresolved(f"'her {word}' after a verb of helping can mean 'him' or 'his'")
+    return "possessive"
+
+
+def _after_giving(verb: str, after: list[str]) -> str:
+    """ "offered her expertise" against "asked her questions"; "brought her lunch" is left open."""
+    head = next((at for at in range(1, len(after)) if _ends_phrase(after[at])), len(after))
+    phrase = after[:head]
+    if phrase[-1] in WORDS["own_gifts"] or phrase[0] == "own":
+        return "possessive"
+    if phrase[-1] in WORDS["gifts_to_her"] or phrase[0] in WORDS["quantities"]:
+        return "object"
+    raise Unresolved(f"'{verb} her {' '.join(phrase)}' can mean 'him' or 'his'")
+
+
+def _is_gerund(word: str) -> bool:
+    """Return whether this is a verb in -ing and no noun: "her leaving early" can be "him" as well as "his"."""
+    stem = word.removesuffix("ing")
+    verbs = WORDS["bare_verbs"] | WORDS["verb_nouns"] | {"be", "have"}
+    return stem != word and word not in WORDS["ing_nouns"] and not verbs.isdisjoint((stem, f"{stem}e", stem[:-1]))
+
+
+_ADJECTIVE_ENDINGS = ("ed", "ing", "ful", "ous", "ive", "able", "ible", "ic", "less", "ish")
+
+
+def _describes(word: str) -> bool:
+    """Return whether the word can say how she is: "found her helpful"."""
+    return word in WORDS["adjectives"] or word.endswith(_ADJECTIVE_ENDINGS)

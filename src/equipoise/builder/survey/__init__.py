@@ -1,0 +1,1 @@
+"""Sentences in, answers of people out: a web application, its database and a rehearsal with simulated raters."""

@@ -1,0 +1,194 @@
+"""Simulated raters: they answer a survey end to end over HTTP, with given accuracy and speed.
+
+For tests, and to tell beforehand how many answers and how much money a survey will take. Their time is reckoned, not
+waited for, unless a pause is asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import random
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import httpx
+
+from ..steps import BuildError, Sentence
+from ..verdict.consensus import Vote
+from .entrance import KnownQuestion
+
+_FORM = re.compile(r'<form method="post" action="(/test|/answer)" id="question">')
+_FIELD = re.compile(r'<input type="hidden" name="(csrf|ticket)" value="([^"]*)">')
+_SENTENCE = re.compile(r'<blockquote id="sentence">(.*?)</blockquote>', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """How a rater answers: the share right, and the median seconds a sentence takes (spread: log-normal)."""
+
+    accuracy: float = 0.95
+    seconds: float = 15.0
+    spread: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.accuracy <= 1:
+            raise BuildError(f"accuracy is a share from 0 to 1, not {self.accuracy:g}")
+        if self.seconds <= 0:
+            raise BuildError(f"a rater needs some seconds a sentence, not {self.seconds:g}")
+
+
+@dataclass
+class RaterLog:
+    """What one rater did: sentences whose answer the server acknowledged, seconds reckoned, and waits for a page."""
+
+    acknowledged: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    waits: list[float] = field(default_factory=list)
+    reconnects: int = 0
+    ended: str = ""
+
+
+Truth = Mapping[str, Vote]
+"""What is right, by the text of the sentence."""
+
+
+def truth_of(
+    sentences: Sequence[Sentence], test: Sequence[KnownQuestion], *, incoherent: float = 0.0, seed: int = 0
+) -> dict[str, Vote]:
+    """Return what simulated raters take for right: the type each sentence was written as, some of them incoherent."""
+    rng = random.Random(seed)
+    truth = {question.text: question.answer for question in test}
+    for sentence in sentences:
+        ambiguous = sentence.type == "type1"
+        vote = Vote(
+            True, ambiguous or sentence.target == sentence.first, ambiguous or sentence.target == sentence.second
+        )
+        if rng.random() < incoherent:
+            vote = Vote(False, None, None)
+        truth[sentence.text] = truth[sentence.twin] = vote
+    return truth
+
+
+@dataclass
+class SimulatedRater:
+    """One rater with a browser of their own; `entry` is the path of their invitation, or of the panel's door."""
+
+    address: str
+    entry: str
+    profile: Profile
+    truth: Truth
+    rng: random.Random
+    panel_id: str = ""
+    pause_s: float = 0.0
+    until: float = float("inf")
+    clock: Callable[[], float] = time.monotonic
+
+    async def work(self) -> RaterLog:
+        """Return what happened until nothing was left to answer, or time was up; a lost server is waited for."""
+        log = RaterLog()
+        limits = httpx.Limits(max_connections=1)
+        async with httpx.AsyncClient(base_url=self.address, timeout=30.0, limits=limits) as client:
+            page = await self._send(
+                client, "POST", self.entry, log, {"panel_id": self.panel_id} if self.panel_id else {}
+            )
+            while page is not None and self.clock() < self.until:
+                form = _FORM.search(page)
+                if form is None:
+                    log.ended = _heading(page)
+                    break
+                page = await self._answer(client, form[1], page, log)
+        return log
+
+    async def _answer(self, client: httpx.AsyncClient, action: str, page: str, log: RaterLog) -> str | None:
+        found = _SENTENCE.search(page)
+        if found is None:
+            raise BuildError("the survey shows a form without a sentence")
+        text = html.unescape(found[1])
+        fields = dict(_FIELD.findall(page))
+        log.seconds += self.rng.lognormvariate(0.0, self.profile.spread) * self.profile.seconds
+        if self.pause_s:
+            await asyncio.sleep(self.rng.uniform(0, 2 * self.pause_s))
+        vote = self._vote(text)
+        words = {True: "yes", False: "no", None: ""}
+        fields |= {name: words[said] for name, said in vote._asdict().items()}
+        answered = text if action == "/answer" else ""
+        return await self._send(client, "POST", action, log, fields, answered)
+
+    def _vote(self, text: str) -> Vote:
+        right = self.truth.get(text)
+        if right is None:
+            raise BuildError(f"a simulated rater was asked a sentence it does not know: {text!r}")
+        coherent, first, second = (self._say(said) for said in right)
+        if not coherent:
+            return Vote(False, None, None)
+        # Whoever takes an incoherent sentence for a coherent one guesses the rest.
+        guess = self.rng.random() < 0.5
+        return Vote(True, guess if first is None else first, guess if second is None else second)
+
+    def _say(self, right: bool | None) -> bool | None:
+        return right if right is None or self.rng.random() < self.profile.accuracy else not right
+
+    async def _send(
+        self, client: httpx.AsyncClient, method: str, path: str, log: RaterLog, data: Mapping[str, str], text: str = ""
+    ) -> str | None:
+        """Return the page that follows; a broken connection or a full server is waited out, until time is up."""
+        while self.clock() < self.until:
+            try:
+                start = self.clock()
+                response = await client.request(method, path, data=data or None)
+                if response.status_code == 303:
+                    # Acknowledged here and now: whatever happens to the next page, this answer must be there.
+                    if text and "stale" not in response.headers["location"]:
+                        log.acknowledged.append(text)
+                    method, path, data, text = "GET", response.headers["location"], {}, ""
+                    continue
+                if response.status_code in (429, 503):
+                    await asyncio.sleep(0.5)
+                    continue
+                if response.status_code >= 400:
+                    log.ended = f"{response.status_code}: {_heading(response.text)}"
+                    return None
+                log.waits.append(self.clock() - start)
+                return response.text
+            except httpx.TransportError:
+                log.reconnects += 1
+                # What was sent may have been stored or not; the page says what is asked now.
+                if path in ("/answer", "/test"):
+                    method, path, data, text = "GET", "/work", {}, ""
+                await asyncio.sleep(0.2)
+        log.ended = "time was up"
+        return None
+
+
+def _heading(page: str) -> str:
+    found = re.search(r"<h1>(.*?)</h1>", page)
+    return html.unescape(found[1]) if found else "a page without a heading"
+
+
+async def _all(raters: Sequence[SimulatedRater]) -> list[RaterLog]:
+    return list(await asyncio.gather(*(rater.work() for rater in raters)))
+
+
+def run_raters(raters: Sequence[SimulatedRater]) -> list[RaterLog]:
+    """Return what each rater did, all working at once."""
+    return asyncio.run(_all(raters))
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What a survey takes: answers, the hours they last, and the money at that hourly pay and fee."""
+
+    answers: int
+    answers_a_sentence: float
+    hours: float
+    cost: float
+
+
+def bill(logs: Sequence[RaterLog], sentences: int, *, pay: float, fee: float) -> Bill:
+    """Return the bill of simulated work; the entrance test is time too, also of those who fail it."""
+    answers = sum(len(log.acknowledged) for log in logs)
+    hours = sum(log.seconds for log in logs) / 3600
+    return Bill(answers, answers / sentences if sentences else 0.0, hours, hours * pay * (1 + fee))

@@ -1,0 +1,1 @@
+"""Answers of people in, a dataset with its datasheet out."""

@@ -1,0 +1,1 @@
+"""Outcomes in, Measurements out: every metric for every group, with an interval."""

@@ -1,0 +1,85 @@
+"""Cheaper audits: base sentences in random order, until every disparity is known as closely as was asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+
+from ..datasets import Dataset
+from ..records import EquipoiseError, Example, Outcomes
+from ..stats.sequential import balanced_order, planned_looks
+from .identities import Planned, Sample, confidence_disparities, widest
+
+Ask = Callable[[Sequence[Example]], Outcomes]
+"""Asks the model some examples; what was asked before costs nothing."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was seen at one look: how much was asked by then, and the widest interval of a disparity."""
+
+    look: int
+    looks: int
+    sentences: int
+    of: int
+    prompts: int
+    width: float
+    widest: str
+
+    def row(self) -> dict[str, object]:
+        """Return the look as a row of `looks.csv`."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """How much was needed: the examples asked, the looks taken, and how the sample was drawn (None if it is all)."""
+
+    dataset: Dataset
+    looks: tuple[Look, ...]
+    sample: Sample | None
+
+    @property
+    def note(self) -> str:
+        """What to say of it, in one sentence."""
+        if self.sample is None:
+            return "all base sentences were needed for the precision asked; intervals are those of a full audit"
+        last = self.looks[-1]
+        return (
+            f"stopped at look {last.look} of {last.looks}, after {last.sentences:,} of {last.of:,} base sentences "
+            f"({last.prompts:,} prompts); intervals of disparities are about all of them, and hold at any look"
+        )
+
+
+def until_precise(dataset: Dataset, ask: Ask, plan: Planned, *, precision: float, seed: int) -> Sampled:
+    """Return the sample at which the interval of every confidence disparity is narrower than `precision`.
+
+    The base sentences come in batches balanced over type and occupation; the same seed gives the same batches, so
+    an interrupted audit continues. The interval is about the dataset's own disparity: what asking all would give.
+    """
+    if precision <= 0:
+        raise EquipoiseError(f"precision must be greater than 0, not {precision}")
+    if not any("marker" in example.groups for example in dataset.examples):
+        raise EquipoiseError("--precision is about disparities between identities: use it with --data winoidentity")
+    sentences: dict[str, list[Example]] = {}
+    for example in dataset.examples:
+        sentences.setdefault(example.pair_id, []).append(example)
+    firsts = [group[0] for group in sentences.values()]
+    strata = [f"{one.groups.get('type', '')}\0{one.groups.get('occupation', '')}" for one in firsts]
+    order = balanced_order(strata, np.random.default_rng(seed))
+    ordered = [list(sentences.values())[unit] for unit in order]
+    sizes = planned_looks(len(ordered))
+    population = dict(Counter(one.groups.get("type", "") for one in firsts))
+    sample = Sample(population, looks=max(1, len(sizes)))
+    looks: list[Look] = []
+    for number, size in enumerate(sizes, start=1):
+        examples = tuple(example for group in ordered[:size] for example in group)
+        outcomes = ask(examples)
+        width, name = widest(confidence_disparities(outcomes, plan, sample))
+        looks.append(Look(number, len(sizes), size, len(ordered), len(examples), width, name))
+        if width < precision:
+            return Sampled(replace(dataset, examples=examples), tuple(looks), sample)
+    return Sampled(dataset, tuple(looks), None)

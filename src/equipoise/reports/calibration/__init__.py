@@ -1,0 +1,1 @@
+"""A Run in; what it says of calibration by group out: tables, charts and figures."""

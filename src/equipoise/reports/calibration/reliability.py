@@ -1,0 +1,55 @@
+"""What reliability diagrams and the occupation figure show, as tables: read from a run's outcomes, no model needed."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+
+from ...metrics import calibration
+from ...metrics.sides import side_columns, with_predictions
+from ...records import EquipoiseError, Outcomes
+
+COLUMNS = ("group", *calibration.ReliabilityBin._fields)
+
+
+def reliability_table(outcomes: Outcomes, *, by: str = "", bins: int = 10, level: float = 0.95) -> pd.DataFrame:
+    """Return the bins of all labelled sentence pairs and of each group (by default the predicted side)."""
+    outcomes = with_predictions(outcomes)
+    columns = side_columns(outcomes)
+    y, p = columns["y"], columns["p"]
+    labelled = ~(np.isnan(y) | np.isnan(p))
+    if not labelled.any():
+        return pd.DataFrame(columns=list(COLUMNS))
+    key = by or next(name for name in outcomes.groups if name.startswith("predicted_"))
+    if key not in outcomes.groups:
+        raise EquipoiseError(f"no item has a group {key!r}; there are: {', '.join(outcomes.groups)}")
+    group = outcomes.groups[key]
+    rows = {"all": labelled}
+    rows |= {f"{key}={name}": labelled & (group == name) for name in sorted(set(group[labelled].tolist()) - {""})}
+    return pd.DataFrame(
+        [
+            {"group": name, **one._asdict()}
+            for name, here in rows.items()
+            for one in calibration.reliability(y[here], p[here], bins=bins, level=level)
+        ]
+    )
+
+
+def occupation_table(outcomes: Outcomes, examples: pd.DataFrame) -> pd.DataFrame:
+    """Return each occupation's share of men in the workforce, and the mean P(male) with a 95% interval where n > 1.
+
+    Occupations whose share is not on record, and items that are no sentence pairs, are left out.
+    """
+    slots = {id: json.loads(text) for id, text in zip(examples["id"], examples["slots"], strict=True)}
+    shares = [slots.get(id, {}).get("female_share") for id in outcomes.example_id]
+    table = pd.DataFrame(
+        {"occupation": outcomes.group("occupation"), "share": shares, "p": side_columns(outcomes)["p"]}
+    )
+    table = table[(table["occupation"] != "") & table["share"].notna() & table["p"].notna()]
+    table["men"] = 1 - table["share"].astype(float) / 100
+    found = table.groupby("occupation").agg(men=("men", "first"), p=("p", "mean"), sd=("p", "std"), n=("p", "size"))
+    half = 1.96 * found["sd"] / np.sqrt(found["n"])
+    found["low"], found["high"] = (found["p"] - half).clip(0, 1), (found["p"] + half).clip(0, 1)
+    return found.drop(columns="sd").reset_index().sort_values("men", ignore_index=True)

@@ -1,0 +1,43 @@
+"""The section of a run's page on calibration: in words, by group, by bin and by occupation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ...runs.run import ALL_METRICS, Part, RunFrames
+from ..page.rendering import Panel, Section, render
+from .charts import reliability_chart, workforce_chart
+from .views import BY_GROUP, HEADINGS, group_rows, in_words, is_calibrated, reliability, workforce
+
+
+def calibration(run: RunFrames) -> Section | None:
+    """Return how far probabilities come true, by group, for the datasets with a human label."""
+    parts = [_part(part) for part in run.parts if is_calibrated(part.measured)]
+    return Section("calibration", "Calibration", render("calibration.html", parts=parts)) if parts else None
+
+
+def _part(part: Part) -> Mapping[str, Any]:
+    return {
+        "title": str(part),
+        "words": list(in_words(part.measured)),
+        "metrics": [(HEADINGS.get(name, name), ALL_METRICS[name].better) for name in BY_GROUP],
+        "rows": list(group_rows(part.measured)),
+        "panels": list(_panels(part)),
+    }
+
+
+def _panels(part: Part) -> Iterator[Panel]:
+    diagram = reliability(part)
+    if diagram is not None:
+        caption = "Above the diagonal it happens more often than the model says. Lines are intervals; bars count items."
+        if diagram.left_out:
+            caption += f" Not drawn: {', '.join(diagram.left_out)}."
+        yield Panel("How often what it says comes true", reliability_chart(diagram), caption)
+    work = workforce(part)
+    if work is not None:
+        caption = (
+            "Share of men: U.S. Bureau of Labor Statistics. On the diagonal the model’s pronouns are those of the"
+            " workforce; occupations are named where there is room, those furthest from it first."
+        )
+        yield Panel("P(male) and the workforce", workforce_chart(work), caption)

@@ -1,0 +1,63 @@
+"""Calibration as tables in a terminal: by group, by bin, before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pandas as pd
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from ...runs.run import Measured, span
+from ..terminal.tables import NOTHING, SHOWN_GROUPS, empty_table, literal, texts
+from .views import BY_GROUP, HEADINGS, GroupRow, group_rows, in_words, is_calibrated
+
+
+def calibration_summary(measurements: pd.DataFrame) -> RenderableType:
+    """Return the calibration of each group beside its noise floor, for every dataset and task that has one."""
+    parts: list[RenderableType] = []
+    for (model, dataset, task), rows in measurements.groupby(["model", "dataset", "task"], sort=False):
+        found = Measured(rows)
+        if is_calibrated(found):
+            parts.append(Text(literal(f"calibration of {model} on {dataset} · {task}"), style="bold"))
+            parts += [Text(sentence) for sentence in in_words(found)]
+            parts += [Text(), _by_group(group_rows(found)), Text()]
+    return Group(*parts)
+
+
+def _by_group(rows: Iterable[GroupRow]) -> RenderableType:
+    table = empty_table("group", "n", *(HEADINGS.get(metric, metric) for metric in BY_GROUP))
+    for row in rows:
+        cells = [
+            NOTHING if cell is None else f"{cell.value:.3f}" if metric == "ece_floor" else span(cell)
+            for metric, cell in zip(BY_GROUP, row.cells, strict=True)
+        ]
+        table.add_row(*texts([row.group, str(row.n), *cells]))
+    return table
+
+
+def bins_table(table: pd.DataFrame, title: str) -> RenderableType:
+    """Return the bins of a reliability diagram: how probable, how often so, of how many."""
+    shown = empty_table("group", "P from", "to", "items", "mean P", "share", "95% interval")
+    for row in table.itertuples():
+        cells = [str(row.group), f"{row.start:.1f}", f"{row.end:.1f}", str(row.items), f"{row.confidence:.3f}"]
+        shown.add_row(*texts([*cells, f"{row.rate:.3f}", f"[{row.low:.3f}, {row.high:.3f}]"]))
+    return Group(Text(), Text(literal(title), style="bold"), shown)
+
+
+def before_after_table(table: pd.DataFrame) -> RenderableType:
+    """Return what calibration maps did to the ECE of the tested halves: a row a method and map, a column a group."""
+    parts: list[RenderableType] = []
+    for (dataset, task), here in table[table["metric"] == "ece"].groupby(["dataset", "task"], sort=False):
+        groups = list(dict.fromkeys(here["group"]))[: SHOWN_GROUPS + 1]
+        first = {group: here[here["group"] == group].iloc[0] for group in groups}
+        shown = empty_table("maps", "method", *(f"{group} (n = {row['n']})" for group, row in first.items()))
+        shown.add_row(*texts(["", "before", *(f"{row['before']:.3f}" for row in first.values())]))
+        shown.add_row(*texts(["", "noise floor", *(f"{row['floor']:.3f}" for row in first.values())]))
+        for (maps, method), rows in here.groupby(["maps", "method"], sort=False):
+            cells = {row.group: f"{row.after:.3f} [{row.low:.3f}, {row.high:.3f}]" for row in rows.itertuples()}
+            shown.add_row(*texts([str(maps), str(method), *(cells.get(group, "–") for group in groups)]))
+        splits = int(here["splits"].max())
+        title = f"ECE of the tested half on {dataset} · {task}, mean over {splits} splits [the middle 95% of them]"
+        parts += [Text(), Text(literal(title), style="bold"), shown]
+    return Group(*parts, Text())

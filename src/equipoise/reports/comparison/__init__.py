@@ -1,0 +1,1 @@
+"""Several Runs on the same sentences in; ranks, paired differences and their page out."""

@@ -1,0 +1,244 @@
+"""Several runs as one page: leaderboard, ranks, fairness against performance, paired differences, overlap.
+
+No sentence of a dataset is in it, so that it can be passed on whatever the dataset's licence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from ...runs.run import kind_title
+from ..behaviour.verdicts import warnings
+from ..behaviour.views import Estimated, short
+from ..page.html import page
+from ..page.rendering import Panel, Section, panels, render
+from ..svg.drawing import WIDTH, Axis, group, line, mark, path, picture, text, whisker
+from .compare import SHOWN, Comparison, Match, ranks
+
+BUMPED = ("accuracy", "eo_sum", "ucerf", "fp", "ucerf_signed")
+"""The metrics between which ranks are followed, where the runs have them."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A run's performance and UCerF."""
+
+    name: str
+    performance: Estimated
+    ucerf: Estimated
+
+
+def comparison_page(comparison: Comparison) -> str:
+    """Return the page of a comparison."""
+    facts = [
+        ("Runs", ", ".join(comparison.names)),
+        ("Compared on", ", ".join(f"{one} ({len(one.outcomes[0]):,} items)" for one in comparison.matches)),
+        ("Left out", _dropped(comparison.matches)),
+    ]
+    count = len(comparison.names)
+    title = " and ".join(comparison.names) if count == 2 else f"{count} runs"
+    header = render("header.html", kicker="Comparison of", title=title, facts=facts)
+    sections = [
+        _leaderboard(comparison),
+        _ranks(comparison),
+        _scatter(comparison),
+        _differences(comparison),
+        _overlap(comparison),
+        _runs(comparison),
+    ]
+    return page("Comparison: " + ", ".join(comparison.names), header, [one for one in sections if one is not None])
+
+
+def _dropped(matches: Sequence[Match]) -> str:
+    left_out = [f"{one.dropped:,} items of {one}" for one in matches if one.dropped]
+    return ", ".join(left_out) + " that not all runs were asked" if left_out else ""
+
+
+def leaderboard(matched: Match, names: Sequence[str], kind: str) -> list[Mapping[str, Any]]:
+    """Return a row for each run, best UCerF first: every metric with its interval and the run's rank by it."""
+    metrics = shown_metrics(matched, kind)
+    placed = {metric: ranks(matched, metric, kind) for metric in metrics}
+    rows = []
+    for number, name in enumerate(names):
+        cells = [(matched.measured[number].get(metric, type=kind), placed[metric][number]) for metric in metrics]
+        order = placed.get("ucerf", [None] * len(names))[number] or len(names) + 1
+        rows.append({"name": name, "cells": cells, "order": order, "series": number, "moved": _moved(placed, number)})
+    return sorted(rows, key=lambda row: int(row["order"]))
+
+
+def shown_metrics(matched: Match, kind: str) -> list[str]:
+    """Return the metrics of the leaderboard that some run has a value of."""
+    return [name for name in SHOWN if any(one.get(name, type=kind) is not None for one in matched.measured)]
+
+
+def _moved(placed: Mapping[str, Sequence[int | None]], number: int) -> str:
+    """Return how a run's rank changes from equalized odds, which sees only answers, to UCerF."""
+    before, after = (placed.get(name, [None] * (number + 1))[number] for name in ("eo_sum", "ucerf"))
+    if before is None or after is None:
+        return ""
+    return "=" if before == after else f"▲{before - after}" if after < before else f"▼{after - before}"
+
+
+def _leaderboard(comparison: Comparison) -> Section:
+    tables = []
+    for matched in comparison.matches:
+        for kind in matched.kinds:
+            rows = leaderboard(matched, comparison.names, kind)
+            metrics = shown_metrics(matched, kind)
+            better = [
+                next(m.get(name, type=kind) for m in matched.measured if m.get(name, type=kind)).better
+                for name in metrics
+            ]
+            title = f"{matched}, {kind_title(kind)}"
+            moved = any(row["moved"] for row in rows)
+            tables.append(
+                {"title": title, "metrics": list(zip(metrics, better, strict=True)), "rows": rows, "moved": moved}
+            )
+    cautions = [
+        Markup("<b>{}</b>: {}").format(run.name, caution)
+        for run in comparison.runs
+        for part in run.parts
+        for caution in warnings(part)
+    ]
+    return Section(
+        "leaderboard",
+        "Leaderboard",
+        render("leaderboard.html", tables=tables, cautions=cautions, level=comparison.choices.level),
+    )
+
+
+def _ranks(comparison: Comparison) -> Section | None:
+    intro = (
+        "How the runs’ ranks change from one metric to the next. A line that falls from equalized odds to UCerF belongs"
+        " to a model that looks alike by its answers, but is not as sure of them for both groups."
+    )
+    shown = []
+    for matched in comparison.matches:
+        for kind in matched.kinds:
+            placed = {name: ranks(matched, name, kind) for name in BUMPED}
+            known = {name: [one for one in several if one] for name, several in placed.items() if None not in several}
+            if len(known) > 1:
+                title = f"{matched}, {kind_title(kind)}"
+                shown.append(Panel(title, rank_chart(title, comparison.names, known)))
+    body = panels(intro, shown)
+    return None if body is None else Section("ranks", "Ranks from metric to metric", body)
+
+
+def rank_chart(title: str, names: Sequence[str], placed: Mapping[str, Sequence[int]]) -> Markup:
+    """Return a line for each run through its ranks by several metrics, the best at the top."""
+    step = 34.0
+    top, bottom = 34.0, 34.0 + step * max(len(names) - 1, 1)
+    x = Axis(0.0, float(len(placed) - 1), 48.0, WIDTH - 48.0)
+    y = Axis(1.0, float(max(len(names), 2)), top, bottom)
+    parts = [text(x(number), 14, metric, anchor="middle", class_="tick") for number, metric in enumerate(placed)]
+    for number in range(len(names)):
+        parts.append(text(8, y(number + 1) + 4, f"{number + 1}", class_="tick"))
+    for series in range(len(names)):
+        # Runs that share a rank are drawn a little apart, or one would hide the other.
+        points = []
+        for place, several in enumerate(placed.values()):
+            tied = [other for other, rank in enumerate(several) if rank == several[series]]
+            shift = (tied.index(series) - (len(tied) - 1) / 2) * 9
+            points.append((x(place), y(several[series]) + shift))
+        parts.append(path(points, f"bump s{series % 8}"))
+        parts += [mark(*point, series, size=5) for point in points]
+    foot = bottom + 30
+    for series, name in enumerate(names):
+        parts += [mark(14, foot + series * 18 - 4, series), text(26, foot + series * 18, short(name), class_="label")]
+    told = "; ".join(
+        f"{name}: " + ", ".join(f"{metric} {several[i]}" for metric, several in placed.items())
+        for i, name in enumerate(names)
+    )
+    return picture(foot + len(names) * 18, f"Ranks on {title}", told, parts)
+
+
+def places(matched: Match, names: Sequence[str], kind: str) -> list[Place]:
+    """Return each run's performance (accuracy, or 1 - certainty where nothing is right) and UCerF."""
+    found = []
+    for name, measured in zip(names, matched.measured, strict=True):
+        ucerf = Estimated.of(measured.get("ucerf", type=kind))
+        answerable = bool(matched.outcomes[0].answerable[matched.rows(kind)].all())
+        row = measured.get("accuracy" if answerable else "certainty", type=kind)
+        if ucerf is not None and row is not None:
+            right = Estimated(row.value, row.low, row.high)
+            found.append(
+                Place(name, right if answerable else Estimated(1 - row.value, 1 - row.high, 1 - row.low), ucerf)
+            )
+    return found
+
+
+def _scatter(comparison: Comparison) -> Section | None:
+    intro = (
+        "Performance to the right (accuracy; for ambiguous sentences 1 − certainty, since nobody can be sure), UCerF"
+        " upwards, with their intervals. Along a dotted line their product FP is the same."
+    )
+    shown = []
+    for matched in comparison.matches:
+        for kind in matched.kinds:
+            several = places(matched, comparison.names, kind)
+            if len(several) > 1:
+                title = f"{matched}, {kind_title(kind)}"
+                shown.append(Panel(title, scatter_chart(title, several)))
+    body = panels(intro, shown)
+    return None if body is None else Section("scatter", "Treated alike, and right?", body)
+
+
+def scatter_chart(title: str, several: Sequence[Place]) -> Markup:
+    """Return UCerF against performance with intervals on both, and lines of equal FP."""
+    height = 300.0
+    x = _axis([place.performance for place in several], 46.0, WIDTH - 14.0)
+    y = _axis([place.ucerf for place in several], height, 16.0)
+    parts = [y.beside(x.start, grid_to=x.end), x.below(height, grid_to=16.0), *_contours(x, y)]
+    for series, place in enumerate(several):
+        across, up = x(place.performance.value), y(place.ucerf.value)
+        parts.append(whisker(x, up, place.performance.low, place.performance.high, series))
+        if not np.isnan(place.ucerf.low):
+            parts.append(line(across, y(place.ucerf.low), across, y(place.ucerf.high), f"whisker s{series % 8}"))
+        parts.append(mark(across, up, series, size=5))
+    parts.append(text((x.start + x.end) / 2, height + 32, "performance", anchor="middle", class_="tick"))
+    parts.append(text(2, 10, "UCerF", class_="tick"))
+    for series, place in enumerate(several):
+        foot = height + 54 + series * 18
+        told = f"{short(place.name)}: FP {place.performance.value * place.ucerf.value:.3f}"
+        parts += [mark(14, foot - 4, series), text(26, foot, told, class_="label")]
+    told = "; ".join(f"{p.name}: performance {p.performance.value:.3f}, UCerF {p.ucerf.value:.3f}" for p in several)
+    return picture(height + 46 + len(several) * 18, f"UCerF against performance, {title}", told, parts)
+
+
+def _axis(several: Sequence[Estimated], start: float, end: float) -> Axis:
+    """Return an axis over all intervals with some room, within 0 and 1."""
+    ends = [value for one in several for value in (one.low, one.value, one.high) if not np.isnan(value)]
+    room = max(0.02, 0.12 * (max(ends) - min(ends)))
+    return Axis(max(0.0, min(ends) - room), min(1.0, max(ends) + room), start, end)
+
+
+def _contours(x: Axis, y: Axis) -> Iterator[Markup]:
+    """Yield lines of equal FP at round values, each named where it leaves the chart."""
+    for level in Axis(x.low * y.low, max(x.high * y.high, x.low * y.low + 0.01), 0, 1).ticks(6):
+        at = np.linspace(max(x.low, 1e-6), x.high, 80)
+        inside = [(float(one), level / float(one)) for one in at if y.low <= level / one <= y.high]
+        if len(inside) > 3:
+            label = text(x(inside[-1][0]) - 3, y(inside[-1][1]) - 3, f"FP {level:g}", anchor="end", class_="tick")
+            yield group([path([(x(one), y(other)) for one, other in inside], "contour"), label])
+
+
+def _differences(comparison: Comparison) -> Section:
+    smallest = comparison.choices.permutations + 1
+    return Section(
+        "differences",
+        "Paired differences",
+        render("differences.html", tests=comparison.tests, choices=comparison.choices, smallest=1 / smallest),
+    )
+
+
+def _overlap(comparison: Comparison) -> Section:
+    return Section("overlap", "Where they differ", render("overlap.html", overlaps=comparison.overlaps))
+
+
+def _runs(comparison: Comparison) -> Section:
+    return Section("runs", "The runs", render("runs.html", runs=comparison.runs))

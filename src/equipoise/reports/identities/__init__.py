@@ -1,0 +1,1 @@
+"""A Run in; what it says of identity markers out: tables, charts and figures."""

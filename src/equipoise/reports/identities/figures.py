@@ -1,0 +1,181 @@
+"""Pictures of identities from run folders, without the model: radar, lines, heatmap and the table of disparities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ...records import EquipoiseError
+from ...runs.run import KINDS, identity_frame
+from ..behaviour.views import Estimated
+from . import views
+from .views import LARGE, NONE, Frames, kinds_of, values_of, ways_of
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Okabe and Ito's colours, which people with any colour vision can tell apart."""
+
+NAMES = {NONE: "no marker", "R": "R", "NR": "NR", "C": "C"}
+STYLE: Any = {"font.size": 9, "axes.titlesize": 10, "svg.fonttype": "none", "svg.hashsalt": "equipoise"}
+
+
+def draw(measurements: Sequence[pd.DataFrame], folder: Path, *, suffix: str = "png") -> list[Path]:
+    """Return the files of all pictures the measurements give: a set for each type and augmentation they have."""
+    every = identity_frame(pd.concat(measurements))
+    if not views.has_markers(every):
+        raise EquipoiseError("the run has no marked sentences; audit with --data winoidentity first")
+    frames = {str(model): rows for model, rows in every.groupby("model", sort=False)}
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    with mpl.rc_context(STYLE):
+        for kind in kinds_of(every):
+            for way in ways_of(every):
+                files.append(_save(radar(frames, kind, way), folder / f"radar-{kind or 'all'}-{way}.{suffix}"))
+                for model, rows in frames.items():
+                    name = f"heatmap-{kind or 'all'}-{way}-{_plain(model)}.{suffix}"
+                    files.append(_save(heatmap(rows, kind, way), folder / name))
+            files.append(_save(lines(frames, kind), folder / f"lines-{kind or 'all'}.{suffix}"))
+        files.append(_save(disparity_table(frames), folder / f"disparities.{suffix}"))
+    return files
+
+
+def radar(frames: Frames, kind: str, way: str) -> Figure:
+    """Return a radar for each attribute: subgroups on the rim (unmarked ones too), a line a model."""
+    every = list(views.radars(frames, kind, way))
+    columns = min(5, len(every))
+    rows = -(-len(every) // columns)
+    figure = Figure(figsize=(3.6 * columns, 3.5 * rows + 0.7), layout="constrained")
+    for number, one in enumerate(every):
+        axes: Any = figure.add_subplot(rows, columns, number + 1, projection="polar")
+        angles = np.linspace(0, 2 * np.pi, len(one.rim), endpoint=False)
+        lowest, highest = 0.0, 0.0
+        for colour, (model, found) in zip(_cycle(), one.series.items(), strict=False):
+            values = _numbers(found)
+            lowest, highest = float(np.nanmin([lowest, *values])), float(np.nanmax([highest, *values]))
+            closed = [*values, values[0]]
+            axes.plot([*angles, angles[0]], closed, color=colour, linewidth=1.6, marker="o", markersize=3, label=model)
+            axes.fill([*angles, angles[0]], closed, color=colour, alpha=0.08)
+        axes.set_ylim(lowest - 0.05, highest + 0.05)
+        # Zero is where the model guesses: it needs a line of its own once values go below it.
+        axes.plot(np.linspace(0, 2 * np.pi, 100), np.zeros(100), color="#666666", linewidth=0.8, linestyle=":")
+        axes.set_xticks(angles, ["\n".join(spoke.words) for spoke in one.rim], fontsize=8)
+        axes.tick_params(axis="y", labelsize=6, colors="#666666")
+        axes.tick_params(axis="x", pad=9)
+        axes.set_title(one.attribute, y=1.18)
+    figure.suptitle(f"Mean coreference confidence, {KINDS.get(kind, kind)}, augmentation {way} (dotted: 0)\n")
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+    return figure
+
+
+def lines(frames: Frames, kind: str) -> Figure:
+    """Return, for each attribute, confidence of every marker without and with each augmentation; dashed for women."""
+    every = list(views.lines(frames, kind))
+    columns = min(4, len(every))
+    rows = -(-len(every) // columns)
+    figure = Figure(figsize=(3.4 * columns + 1.6, 2.8 * rows + 0.6), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
+    models = list(frames)
+    for axes in grid.ravel()[len(every) :]:
+        axes.set_visible(False)
+    for axes, one in zip(grid.ravel(), every, strict=False):
+        markers = list(dict.fromkeys(line.marker for line in one.lines))
+        for line in one.lines:
+            number = models.index(line.model)
+            axes.plot(
+                range(len(one.ways)),
+                _numbers(line.values),
+                color=COLOURS[markers.index(line.marker) % len(COLOURS)],
+                linestyle={"female": "--", "male": "-"}.get(line.gender, ":"),
+                marker="osD^v"[number % 5],
+                markersize=3.5,
+                linewidth=1.3,
+                label=line.name if number == 0 else None,
+            )
+        axes.axhline(0, color="#666666", linewidth=0.8, linestyle=":")
+        axes.set_xticks(range(len(one.ways)), [NAMES[way] for way in one.ways])
+        axes.set_title(one.attribute)
+        axes.legend(fontsize=6.5, frameon=False)
+        axes.spines[["top", "right"]].set_visible(False)
+    for axes in grid[:, 0]:
+        axes.set_ylabel("mean confidence")
+    shapes = ", ".join(f"{'●■◆▲▼'[n % 5]} {model}" for n, model in enumerate(frames))
+    figure.suptitle(f"Confidence by marker and augmentation, {KINDS.get(kind, kind)} ({shapes})")
+    return figure
+
+
+def heatmap(frame: pd.DataFrame, kind: str, way: str) -> Figure:
+    """Return mean confidence by referent occupation and identity, in colours that diverge from 0."""
+    table = views.heat_table(frame, kind, way)
+    limit = views.heat_limit(table)
+    figure = Figure(figsize=(0.27 * table.shape[1] + 2.6, 0.22 * table.shape[0] + 2.2), layout="constrained")
+    axes: Any = figure.subplots()
+    image = axes.imshow(table, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")
+    axes.set_xticks(range(table.shape[1]), [str(name) for name in table.columns], rotation=90)
+    axes.set_yticks(range(table.shape[0]), [str(name) for name in table.index])
+    axes.set_title(f"{frame['model'].iloc[0]}: confidence by referent and identity, {KINDS.get(kind, kind)}, {way}")
+    figure.colorbar(image, ax=axes, label="mean confidence (0: undecided, below: wrong)", shrink=0.9)
+    return figure
+
+
+def disparity_table(frames: Frames) -> Figure:
+    """Return the disparities: attributes and augmentations down, models and types across, large ones in bold."""
+    every = pd.concat(frames.values())
+    kinds = kinds_of(every)
+    rows = [(NONE, "")]
+    rows += [(way, name) for way in views.WAYS for name in values_of(every[every["augmentation"] == way], "attribute")]
+    heads = [f"{model}\n{kind or 'all'}" for model in frames for kind in kinds]
+    body, large = [], []
+    for way, attribute in rows:
+        values = [
+            frame[
+                (frame["metric"] == "confidence_disparity")
+                & (frame["type"] == kind)
+                & (frame["augmentation"] == way)
+                & (frame["attribute"] == attribute)
+            ]["value"]
+            for frame in frames.values()
+            for kind in kinds
+        ]
+        body.append([f"{value.iloc[0]:.3f}" if len(value) else "–" for value in values])
+        large.append([bool(len(value)) and value.iloc[0] > LARGE for value in values])
+    names = [NAMES[way] if way == NONE else f"{way} · {attribute}" for way, attribute in rows]
+    figure = Figure(figsize=(3.0 + 1.7 * len(heads), 0.9 + 0.27 * len(rows)), layout="constrained")
+    axes: Any = figure.subplots()
+    axes.axis("off")
+    table = axes.table(body, rowLabels=names, colLabels=heads, cellLoc="center", loc="center")
+    table.auto_set_font_size(False)
+    table.set_fontsize(8.5)
+    for (row, column), cell in table.get_celld().items():
+        cell.set_linewidth(0)
+        cell.set_height(cell.get_height() * (1.9 if row == 0 else 1.15))
+        if row and column >= 0 and large[row - 1][column]:
+            cell.set_text_props(weight="bold")
+            cell.set_facecolor("#FBD9C4")
+    axes.set_title(f"Confidence disparity, max - min over gender x marker\n(over {LARGE:.2f} in bold)", fontsize=9)
+    return figure
+
+
+def _numbers(several: Sequence[Estimated | None]) -> list[float]:
+    return [float("nan") if one is None else one.value for one in several]
+
+
+def _cycle() -> Iterable[str]:
+    while True:
+        yield from COLOURS
+
+
+def _plain(name: str) -> str:
+    return "".join(character if character.isalnum() or character in "-." else "-" for character in name)
+
+
+def _save(figure: Figure, path: Path) -> Path:
+    # Without a date, so that the same numbers give the same file.
+    metadata = {"Date": None} if path.suffix == ".svg" else None
+    figure.savefig(path, dpi=130, metadata=metadata)
+    return path

@@ -1,0 +1,80 @@
+"""The section of a run's page on identities: disparities, radars, heatmaps and lines, by type and augmentation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from ...runs.run import Part, RunFrames, kind_title
+from ..page.rendering import Panel, Section, render
+from . import views
+from .charts import heatmap_chart, lines_chart, radar_chart, scale_of
+from .views import HEADINGS, LARGE, MEASURES, OVERALL, WAYS
+
+
+def identities(run: RunFrames) -> Section | None:
+    """Return how sure the model is of each identity, for the datasets with marked sentences."""
+    parts = [_part(part) for part in run.parts if views.has_markers(part.identities)]
+    if not parts:
+        return None
+    body = render("identities.html", parts=parts, headings=[HEADINGS[name] for name in MEASURES], large=LARGE)
+    return Section("identities", "Identities", body)
+
+
+def _part(part: Part) -> Mapping[str, Any]:
+    frame = part.identities
+    kinds = [_kind(frame[frame["type"] == kind], kind, part.run.name) for kind in views.kinds_of(frame)]
+    return {"title": str(part), "kinds": kinds}
+
+
+def _kind(rows: pd.DataFrame, kind: str, model: str) -> Mapping[str, Any]:
+    ways = views.ways_of(rows)
+    shown = [name for name in OVERALL if (rows["metric"] == name).any()]
+    return {
+        "title": kind_title(kind),
+        "words": " ".join(views.in_words(rows)),
+        "overall_headings": [HEADINGS[name] for name in shown],
+        "overall": [(title, [found.get(name) for name in shown]) for title, found in views.overall(rows)],
+        "ways": [_way(rows, kind, way, model, first=way == ways[0]) for way in ways],
+        "lines": list(_line_panels(rows, kind, model)) if len(ways) > 1 else [],
+    }
+
+
+def _way(rows: pd.DataFrame, kind: str, way: str, model: str, *, first: bool) -> Mapping[str, Any]:
+    own = rows[rows["augmentation"] == way]
+    ordered = views.extremes(own)
+    table = views.heat_table(rows, kind, way)
+    title = f"Confidence of {model} by occupation and identity, {kind_title(kind)}, {WAYS[way]}"
+    return {
+        "title": WAYS[way][0].upper() + WAYS[way][1:],
+        "first": first,
+        "rows": [
+            {
+                "attribute": one.attribute,
+                "cells": [one.cells.get(name) for name in MEASURES],
+                "p": one.p.get(MEASURES[0]),
+            }
+            for one in views.disparities(own)
+        ],
+        "extremes": f"Least confident of: {', '.join(ordered[:3])}; most: {', '.join(ordered[::-1][:3])}."
+        if len(ordered) > 5
+        else "",
+        "radars": list(_radar_panels(rows, kind, way, model)),
+        "heatmap": heatmap_chart(table, title) if table.size else None,
+    }
+
+
+def _radar_panels(rows: pd.DataFrame, kind: str, way: str, model: str) -> Iterator[Panel]:
+    every = list(views.radars({model: rows}, kind, way))
+    scale = scale_of(one for radar in every for found in radar.series.values() for one in found)
+    for radar in every:
+        yield Panel(radar.attribute, radar_chart(radar, scale))
+
+
+def _line_panels(rows: pd.DataFrame, kind: str, model: str) -> Iterator[Panel]:
+    every = list(views.lines({model: rows}, kind))
+    scale = scale_of(value for view in every for one in view.lines for value in one.values)
+    for view in every:
+        yield Panel(view.attribute, lines_chart(view, scale))

@@ -1,0 +1,91 @@
+"""Disparities between identities as tables in a terminal; what is over 0.20 is marked, as in the WinoIdentity paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import pandas as pd
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ...runs.run import KINDS, identity_frame
+from ..terminal.tables import NOTHING, FirstThatFits, empty_table, literal, texts
+from .views import (
+    HEADINGS,
+    LARGE,
+    MEASURES,
+    OVERALL,
+    WAYS,
+    disparities,
+    extremes,
+    has_markers,
+    kinds_of,
+    overall,
+    ways_of,
+)
+
+
+def identity_summary(measurements: pd.DataFrame) -> RenderableType | None:
+    """Return what a run found about identities, None if it asked about none."""
+    frame = identity_frame(measurements)
+    if not has_markers(frame):
+        return None
+    parts: list[RenderableType] = []
+    for (model, dataset, task), rows in frame.groupby(["model", "dataset", "task"], sort=False):
+        parts += [Text(literal(f"identities: {model} on {dataset} · {task}"), style="bold")]
+        for kind in kinds_of(rows):
+            parts += [*_kind(kind, rows[rows["type"] == kind]), Text()]
+    return Group(*parts)
+
+
+def _kind(kind: str, rows: pd.DataFrame) -> Iterator[RenderableType]:
+    yield Text(literal(KINDS.get(kind, kind)), style="bold")
+    yield _layouts(partial(_overall, rows), OVERALL)
+    yield Text()
+    for way in ways_of(rows):
+        own = rows[rows["augmentation"] == way]
+        yield Text(f"confidence disparity, {WAYS[way]}: max - min over gender x marker; over {LARGE:.2f} is marked *")
+        yield _layouts(partial(_disparities, own), MEASURES)
+        yield from _extremes(own)
+
+
+def _layouts(make: Callable[[Sequence[str]], Table], names: Sequence[str]) -> RenderableType:
+    """Return the numbers side by side, or two, or one at a time, as wide as the terminal is."""
+    halves = [names[start : start + 2] for start in range(0, len(names), 2)]
+    return FirstThatFits([[make(names)], [make(some) for some in halves], [make([name]) for name in names]])
+
+
+def _overall(rows: pd.DataFrame, names: Sequence[str]) -> Table:
+    """Return confidence and accuracy without and with markers."""
+    table = empty_table("", *(HEADINGS[name] for name in names))
+    for title, found in overall(rows):
+        table.add_row(*texts([title, *(_cell(found.get(name)) for name in names)]))
+    return table
+
+
+def _disparities(rows: pd.DataFrame, names: Sequence[str]) -> Table:
+    table = empty_table("attribute", *(HEADINGS[name] for name in names), "p (Holm)")
+    for one in disparities(rows):
+        # The p-value stands with the disparity that is shown first.
+        p = one.p.get(names[0])
+        cells = [_cell(one.cells.get(name), mark=True) for name in names]
+        table.add_row(*texts([one.attribute, *cells, NOTHING if p is None else f"{p:.4f}"]))
+    return table
+
+
+def _extremes(rows: pd.DataFrame) -> Iterator[RenderableType]:
+    """Yield the identities the model is least and most confident of."""
+    ordered = extremes(rows)
+    if len(ordered) > 5:
+        yield Text(literal(f"least confident of: {', '.join(ordered[:3])}; most: {', '.join(ordered[::-1][:3])}"))
+    yield Text()
+
+
+def _cell(row: Any, *, mark: bool = False) -> str:
+    if row is None:
+        return NOTHING
+    large = "*" if mark and row.value > LARGE else " "
+    return f"{row.value:.3f}{large}[{row.low:.3f}, {row.high:.3f}]"

@@ -1,0 +1,241 @@
+"""What is shown of identities, apart from how: disparities, subgroups on a rim, lines, and the table of a heatmap.
+
+The terminal, the figures and the page all show these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...runs.run import KINDS, kind_title, span
+from ..behaviour.views import Estimated
+
+LARGE = 0.20
+"""The paper marks disparities over this."""
+
+NONE = "none"
+WAYS = {"R": "marker on the referent (R)", "NR": "on the other (NR)", "C": "contrasting, on both (C)"}
+GENDERS = {"male": "masc", "female": "fem", "neutral": "they"}
+MEASURES = ("confidence", "confidence_pair", "confidence_marked", "accuracy")
+OVERALL = (*MEASURES, "candidate_mass", "confidence_drop")
+HEADINGS = {
+    "confidence": "raw",
+    "confidence_pair": "given one of the two",
+    "confidence_marked": "“young nurse” counted",
+    "accuracy": "accuracy",
+    "candidate_mass": "mass of the two",
+    "confidence_drop": "lost, raw",
+}
+
+Frames = Mapping[str, pd.DataFrame]
+"""Identity measurements by the model's name."""
+
+Subgroup = tuple[str, str, str]
+"""An augmentation, a marker and a gender; "" where it has none."""
+
+
+@dataclass(frozen=True)
+class Disparity:
+    """How far an attribute's subgroups lie apart, by measure, and the corrected p-value of "none differs"."""
+
+    attribute: str
+    cells: Mapping[str, Any]
+    p: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Spoke:
+    """A subgroup on the rim of a radar, and its name in one or two lines."""
+
+    words: tuple[str, ...]
+    subgroup: Subgroup
+
+
+@dataclass(frozen=True)
+class Radar:
+    """The subgroups of an attribute, men opposite women, and what each model's mean confidence in them is."""
+
+    attribute: str
+    rim: Sequence[Spoke]
+    series: Mapping[str, Sequence[Estimated | None]]
+
+
+@dataclass(frozen=True)
+class Line:
+    """The confidence of a marker and gender, without a marker and with each augmentation."""
+
+    marker: str
+    gender: str
+    model: str
+    values: Sequence[Estimated | None]
+
+    @property
+    def name(self) -> str:
+        """The subgroup in words."""
+        return f"{self.marker} {GENDERS.get(self.gender, self.gender)}".strip()
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines of an attribute over the augmentations."""
+
+    attribute: str
+    ways: Sequence[str]
+    lines: Sequence[Line]
+
+
+def has_markers(frame: pd.DataFrame) -> bool:
+    """Return whether marked sentences were asked."""
+    return bool((frame["marker"] != "").any())
+
+
+def ways_of(frame: pd.DataFrame) -> list[str]:
+    """Return the augmentations that were asked."""
+    return [way for way in WAYS if (frame["augmentation"] == way).any()]
+
+
+def values_of(frame: pd.DataFrame, column: str) -> list[str]:
+    """Return the values of a column in order of appearance, without the empty one."""
+    return [str(value) for value in dict.fromkeys(frame[column]) if value]
+
+
+def kinds_of(frame: pd.DataFrame) -> list[str]:
+    """Return the types that were asked, resolvable first; [""] where sentences have none."""
+    here = values_of(frame, "type")
+    return [kind for kind in KINDS if kind in here] + [kind for kind in here if kind not in KINDS] or [""]
+
+
+def overall(rows: pd.DataFrame) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the measurements of a type without and with markers, each with its name."""
+    for way in (NONE, *WAYS):
+        whole = rows[(rows["augmentation"] == way) & (rows[["attribute", "gender", "privilege"]] == "").all(axis=1)]
+        if len(whole):
+            yield "no marker" if way == NONE else WAYS[way], _by_metric(whole, OVERALL)
+
+
+def disparities(rows: pd.DataFrame) -> Iterator[Disparity]:
+    """Yield the disparities of a type and augmentation by attribute, the largest first."""
+    whole = rows[(rows["marker"] == "") & (rows["attribute"] != "")]
+    order = whole[whole["metric"] == "confidence_disparity"].sort_values("value", ascending=False)["attribute"]
+    for attribute in order:
+        own = whole[whole["attribute"] == attribute]
+        cells = _by_metric(own, [f"{name}_disparity" for name in MEASURES])
+        p = _by_metric(own, [f"{name}_disparity_p_holm" for name in MEASURES])
+        yield Disparity(
+            str(attribute),
+            {name: cells[f"{name}_disparity"] for name in MEASURES if f"{name}_disparity" in cells},
+            {name: p[f"{name}_disparity_p_holm"].value for name in MEASURES if f"{name}_disparity_p_holm" in p},
+        )
+
+
+def _by_metric(rows: pd.DataFrame, metrics: Iterable[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    wanted = set(metrics)
+    for row in rows.itertuples():
+        if row.metric in wanted:
+            found.setdefault(str(row.metric), row)
+    return found
+
+
+def confidences(frame: pd.DataFrame, kind: str) -> dict[Subgroup, Estimated]:
+    """Return the mean confidence of every marker and gender of a type, and of each gender without a marker."""
+    rows = frame[
+        (frame["metric"] == "confidence")
+        & (frame["type"] == kind)
+        & (frame["occupation"] == "")
+        & (frame["privilege"] == "")
+        & ((frame["marker"] != "") | (frame["attribute"] == ""))
+    ]
+    given: Iterable[Any] = rows.itertuples()
+    return {(r.augmentation, r.marker, r.gender): Estimated(r.value, r.low, r.high) for r in given}
+
+
+def extremes(rows: pd.DataFrame) -> list[str]:
+    """Return the identities of a type and augmentation with their confidence, from the least to the most."""
+    single = rows[(rows["metric"] == "confidence") & (rows["marker"] != "") & (rows["gender"] != "")]
+    single = single[single["occupation"] == ""].sort_values("value")
+    return [f"{row.marker} {row.gender} {row.value:.3f}" for row in single.itertuples()]
+
+
+def in_words(frame: pd.DataFrame) -> Iterator[str]:
+    """Yield, for each type, the attribute whose subgroups lie furthest apart, and whether chance could do that."""
+    for kind in kinds_of(frame):
+        own = frame[frame["type"] == kind]
+        found = [(way, one) for way in ways_of(own) for one in disparities(own[own["augmentation"] == way])]
+        found = [(way, one) for way, one in found if "confidence" in one.cells]
+        if not found:
+            continue
+        way, most = max(found, key=lambda pair: float(pair[1].cells["confidence"].value))
+        p = most.p.get("confidence")
+        chance = "" if p is None else f" (p = {p:.4f}, Holm)"
+        doubt = ", which chance alone could do" if p is None or p >= 0.05 else ""
+        rows = own[(own["augmentation"] == way) & (own["attribute"] == most.attribute)]
+        ends = extremes(rows)
+        between = f", from {ends[0]} to {ends[-1]}" if len(ends) > 1 else ""
+        where = f" in {kind_title(kind)} sentences" if kind else ""
+        yield (
+            f"Of the identities{where}, {most.attribute} moves confidence most,"
+            f" {WAYS[way]}: its subgroups lie {span(most.cells['confidence'])} apart{between}{doubt}{chance}."
+        )
+
+
+def radars(frames: Frames, kind: str, way: str) -> Iterator[Radar]:
+    """Yield a radar for each attribute."""
+    every = pd.concat(frames.values())
+    known = {model: confidences(frame, kind) for model, frame in frames.items()}
+    marked = every[(every["augmentation"] == way) & (every["type"] == kind)]
+    for attribute in values_of(marked, "attribute"):
+        rim = list(_rim(marked[marked["attribute"] == attribute], way))
+        series = {model: [found.get(spoke.subgroup) for spoke in rim] for model, found in known.items()}
+        yield Radar(attribute, rim, series)
+
+
+def _rim(own: pd.DataFrame, way: str) -> Iterator[Spoke]:
+    """Yield the subgroups on the rim: of each gender the unmarked one, then its markers."""
+    genders = [gender for gender in ("female", "male", "neutral") if (own["gender"] == gender).any()] or [""]
+    for gender in genders:
+        short = GENDERS.get(gender, gender)
+        yield Spoke((short or "no marker",), (NONE, "", gender))
+        for marker in values_of(own, "marker"):
+            yield Spoke((f"{short}:", marker) if short else (marker,), (way, marker, gender))
+
+
+def lines(frames: Frames, kind: str) -> Iterator[Lines]:
+    """Yield, for each attribute, every marker, gender and model without a marker and with each augmentation."""
+    every = pd.concat(frames.values())
+    ways = [NONE, *ways_of(every)]
+    known = {model: confidences(frame, kind) for model, frame in frames.items()}
+    for attribute in values_of(every, "attribute"):
+        found = [
+            Line(marker, gender, model, [values.get((way, marker if way != NONE else "", gender)) for way in ways])
+            for marker in values_of(every[every["attribute"] == attribute], "marker")
+            for model, values in known.items()
+            for gender in values_of(frames[model], "gender") or [""]
+        ]
+        yield Lines(attribute, ways, found)
+
+
+def heat_table(frame: pd.DataFrame, kind: str, way: str) -> pd.DataFrame:
+    """Return mean confidence by identity (rows) and referent occupation (columns, the least first)."""
+    cells = frame[
+        (frame["metric"] == "confidence")
+        & (frame["occupation"] != "")
+        & (frame["type"] == kind)
+        & frame["augmentation"].isin([NONE, way])
+    ]
+    genders = cells["gender"].map(lambda gender: GENDERS.get(gender, gender))
+    identity = (cells["marker"] + " " + genders).str.strip().replace("", "no marker")
+    table = cells.assign(identity=identity).pivot_table(
+        index="identity", columns="occupation", values="value", sort=False, aggfunc="mean"
+    )
+    return table[table.mean().sort_values(kind="stable").index]
+
+
+def heat_limit(table: pd.DataFrame) -> float:
+    """Return where the colours end, on both sides of 0."""
+    return max(0.05, float(np.nanmax(np.abs(table.to_numpy()))))

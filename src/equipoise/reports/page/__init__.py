@@ -1,0 +1,1 @@
+"""A Run in, one self-contained HTML page out."""

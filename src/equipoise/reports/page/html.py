@@ -1,0 +1,87 @@
+"""A run as one page: self-contained, nothing is fetched when it is opened, and no text of the run can become code."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Sequence
+from importlib import resources
+from pathlib import Path
+
+from markupsafe import Markup
+
+from ... import __version__
+from ...runs.folder import write_file
+from ...runs.run import RunFrames
+from .cases import pack
+from .rendering import Section, render
+from .sections import SECTIONS
+
+
+def run_page(
+    run: RunFrames,
+    *,
+    sentences: bool = True,
+    sections: Sequence[Callable[[RunFrames], Section | None]] = SECTIONS,
+) -> str:
+    """Return the page of a run; without `sentences` no text of the dataset is in it."""
+    made = [section(run) for section in sections]
+    facts = [
+        ("Datasets", ", ".join(run.manifest.datasets)),
+        ("Asked as", ", ".join(run.manifest.tasks)),
+        ("Prompts", f"{len(run.outcomes):,} in {len(run.pairs):,} pairs"),
+        ("Audited", (run.manifest.finished or "").replace("T", " ").replace("+00:00", " UTC")),
+        ("Engine", _engine(run)),
+    ]
+    header = render("header.html", kicker="Audit of", title=run.name, facts=facts)
+    return page(
+        f"{run.name}: audit",
+        header,
+        [section for section in made if section is not None],
+        scripts=("page.js", "cases.js"),
+        cases=pack(run, sentences=sentences),
+    )
+
+
+def page(
+    title: str, header: Markup, sections: Sequence[Section], *, scripts: Sequence[str] = ("page.js",), cases: str = ""
+) -> str:
+    """Return a whole page; the browser is told to run these scripts and no others, and to fetch nothing."""
+    code = "\n".join(_web(name) for name in scripts)
+    return str(
+        render(
+            "page.html",
+            title=title,
+            header=header,
+            sections=sections,
+            style=Markup(_web("page.css")),
+            # The hash is of the text between the tags, to the byte.
+            script=Markup(code),
+            script_hash=base64.b64encode(hashlib.sha256(code.encode()).digest()).decode(),
+            cases=cases,
+            version=__version__,
+        )
+    )
+
+
+def write_run_page(path: str | Path, *, out: Path | None = None, sentences: bool = True) -> Path:
+    """Write the page of the run in that folder, by default into it, and return where it is."""
+    run = RunFrames(path)
+    return write_page(out or run.path / "report.html", run_page(run, sentences=sentences))
+
+
+def write_page(path: Path, content: str) -> Path:
+    """Write a page beside its place and rename it, so that there is never half a page."""
+    # A lone surrogate in a dataset's text cannot be written as UTF-8; the mark in its place can.
+    write_file(path, content.encode("utf-8", "replace"))
+    return path
+
+
+def _web(name: str) -> str:
+    return resources.files(__package__).joinpath("web", name).read_text(encoding="utf-8").strip()
+
+
+def _engine(run: RunFrames) -> str:
+    engine = run.manifest.engine
+    told = [engine.get("engine"), engine.get("dtype"), engine.get("quantisation"), engine.get("device")]
+    return ", ".join(str(one) for one in told if one)

@@ -1,0 +1,64 @@
+"""A section of a page, and how templates and charts become one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from ...runs.run import ARROWS, interval, kind_title, span
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page: its name in links, its heading, and its content, all of whose text is escaped."""
+
+    id: str
+    title: str
+    body: Markup
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A chart with what stands over and under it."""
+
+    title: str
+    chart: Markup
+    caption: str = ""
+
+
+@cache
+def environment() -> Environment:
+    """Return what renders the templates in `web/`: everything is escaped, and an unknown name is an error."""
+    made = Environment(
+        loader=PackageLoader("equipoise.reports.page", "web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals.update(in_order=in_order, span=span, interval=interval, arrows=ARROWS, kind_title=kind_title)
+    return made
+
+
+def in_order(several: Iterable[Any], key: str) -> dict[str, list[Any]]:
+    """Return the things by one of their properties, in the order in which its values come (Jinja's groupby sorts)."""
+    found: dict[str, list[Any]] = {}
+    for one in several:
+        found.setdefault(getattr(one, key), []).append(one)
+    return found
+
+
+def render(template: str, **values: Any) -> Markup:
+    """Return a template of `web/` filled in."""
+    return Markup(environment().get_template(template).render(**values))
+
+
+def panels(intro: str, several: Iterable[Panel]) -> Markup | None:
+    """Return charts side by side under a line of explanation, None without any."""
+    shown = list(several)
+    return render("panels.html", intro=intro, panels=shown) if shown else None

@@ -1,0 +1,211 @@
+"""The sections of a run's page: a table of functions, each from the run's tables to a section, or to None where the
+run has nothing for it. A new section is a function and a row in `SECTIONS`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib import resources
+from typing import Any
+
+from ...datasets.cards import CARDS
+from ...runs.run import ALL_METRICS, Measured, Part, RunFrames, kind_title, metric_row
+from ..behaviour import charts, views
+from ..behaviour.verdicts import part_verdicts, warnings
+from ..calibration import views as calibration_views
+from ..calibration.section import calibration
+from ..identities import views as identity_views
+from ..identities.section import identities
+from .rendering import Panel, Section, panels, render
+
+RANGES = {
+    "eo_sum": (0.0, 2.0),
+    "ucerf_group_disparity": (0.0, 2.0),
+    "desirability": (-1.0, 1.0),
+    "desirability_gap": (-2.0, 2.0),
+    "certainty_gap": (-1.0, 1.0),
+    "confidence": (-1.0, 1.0),
+    "ece_debiased": (-1.0, 1.0),
+    "brier_within": (-1.0, 1.0),
+    "log_loss": (0.0, 2.0),
+}
+"""Of the metrics that do not run from 0 to 1; perplexity runs from 1 to the number of candidates."""
+
+GROUP_METRICS = ("accuracy", "certainty", "desirability")
+SHOWN_GROUPS = 12
+
+
+def findings(run: RunFrames) -> Section:
+    """Return what was found, in words."""
+    parts = [(str(part), list(_said(part))) for part in run.parts]
+    cautions = [caution for part in run.parts for caution in warnings(part)]
+    body = render(
+        "findings.html",
+        parts=[one for one in parts if one[1]],
+        cautions=cautions,
+        level=run.level,
+        notes=run.manifest.notes,
+    )
+    return Section("findings", "What was found", body)
+
+
+def _said(part: Part) -> Iterator[str]:
+    yield from part_verdicts(part, part.run.name)
+    yield from calibration_views.in_words(part.measured)
+    yield from identity_views.in_words(part.identities)
+
+
+def scale(run: RunFrames) -> Section | None:
+    """Return the linear scale of behaviour preference with the groups' distributions on it."""
+    several = [view for part in run.parts for view in views.scales(part)]
+    intro = (
+        "Every answer has a place on one scale: from surely wrong over “cannot tell” to surely right. Where the curves"
+        " of two groups lie apart, the model behaves differently towards them. Ambiguous sentences have no right"
+        " answer, so there only certainty is compared. Marks are means, lines their intervals."
+    )
+    body = panels(intro, (_scale_panel(one) for one in several))
+    return None if body is None else Section("scale", "The scale of behaviour", body)
+
+
+def _scale_panel(view: views.Scale) -> Panel:
+    means = [strip.mean.value for strip in view.strips]
+    apart = f"The groups’ means lie {max(means) - min(means):.3f} apart."
+    return Panel(f"{view.part}, {view.kind}", charts.scale_chart(view), apart)
+
+
+def metrics(run: RunFrames) -> Section:
+    """Return the table of metrics with intervals, and those of the groups."""
+    tables = [_metric_table(part) for part in run.parts]
+    body = render("metrics.html", tables=tables, groups=list(_group_tables(run.parts)))
+    return Section("metrics", "The numbers", body)
+
+
+def _metric_table(part: Part) -> Mapping[str, Any]:
+    found, kinds = part.measured, part.kinds
+    rows = []
+    for name in sorted(found.metrics, key=_place):
+        cells = [found.get(name, type=kind) for kind in kinds]
+        known = metric_row(name)
+        if any(cell is not None for cell in cells):
+            better = next(cell.better for cell in cells if cell is not None)
+            glyphs = [None if cell is None else charts.interval_glyph(cell, *_range(name, part)) for cell in cells]
+            cells_shown = list(zip(cells, glyphs, strict=True))
+            rows.append({"name": name, "cells": cells_shown, "better": better, "says": known.says if known else ""})
+    return {"title": str(part), "kinds": [kind_title(kind) for kind in kinds], "rows": rows}
+
+
+def _place(name: str) -> int:
+    known = metric_row(name)
+    return list(ALL_METRICS).index(known.name) if known else len(ALL_METRICS)
+
+
+def _range(name: str, part: Part) -> tuple[float, float]:
+    known = metric_row(name)
+    base = known.name if known else name
+    if base == "perplexity":
+        return 1.0, float(len(part.items["probs"].iloc[0]))
+    return next((RANGES[one] for one in sorted(RANGES, key=len, reverse=True) if base.startswith(one)), (0.0, 1.0))
+
+
+def _group_tables(parts: Iterable[Part]) -> Iterator[Mapping[str, Any]]:
+    for part in parts:
+        for kind in part.kinds:
+            found = part.measured
+            shown = [name for name in GROUP_METRICS if found.get(name, type=kind) is not None]
+            keys = [key for key in part.run.groups if key != "type"]
+            rows = [row for key in keys for row in _group_rows(found, key, kind, shown)]
+            if rows and shown:
+                yield {"title": f"{part}, {kind_title(kind)}", "metrics": shown, "rows": rows}
+
+
+def _group_rows(found: Measured, key: str, kind: str, shown: list[str]) -> Iterator[Mapping[str, Any]]:
+    values = found.values_of(key, kind)
+    if len(values) > SHOWN_GROUPS:
+        return
+    for value, label in values.items():
+        cells = [found.rows.get((metric, label)) for metric in shown]
+        if any(cell is not None for cell in cells):
+            yield {"key": key, "value": value, "cells": cells}
+
+
+def occupations(run: RunFrames) -> Section | None:
+    """Return UCerF against equalized odds by occupation."""
+    several = [view for part in run.parts for view in views.occupations(part)]
+    intro = (
+        "Occupations from the fewest to the most women in the workforce (U.S. Bureau of Labor Statistics). UCerF looks"
+        " at how sure and right the model is, equalized odds only at which answer it chose; the latter is taken over"
+        " all sentences that name the occupation."
+    )
+    body = panels(intro, (Panel(f"{one.part}, {one.kind}", charts.occupation_chart(one)) for one in several))
+    return None if body is None else Section("occupations", "By occupation", body)
+
+
+def histograms(run: RunFrames) -> Section | None:
+    """Return the histograms of D by group and of U."""
+    several = [view for part in run.parts for view in views.histograms(part)]
+    intro = (
+        "D is the place of an answer on the scale; U is 1 where both sentences of a pair have the same place, and 0"
+        " where one is surely right and the other surely wrong."
+    )
+    shown = (Panel(f"{one.quantity}: {one.part}, {one.kind}", charts.histogram_chart(one)) for one in several)
+    body = panels(intro, shown)
+    return None if body is None else Section("histograms", "How D and U are spread", body)
+
+
+def cases(run: RunFrames) -> Section:
+    """Return the case browser; its rows are made in the page, from the packed data."""
+    return Section("cases", "Every case", render("cases.html"))
+
+
+def data(run: RunFrames) -> Section:
+    """Return what was asked, under which licence, and what is known to be wrong with it."""
+    sets = [{"name": name, "facts": facts, "card": CARDS.get(name)} for name, facts in run.manifest.datasets.items()]
+    return Section("data", "Data and its known faults", render("data.html", datasets=sets))
+
+
+def method(run: RunFrames) -> Section:
+    """Return how the numbers came about, and how to get the same ones."""
+    return Section(
+        "method",
+        "Method and versions",
+        render("method.html", run=run, manifest=run.manifest),
+    )
+
+
+def citations(run: RunFrames) -> Section | None:
+    """Return the papers whose metrics and data were used, as BibTeX."""
+    entries = list(papers(run))
+    return Section("cite", "Please cite", render("citations.html", entries=entries)) if entries else None
+
+
+def papers(run: RunFrames) -> Iterator[str]:
+    """Yield the BibTeX of every paper the run rests on, each once."""
+    table = tomllib.loads(resources.files(__package__).joinpath("citations.toml").read_text(encoding="utf-8"))
+    names = [str(name) for name in run.measurements["metric"].unique()]
+    estimators = list(run.manifest.settings.get("estimators", ()))
+    entries = [
+        paper["bibtex"].strip()
+        for paper in table.values()
+        if any(name.startswith(tuple(paper.get("metrics", ()))) for name in names)
+        or set(estimators) & set(paper.get("estimators", ()))
+    ]
+    entries += [CARDS[name].citation for name in run.manifest.datasets if name in CARDS and CARDS[name].citation]
+    # Two entries of one key (a paper that brings both a metric and a dataset) are one paper.
+    yield from {entry.split(",", 1)[0]: entry for entry in reversed(entries)}.values()
+
+
+SECTIONS: tuple[Callable[[RunFrames], Section | None], ...] = (
+    findings,
+    scale,
+    metrics,
+    occupations,
+    histograms,
+    calibration,
+    identities,
+    cases,
+    data,
+    method,
+    citations,
+)
+"""In the order in which they stand on the page."""

@@ -1,0 +1,1 @@
+"""A Run in; tables and figures for a publication out."""

@@ -1,0 +1,210 @@
+"""Tables for a paper: Markdown, LaTeX (booktabs) and CSV. No name of a model, group or dataset can break one."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...runs.run import ARROWS, Part, RunFrames, interval, kind_title, span
+from ..behaviour.views import Estimated, occupations
+from ..comparison.compare import Comparison
+from ..comparison.page import leaderboard, shown_metrics
+
+NOTHING = "–"
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """A table of texts: `name` is its file's, and the first `words` columns are words, the others numbers."""
+
+    name: str
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    words: int = 1
+
+
+def run_tables(run: RunFrames) -> Iterator[PublishedTable]:
+    """Yield the tables of a run: metrics, groups and occupations of every dataset and task."""
+    for part in run.parts:
+        stem = f"{part.dataset}-{part.task}"
+        yield _metrics(part, f"metrics-{stem}")
+        groups = list(_group_rows(part))
+        if groups:
+            columns = ["type", "group", "accuracy", "certainty", "desirability"]
+            yield PublishedTable(f"groups-{stem}", f"{run.name} by group, {part}.", columns, groups, words=2)
+        rows = [
+            [view.kind, row.name, "" if row.share is None else f"{row.share}", _cell(row.ucerf), _cell(row.odds)]
+            for view in occupations(part)
+            for row in view.rows
+        ]
+        if rows:
+            columns = ["type", "occupation", "women (%)", f"ucerf {ARROWS['higher']}", f"eo_sum {ARROWS['lower']}"]
+            yield PublishedTable(f"occupations-{stem}", f"{run.name} by occupation, {part}.", columns, rows, words=2)
+
+
+def _metrics(part: Part, name: str) -> PublishedTable:
+    kinds = part.kinds
+    rows = []
+    for metric in part.measured.metrics:
+        cells = [part.measured.get(metric, type=kind) for kind in kinds]
+        if any(cell is not None for cell in cells):
+            better = next(cell.better for cell in cells if cell is not None)
+            values = [NOTHING if cell is None else span(cell) for cell in cells]
+            rows.append([f"{metric} {ARROWS[better]}".strip(), *values])
+    caption = f"{part.run.name} on {part}, with {100 * part.run.level:g}% intervals from resampling pairs."
+    return PublishedTable(name, caption, ["metric", *map(kind_title, kinds)], rows)
+
+
+def _group_rows(part: Part) -> Iterator[list[str]]:
+    for kind in part.kinds:
+        for key in part.run.groups:
+            if key in ("type", "occupation"):
+                continue
+            for value, label in part.measured.values_of(key, kind).items():
+                cells = [part.measured.rows.get((name, label)) for name in ("accuracy", "certainty", "desirability")]
+                if any(cell is not None for cell in cells):
+                    values = [NOTHING if cell is None else span(cell) for cell in cells]
+                    yield [kind_title(kind), f"{key}: {value}", *values]
+
+
+def comparison_tables(comparison: Comparison) -> Iterator[PublishedTable]:
+    """Yield the tables of a comparison: a leaderboard for each dataset, task and type, and all paired differences."""
+    for matched in comparison.matches:
+        for kind in matched.kinds:
+            metrics = shown_metrics(matched, kind)
+            rows = []
+            for row in leaderboard(matched, comparison.names, kind):
+                rows.append([row["name"], *(_ranked(cell, rank) for cell, rank in row["cells"])])
+            name = f"leaderboard-{matched.dataset}-{matched.task}-{kind or 'all'}"
+            yield PublishedTable(name, f"Runs on {matched}, {kind_title(kind)}.", ["run", *metrics], rows)
+    rows = [
+        [
+            test.runs,
+            test.data,
+            test.metric,
+            f"{test.difference.value:+.3f} {interval(test.difference)}",
+            f"{test.difference.p:.4f}",
+            f"{test.corrected:.4f}",
+        ]
+        for test in comparison.tests
+    ]
+    caption = f"Paired differences; p-values corrected by {comparison.choices.correction} over {len(rows)} comparisons."
+    yield PublishedTable(
+        "differences", caption, ["runs", "data", "metric", "difference", "p", "p corrected"], rows, words=3
+    )
+
+
+def _ranked(cell: Any, rank: int | None) -> str:
+    if cell is None:
+        return NOTHING
+    return f"{cell.value:.3f}" + (f" ({rank})" if rank else "")
+
+
+def _cell(estimate: Estimated | None) -> str:
+    return NOTHING if estimate is None else span(estimate)
+
+
+def markdown(table: PublishedTable) -> str:
+    """Return the table in Markdown's pipes."""
+    rule = ["---" if number < table.words else "---:" for number in range(len(table.columns))]
+    lines = [
+        [_markdown(name) for name in table.columns],
+        rule,
+        *([_markdown(cell) for cell in row] for row in table.rows),
+    ]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + f"\n\n{_markdown(table.caption)}\n"
+
+
+def latex(table: PublishedTable) -> str:
+    """Return the table in LaTeX, with the rules of the package booktabs."""
+    columns = "l" * table.words + "r" * (len(table.columns) - table.words)
+    rows = [" & ".join(map(_latex, row)) + r" \\" for row in table.rows]
+    head = " & ".join(map(_latex, table.columns)) + r" \\"
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_latex(table.caption)}}}",
+        rf"\begin{{tabular}}{{{columns}}}",
+    ]
+    lines += [r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+    return "% needs \\usepackage{booktabs}\n" + "\n".join(lines) + "\n"
+
+
+def comma_separated(table: PublishedTable) -> str:
+    """Return the table as CSV; a name that a spreadsheet would take for a formula is quoted."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([_plain_cell(name) for name in table.columns])
+    writer.writerows([_plain_cell(cell) for cell in row] for row in table.rows)
+    return out.getvalue()
+
+
+WRITERS: Mapping[str, tuple[str, Callable[[PublishedTable], str]]] = {
+    "markdown": (".md", markdown),
+    "latex": (".tex", latex),
+    "csv": (".csv", comma_separated),
+}
+"""Format -> the ending of its files, and how a table is written in it."""
+
+
+def file_name(table: PublishedTable, ending: str) -> str:
+    """Return a name for the table's file that holds no path, whatever the dataset is called."""
+    return re.sub(r"[^\w.+-]+", "-", table.name).strip("-.") + ending
+
+
+def _one_line(text: str) -> str:
+    """Return the text on one line, without what is no character of a text."""
+    joined = " ".join(text.split())
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in joined)
+
+
+def _markdown(text: str) -> str:
+    # Angle brackets too: Markdown passes HTML through.
+    escaped = re.sub(r"([\\`*_{}\[\]|#~])", r"\\\1", _one_line(text))
+    return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': "{''}",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
+    "–": "--",
+    "−": "$-$",
+    "·": r"\textperiodcentered{}",
+    "[": "{[}",
+    "]": "{]}",
+    "\N{REPLACEMENT CHARACTER}": "?",
+}
+"""What LaTeX would take for a command; a bracket after a row's end would be read as its height."""
+
+
+def _latex(text: str) -> str:
+    # Letters of Latin alphabets are set up in every LaTeX; any other would end pdflatex with an error.
+    return "".join(
+        _LATEX.get(one, one if one.isascii() or (one.isalpha() and ord(one) < 0x180) else "?")
+        for one in _one_line(text)
+    )
+
+
+def _plain_cell(text: str) -> str:
+    cell = _one_line(text)
+    number = re.fullmatch(r"[-+]?[\d.]+( \[.*\])?( \(\d+\))?", cell)
+    return f"'{cell}" if cell[:1] in ("=", "+", "-", "@") and not number else cell

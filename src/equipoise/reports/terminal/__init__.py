@@ -1,0 +1,1 @@
+"""Measurements in, tables for a terminal out."""

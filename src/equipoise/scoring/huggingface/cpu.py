@@ -1,0 +1,88 @@
+"""Linear layers of a float32 model on a CPU, with their weights laid out once for oneDNN.
+
+torch multiplies float32 matrices with MKL, which lays the weights out anew at every call, and is slow on processors of
+other makers; oneDNN with weights laid out beforehand was 1.2 to 1.4 times as fast (docs/decisions/packed-engine.md).
+torch's compiler uses the same operations; it needs a C++ compiler, these do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from ..packing.shape import free_memory
+
+ROWS = 384
+"""Tokens of a pass that the layout is made for; others are computed as well, only not as fast."""
+
+
+TOLERANCE = 1e-3
+"""Logits that differ by more are not those of the same model; float32 roundings are a hundredth of this."""
+
+
+class LaidOutLinear(torch.nn.Module):
+    """Stands for a linear layer whose weight only oneDNN can read."""
+
+    def __init__(self, layer: torch.nn.Linear) -> None:
+        super().__init__()
+        self.in_features, self.out_features = layer.in_features, layer.out_features
+        self.bias = layer.bias
+        self._weight = torch.ops.mkldnn._reorder_linear_weight(layer.weight.detach(), ROWS)
+
+    def forward(self, given: torch.Tensor) -> torch.Tensor:
+        """Return the layer's answer."""
+        answer: torch.Tensor = torch.ops.mkldnn._linear_pointwise(given, self._weight, self.bias, "none", [], "")
+        return answer
+
+
+def lay_out(model: Any, sequence: Sequence[int]) -> bool:
+    """Replace the linear layers of a model, and return whether that was done: only where it answers as before.
+
+    The head and weights that two modules hold stay as they are. The first weights are let go.
+    """
+    size = sum(parameter.nbytes for parameter in model.parameters())
+    if not available() or free_memory() < 2 * size:
+        return False
+    if any(parameter.dtype != torch.float32 for parameter in model.parameters()):
+        return False
+    ids = torch.tensor([sequence])
+    before = model(input_ids=ids, use_cache=False).logits
+    replaced = [
+        (parent, name, layer)
+        for parent in list(model.modules())
+        for name, layer in list(parent.named_children())
+        # Not what is built upon a linear layer: it may do more.
+        if type(layer) is torch.nn.Linear and layer.weight.device.type == "cpu"
+    ]
+    kept = {id(model.get_output_embeddings()), *_sharers(model)}
+    replaced = [(parent, name, layer) for parent, name, layer in replaced if id(layer) not in kept]
+    for parent, name, layer in replaced:
+        setattr(parent, name, LaidOutLinear(layer))
+    try:
+        if float((model(input_ids=ids, use_cache=False).logits - before).abs().max()) <= TOLERANCE:
+            return bool(replaced)
+    except Exception:  # a model that reads its layers' weights by itself; what it raises then is anybody's guess
+        pass
+    for parent, name, layer in replaced:
+        setattr(parent, name, layer)
+    return False
+
+
+def available() -> bool:
+    """Return whether this torch has what it takes."""
+    try:
+        tried = LaidOutLinear(torch.nn.Linear(8, 8).requires_grad_(False))
+        return bool(torch.isfinite(tried(torch.zeros(1, 8))).all())
+    except (AttributeError, RuntimeError, NotImplementedError):
+        return False
+
+
+def _sharers(model: Any) -> set[int]:
+    """Return the modules whose weights another one holds, too."""
+    owners: dict[int, list[int]] = {}
+    for module in model.modules():
+        for weight in module.parameters(recurse=False):
+            owners.setdefault(id(weight), []).append(id(module))
+    return {module for modules in owners.values() if len(modules) > 1 for module in modules}

@@ -1,0 +1,156 @@
+"""Loads models with transformers: from a hub, a folder or a GGUF file; every way to fail becomes one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext, redirect_stderr
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import torch
+from huggingface_hub import errors as hub_errors
+from huggingface_hub import get_hf_file_metadata, hf_hub_url, snapshot_download, try_to_load_from_cache
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.utils import logging as transformers_logging
+
+from ...records import ModelError
+from ..engine import EngineOptions
+from ..weights import weights_sha256
+from .engine import HuggingFaceEngine
+
+
+def open_huggingface(name: str, options: EngineOptions) -> HuggingFaceEngine:
+    """Return the engine of a local folder, or of a hub's model (`owner/name` or `owner/name@revision`)."""
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        weights = {"source": name, "sha256": weights_sha256(_weight_files(folder, options))}
+        return open_folder(folder, options, name=folder.resolve().name, weights=weights)
+    if name.startswith((".", "/", "~")) or folder.exists():
+        raise ModelError(f"{name} is no folder with a model in it")
+    source, _, revision = name.partition("@")
+    extra = {"revision": revision or options.revision} if revision or options.revision else {}
+    model, tokenizer = _load(source, options, {**extra, "local_files_only": _only_cached(source, **extra)})
+    snapshot = Path(snapshot_download(source, local_files_only=True, **extra))
+    weights = {"source": source, "revision": snapshot.name}
+    weights["sha256"] = weights_sha256(_weight_files(snapshot, options))
+    return HuggingFaceEngine(
+        model, tokenizer, name=source, weights=weights, bos=options.bos, reduced=options.reductions
+    )
+
+
+def _only_cached(source: str, revision: str | None = None) -> bool:
+    """Return whether the hub cannot be reached, but the model is in its local cache; one quick question, no retries."""
+    try:
+        get_hf_file_metadata(hf_hub_url(source, "config.json", revision=revision))
+    except hub_errors.HFValidationError:
+        raise ModelError(f"{source!r} is neither a folder nor the name of a hub's model") from None
+    except hub_errors.GatedRepoError:
+        raise ModelError(f"the model {source} is gated: accept its terms on the hub and log in there") from None
+    except hub_errors.RepositoryNotFoundError:
+        raise ModelError(f"there is no folder {source}, and no public model of that name on the hub") from None
+    except hub_errors.RevisionNotFoundError:
+        raise ModelError(f"the hub's model {source} has no revision {revision!r}") from None
+    except hub_errors.EntryNotFoundError:
+        raise ModelError(f"the hub's {source} has no config.json, so it is no model of transformers") from None
+    except Exception as error:  # no network, a proxy, a server in trouble, offline mode
+        if isinstance(try_to_load_from_cache(source, "config.json", revision=revision), str):
+            return True
+        reason = f"the model hub cannot be reached ({type(error).__name__}), and the model is not in its local cache"
+        raise ModelError(f"there is no folder {source}, {reason}") from error
+    return False
+
+
+def open_folder(folder: Path, options: EngineOptions, *, name: str, weights: Mapping[str, str]) -> HuggingFaceEngine:
+    """Return the engine of a local folder whose weights are already known by name and hash."""
+    model, tokenizer = _load(str(folder), options, {})
+    return HuggingFaceEngine(model, tokenizer, name=name, weights=weights, bos=options.bos, reduced=options.reductions)
+
+
+def open_gguf(path: Path, options: EngineOptions) -> HuggingFaceEngine:
+    """Return the engine of a GGUF file, its weights dequantised to the dtype asked for."""
+    model, tokenizer = _load(str(path.resolve().parent), options, {"gguf_file": path.name})
+    weights = {"source": str(path), "sha256": weights_sha256([path]), "quantisation": "dequantised GGUF"}
+    return HuggingFaceEngine(
+        model, tokenizer, name=path.stem, weights=weights, bos=options.bos, reduced=options.reductions
+    )
+
+
+def dequantise(gguf: Path, folder: Path) -> None:
+    """Write a GGUF model as a plain float32 folder, which loads many times faster."""
+    model, tokenizer = _load(str(gguf.parent), EngineOptions(device="cpu", dtype="float32"), {"gguf_file": gguf.name})
+    # transformers refuses to save what it still believes to be quantised.
+    model.hf_quantizer, model.is_quantized = None, False
+    if hasattr(model.config, "quantization_config"):
+        del model.config.quantization_config
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+def _load(source: str, options: EngineOptions, extra: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return model and tokenizer on their device; every way to fail becomes one sentence."""
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    device = _device(options.device)
+    name = str(Path(source) / extra["gguf_file"]) if "gguf_file" in extra else source
+    extra = {**extra, "trust_remote_code": options.trust_remote_code}
+    safe = {} if options.allow_pickle or "gguf_file" in extra else {"use_safetensors": True}
+    try:
+        # Reading GGUF draws a bar of its own, which no switch of transformers turns off.
+        with redirect_stderr(StringIO()) if "gguf_file" in extra else nullcontext():
+            tokenizer = AutoTokenizer.from_pretrained(source, **extra)
+            model, loaded = AutoModelForCausalLM.from_pretrained(
+                source, dtype=_dtype(options.dtype, device), output_loading_info=True, **safe, **extra
+            )
+        if missing := sorted(loaded["missing_keys"]):
+            raise ModelError(f"the model {name} has no weights for {', '.join(missing[:3])}; they would be random")
+        return model.to(device), tokenizer
+    except ModelError:
+        raise
+    except Exception as error:  # transformers raises a dozen kinds, down to bare Exception from its Rust parts
+        raise ModelError(f"the model {name} cannot be loaded: {_reason(error, options)}") from error
+
+
+def _reason(error: Exception, options: EngineOptions) -> str:
+    text = " ".join(str(error).split())
+    if "trust_remote_code" in text:
+        return "it brings its own code, which is not run unless you pass --trust-remote-code"
+    if "safetensors" in text and not options.allow_pickle:
+        return "it has no safetensors weights; pass --allow-pickle to load pickled ones, which can run code"
+    if "Unrecognized configuration class" in text:
+        return "it is no causal language model"
+    if "ignore_mismatched_sizes" in text:
+        return "its weights do not fit its config.json"
+    return f"{type(error).__name__}: {text[:300]}"
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ModelError(f"there is no device {name!r}; use auto, cpu, cuda or cuda:N") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ModelError(f"device {name} was asked for, but torch sees no CUDA device")
+    return device
+
+
+def _dtype(name: str, device: torch.device) -> Any:
+    if name == "auto":
+        # bf16 on CPUs without hardware for it is slower by far, and less exact.
+        return torch.float32 if device.type == "cpu" else "auto"
+    known = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+    if name not in known:
+        raise ModelError(f"there is no dtype {name!r}; use auto, {', '.join(known)}")
+    return known[name]
+
+
+def _weight_files(folder: Path, options: EngineOptions) -> list[Path]:
+    """Return the files the weights are read from."""
+    files = sorted(folder.glob("*.safetensors"))
+    if not files and options.allow_pickle:
+        files = sorted(file for pattern in ("*.bin", "*.pt") for file in folder.glob(pattern))
+    if not files:
+        raise ModelError(f"{folder} holds no safetensors weights (pickled ones are read only with --allow-pickle)")
+    return files

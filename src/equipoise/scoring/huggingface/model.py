@@ -1,0 +1,87 @@
+"""What the engine needs to know of a transformers model, and the masks it gives it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import torch
+from torch.nn.attention.flex_attention import BlockMask
+
+from ..packing.shape import Shape, choose_shape, free_memory
+
+BLOCK = 128
+"""Side of the blocks of block-sparse attention."""
+
+
+def ancestor_mask(ends: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Return the additive (rows, 1, nodes, nodes) mask that lets a node see its ancestors and itself."""
+    node = torch.arange(ends.shape[1], device=ends.device)
+    sees = (node[None, None, :] <= node[None, :, None]) & (node[None, :, None] < ends[:, None, :])
+    hidden = torch.finfo(dtype).min
+    return torch.zeros(sees.shape, dtype=dtype, device=ends.device).masked_fill(~sees, hidden).unsqueeze(1)
+
+
+def block_mask(ends: torch.Tensor) -> Any:
+    """Return the same mask block-sparse: a block of keys none of whose subtrees reaches the queries is never read."""
+    rows, width = ends.shape
+    blocks = width // BLOCK
+    reach = ends.view(rows, 1, blocks, BLOCK).amax(dim=-1)
+    query = torch.arange(blocks, device=ends.device)[:, None]
+    key = torch.arange(blocks, device=ends.device)[None, :]
+    active = (key <= query) & (reach > query * BLOCK)
+    order = active.to(torch.int8).argsort(dim=-1, descending=True, stable=True).to(torch.int32)
+    counts = active.sum(dim=-1, dtype=torch.int32)
+
+    def sees(row: torch.Tensor, head: torch.Tensor, at: torch.Tensor, looked_at: torch.Tensor) -> torch.Tensor:
+        return (looked_at <= at) & (at < ends[row, looked_at])
+
+    return BlockMask.from_kv_blocks(
+        counts.unsqueeze(1), order.unsqueeze(1), BLOCK_SIZE=BLOCK, mask_mod=sees, seq_lengths=(width, width)
+    )
+
+
+def vocabulary_sums(logits: torch.Tensor) -> torch.Tensor:
+    """Return entropy in nats and overlap with the uniform distribution of each row of float32 logits, as (rows, 2)."""
+    shares = logits.log_softmax(dim=-1)
+    entropy = torch.special.entr(shares.exp()).sum(dim=-1)
+    overlap = (shares / 2).exp().sum(dim=-1) / logits.shape[-1] ** 0.5
+    return torch.stack([entropy, overlap], dim=1)
+
+
+def shape_for(model: Any, device: torch.device) -> Shape:
+    """Return how much of this model to compute at once on that device, given the memory it has free now."""
+    config = model.config.get_text_config()
+    hidden = int(getattr(config, "hidden_size", 1024))
+    inner = getattr(config, "intermediate_size", None) or 4 * hidden
+    return choose_shape(
+        device.type,
+        free=torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else free_memory(),
+        hidden=hidden,
+        inner=int(max(inner) if isinstance(inner, (list, tuple)) else inner),
+        vocabulary=int(model.get_output_embeddings().weight.shape[0]),
+        itemsize=next(model.parameters()).element_size(),
+    )
+
+
+def gpus() -> list[str]:
+    """Return the names of this machine's GPUs."""
+    return [f"cuda:{number}" for number in range(torch.cuda.device_count())]
+
+
+def window(config: Any) -> int | None:
+    """Return how many tokens back the model's attention looks, None where it looks back to the beginning."""
+    text = config.get_text_config()
+    if set(getattr(text, "layer_types", None) or ()) == {"full_attention"}:
+        return None
+    names = ("sliding_window", "attention_chunk_size", "window_size", "local_attention", "attention_window_size")
+    sizes = [getattr(text, name, None) for name in names]
+    return min((size for size in sizes if isinstance(size, int) and size > 0), default=None)
+
+
+def config_sha256(config: Any) -> str:
+    """Return a hash of how the weights are used, without what only says where they came from."""
+    unused = ("_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype")
+    content = {key: value for key, value in config.to_dict().items() if key not in unused}
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()

@@ -1,0 +1,150 @@
+"""Runs rows of tokens through a causal model of transformers, and gives the log-probabilities of what they predict.
+
+A row is run packed (a prefix tree with its own mask and positions), cached (a prompt once, then its continuations from
+the prompt's cache) or padded (each input a row of its own).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ..packing.prefix_tree import Row, fork, stack
+from .model import BLOCK, ancestor_mask, block_mask, shape_for, vocabulary_sums
+
+LOGIT_BYTES = 256 * 2**20
+"""Bound on the float32 copies of logits held at once."""
+
+Way = Literal["packed", "cached", "padded"]
+WAYS: dict[Way, str] = {
+    "packed": "packed prefix trees",
+    "cached": "batches with a shared prompt cache",
+    "padded": "padded rows",
+}
+
+
+class Passes:
+    """A model, and how much of it is computed at once. `sparse`: whether packed rows use block-sparse attention."""
+
+    def __init__(self, model: Any, *, reduced: bool = False) -> None:
+        self.model = model
+        self.device = next(model.parameters()).device
+        self.dtype = next(model.parameters()).dtype
+        self.shape = shape_for(model, self.device)
+        self.sparse = False
+        self._reduced = reduced
+        self._head = model.get_output_embeddings()
+        self._attention = getattr(model.config, "_attn_implementation", "")
+
+    @property
+    def vocabulary(self) -> int:
+        """The number of tokens the head tells apart."""
+        return len(self._head.weight)
+
+    @property
+    def may_be_sparse(self) -> bool:
+        """Whether the model has block-sparse attention, and rows are made of whole blocks."""
+        return bool(getattr(self.model, "_supports_flex_attn", False)) and self.shape.row_tokens % BLOCK == 0
+
+    def compile(self) -> None:
+        """Compile the model layer by layer: one compilation serves all layers of a kind, in seconds, not minutes."""
+        lists = [module for module in self.model.modules() if isinstance(module, torch.nn.ModuleList)]
+        for layer in max(lists, key=len, default=()):
+            layer.compile(dynamic=False)
+
+    def run(self, rows: Sequence[Row], way: Way) -> tuple[NDArray[np.int64], torch.Tensor]:
+        """Return how many tokens each row predicts, and a row of values for each of them (still on the device).
+
+        That is its log-probability and, where asked for, the sums over the vocabulary.
+        """
+        return self._cached(rows) if way == "cached" else self._stacked(rows, packed=way == "packed")
+
+    @torch.inference_mode()
+    def plain(self, sequence: Sequence[int], start: int) -> NDArray[np.float64]:
+        """Return the values of the tokens from `start` on, from one plain pass of that sequence alone."""
+        self._attend(self._attention)
+        ids = torch.tensor([sequence[:-1]], device=self.device)
+        logits = self.model(input_ids=ids, use_cache=False).logits[0, start - 1 :].float()
+        targets = torch.tensor(sequence[start:], device=self.device)
+        values = torch.log_softmax(logits, dim=-1).gather(1, targets[:, None])
+        values = torch.cat([values, vocabulary_sums(logits)], dim=1) if self._reduced else values
+        return values.cpu().numpy().astype(np.float64)
+
+    def tensor(self, array: NDArray[Any]) -> torch.Tensor:
+        """Return the array on the device; a GPU fetches it while it works."""
+        tensor = torch.from_numpy(array)
+        return tensor.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else tensor
+
+    @torch.inference_mode()
+    def _stacked(self, rows: Sequence[Row], *, packed: bool) -> tuple[NDArray[np.int64], torch.Tensor]:
+        fixed = packed and self.shape.fixed
+        work = stack(rows, height=self.shape.rows if fixed else 0, width=self.shape.row_tokens if fixed else 0)
+        sparse = packed and self.sparse and work.tokens.shape[1] == self.shape.row_tokens
+        self._attend("flex_attention" if sparse else self._attention)
+        if packed:
+            ends = self.tensor(work.ends)
+            inputs: dict[str, Any] = {
+                "position_ids": self.tensor(work.depths),
+                "attention_mask": block_mask(ends) if sparse else ancestor_mask(ends, self.dtype),
+            }
+        else:
+            mask = np.arange(work.tokens.shape[1]) < work.lengths[:, None]
+            inputs = {"attention_mask": self.tensor(mask.astype(np.int64))}
+        told = self._told(self.tensor(work.sources), input_ids=self.tensor(work.tokens), use_cache=False, **inputs)
+        return work.counts, self._values(told.logits[0], self.tensor(work.picks), self.tensor(work.targets))
+
+    @torch.inference_mode()
+    def _cached(self, rows: Sequence[Row]) -> tuple[NDArray[np.int64], torch.Tensor]:
+        """Run the prompts, then their continuations token by token: no architecture minds either, nor is any padded."""
+        work = fork(rows)
+        self._attend(self._attention)
+        count, stem = work.stems.shape
+        ends = torch.arange(1, count + 1, device=self.device) * stem - 1
+        told = self._told(ends, input_ids=self.tensor(work.stems), use_cache=True)
+        logits = [told.logits[0]]
+        if len(work.branches):
+            name = "cache_params" if hasattr(told, "cache_params") else "past_key_values"
+            cache = told[name]
+            cache.reorder_cache(self.tensor(work.roots))
+            everyone = torch.arange(len(work.branches), device=self.device)
+            steps = []
+            for column in work.branches.T:
+                tokens = self.tensor(np.ascontiguousarray(column))[:, None]
+                steps.append(self._told(everyone, input_ids=tokens, use_cache=True, **{name: cache}).logits[0])
+            # By branch, then by depth: as the sources count them.
+            logits.append(torch.stack(steps, dim=1).flatten(0, 1)[self.tensor(work.sources)])
+        return work.counts, self._values(torch.cat(logits), self.tensor(work.picks), self.tensor(work.targets))
+
+    def _attend(self, implementation: str) -> None:
+        """Make the model use that implementation of attention from now on."""
+        if implementation != self.model.config._attn_implementation:
+            self.model.set_attn_implementation(implementation)
+
+    def _told(self, sources: torch.Tensor, **inputs: Any) -> Any:
+        """Return the model's output with the logits of the sources alone: the head never sees any other position."""
+
+        def select(_: Any, arguments: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+            hidden = arguments[0]
+            return (hidden.reshape(-1, hidden.shape[-1])[sources].unsqueeze(0), *arguments[1:])
+
+        hook = self._head.register_forward_pre_hook(select)
+        try:
+            return self.model(**inputs)
+        finally:
+            hook.remove()
+
+    def _values(self, logits: torch.Tensor, picks: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Return the values of every target, in float32 whatever the model's dtype."""
+        step = max(1, LOGIT_BYTES // (4 * logits.shape[-1]))
+        parts = [logits[start : start + step] for start in range(0, len(logits), step)]
+        totals, sums = [], []
+        for part in parts:
+            wide = part.float()
+            totals.append(wide.logsumexp(dim=-1))
+            sums += [vocabulary_sums(wide)] if self._reduced else []
+        values = (logits[picks, targets].float() - torch.cat(totals)[picks])[:, None]
+        return torch.cat([values, torch.cat(sums)[picks]], dim=1) if self._reduced else values

@@ -1,0 +1,1 @@
+"""Token sequences in, packed rows with shared prefixes out; numpy only."""

@@ -1,0 +1,1 @@
+"""Prompts in, Scores out, by formulas with a bias of known size: for tests, docs and planning."""

@@ -1,0 +1,121 @@
+"""An engine with a bias of known size: for tests, for the docs, and for planning how much data an audit needs."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from ...records import BASELINE, Example, ModelError, Prompt, Score
+from ..engine import identity_key
+
+
+class Planted(ABC):
+    """What planted engines share: they answer from what they were told of the examples, in any batches."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The engine's name in tables and files."""
+
+    @property
+    @abstractmethod
+    def identity(self) -> Mapping[str, Any]:
+        """All its numbers."""
+
+    @property
+    def description(self) -> Mapping[str, Any]:
+        return {}
+
+    def batches(self, prompts: Sequence[Prompt]) -> list[list[int]]:
+        return [list(range(start, min(start + 4096, len(prompts)))) for start in range(0, len(prompts), 4096)]
+
+    def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
+        identity = identity_key(self)
+        for batch in batches:
+            if any(prompt.variant == BASELINE for prompt in batch):
+                raise ModelError(
+                    "a planted engine knows no words without their sentence, so --length pmi means nothing"
+                )
+            yield [Score(prompt.key(identity), self._logprobs(prompt)) for prompt in batch]
+
+    @abstractmethod
+    def _logprobs(self, prompt: Prompt) -> tuple[tuple[float], ...]:
+        """Return the log-probability of each continuation, as one token."""
+
+
+@dataclass(frozen=True)
+class PlantedEngine(Planted):
+    """Prefers the right candidate by `strength` logits, and the stereotypical one by `bias` more.
+
+    With two candidates P(right) is sigmoid(strength + bias) for pro- and sigmoid(strength - bias) for
+    anti-stereotypical items; without a right answer P(stereotypical) is sigmoid(bias). `other` is the logit of every
+    further candidate, `noise` the standard deviation of a normal disturbance (fixed for each text), and `mass`
+    the raw probability of all candidates together.
+    """
+
+    strength: float = 2.0
+    bias: float = 0.5
+    other: float = -4.0
+    noise: float = 0.0
+    mass: float = 0.9
+    truth: Mapping[str, Example] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.mass <= 1 or self.noise < 0:
+            raise ModelError("planted: mass must lie in (0, 1] and noise must not be negative")
+
+    def knowing(self, examples: Iterable[Example]) -> PlantedEngine:
+        """Return the engine that knows the right and the stereotypical answers of these examples."""
+        return replace(self, truth={**self.truth, **{example.id: example for example in examples}})
+
+    @property
+    def name(self) -> str:
+        return "planted"
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        return {"engine": "planted", **{f.name: getattr(self, f.name) for f in fields(self) if f.name != "truth"}}
+
+    def _logprobs(self, prompt: Prompt) -> tuple[tuple[float], ...]:
+        example = self.truth.get(prompt.example_id)
+        if example is None:
+            raise ModelError(f"the planted engine was not told about example {prompt.example_id}")
+        logits = [0.0, 0.0] + [self.other] * (len(prompt.continuations) - 2)
+        if example.gold is not None and example.answerable:
+            logits[example.gold] += self.strength
+        if example.stereotype is not None:
+            for index in range(len(example.candidates)):
+                logits[index] += self.bias / 2 if index == example.stereotype else -self.bias / 2
+        if self.noise:
+            logits[0] += self.noise * normal(repr((prompt.context, prompt.continuations)))
+        top = max(logits)  # taken off first: exp of a large strength overflows
+        total = top + math.log(math.fsum(math.exp(logit - top) for logit in logits)) - math.log(self.mass)
+        return tuple((min(logit - total, 0.0),) for logit in logits)
+
+
+def normal(text: str) -> float:
+    """Return a standard normal number that depends on the text alone (Box-Muller on its hash)."""
+    digest = hashlib.sha256(text.encode()).digest()
+    u, v = (int.from_bytes(digest[i : i + 8], "big") / 2**64 for i in (0, 8))
+    return math.sqrt(-2 * math.log(1 - u)) * math.cos(2 * math.pi * v)
+
+
+def open_planted(settings: str) -> PlantedEngine:
+    """Return the planted engine of `strength=2,bias=0.5,…`; an unknown or unreadable setting is an error."""
+    known = [name for name in asdict(PlantedEngine()) if name != "truth"]
+    values: dict[str, Any] = {}
+    for part in filter(None, settings.split(",")):
+        name, _, value = part.partition("=")
+        if name.strip() not in known:
+            raise ModelError(f"planted: there is no setting {name.strip()!r}; there are: {', '.join(known)}")
+        try:
+            values[name.strip()] = float(value)
+        except ValueError:
+            raise ModelError(f"planted: {name.strip()} must be a number, not {value!r}") from None
+        if not math.isfinite(values[name.strip()]):
+            raise ModelError(f"planted: {name.strip()} must be finite, not {value!r}")
+    return PlantedEngine(**values)

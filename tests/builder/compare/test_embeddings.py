@@ -1,0 +1,93 @@
+"""Embeddings: the default model from its package, offline; and a server that speaks OpenAI's protocol."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+from local_parts import missing
+
+from equipoise.builder.compare.embeddings import BATCH, _in_batches, embed, minilm_folder
+from equipoise.cache import cache_folder
+from equipoise.records import ModelError
+
+
+def test_the_default_model_knows_what_is_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    try:
+        folder = minilm_folder()
+    except ModelError as error:
+        missing(str(error))
+    # The model from the common cache, what it makes in one of our own.
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / folder.name).symlink_to(folder)
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
+    texts = ["The nurse went home.", "The nurse walked home.", "Prices of copper fell.", "The nurse went home."]
+    vectors = embed(texts)
+    assert vectors.shape == (4, 384)
+    assert np.array_equal(vectors[0], vectors[3])
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1.0, abs=1e-3)
+    assert vectors[0] @ vectors[1] > 0.8 > 0.3 > vectors[0] @ vectors[2]
+    assert len(list((cache_folder() / "embeddings").glob("*.npy"))) == 1
+    assert np.array_equal(embed(texts), vectors)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Embeds a text as its length, and gives the vectors back in reverse order, which the protocol allows."""
+
+    def do_POST(self) -> None:
+        texts = json.loads(self.rfile.read(int(self.headers["content-length"])))["input"]
+        rows = [{"index": place, "embedding": [len(text), 1.0]} for place, text in enumerate(texts)]
+        content = json.dumps({"data": rows[::-1]}).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+def test_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        address = f"http://127.0.0.1:{server.server_address[1]}/v1"
+        assert embed(["a", "bbb", "cc"], f"{address}#m")[:, 0].tolist() == [1.0, 3.0, 2.0]
+        with pytest.raises(ModelError, match="#MODEL"):
+            embed(["a"], address)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def encode(batch: Sequence[str]) -> np.ndarray:
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        asked.append(len(batch))
+        return np.array([[float(text)] for text in batch])
+
+    texts = [str(number) for number in range(3 * BATCH)]
+    with pytest.raises(KeyboardInterrupt):
+        _in_batches(texts, encode, tmp_path / "parts", lambda what, done, total: None)
+    asked.clear()
+    whole = _in_batches(texts, encode, tmp_path / "parts", lambda what, done, total: None)
+    assert asked == [BATCH]
+    assert whole[:, 0].tolist() == list(range(3 * BATCH))
+
+
+def test_a_model_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        embed(["a"], str(tmp_path / "empty"))

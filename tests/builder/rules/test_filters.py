@@ -1,0 +1,127 @@
+"""The filter: every rule on a sentence that breaks it, and what becomes of the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from equipoise.builder.draft.wordlist import occupations, read_wordlist
+from equipoise.builder.rules.filters import (
+    BRACKETS,
+    DUPLICATE,
+    ENDING,
+    GENDERED,
+    LENGTH,
+    NEAR,
+    OPEN,
+    TWIN,
+    FilterOptions,
+    filter_drafts,
+)
+from equipoise.builder.rules.near_duplicates import near_pairs
+from equipoise.builder.steps import Draft
+from equipoise.datasets.sentence_rules import ONE_PRONOUN, PRONOUN_LAST, TARGET_PAIR, TWO_OCCUPATIONS
+from equipoise.records import DatasetError
+
+WORDS = occupations()
+GOOD = "The cook waved at the nurse while he waited for the bus."
+
+
+def draft(text: str, *, raw: str = "", kind: str = "type1", number: int = 0) -> Draft:
+    return Draft(f"d{number}", kind, "cook", "nurse", text, raw or text, "test")
+
+
+def rules_broken(*drafts: Draft, **options: object) -> list[set[str]]:
+    found = filter_drafts(drafts, WORDS, FilterOptions(**options))
+    reasons = {one.id: {reason.partition(":")[0] for reason in one.reasons} for one in (*found.rejected, *found.aside)}
+    return [reasons.get(one.id, set()) for one in drafts]
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("The cook waved at the baker while he waited for the bus.", TARGET_PAIR),
+        ("The cooks waved at the nurse while he waited for the bus.", TARGET_PAIR),
+        ("The cook waved at the nurse and the baker while he waited.", TWO_OCCUPATIONS),
+        ("The cook and another cook waved at the nurse while he waited.", TWO_OCCUPATIONS),
+        ("The cook waved at the nurse from the bus.", ONE_PRONOUN),
+        ("The cook waved at the nurse while he lost his hat.", ONE_PRONOUN),
+        ("While he waited for the bus, the cook waved at the nurse.", PRONOUN_LAST),
+        ("The cook waved at the nurse while they waited for the bus.", GENDERED),
+        ("The cook saw the nurse while he " + "walked and " * 20 + "waited.", LENGTH),
+        ("Cook, nurse, he.", LENGTH),
+        ("The cook waved at the nurse while he waited for", ENDING),
+        ("The cook waved at the nurse and brought her lunch.", OPEN),
+    ],
+)
+def test_each_rule(text: str, rule: str) -> None:
+    assert rule in rules_broken(draft(text))[0]
+
+
+def test_a_sound_sentence_is_kept_with_its_counterpart() -> None:
+    found = filter_drafts([draft(GOOD)], WORDS, FilterOptions())
+    (kept,) = found.kept
+    assert (kept.first, kept.second, kept.pronoun, kept.form) == ("cook", "nurse", "he", "subject")
+    assert (kept.twin, kept.twin_pronoun) == (GOOD.replace(" he ", " she "), "she")
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind", "broken"),
+    [
+        ("[The cook] waved at [the nurse] while [he] waited for the bus.", "type1", False),
+        ("[The cook] waved at the nurse while [he] waited for the bus.", "type2", False),
+        ("The cook waved at [the nurse] while [he] waited for the bus.", "type2", True),
+        ("[The cook waved at the nurse while [he] waited for the bus.", "type2", True),
+        ("[The cook] waved at the nurse while [he] waited for [the bus].", "type2", True),
+    ],
+)
+def test_brackets(raw: str, kind: str, broken: bool) -> None:
+    assert (BRACKETS in rules_broken(draft(GOOD, raw=raw, kind=kind))[0]) is broken
+
+
+def test_brackets_can_be_required() -> None:
+    assert rules_broken(draft(GOOD)) == [set()]
+    assert rules_broken(draft(GOOD), brackets_required=True) == [{BRACKETS}]
+
+
+def test_repeats() -> None:
+    texts = [
+        GOOD,
+        GOOD,
+        GOOD.replace(" he ", " she "),
+        GOOD.replace("bus", "train"),
+        GOOD.replace("waved", "shouted up"),
+    ]
+    drafts = [draft(text, number=number) for number, text in enumerate(texts)]
+    assert rules_broken(*drafts) == [set(), {DUPLICATE}, {TWIN}, {NEAR}, set()]
+    assert rules_broken(*drafts, near_words=-1)[3] == set()
+    assert rules_broken(draft(GOOD), draft(GOOD, kind="type2", number=1)) == [set(), set()]
+
+
+def test_all_reasons_are_kept() -> None:
+    assert rules_broken(draft("he saw the baker"))[0] >= {TARGET_PAIR, TWO_OCCUPATIONS, PRONOUN_LAST, LENGTH, ENDING}
+
+
+def test_near_pairs_are_those_a_full_comparison_finds() -> None:
+    texts = ["a b c d", "a b c e", "a b c", "a b", "x y z", "a b c d", "q r s t u", "q r s t v w"]
+    sets = [frozenset(text.split()) for text in texts]
+    slowly = [(i, j) for j in range(len(sets)) for i in range(j) if len(sets[i] ^ sets[j]) <= 2]
+    assert sorted(near_pairs(texts)) == sorted(slowly)
+
+
+def test_pairs_of_the_paper() -> None:
+    assert len(WORDS.pairs()) == 395
+    assert all(abs(male.share - female.share) > 10 for male, female in WORDS.pairs())
+
+
+def test_a_list_of_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "words.csv"
+    path.write_text("word,side,share\nplumber,male,3\nflorist,female,80\npilot,male,75\n")
+    words = read_wordlist(path)
+    assert [(male.name, female.name) for male, female in words.pairs()] == [("plumber", "florist")]
+    sentence = Draft("d", "type1", "plumber", "florist", "The plumber met the florist before she left.", "", "test")
+    assert len(filter_drafts([sentence], words, FilterOptions()).kept) == 1
+    path.write_text("word,side\nplumber,male\nflorist,feminine\n")
+    with pytest.raises(DatasetError, match=r"words.csv:3: side 'feminine'"):
+        read_wordlist(path)

@@ -1,0 +1,19 @@
+"""Raters at once, the server killed in the middle: what was acknowledged is there, once, on both databases."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
+
+from survey_load import storm
+
+
+def test_nothing_acknowledged_is_lost_when_the_server_is_killed(database_url: str, tmp_path: Path) -> None:
+    outcome = storm(tmp_path, database_url, raters=20, seconds=5.0, pause=0.1, count=150)
+    assert outcome.acknowledged > 0
+    assert outcome.reconnects > 0  # the kill was felt
+    assert (outcome.lost, outcome.twice, outcome.over_most) == (0, 0, 0)
+    # At most one answer a rater can have been stored without the word getting through.
+    assert outcome.acknowledged <= outcome.stored <= outcome.acknowledged + 20

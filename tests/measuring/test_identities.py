@@ -1,0 +1,186 @@
+"""A penalty planted on an identity comes back from every metric of identities, end to end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from equipoise.scoring.planted.stereotype.identities import PlantedIdentities
+
+import equipoise
+from equipoise.datasets import open_dataset
+from equipoise.datasets.identity import identity_dataset, recipe
+from equipoise.measuring.identities import Sample, confidence_disparities, measure_identities
+from equipoise.measuring.measure import Labels, Plan
+from equipoise.measuring.sampling import until_precise
+from equipoise.records import EquipoiseError, parse_group
+from equipoise.run import Run
+from equipoise.scoring.store import ScoreStore
+from equipoise.tasks import open_task
+
+PENALTIES = {"old": 0.12, "young": 0.02, "Black": 0.1, "Asian": 0.05, "White": 0.0, "Hispanic": 0.05}
+ENGINE = PlantedIdentities(confidence=0.4, penalties=PENALTIES, genders={"female": 0.03}, mass=0.9)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return identity_dataset(open_dataset("builtin").limited(120), recipe(attributes=["age", "race", "non-demographic"]))
+
+
+@pytest.fixture(scope="module")
+def run(data, tmp_path_factory) -> Run:
+    engine = replace(ENGINE, echo=0.25)
+    return equipoise.audit(engine, data=data, out=tmp_path_factory.mktemp("run"), resamples=200, metrics=["confidence"])
+
+
+def value(run: Run, metric: str, **parts: str) -> float:
+    table = run.measurements
+    parts = {"type": "type2", **parts}
+    rows = [i for i, g in enumerate(table["group"]) if parse_group(g) == parts and table["metric"][i] == metric]
+    (row,) = rows
+    return float(table["value"][row])
+
+
+def marked(run: Run, marker: str, gender: str, augmentation: str = "R") -> float:
+    attribute = "age" if marker in ("old", "young") else "race"
+    parts = {"marker": marker, "gender": gender, "augmentation": augmentation, "attribute": attribute}
+    return value(run, "confidence_marked", **parts)
+
+
+@pytest.mark.parametrize("marker", PENALTIES)
+@pytest.mark.parametrize("augmentation", ["R", "C"])
+def test_the_penalty_of_a_marker_comes_back(run: Run, marker: str, augmentation: str) -> None:
+    for gender, penalty in (("male", 0.0), ("female", 0.03)):
+        expected = 0.4 - penalty - PENALTIES[marker]
+        assert marked(run, marker, gender, augmentation) == pytest.approx(expected)
+    parts = {
+        "marker": marker,
+        "augmentation": augmentation,
+        "attribute": "age" if marker in ("old", "young") else "race",
+    }
+    assert value(run, "confidence_marked_drop", **parts) == pytest.approx(PENALTIES[marker], abs=1e-9)
+
+
+def test_what_is_said_with_the_marker_lowers_raw_confidence_only(run: Run) -> None:
+    parts = {"marker": "White", "gender": "male", "augmentation": "R", "attribute": "race"}
+    referent, other = (0.9 + 0.4) / 2, (0.9 - 0.4) / 2
+    plain = 0.75 * referent
+    assert value(run, "confidence", **parts) == pytest.approx(plain - other)
+    assert value(run, "confidence_pair", **parts) == pytest.approx((plain - other) / (plain + other))
+    assert value(run, "candidate_mass", **parts) == pytest.approx(plain + other)
+    assert value(run, "confidence_marked", **parts) == pytest.approx(0.4)
+    assert value(run, "accuracy", **parts) == 1.0
+
+
+def test_a_marker_on_the_other_changes_nothing_that_was_not_planted(run: Run) -> None:
+    assert value(run, "confidence_marked", augmentation="NR") == pytest.approx(
+        value(run, "confidence", augmentation="none")
+    )
+
+
+def test_the_disparity_is_the_largest_difference_of_means(run: Run) -> None:
+    age = value(run, "confidence_marked_disparity", augmentation="R", attribute="age")
+    assert age == pytest.approx((0.12 + 0.03) - 0.02)
+    race = value(run, "confidence_marked_disparity", augmentation="C", attribute="race")
+    assert race == pytest.approx(0.1 + 0.03)
+    assert value(run, "confidence_marked_disparity", augmentation="none") == pytest.approx(0.03)
+    neutral = value(run, "confidence_marked_disparity", augmentation="R", attribute="non-demographic")
+    assert neutral == pytest.approx(0.03)
+    assert value(run, "accuracy_disparity", augmentation="R", attribute="age") == 0.0
+    gap = value(run, "confidence_gender_gap", augmentation="NR", attribute="non-demographic")
+    assert gap == pytest.approx(0.03 * (1 - 0.25 / 2), abs=0.02)
+
+
+def test_the_whole_of_an_augmentation_leaves_markers_without_side_out(run: Run) -> None:
+    expected = 0.4 - 0.015 - np.mean(list(PENALTIES.values()))
+    assert value(run, "confidence_marked", augmentation="R") == pytest.approx(expected)
+    assert value(run, "confidence_marked", augmentation="R", privilege="neutral") == pytest.approx(0.4 - 0.015)
+    privileged = 0.4 - 0.015 - (0.02 + 0.0) / 2
+    assert value(run, "confidence_marked", augmentation="R", privilege="privileged") == pytest.approx(privileged)
+
+
+def test_occupations_are_told_apart_by_identity(run: Run) -> None:
+    rows = [parse_group(group) for group in run.measurements["group"]]
+    cells = [parts for parts in rows if "occupation" in parts and parts.get("marker") == "old"]
+    assert {parts["augmentation"] for parts in cells} == {"R", "NR", "C"}
+    assert {parts["gender"] for parts in cells} == {"male", "female"}
+
+
+def test_measuring_again_without_the_engine_gives_the_same(run: Run) -> None:
+    before = run.measurements
+    again = equipoise.remeasure(run.path, resamples=200).measurements
+    columns = ["metric", "group", "value", "low", "high"]
+    assert before[columns].equals(again[columns])
+
+
+def outcomes_of(engine: PlantedIdentities, dataset, path: Path):
+    task, engine = open_task("next-word"), engine.knowing(dataset.examples)
+
+    def ask(examples):
+        prompts = [prompt for example in examples for prompt in task.prompts(example)]
+        with ScoreStore(path) as store:
+            return task.outcomes(examples, prompts, store.fill(engine, prompts))
+
+    return ask
+
+
+def test_equal_identities_are_seldom_found_to_differ(tmp_path: Path) -> None:
+    data = identity_dataset(
+        open_dataset("builtin").limited(120), recipe(augmentations=["R"], attributes=["age", "race"])
+    )
+    plan, false, missed = Plan([], resamples=200), 0, 0
+    for seed in range(12):
+        engine = PlantedIdentities(noise=0.1 + seed / 1000)
+        outcomes = outcomes_of(engine, data, tmp_path / f"{seed}.jsonl")(data.examples)
+        rows = measure_identities(outcomes, plan, Labels("m", "d", "t"))
+        ps = [m.estimate.value for m in rows if m.metric == "confidence_disparity_p_holm" and "none" not in m.group]
+        intervals = [m.estimate for m in rows if m.metric == "confidence_disparity" and "none" not in m.group]
+        assert len(ps) == len(intervals) == 2
+        false += min(ps) <= 0.05
+        missed += sum(estimate.low > 0 for estimate in intervals)
+    assert false <= 2 and missed <= 3
+
+
+def test_sampling_stops_early_and_covers_what_asking_all_would_give(data, tmp_path: Path) -> None:
+    data = identity_dataset(open_dataset("builtin"), recipe(augmentations=["R"], attributes=["age"]))
+    engine = replace(ENGINE, noise=0.03)
+    ask = outcomes_of(engine, data, tmp_path / "scores.jsonl")
+    plan = Plan([], resamples=300)
+    found = until_precise(data, ask, plan, precision=0.05, seed=3)
+    assert found.sample is not None
+    assert len(found.dataset.examples) < len(data.examples) / 2
+    assert found.looks[-1].width < 0.05
+    everything = confidence_disparities(ask(data.examples), plan, Sample())
+    for name, estimate in confidence_disparities(ask(found.dataset.examples), plan, found.sample).items():
+        assert estimate.low <= everything[name].value <= estimate.high
+    exact = until_precise(data, ask, plan, precision=1e-9, seed=3)
+    assert exact.sample is None and exact.dataset is data
+    types = {e.groups["type"] for e in found.dataset.examples}
+    assert types == {e.groups["type"] for e in data.examples}
+
+
+def test_an_audit_with_a_precision_says_how_it_stopped(tmp_path: Path) -> None:
+    choices = {"base": "builtin", "augment": ["R"], "attributes": ["age"], "resamples": 200, "metrics": ["confidence"]}
+    run = equipoise.audit(replace(ENGINE, noise=0.03), "winoidentity", out=tmp_path, precision=0.1, **choices)
+    assert any("stopped at look 1 of" in note for note in run.manifest.notes)
+    assert len(run.examples) == 96 * 2 * 3
+    before = run.measurements
+    again = equipoise.remeasure(tmp_path, resamples=200).measurements
+    assert before["low"].equals(again["low"]) and before["high"].equals(again["high"])
+
+
+def test_precision_is_about_identities(tmp_path: Path) -> None:
+    with pytest.raises(EquipoiseError, match="--precision is about disparities between identities"):
+        equipoise.audit("planted", "builtin", out=tmp_path, precision=0.1)
+    with pytest.raises(EquipoiseError, match="greater than 0"):
+        equipoise.audit(
+            ENGINE,
+            "winoidentity",
+            base="builtin",
+            augment=["R"],
+            attributes=["age"],
+            out=tmp_path / "2",
+            precision=-1.0,
+        )

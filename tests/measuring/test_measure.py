@@ -1,0 +1,423 @@
+"""Which numbers come out of a table of outcomes, for which groups, and from which rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equipoise.measuring.items import item_columns, set_members
+from equipoise.measuring.measure import COLUMNS, Labels, Plan, derived_columns, measure, pair_columns
+from equipoise.metrics import METRICS, Metric
+from equipoise.metrics.groups import mean
+from equipoise.records import ABSENT, EquipoiseError, Estimate, Measurement, Outcomes
+from equipoise.uncertainty import ENTROPY, ESTIMATORS, PERPLEXITY, RENYI
+
+LABELS = Labels("model", "data", "task")
+EVERYTHING = tuple(METRICS.values())
+
+
+def certainty(*probs: float) -> float:
+    return float(PERPLEXITY.certainty(np.array([probs]))[0])
+
+
+def plan(*names: str, **choices: Any) -> Plan:
+    return Plan([METRICS[name] for name in names] or EVERYTHING, **{"resamples": 50, **choices})
+
+
+def table(outcomes: Outcomes, chosen: Plan) -> dict[tuple[str, str], Estimate]:
+    """Return the estimates by metric and group; that each stands once is part of the contract."""
+    found, _ = measure(outcomes, chosen, LABELS)
+    estimates = {(one.metric, one.group): one.estimate for one in found}
+    assert len(estimates) == len(found)
+    return estimates
+
+
+def answerable_rows(pairs: int = 12, *, seed: int = 0, start: int = 0) -> list[dict[str, Any]]:
+    """Return resolvable sentences of three occupations, he and she, with probabilities that vary."""
+    rng = np.random.default_rng(seed)
+    occupations = [("nurse", "female"), ("guard", "male"), ("cook", "male"), ("clerk", "female")]
+    rows = []
+    for pair in range(start, start + pairs):
+        (referent, side), (other, _) = occupations[pair % 4], occupations[(pair + 1 + 2 * (pair % 2)) % 4]
+        for gender in ("male", "female"):
+            right = rng.beta(3, 2) if gender == side else rng.beta(2, 3)
+            gold = pair // 4 % 2
+            row = {"pair": f"r{pair}", "probs": (right, 1 - right) if gold == 0 else (1 - right, right), "gold": gold}
+            row |= {"type": "type2", "gender": gender, "side": side, "occupation": referent, "other": other}
+            rows.append(row | {"stereotype": "pro" if gender == side else "anti"})
+    return rows
+
+
+def unanswerable_rows(pairs: int = 6, *, seed: int = 1) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(seed)
+    rows = []
+    for pair in range(pairs):
+        for gender in ("male", "female"):
+            first = rng.beta(2, 2)
+            rows.append({"pair": f"a{pair}", "probs": (first, 1 - first), "type": "type1", "gender": gender})
+    return rows
+
+
+@pytest.fixture(scope="module")
+def mixed(make_outcomes) -> Outcomes:
+    return make_outcomes(answerable_rows(24) + unanswerable_rows())
+
+
+# --- columns ---------------------------------------------------------------------------------------------------
+
+
+def test_there_is_a_column_for_every_name_that_metrics_may_read(mixed: Outcomes) -> None:
+    # "group" is handed to metrics over groupings alone, by whoever breaks down.
+    assert set(item_columns(mixed, PERPLEXITY)) == set(COLUMNS) - {"group"}
+
+
+def test_rows_of_one_set_are_found_wherever_they_stand(make_outcomes) -> None:
+    names = ["a", "b", "a", "c", "b", "b"]
+    outcomes = make_outcomes([{"pair": name, "probs": (1, 0)} for name in names])
+    assert set_members(outcomes).tolist() == [[0, 2, ABSENT], [1, 4, 5]]
+
+
+def test_a_set_lies_within_one_seed(make_outcomes) -> None:
+    rows = [{"pair": "a", "probs": (1, 0), "variant": f"seed={seed}"} for seed in (0, 1, 0, 1)]
+    assert set_members(make_outcomes(rows)).tolist() == [[0, 2], [1, 3]]
+
+
+def test_items_without_a_counterpart_make_no_set(make_outcomes) -> None:
+    outcomes = make_outcomes([{"pair": name, "probs": (0.9, 0.1), "gold": 0} for name in "abc"])
+    assert len(set_members(outcomes)) == 0
+    assert np.isnan(item_columns(outcomes, PERPLEXITY)["u"]).all()
+
+
+def test_u_stands_on_the_first_item_of_its_set_by_the_rule_for_its_kind(make_outcomes) -> None:
+    rows = [
+        {"pair": "r", "probs": (0.9, 0.1), "gold": 0},
+        {"pair": "a", "probs": (0.8, 0.2)},
+        {"pair": "r", "probs": (0.4, 0.6), "gold": 0},
+        {"pair": "a", "probs": (0.3, 0.7)},
+    ]
+    columns = item_columns(make_outcomes(rows), PERPLEXITY)
+    resolvable = 1 - (certainty(0.9, 0.1) + certainty(0.4, 0.6)) / 2
+    ambiguous = certainty(0.8, 0.2) - certainty(0.3, 0.7)
+    np.testing.assert_allclose(columns["u"], [resolvable, 1 - ambiguous, np.nan, np.nan], atol=1e-12)
+    np.testing.assert_allclose(columns["u_eq3"], [resolvable, 1 - ambiguous / 2, np.nan, np.nan], atol=1e-12)
+    signed = 1 - (certainty(0.8, 0.2) + certainty(0.3, 0.7)) / 2
+    assert columns["u_signed"][1] == pytest.approx(signed, abs=1e-12)
+
+
+def test_only_the_signed_u_sees_a_model_that_flips_with_full_confidence(make_outcomes) -> None:
+    outcomes = make_outcomes([{"pair": "a", "probs": probs} for probs in [(1, 0), (0, 1)]])
+    columns = item_columns(outcomes, PERPLEXITY)
+    assert [columns[name][0] for name in ("u", "u_eq3", "u_signed")] == [1, 1, 0]
+
+
+def test_an_unanswerable_item_with_a_label_counts_for_accuracy_but_not_for_desirability(make_outcomes) -> None:
+    row = {"pair": "a", "probs": (0.2, 0.8), "gold": 0, "answerable": False}
+    columns = item_columns(make_outcomes([row]), PERPLEXITY)
+    assert columns["correct"][0] == 0
+    assert columns["desirability"][0] == pytest.approx(certainty(0.2, 0.8))
+    assert columns["performance"][0] == pytest.approx(1 - certainty(0.2, 0.8))
+
+
+def test_a_tie_is_wrong_and_chose_nobody(make_outcomes) -> None:
+    row = {"pair": "a", "probs": (0.5, 0.5), "gold": 0, "side": "male", "stereotype": "pro"}
+    columns = item_columns(make_outcomes([row]), PERPLEXITY)
+    assert (columns["correct"][0], columns["chosen_positive"][0]) == (0, False)
+    assert abs(columns["desirability"][0]) == 0
+
+
+def test_mass_is_the_raw_probability_of_all_candidates(make_outcomes) -> None:
+    columns = item_columns(make_outcomes([{"pair": "a", "probs": (0.75, 0.25), "mass": 0.3}]), PERPLEXITY)
+    assert columns["mass"][0] == pytest.approx(0.3)
+
+
+def test_three_pronouns_are_compared_by_the_disparity_asked_for(make_outcomes) -> None:
+    rows = [{"pair": "r", "probs": (p, 1 - p), "gold": 0} for p in (0.9, 0.6, 0.2)]
+    d = [certainty(0.9, 0.1), certainty(0.6, 0.4), -certainty(0.2, 0.8)]
+    expected = {
+        "range": d[0] - d[2],
+        "pairwise": (d[0] - d[1] + d[1] - d[2] + d[0] - d[2]) / 3,
+        "deviation": 2 * float(np.std(d)),
+    }
+    for kind, apart in expected.items():
+        columns = item_columns(make_outcomes(rows), PERPLEXITY, disparity=kind)
+        assert columns["u"][0] == pytest.approx(1 - apart / 2, abs=1e-12)
+
+
+def test_a_pair_beside_triples_is_compared_as_a_pair(make_outcomes) -> None:
+    triple = [{"pair": "t", "probs": (p, 1 - p), "gold": 0} for p in (0.9, 0.6, 0.2)]
+    pair = [{"pair": "p", "probs": (p, 1 - p), "gold": 0} for p in (0.9, 0.6)]
+    for kind in ("range", "pairwise", "deviation"):
+        together = item_columns(make_outcomes(triple + pair), PERPLEXITY, disparity=kind)["u"]
+        alone = item_columns(make_outcomes(pair), PERPLEXITY, disparity=kind)["u"]
+        assert together[3] == pytest.approx(alone[0], abs=1e-12)
+
+
+def test_the_columns_of_items_and_pairs_name_every_estimator_but_the_default(mixed: Outcomes) -> None:
+    chosen = plan(estimators=(PERPLEXITY, RENYI))
+    assert list(derived_columns(mixed, chosen)) == [
+        *("correct", "perplexity", "mass", "certainty", "desirability"),
+        *("certainty_renyi", "desirability_renyi"),
+    ]
+    pairs = pair_columns(mixed, chosen)
+    assert len(pairs["pair_id"]) == 30
+    for suffix in ("", "_renyi"):
+        d = np.abs(pairs[f"d_male{suffix}"] - pairs[f"d_female{suffix}"])
+        np.testing.assert_allclose(pairs[f"u_eq3{suffix}"], 1 - d / 2, atol=1e-12)
+        answerable = pairs["type"] == "type2"
+        np.testing.assert_allclose(pairs[f"u{suffix}"], np.where(answerable, 1 - d / 2, 1 - d), atol=1e-12)
+
+
+def test_a_pair_without_one_of_the_genders_has_no_d_of_it(make_outcomes) -> None:
+    rows = [{"pair": "a", "probs": (0.9, 0.1), "gold": 0, "gender": g} for g in ("male", "female", "neutral")]
+    rows += [{"pair": "b", "probs": (0.9, 0.1), "gold": 0, "gender": g} for g in ("male", "female")]
+    pairs = pair_columns(make_outcomes(rows), plan())
+    assert np.isnan(pairs["d_neutral"]).tolist() == [False, True]
+
+
+def test_outcomes_without_a_pair_have_an_empty_table_of_pairs(make_outcomes) -> None:
+    pairs = pair_columns(make_outcomes([{"pair": "a", "probs": (0.9, 0.1), "gold": 0, "gender": "male"}]), plan())
+    assert {len(column) for column in pairs.values()} == {0}
+
+
+# --- groups and labels -----------------------------------------------------------------------------------------
+
+
+def test_groups_are_the_whole_the_types_and_each_group_of_either(mixed: Outcomes) -> None:
+    found = {group for metric, group in table(mixed, plan("certainty")) if metric == "certainty"}
+    occupations = {f"occupation={name}" for name in ("nurse", "guard", "cook", "clerk")}
+    plain = {"gender=male", "gender=female", "stereotype=pro", "stereotype=anti", *occupations}
+    of_type2 = {f"{label},type=type2" for label in plain}
+    of_type1 = {"gender=male,type=type1", "gender=female,type=type1"}
+    assert found == {"all", "type=type1", "type=type2", *plain, *of_type2, *of_type1}
+
+
+def test_the_value_of_a_group_is_the_metric_of_its_rows(mixed: Outcomes) -> None:
+    found = table(mixed, plan("accuracy", "certainty"))
+    columns = item_columns(mixed, PERPLEXITY)
+    rows = (mixed.group("gender") == "male") & (mixed.group("type") == "type2")
+    for name, column in (("accuracy", "correct"), ("certainty", "certainty")):
+        estimate = found[name, "gender=male,type=type2"]
+        assert estimate.value == pytest.approx(columns[column][rows].mean(), abs=1e-12)
+        assert estimate.n == rows.sum()
+
+
+def test_measurements_say_what_they_are_about(mixed: Outcomes) -> None:
+    found, _ = measure(mixed, plan("accuracy", level=0.9), LABELS)
+    assert {(one.model, one.dataset, one.task) for one in found} == {("model", "data", "task")}
+    assert {one.better for one in found} == {"higher"}
+    assert {one.estimate.level for one in found} == {0.9}
+    assert all(isinstance(one, Measurement) for one in found)
+    assert str(LABELS) == "data · task"
+
+
+def test_ucerf_never_pools_answerable_and_unanswerable_items(mixed: Outcomes) -> None:
+    found = table(mixed, plan(by=()))
+    pooled = {metric for metric, group in found if group == "all"}
+    assert pooled.isdisjoint({"ucerf", "ucerf_signed", "ucerf_eq3", "fp"})
+    assert {"certainty", "perplexity", "candidate_mass", "certainty_gap"} <= pooled
+    assert {("ucerf", "type=type1"), ("ucerf", "type=type2"), ("fp", "type=type1"), ("fp", "type=type2")} <= set(found)
+
+
+def test_ucerf_of_the_whole_is_given_where_all_items_are_of_one_kind(make_outcomes) -> None:
+    for rows in (answerable_rows(), unanswerable_rows()):
+        found = table(make_outcomes(rows), plan("ucerf", by=()))
+        assert found["ucerf", "all"].value == found["ucerf", f"type={rows[0]['type']}"].value
+
+
+def test_a_metric_is_given_only_for_the_items_it_needs(mixed: Outcomes) -> None:
+    found = table(mixed, plan())
+    groups = {name: {group for metric, group in found if metric == name} for name in METRICS}
+    assert all("type1" in group for group in groups["ucerf_signed"] | groups["ucerf_eq3"])
+    assert not any("type1" in group for group in groups["desirability"] | groups["eo_sum"] | groups["accuracy"])
+    # The whole holds unanswerable items, too: the value is that of the answerable ones.
+    assert found["desirability", "all"] == found["desirability", "type=type2"]
+
+
+def test_ucerf_is_not_broken_down_by_what_differs_within_a_pair(mixed: Outcomes) -> None:
+    found = table(mixed, plan())
+    broken_down = {group for metric, group in found if metric in ("ucerf", "fp", "eo_sum", "certainty_gap")}
+    assert not any("gender" in group or "stereotype" in group for group in broken_down)
+    assert "occupation=nurse,type=type2" in broken_down
+
+
+def test_ucerf_by_occupation_is_over_its_own_sentences_and_odds_over_those_where_it_is_the_other(
+    mixed: Outcomes,
+) -> None:
+    found = table(mixed, plan("ucerf", "accuracy", "eo_sum"))
+    own = mixed.group("occupation") == "nurse"
+    either = own | (mixed.group("other") == "nurse")
+    assert found["ucerf", "occupation=nurse"].n == own.sum() / 2
+    assert found["accuracy", "occupation=nurse"].n == own.sum()
+    assert found["eo_sum", "occupation=nurse"].n == either.sum() > own.sum()
+
+
+def test_by_chooses_the_groups(mixed: Outcomes) -> None:
+    found = {group for _, group in table(mixed, plan("accuracy", by=["side"]))}
+    assert found == {"all", "type=type2", *(f"side={s}{t}" for s in ("male", "female") for t in ("", ",type=type2"))}
+
+
+def test_an_unknown_group_is_refused_by_name(mixed: Outcomes) -> None:
+    with pytest.raises(EquipoiseError, match="no item has a group 'religion'; there are: type, gender"):
+        measure(mixed, plan(by=["religion"]), LABELS)
+
+
+def test_a_metric_that_reads_an_unknown_column_is_refused_by_name(mixed: Outcomes) -> None:
+    metric = Metric("mine", mean, ("perplexty",), "neither")
+    with pytest.raises(EquipoiseError, match="metric mine reads 'perplexty'; there are: correct, perplexity"):
+        measure(mixed, Plan([metric]), LABELS)
+
+
+def test_several_estimators_are_measured_at_once_and_named(mixed: Outcomes) -> None:
+    together = table(mixed, plan(by=(), estimators=tuple(ESTIMATORS.values())))
+    estimated = [metric.name for metric in EVERYTHING if metric.estimated]
+    for name in ("renyi", "fisher_rao", "top_probability", "margin", "entropy"):
+        assert {f"{metric}_{name}" for metric in estimated} <= {metric for metric, _ in together}
+        assert f"accuracy_{name}" not in {metric for metric, _ in together}
+    alone = table(mixed, plan("ucerf", by=(), estimators=(ENTROPY,)))
+    assert alone["ucerf_entropy", "type=type2"] == together["ucerf_entropy", "type=type2"]
+
+
+def test_a_plugin_s_metric_without_weights_may_read_probabilities(mixed: Outcomes) -> None:
+    def least(probs: np.ndarray) -> float:
+        return float(probs.max(axis=1).min())
+
+    found = table(mixed, Plan([Metric("least", least, ("probs",), "neither")], by=(), resamples=20))
+    assert found["least", "all"].value == mixed.probs.max(axis=1).min()
+    assert found["least", "all"].low <= found["least", "all"].high
+
+
+# --- counterfactual sets ---------------------------------------------------------------------------------------
+
+
+def test_unpaired_rows_count_for_items_and_not_for_pairs(make_outcomes) -> None:
+    rows = answerable_rows(8)
+    alone = [{**row, "pair": f"alone {number}"} for number, row in enumerate(answerable_rows(3, seed=5))]
+    with_alone, without = (
+        table(make_outcomes(some), plan("ucerf", "accuracy", by=())) for some in (rows + alone, rows)
+    )
+    assert with_alone["ucerf", "all"].n == without["ucerf", "all"].n == 8
+    assert with_alone["ucerf", "all"].value == without["ucerf", "all"].value
+    assert (with_alone["accuracy", "all"].n, without["accuracy", "all"].n) == (22, 16)
+
+
+def test_without_any_pair_ucerf_is_undefined_and_noted(make_outcomes) -> None:
+    rows = [{**row, "pair": f"alone {number}"} for number, row in enumerate(answerable_rows(8))]
+    found, notes = measure(make_outcomes(rows), plan("ucerf", "accuracy", by=()), LABELS)
+    assert {one.metric for one in found} == {"accuracy"}
+    assert [note.split(" (")[0] for note in notes] == ["ucerf is undefined for all and 1 more group"]
+
+
+def test_a_third_pronoun_joins_its_set(make_outcomes) -> None:
+    rows = answerable_rows(6)
+    rows += [{**row, "gender": "neutral", "stereotype": "", "probs": (0.5, 0.5)} for row in rows[::2]]
+    found = table(make_outcomes(rows), plan("ucerf", "certainty", "certainty_gap"))
+    assert found["ucerf", "all"].n == 6
+    assert found["certainty", "gender=neutral"].value == pytest.approx(0, abs=1e-12)
+    assert found["certainty_gap", "all"].n == 18
+    two = table(make_outcomes(rows[:12]), plan("ucerf", "certainty_gap"))
+    assert found["ucerf", "all"].value <= two["ucerf", "all"].value + 1e-12
+    assert found["certainty_gap", "all"].value == pytest.approx(two["certainty_gap", "all"].value, abs=1e-12)
+
+
+# --- seeds -----------------------------------------------------------------------------------------------------
+
+
+def seeded(seeds: Sequence[int]) -> list[dict[str, Any]]:
+    return [{**row, "variant": f"seed={seed}"} for seed in seeds for row in answerable_rows(12, seed=seed)]
+
+
+def test_several_seeds_give_their_mean_and_a_row_each(make_outcomes) -> None:
+    found = table(make_outcomes(seeded((3, 4, 5))), plan("ucerf", "accuracy", by=()))
+    for name in ("ucerf", "accuracy"):
+        each = [found[name, f"seed={seed},type=type2"].value for seed in (3, 4, 5)]
+        assert len(set(each)) > 1
+        assert found[name, "type=type2"].value == pytest.approx(np.mean(each), abs=1e-12)
+
+
+def test_a_seed_is_measured_as_if_it_were_alone(make_outcomes) -> None:
+    together = table(make_outcomes(seeded((3, 4))), plan(by=()))
+    alone = table(make_outcomes(seeded((4,))), plan(by=()))
+    for (metric, group), estimate in alone.items():
+        label = "seed=4" if group == "all" else f"seed=4,{group}"
+        assert together[metric, label].value == pytest.approx(estimate.value, abs=1e-12)
+        assert together[metric, label].n == estimate.n == together[metric, group].n
+
+
+def test_one_seed_has_no_row_of_its_own(make_outcomes) -> None:
+    assert not any("seed" in group for _, group in table(make_outcomes(seeded((3,))), plan()))
+
+
+def test_seeds_of_one_pair_are_resampled_together(make_outcomes) -> None:
+    rows = [{**row, "variant": f"seed={seed}"} for seed in (0, 1) for row in answerable_rows(12)]
+    found = table(make_outcomes(rows), plan("ucerf", by=(), resamples=200))
+    once = table(make_outcomes(answerable_rows(12)), plan("ucerf", by=(), resamples=200))
+    # The same answers twice are no more evidence: were seeds drawn apart, the interval would be narrower.
+    assert found["ucerf", "all"].low == pytest.approx(once["ucerf", "all"].low, abs=1e-6)
+    assert found["ucerf", "all"].high == pytest.approx(once["ucerf", "all"].high, abs=1e-6)
+
+
+# --- what is undefined, and intervals --------------------------------------------------------------------------
+
+
+def test_what_is_undefined_is_noted_with_its_reason_and_given_no_number(make_outcomes) -> None:
+    rows = [row for row in answerable_rows(12) if row["stereotype"] == "pro"]
+    found, notes = measure(make_outcomes(rows), plan("accuracy", "accuracy_gap", "eo_sum", by=()), LABELS)
+    assert {one.metric for one in found} == {"accuracy"}
+    assert notes == [
+        "accuracy_gap is undefined for all and 1 more group (accuracy of anti-stereotypical items of an empty group)",
+        "eo_sum is undefined for all and 1 more group (TPR of anti items of an empty group)",
+    ]
+
+
+def test_an_undefined_metric_leaves_the_others_as_they_are(make_outcomes) -> None:
+    outcomes = make_outcomes([row for row in answerable_rows(12) if row["stereotype"] == "pro"])
+    assert table(outcomes, plan())["accuracy", "all"] == table(outcomes, plan("accuracy"))["accuracy", "all"]
+
+
+def test_items_of_no_known_side_do_not_enter_the_odds(make_outcomes) -> None:
+    rows = answerable_rows(24)
+    unknown = [{**row, "side": "", "pair": f"{row['pair']}?"} for row in answerable_rows(8, seed=9)]
+    both, known = (
+        table(make_outcomes(some), plan("eo_sum", by=()))["eo_sum", "all"] for some in (rows + unknown, rows)
+    )
+    assert (both.value, both.n) == (known.value, known.n)
+
+
+def test_intervals_of_means_hold_the_value_and_have_a_width(mixed: Outcomes) -> None:
+    means = ("ucerf", "ucerf_signed", "ucerf_eq3", "accuracy", "perplexity", "certainty", "desirability")
+    found = table(mixed, plan(*means, by=(), resamples=400))
+    assert len(found) == 14
+    for estimate in found.values():
+        assert estimate.low < estimate.value < estimate.high
+
+
+def test_every_interval_of_every_metric_is_in_order(mixed: Outcomes) -> None:
+    for estimate in table(mixed, plan()).values():
+        assert not estimate.low > estimate.high
+
+
+def test_the_seed_of_the_plan_makes_the_intervals_reproducible(mixed: Outcomes) -> None:
+    first, again, other = (table(mixed, plan("ucerf", by=(), seed=seed)) for seed in (1, 1, 2))
+    assert first == again
+    assert first["ucerf", "type=type2"].low != other["ucerf", "type=type2"].low
+
+
+def test_intervals_are_over_pairs_not_rows(make_outcomes) -> None:
+    # Both sentences of a pair are alike, so n pairs are n observations, not 2n.
+    rng = np.random.default_rng(0)
+    rows = []
+    for pair in range(200):
+        right = float(rng.random() < 0.5)
+        rows += [{"pair": f"p{pair}", "probs": (right, 1 - right), "gold": 0, "gender": g} for g in ("male", "female")]
+    estimate = table(make_outcomes(rows), plan("accuracy", by=(), resamples=1000))["accuracy", "all"]
+    assert estimate.high - estimate.low == pytest.approx(2 * 1.96 * 0.5 / np.sqrt(200), rel=0.1)
+
+
+def test_a_metric_that_is_a_partial_function_is_measured(mixed: Outcomes) -> None:
+    metric = Metric("named_mean", partial(mean, of="my mean"), ("certainty",), "neither")
+    found = table(mixed, Plan([metric], by=(), resamples=20))
+    assert found["named_mean", "all"].value == pytest.approx(item_columns(mixed, PERPLEXITY)["certainty"].mean())

@@ -1,0 +1,103 @@
+"""Calibrating a run: what is written, what is said, and what cannot be done; through the command line too."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import equipoise
+from equipoise.cli import app
+from equipoise.measuring.recalibration import Splits, recalibrate
+from equipoise.records import EquipoiseError, RunError
+
+
+def results(path: Path, *, items: int = 900, power: float = 3.0, seed: int = 0) -> Path:
+    """Write results of a model whose odds are the true ones to a power: overconfident by a known map."""
+    rng = np.random.default_rng(seed)
+    true = rng.uniform(0.05, 0.95, items)
+    odds = (true / (1 - true)) ** power
+    said = odds / (1 + odds)
+    y = rng.random(items) < true
+    rows = ["item,candidate,prob,gold,stands_for,group:half\n"]
+    for number, (p, label) in enumerate(zip(said, y, strict=True)):
+        for word, side, prob, gold in (("him", "male", p, label), ("her", "female", 1 - p, not label)):
+            rows.append(f"s{number},{word},{prob:.12f},{int(gold)},{side},{'ab'[number % 2]}\n")
+    path.write_text("".join(rows))
+    return path
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    made = equipoise.import_results(results(tmp_path / "made.csv"), out=tmp_path / "run", resamples=5)
+    return made.path
+
+
+def test_maps_mend_what_was_planted_and_are_written_with_the_table(run: Path) -> None:
+    found = recalibrate(run, Splits(splits=8))
+    table = found.table[(found.table["metric"] == "ece") & (found.table["group"] == "all")].set_index(
+        ["method", "maps"]
+    )
+    for method in ("beta", "platt", "temperature", "isotonic", "histogram"):
+        row = table.loc[method, "pooled"]
+        assert row["before"] > 0.15 and row["after"] < 0.6 * row["before"] and row["low"] <= row["after"] <= row["high"]
+    written = pd.read_csv(run / "calibration.csv")
+    assert len(written) == len(found.table) and set(written["maps"]) == {"pooled", "by predicted_gender"}
+    maps = json.loads((run / "calibration_maps.json").read_text())
+    (final,) = [m for m in maps if m["method"] == "temperature" and m["maps"] == "pooled" and m["split"] is None]
+    assert final["parameters"]["temperature"] == pytest.approx(3.0, rel=0.25)
+
+
+def test_any_group_can_have_maps_of_its_own_and_the_same_seed_gives_the_same(run: Path) -> None:
+    plan = Splits(methods=("platt",), splits=3, by="half")
+    table = recalibrate(run, plan).table
+    assert set(table["group"]) == {"all", "half=a", "half=b"}
+    pd.testing.assert_frame_equal(table, recalibrate(run, plan).table)
+    with pytest.raises(EquipoiseError, match="no item has a group 'hals'"):
+        recalibrate(run, Splits(by="hals"))
+
+
+def test_a_calibrated_model_is_said_to_sit_at_its_floor(tmp_path: Path) -> None:
+    made = equipoise.import_results(
+        results(tmp_path / "m.csv", items=300, power=1.0), out=tmp_path / "run", resamples=5
+    )
+    warnings = recalibrate(made.path, Splits(methods=("beta",), splits=5)).warnings
+    assert any("all) sits at the noise floor" in sentence for sentence in warnings)
+
+
+def test_one_label_alone_and_no_pairs_are_clear_errors(tmp_path: Path) -> None:
+    file = tmp_path / "one.csv"
+    rows = "".join(f"s{i},him,0.{i},1,male\ns{i},her,0.1,0,female\n" for i in range(1, 9))
+    file.write_text("item,candidate,prob,gold,stands_for\n" + rows)
+    made = equipoise.import_results(file, out=tmp_path / "run", resamples=5)
+    with pytest.raises(RunError, match="items that all have one label; there is nothing to calibrate"):
+        recalibrate(made.path)
+    file.write_text("item,candidate,prob,gold\na,x,0.5,1\na,y,0.5,0\n")
+    made = equipoise.import_results(file, out=tmp_path / "other", resamples=5)
+    with pytest.raises(RunError, match="no sentence pairs with a human label"):
+        recalibrate(made.path)
+
+
+def test_the_command_line_imports_reports_draws_and_calibrates(tmp_path: Path) -> None:
+    file, folder = results(tmp_path / "made.csv", items=120), tmp_path / "run"
+    runner = CliRunner(env={"COLUMNS": "160"})
+
+    def said(*arguments: str) -> str:
+        result = runner.invoke(app, list(arguments), catch_exceptions=False)
+        assert result.exit_code == 0
+        return result.output
+
+    assert "calibration of made on made" in said("import", str(file), "--out", str(folder), "--resamples", "20")
+    assert "predicted_gender=female" in said("report", str(folder))
+    assert "half=a" in said("measure", str(folder), "--by", "half", "--resamples", "20")
+    assert "predicted_gender=male" in said("reliability", str(folder))
+    assert "by predicted_gender" in said("calibrate", str(folder), "--splits", "2", "--method", "beta")
+    drawn = sorted(path.name for path in (folder / "figures").iterdir())
+    assert drawn == ["calibrated-made-imported.png", "reliability-made-imported.png"]
+    assert all((folder / "figures" / name).read_bytes().startswith(b"\x89PNG") for name in drawn)
+    bins = pd.read_csv(folder / "reliability.csv")
+    assert bins[bins["group"] == "all"]["items"].sum() == 120

@@ -1,0 +1,156 @@
+"""The page's section on identities: there when markers were asked, with the numbers of the run, and small."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from equipoise.scoring.planted.stereotype.identities import PlantedIdentities
+
+import equipoise
+from equipoise.reports.identities.section import identities
+from equipoise.reports.identities.views import heat_table
+from equipoise.reports.page.html import run_page, write_run_page
+from equipoise.runs.run import RunFrames, identity_frame
+
+Opened = Callable[..., Any]
+ENGINE = PlantedIdentities(confidence=0.4, penalties={"old": 0.5}, genders={"female": 0.05}, noise=0.05)
+MARKERS = """
+[age]
+privileged = ["young"]
+disadvantaged = ["old"]
+
+[faith]
+privileged = ["calm"]
+disadvantaged = [{}]
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory, hostile: str) -> RunFrames:
+    """Return a run with markers of the user's, one of which is an attack."""
+    folder = tmp_path_factory.mktemp("identities")
+    (folder / "mine.toml").write_text(MARKERS.format(json.dumps(hostile)), encoding="utf-8")
+    choices = {"base": "builtin", "limit": 30, "markers": str(folder / "mine.toml"), "augment": ["R", "C"]}
+    equipoise.audit(ENGINE, "winoidentity", out=folder / "run", resamples=40, metrics=["confidence"], **choices)
+    return RunFrames(folder / "run")
+
+
+@pytest.fixture(scope="module")
+def page(run: RunFrames) -> Path:
+    return write_run_page(run.path)
+
+
+@pytest.fixture(scope="module")
+def frame(run: RunFrames) -> pd.DataFrame:
+    return identity_frame(run.measurements)
+
+
+def unfolded(tab: Any) -> Any:
+    tab.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    return tab
+
+
+def test_the_section_is_there_when_markers_were_asked(run: RunFrames, planted_run: Path) -> None:
+    assert identities(run) is not None
+    assert identities(RunFrames(planted_run)) is None
+    assert 'id="identities"' not in run_page(RunFrames(planted_run))
+
+
+def test_disparities_are_those_of_the_run_and_large_ones_are_marked(
+    opened: Opened, page: Path, frame: pd.DataFrame
+) -> None:
+    tab = opened(page)
+    for number, way in enumerate(("R", "C")):
+        table = tab.locator("#identities table", has_text="Disparity by attribute").nth(number)
+        own = frame[(frame["augmentation"] == way) & (frame["marker"] == "") & (frame["type"] == "type2")]
+        for row in table.locator("tbody tr").all():
+            found = own[own["attribute"] == row.locator("th").inner_text()].set_index("metric")
+            expected = []
+            for name in ("confidence", "confidence_pair", "confidence_marked", "accuracy"):
+                one = found.loc[f"{name}_disparity"]
+                star = "*" if one["value"] > 0.20 else ""
+                expected.append(f"{one['value']:.3f}{star} [{one['low']:.3f}, {one['high']:.3f}]")
+            p = found.loc["confidence_disparity_p_holm", "value"]
+            assert row.locator("td").all_inner_texts() == [*expected, f"{p:.4f}"]
+        assert table.locator("b.large").count() >= 1 and "*" in table.inner_text()
+    assert "age moves confidence most" in tab.inner_text("#identities")
+
+
+def test_a_radar_has_every_subgroup_and_its_interval(opened: Opened, page: Path, frame: pd.DataFrame) -> None:
+    tab = opened(page)
+    radar = tab.locator("#identities svg[aria-label^='Confidence by age']").first
+    titles = radar.locator("g > title").all_text_contents()
+    named = ["fem, no marker", "fem: young", "fem: old", "masc, no marker", "masc: young", "masc: old"]
+    assert [title.rsplit(": ", 1)[0] for title in titles] == named
+    one = frame[
+        (frame["metric"] == "confidence")
+        & (frame["augmentation"] == "R")
+        & (frame["marker"] == "old")
+        & (frame["gender"] == "female")
+        & (frame["occupation"] == "")
+    ].iloc[0]
+    assert titles[2] == f"fem: old: {one['value']:.3f} [{one['low']:.3f}, {one['high']:.3f}]"
+    assert radar.locator("rect.mark").count() == 2, "squares are the unmarked ones"
+
+
+def test_a_heatmap_says_the_number_that_is_pointed_at(opened: Opened, page: Path, frame: pd.DataFrame) -> None:
+    tab = unfolded(opened(page))
+    table = heat_table(frame, "type2", "R")
+    heat = tab.locator("svg.heat").first
+    kept = [row.split(" ") for row in heat.get_attribute("data-values").split(";")]
+    known = [[None if one == "" else int(one) / 1000 for one in row] for row in kept]
+    assert pd.DataFrame(known).to_numpy(dtype=float) == pytest.approx(table.to_numpy(), abs=6e-4, nan_ok=True)
+    left, top, size = map(float, heat.get_attribute("data-cell").split())
+    identity, job = "old fem", str(table.columns[3])
+    row, column = list(table.index).index(identity), 3
+    heat.scroll_into_view_if_needed()
+    unit = heat.evaluate("(one) => one.getBoundingClientRect().width / one.viewBox.baseVal.width")
+    at = {"x": (left + (column + 0.5) * size) * unit, "y": (top + (row + 0.5) * size) * unit}
+    heat.hover(position=at)
+    value = table.loc[identity, job]
+    expected = "not asked" if pd.isna(value) else f"{value:.3f}"
+    assert tab.locator(".readout").first.inner_text() == f"{identity} {job}: {expected}"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1440, "light")])
+def test_a_marker_cannot_become_code_and_nothing_is_too_wide(
+    opened: Opened, page: Path, width: int, scheme: str
+) -> None:
+    tab = unfolded(opened(page, viewport={"width": width, "height": 844}, color_scheme=scheme))
+    assert tab.evaluate("window.hacked") is None and tab.locator("img").count() == 0
+    assert "<script>window.hacked" in tab.inner_text("#identities")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    charts = tab.locator("#identities svg.chart")
+    assert all(charts.nth(number).get_attribute("aria-label") for number in range(charts.count()))
+    smallest = """() => Math.min(...[...document.querySelectorAll('#identities svg.chart')].map(
+        (one) => 11.5 * one.getBoundingClientRect().width / one.viewBox.baseVal.width))"""
+    assert tab.evaluate(smallest) > 8.5
+
+
+def test_lines_are_drawn_where_several_augmentations_were_asked(run: RunFrames) -> None:
+    both = identities(run)
+    assert both is not None and "Confidence by augmentation, age" in both.body
+    rows = run.measurements
+    alone = RunFrames(run.path)
+    alone.measurements = rows[~rows["group"].str.contains("augmentation=C")]
+    one = identities(alone)
+    assert one is not None and "Confidence by augmentation" not in one.body and "radar" in one.body
+
+
+def test_a_full_run_adds_little_to_the_page(tmp_path: Path) -> None:
+    choices = {"base": "builtin", "limit": 100, "resamples": 20, "metrics": ["confidence"]}
+    equipoise.audit("planted:strength=0.3,bias=0.5,noise=1", "winoidentity", out=tmp_path / "run", **choices)
+    run = RunFrames(tmp_path / "run")
+    section = identities(run)
+    assert section is not None
+    heats = re.findall(r'data-columns="([^"]*)" data', section.body)
+    assert len(heats) == 3 and all(one.count("\n") == 38 for one in heats)
+    assert section.body.count("<svg") == 3 * 10 + 10 + 3
+    # One type of sentences; WinoBias has two, and all of it stays under a megabyte.
+    assert len(section.body.encode()) < 400_000

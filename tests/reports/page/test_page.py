@@ -1,0 +1,255 @@
+"""The page in a real browser: what it loads, what it shows, and that no text in it can become code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from equipoise.scoring.planted.stereotype.stereotype import PlantedEngine
+
+from equipoise.reports.page.html import run_page, write_run_page
+from equipoise.reports.page.rendering import Section, render
+from equipoise.reports.page.sections import SECTIONS
+from equipoise.run import audit
+from equipoise.runs.run import RunFrames
+
+Opened = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def page(planted_run: Path) -> Path:
+    return write_run_page(planted_run)
+
+
+def number_of_cases(tab: Any) -> int:
+    found = re.match(r"([\d,]+) of", tab.inner_text("#case-count"))
+    return int(found.group(1).replace(",", "")) if found else 0
+
+
+def values(tab: Any, selector: str) -> list[float]:
+    return [float(text) for text in tab.locator(selector).all_text_contents() if text != "–"]
+
+
+def test_headline_verdict_and_all_sections_are_there(opened: Opened, page: Path, planted_run: Path) -> None:
+    tab, run = opened(page), RunFrames(planted_run)
+    assert tab.inner_text("h1") == "planted"
+    shown = [one.get_attribute("id") for one in tab.locator("main > section").all()]
+    assert len(shown) == len(SECTIONS) - 2 and not {"calibration", "identities"} & set(shown)
+    gap = run.parts[0].measured.get("desirability_gap", type="type2")
+    assert f"{gap.value:.3f} [{gap.low:.3f}, {gap.high:.3f}]" in tab.inner_text("#findings")
+    assert "less sure and right" in tab.inner_text("#findings")
+    assert run.manifest.command in tab.inner_text("#method")
+    assert "wang2025ucerf" in tab.inner_text("#cite") and "hardt2016" in tab.inner_text("#cite")
+
+
+def test_a_case_shows_the_numbers_of_the_run(opened: Opened, page: Path, planted_run: Path) -> None:
+    tab, run = opened(page), RunFrames(planted_run)
+    pairs = run.pairs.sort_values("u")
+    case = tab.locator(".case").first
+    assert case.locator(".u b").text_content() == f"{pairs['u'].iloc[0]:.3f}"
+    items = run.outcomes[run.outcomes["pair_id"] == pairs["pair_id"].iloc[0]]
+    shown = case.locator(".numbers div:nth-child(3) dd").all_text_contents()
+    assert [float(one) for one in shown] == pytest.approx(items["desirability"].tolist(), abs=6e-4)
+    perplexities = case.locator(".numbers div:nth-child(2) dd").all_text_contents()
+    assert [float(one) for one in perplexities] == pytest.approx(items["perplexity"].tolist(), abs=6e-4)
+    bars = case.locator(".bar-value").all_text_contents()
+    expected = [f"{100 * p:.1f}%" for probs in items["probs"] for p in probs]
+    assert bars == expected
+    text = run.examples.set_index("id").loc[items["example_id"].iloc[0], "text"]
+    mark = case.locator("mark").text_content()
+    assert mark in ("he / she", "him / her", "his / her")
+    assert case.locator(".sentence").text_content().replace(mark, mark.split(" / ")[0]) == text
+
+
+def test_search_and_every_filter_find_what_the_tables_hold(opened: Opened, page: Path, planted_run: Path) -> None:
+    tab, run = opened(page), RunFrames(planted_run)
+    items = run.outcomes.merge(run.examples[["id", "text", "slots"]], left_on="example_id", right_on="id")
+
+    def sets(rows: pd.Series) -> int:
+        return int(items[rows]["pair_id"].nunique())
+
+    assert number_of_cases(tab) == items["pair_id"].nunique()
+    tab.fill("#case-search", "NURSE")
+    assert number_of_cases(tab) == sets(items["text"].str.lower().str.contains("nurse")) > 0
+    tab.fill("#case-search", "")
+    tab.select_option("#case-occupation", "nurse")
+    named = items["text"].str.lower().str.contains(r"\bnurse\b")
+    assert number_of_cases(tab) == sets(named) > 0
+    tab.select_option("#case-occupation", "")
+    tab.select_option("#case-type", label="ambiguous (type 1)")
+    assert number_of_cases(tab) == sets(items["type"] == "type1") > 0
+    tab.select_option("#case-type", "")
+    tab.select_option("#case-pronoun", label="her")
+    tab.select_option("#case-correct", "0")
+    assert number_of_cases(tab) == sets(items["slots"].str.contains('"her"') & (items["correct"] == 0)) > 0
+    tab.select_option("#case-pronoun", "")
+    tab.select_option("#case-group", label="stereotype: pro")
+    assert number_of_cases(tab) == sets((items["stereotype"] == "pro") & (items["correct"] == 0))
+    tab.select_option("#case-group", "")
+    tab.select_option("#case-correct", "both")
+    differs = items.groupby("pair_id")["correct"].nunique() == 2
+    assert number_of_cases(tab) == int(differs.sum()) > 0
+    tab.select_option("#case-correct", "none")
+    assert number_of_cases(tab) == sets(items["correct"].isna())
+    tab.fill("#case-search", "no such words at all")
+    assert "No case fits" in tab.inner_text("#case-count")
+    assert tab.locator(".case").count() == 0
+
+
+def test_cases_sort_by_u_and_by_d_and_come_as_one_scrolls(opened: Opened, page: Path, planted_run: Path) -> None:
+    tab = opened(page)
+    first = tab.locator(".case").count()
+    assert first < number_of_cases(tab)
+    tab.locator(".end").scroll_into_view_if_needed()
+    tab.wait_for_selector(f".case:nth-child({first + 1})", state="attached")
+    tab.select_option("#case-sort", "u-up")
+    shown = values(tab, ".u b")
+    assert shown == sorted(shown) and shown[0] < shown[-1]
+    tab.select_option("#case-sort", "u-down")
+    shown = values(tab, ".u b")
+    assert shown == sorted(shown, reverse=True)
+    tab.select_option("#case-sort", "d-down")
+    largest = [
+        max(abs(float(one)) for one in case.locator(".numbers div:nth-child(3) dd").all_text_contents())
+        for case in tab.locator(".case").all()[:8]
+    ]
+    assert largest == sorted(largest, reverse=True)
+
+
+CONTRAST = """() => {
+  const parse = (text) => text.match(/[\\d.]+/g).slice(0, 3).map(Number);
+  const light = (rgb) => rgb.map((v) => v / 255).map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (node) => {
+    for (; node; node = node.parentElement) {
+      const colour = getComputedStyle(node).backgroundColor;
+      if (!/, 0\\)$|transparent/.test(colour)) return colour;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  const found = [];
+  const read = "p, dt, dd, th, td, a, h1, h2, h3, label, button, .chart text, mark, .bar-name";
+  for (const node of document.querySelectorAll(read)) {
+    if (!node.textContent.trim() || node.closest("[hidden], .skip")) continue;
+    const style = getComputedStyle(node);
+    const [a, b] = [light(parse(node.closest("svg") ? style.fill : style.color)), light(parse(behind(node)))];
+    found.push([(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), node.tagName + "." + node.className]);
+  }
+  return found.sort((x, y) => x[0] - y[0])[0];
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_light_and_dark_follow_the_system_and_can_be_read(opened: Opened, page: Path, scheme: str) -> None:
+    tab = opened(page, color_scheme=scheme)
+    colour = "() => getComputedStyle(document.body).backgroundColor"
+    dark = tab.evaluate(colour) != "rgb(255, 255, 255)"
+    assert dark == (scheme == "dark")
+    worst, where = tab.evaluate(CONTRAST)
+    assert worst >= 4.5, where
+    tab.click("#theme")
+    assert (tab.evaluate(colour) != "rgb(255, 255, 255)") != dark
+    assert tab.evaluate(CONTRAST)[0] >= 4.5
+
+
+def test_print_view_hides_what_paper_cannot_do(opened: Opened, page: Path) -> None:
+    tab = opened(page, color_scheme="dark")
+    tab.emulate_media(media="print", color_scheme="dark")
+    assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    for hidden in (".bar", "#case-form"):
+        assert not tab.locator(hidden).is_visible()
+    assert tab.locator("#findings").is_visible() and tab.locator(".case").first.is_visible()
+    paper = tab.pdf(format="A4")
+    assert paper.startswith(b"%PDF") and len(re.findall(rb"/Type\s*/Page\b", paper)) > 2
+
+
+@pytest.mark.parametrize("width", [390, 768, 1440])
+def test_nothing_is_wider_than_the_screen(opened: Opened, page: Path, width: int) -> None:
+    tab = opened(page, viewport={"width": width, "height": 844})
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    narrowest = "Math.min(...[...document.querySelectorAll('.chart')].map((one) => one.getBoundingClientRect().width))"
+    assert tab.evaluate(narrowest) / 440 * 11.5 > 8.5  # pixels of the smallest text in a chart
+
+
+def test_keyboard_and_screen_reader_find_everything(opened: Opened, page: Path) -> None:
+    tab = opened(page)
+    tab.keyboard.press("Tab")
+    assert tab.evaluate("document.activeElement.className") == "skip"
+    unlabelled = "[...document.querySelectorAll('input, select')].filter((one) => !one.labels.length).length"
+    assert tab.evaluate(unlabelled) == 0
+    charts = tab.locator("svg.chart")
+    assert charts.count() > 4
+    assert all(charts.nth(i).get_attribute("aria-label") for i in range(charts.count()))
+    tab.focus("#case-search")
+    tab.keyboard.type("nurse")
+    assert 0 < number_of_cases(tab) < 80
+    assert tab.get_attribute("html", "lang") == "en"
+
+
+def test_hostile_text_stays_text(opened: Opened, hostile_run: Path) -> None:
+    tab = opened(write_run_page(hostile_run))
+    assert tab.evaluate("window.hacked") is None
+    assert "<script>window.hacked" in tab.inner_text("h1")
+    assert "{{7*7}}" in tab.inner_text("h1")
+    tab.fill("#case-search", "onerror")
+    assert number_of_cases(tab) == 12
+    tab.select_option("#case-occupation", index=1)
+    tab.select_option("#case-group", index=1)
+    assert "</script>" in tab.locator(".case .sentence").first.text_content()
+    assert tab.locator("img").count() == 0
+    assert tab.evaluate("window.hacked") is None
+
+
+def test_three_options_three_pronouns_and_another_estimator(opened: Opened, tmp_path: Path) -> None:
+    audit(
+        PlantedEngine(noise=0.5),
+        task="mcq",
+        pronouns=["he", "she", "they"],
+        estimators=["renyi"],
+        seeds=2,
+        limit=12,
+        resamples=20,
+        out=tmp_path / "run",
+    )
+    tab, run = opened(write_run_page(tmp_path / "run")), RunFrames(tmp_path / "run")
+    sets = run.outcomes.groupby(["pair_id", "variant"], sort=False)
+    assert number_of_cases(tab) == len(sets) == 24
+    tab.select_option("#case-sort", "")
+    for case, (_, items) in zip(tab.locator(".case").all(), sets, strict=False):
+        assert case.locator(".member").count() == len(items)
+        shown = [float(one) for one in case.locator(".numbers div:nth-child(3) dd").all_text_contents()]
+        assert shown == pytest.approx(items["desirability_renyi"].tolist(), abs=6e-4)
+        shown = [float(one) for one in case.locator(".numbers div:nth-child(2) dd").all_text_contents()]
+        assert shown == pytest.approx(items["perplexity"].tolist(), abs=6e-4)
+        bars = [float(one.strip("<%")) for one in case.locator(".bar-value").all_text_contents()]
+        assert bars == pytest.approx([100 * p for probs in items["probs"] for p in probs], abs=0.11)
+        assert case.locator(".bar-name").nth(2).text_content() == "None of the above"
+
+
+def test_a_page_without_sentences_holds_none(opened: Opened, planted_run: Path, tmp_path: Path) -> None:
+    tab = opened(write_run_page(planted_run, out=tmp_path / "bare.html", sentences=False))
+    known = set(RunFrames(planted_run).examples["text"])
+    shown = tab.locator(".case .sentence").all_text_contents()
+    assert shown and not known & set(shown)
+    assert all("·" in one for one in shown)
+    tab.fill("#case-search", "nurse")
+    assert number_of_cases(tab) > 0
+
+
+def test_the_page_is_the_same_twice_and_never_says_fair(planted_run: Path) -> None:
+    page = run_page(RunFrames(planted_run))
+    assert page == run_page(RunFrames(planted_run))
+    assert not re.search(r"\b(un)?fair\b", page.split("case-data")[0], re.IGNORECASE)
+    assert "http-equiv" in page and "https://" not in page.split("<main")[0]
+
+
+def test_another_section_is_one_function_more(planted_run: Path) -> None:
+    def extra(run: RunFrames) -> Section:
+        return Section("extra", "Extra <b>", render("panels.html", intro=f"{len(run.outcomes)} <i>", panels=[]))
+
+    page = run_page(RunFrames(planted_run), sections=[*SECTIONS, extra, lambda run: None])
+    assert '<section id="extra"' in page and "Extra &lt;b&gt;" in page and "160 &lt;i&gt;" in page

@@ -1,0 +1,235 @@
+"""What a person reads of a run: no number lost at any width, no name read as markup, every sign as it is."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any
+
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from equipoise import audit
+from equipoise.metrics import METRICS
+from equipoise.records import Measurement, group_label
+from equipoise.reports.terminal.tables import run_summary
+
+SAYS = {metric.name: metric.says for metric in METRICS.values()}
+NARROW, WIDE = 80, 10_000
+
+
+def rendered(table: pd.DataFrame, width: int = WIDE, *, terminal: bool = False) -> str:
+    out = io.StringIO()
+    Console(file=out, width=width, highlight=False, force_terminal=terminal, color_system=None).print(
+        run_summary(table, SAYS)
+    )
+    return out.getvalue()
+
+
+def row(metric: str, value: float, low: float, high: float, group: str = "type=type2", **more: Any) -> dict[str, Any]:
+    about = {"model": "m", "dataset": "d", "task": "t", "level": 0.95, "n": 9, "better": "higher"}
+    return {"metric": metric, "group": group, "value": value, "low": low, "high": high, **about, **more}
+
+
+def frame(*rows: dict[str, Any]) -> pd.DataFrame:
+    return pd.DataFrame(list(rows), columns=list(Measurement.COLUMNS))
+
+
+def in_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    """Return the measurements of a run with all that a run can have: seeds, estimators, both types, many groups."""
+    choices = {"estimators": ["perplexity", "top-probability"], "seeds": 2, "limit": 80, "resamples": 50}
+    model = "planted:noise=2,strength=0.5"
+    return audit(model, task=["next-word", "mcq"], out=tmp_path_factory.mktemp("r"), **choices).measurements
+
+
+def numbers(table: pd.DataFrame) -> list[str]:
+    """Return every value with its interval that the tables must show: each metric by type, each group's three."""
+    shown = table["group"].isin(["type=type1", "type=type2"])
+    some = table["group"].str.fullmatch(r"(gender|stereotype)=\w+,type=type\d")
+    shown |= some & table["metric"].isin(["accuracy", "certainty", "desirability"])
+    return [f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]" for one in table[shown].dropna().itertuples()]
+
+
+@pytest.mark.parametrize("width", [60, NARROW, 100, 140, WIDE])
+def test_no_number_is_dropped_or_cut_at_any_width(measured: pd.DataFrame, width: int) -> None:
+    text = rendered(measured, width)
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
+    expected = numbers(measured)
+    assert len(expected) > 60
+    for span in set(expected):
+        # Counted, because the same number may stand for several metrics.
+        assert text.count(span) >= expected.count(span), span
+
+
+def test_every_metric_keeps_its_whole_name_in_80_columns(measured: pd.DataFrame) -> None:
+    text = rendered(measured, NARROW)
+    for metric in measured[measured["group"].isin(["type=type1", "type=type2"])]["metric"].unique():
+        assert re.search(rf"^{metric}( [↑↓])?  ", text, re.MULTILINE), metric
+
+
+def test_the_usual_table_stands_side_by_side_in_80_columns() -> None:
+    table = frame(
+        row("ucerf_group_disparity_strict", 0.3, 0.2, 0.4, better="lower"),
+        row("certainty_gap", -0.014, -0.15, -0.117, better="neither"),
+        row("certainty_gap", 0.0, 0.0, 0.0, "type=type1", better="neither"),
+    )
+    text = rendered(table, NARROW)
+    assert re.search(r"^ucerf_group_disparity_strict ↓ +0\.300 \[0\.200, 0\.400\] +–$", text, re.MULTILINE)
+    assert re.search(r"certainty_gap +-0\.014 \[-0\.150, -0\.117\] +0\.000 \[0\.000, 0\.000\]", text)
+
+
+def test_a_wide_table_says_what_each_metric_is(measured: pd.DataFrame) -> None:
+    text = rendered(measured)
+    assert re.search(r"^ucerf .*↑ +UCerF: 1 if a pair's sentences are treated alike", text, re.MULTILINE)
+    assert re.search(r"^ucerf_top_probability .*↑ +UCerF: 1 if", text, re.MULTILINE), "a variant is explained, too"
+    assert re.search(r"^eo_sum .*↓", text, re.MULTILINE)
+    assert re.search(r"^perplexity [^↑↓]*$", text, re.MULTILINE)
+
+
+def test_a_variant_stands_with_its_metric(measured: pd.DataFrame) -> None:
+    first = [line.split()[0] for line in rendered(measured).splitlines() if line.strip()]
+    assert first.index("ucerf_top_probability") == first.index("ucerf") + 1
+
+
+HOSTILE = [
+    "[bold]",
+    "[/]",
+    "[/bold]",
+    "[red]x[/red]",
+    "[link=http://x]",
+    "\\[",
+    "[nan, nan]",
+    "a[",
+    "{0}",
+    "%s",
+    "a,b",
+    "a=b",
+    "type=type1",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_are_printed_as_they_are(name: str) -> None:
+    where = {"model": f"m{name}", "dataset": f"d{name}", "task": f"t{name}"}
+    table = frame(
+        row(f"metric{name}", 0.5, 0.4, 0.6, **where),
+        row("accuracy", 0.7, 0.6, 0.8, group_label({"gender": name, "type": "type2"}), **where),
+        row("accuracy", 0.7, 0.6, 0.8, group_label({f"key{name}": "v", "type": "type2"}), **where),
+        row("accuracy", 0.1, 0.0, 0.2, group_label({"type": f"kind{name}"}), **where),
+        *(
+            row("ucerf", n / 20, 0, 1, group_label({"occupation": f"{n}{name}", "type": "type2"}), **where)
+            for n in range(12)
+        ),
+    )
+    for terminal in (False, True):
+        text = rendered(table, terminal=terminal)
+        assert f"m{name} on d{name} · t{name}" in text and f"metric{name}" in text
+        assert "0.500 [0.400, 0.600]" in text
+        assert f"kind{name}" in text and f"key{name}" in text and f"  {name} " in text
+        assert f"least alike by UCerF (occupation, type 2): 0{name} 0.000, 1{name} 0.050" in text
+
+
+def test_names_cannot_steer_the_terminal() -> None:
+    text = rendered(frame(row("accuracy", 0.5, 0.4, 0.6, model="\x1b[31mred\x1b[2J\nnext\r", dataset="d\x07")))
+    assert text.isprintable() or not set(text) & set("\x1b\x07\r")
+    assert "next" in text.splitlines()[1]
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "said"),
+    [
+        (0.3, 0.1, 0.5, "m is 0.300 [0.100, 0.500] less sure and right when the pronoun goes against"),
+        (-0.3, -0.5, -0.1, "m is 0.300 [0.100, 0.500] more sure and right when the pronoun goes against"),
+        (0.3, -0.1, 0.7, "differs by 0.300 [-0.100, 0.700] between pronouns that fit"),
+        (-0.3, -0.7, 0.1, "differs by -0.300 [-0.700, 0.100] between pronouns that fit"),
+        (0.0, 0.0, 0.0, "go against it: the interval holds 0, so a difference is not shown."),
+        (-0.3, float("nan"), float("nan"), "go against it: it has no interval to trust, so a difference is not shown."),
+    ],
+)
+def test_the_verdict_has_the_sign_and_the_interval_of_the_gap(value: float, low: float, high: float, said: str) -> None:
+    assert said in in_one_line(rendered(frame(row("desirability_gap", value, low, high))))
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "said"),
+    [
+        (0.2, 0.1, 0.3, "There it is surer of he: certainty differs by 0.200 [0.100, 0.300]."),
+        (-0.2, -0.3, -0.1, "There it is surer of she: certainty differs by 0.200 [0.100, 0.300]."),
+        (0.2, -0.1, 0.5, None),
+        (-0.2, -0.5, 0.1, None),
+        (0.2, float("nan"), float("nan"), None),
+    ],
+)
+def test_who_is_surer_is_said_only_where_the_interval_excludes_zero(
+    value: float, low: float, high: float, said: str | None
+) -> None:
+    alike = row("ucerf_signed", 0.4, 0.3, 0.5, "type=type1")
+    text = in_one_line(rendered(frame(alike, row("certainty_gap", value, low, high, "type=type1"))))
+    assert (said in text) if said else ("surer of" not in text)
+
+
+def test_the_verdict_on_ambiguous_sentences_minds_whom_the_model_chose() -> None:
+    table = frame(row("ucerf", 0.9, 0.8, 1.0, "type=type1"), row("ucerf_signed", 0.4, 0.3, 0.5, "type=type1"))
+    assert "it treats he and she alike to 0.400 [0.300, 0.500] (1: alike)" in in_one_line(rendered(table))
+
+
+def test_no_verdict_calls_a_model_fair(measured: pd.DataFrame) -> None:
+    assert "fair" not in re.sub(r"unfair\w*|UCerF", "", rendered(measured)).lower()
+
+
+def test_an_interval_that_is_open_is_said_to_be_none() -> None:
+    text = rendered(frame(row("accuracy", 0.5, float("nan"), float("nan"))))
+    assert "0.500 [no interval]" in text and "nan" not in text
+
+
+def test_what_was_not_measured_is_a_dash() -> None:
+    table = frame(row("accuracy", 0.5, 0.4, 0.6), row("perplexity", 1.5, 1.4, 1.6, "type=type1"))
+    assert re.search(r"^accuracy +0\.500 \[0\.400, 0\.600\] +–", rendered(table), re.MULTILINE)
+
+
+def test_seeds_are_told_by_their_spread_alone() -> None:
+    table = frame(
+        row("accuracy", 0.5, 0.4, 0.6),
+        row("accuracy", 0.4, 0.3, 0.5, "seed=0,type=type2"),
+        row("accuracy", 0.6, 0.5, 0.7, "seed=1,type=type2"),
+    )
+    text = rendered(table)
+    assert "0.500 [0.400, 0.600] ±0.141" in text and "seed" not in text and "[0.300" not in text
+
+
+def test_types_of_ones_own_have_columns_of_their_own() -> None:
+    table = frame(row("accuracy", 0.5, 0.4, 0.6, "type=winter"), row("accuracy", 0.7, 0.6, 0.8, "type=summer"))
+    header, line = (line for line in rendered(table).splitlines() if line.startswith(("metric", "accuracy")))
+    assert header.split()[:3] == ["metric", "summer", "winter"]
+    assert line.index("0.700") < line.index("0.500")
+
+
+def test_without_types_the_whole_is_shown() -> None:
+    assert re.search(r"^accuracy +0\.500", rendered(frame(row("accuracy", 0.5, 0.4, 0.6, "all"))), re.MULTILINE)
+
+
+def test_every_group_that_was_asked_for_is_shown() -> None:
+    groups = [row("accuracy", n / 10, 0, 1, f"shoe={n},type=type2") for n in range(3)]
+    text = rendered(frame(row("accuracy", 0.5, 0.4, 0.6), *groups))
+    assert re.search(r"^shoe\s*\n  0 +0\.000 .*\n  1 +0\.100 .*\n  2 +0\.200", text, re.MULTILINE)
+
+
+def test_many_groups_are_told_by_their_extremes() -> None:
+    groups = [row("ucerf", n / 100, 0, 1, f"occupation=job{n:02},type=type2") for n in range(20)]
+    text = in_one_line(rendered(frame(*groups)))
+    assert "least alike by UCerF (occupation, type 2): job00 0.000, job01 0.010, job02 0.020, job03 0.030" in text
+    assert "most alike by UCerF (occupation, type 2): job19 0.190, job18 0.180" in text
+    assert "job10" not in text
+
+
+def test_each_dataset_and_task_has_its_own_part() -> None:
+    table = frame(*(row("accuracy", 0.5, 0.4, 0.6, dataset=d, task=t) for d in ("a", "b") for t in ("x", "y")))
+    titles = [line for line in rendered(table).splitlines() if line.startswith("m on ")]
+    assert titles == ["m on a · x", "m on a · y", "m on b · x", "m on b · y"]

@@ -1,0 +1,77 @@
+"""Linear layers laid out for oneDNN answer as before, and where a model does not stand it, nothing is changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from equipoise.scoring.huggingface.engine.cpu import LaidOutLinear, available, lay_out
+from transformers import LlamaForCausalLM
+
+from equipoise.scoring.huggingface.engine import cpu as huggingface_cpu
+from tiny import LLAMA, make_engine, make_model
+
+IDS = [1, 2, 3, 4, 5, 6, 7]
+
+pytestmark = pytest.mark.skipif(not available(), reason="this torch has no oneDNN")
+
+
+def laid_out(model: Any) -> int:
+    return sum(isinstance(module, LaidOutLinear) for module in model.modules())
+
+
+def logits(model: Any) -> torch.Tensor:
+    with torch.inference_mode():
+        told: torch.Tensor = model(torch.tensor([IDS])).logits
+    return told
+
+
+def test_a_model_answers_as_before_with_every_linear_layer_but_the_head_laid_out() -> None:
+    model = make_model("LlamaConfig", 300, **LLAMA).eval()
+    before = logits(model)
+    with torch.inference_mode():
+        assert lay_out(model, IDS)
+    assert laid_out(model) == 7 * len(model.model.layers)
+    assert isinstance(model.lm_head, torch.nn.Linear)
+    assert torch.allclose(logits(model), before, atol=1e-5)
+    # Weights are not held twice.
+    assert sum(p.numel() for p in model.model.layers.parameters()) == sum(
+        p.numel() for name, p in model.model.layers.named_parameters() if "norm" in name
+    )
+
+
+def test_an_engine_lays_its_model_out_and_still_knows_its_size() -> None:
+    engine = make_engine("LlamaConfig", **LLAMA)
+    size = engine.description["parameters"]
+    list(engine.score([[]][:0]))
+    assert laid_out(engine._model) > 0
+    assert engine.description["parameters"] == size
+
+
+class ReadsWeights(LlamaForCausalLM):
+    def forward(self, **inputs: Any) -> Any:
+        self.model.layers[0].mlp.up_proj.weight.sum()
+        return super().forward(**inputs)
+
+
+def test_a_model_that_reads_its_layers_weights_keeps_them() -> None:
+    model = make_model("LlamaConfig", 300, **LLAMA).eval()
+    model.__class__ = ReadsWeights
+    with torch.inference_mode():
+        before = model(input_ids=torch.tensor([IDS])).logits
+        assert not lay_out(model, IDS)
+        assert laid_out(model) == 0
+        assert torch.equal(model(input_ids=torch.tensor([IDS])).logits, before)
+
+
+def test_shared_weights_half_precision_and_want_of_memory_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    tied = make_model("LlamaConfig", 300, **LLAMA).eval()
+    first, second = (layer.mlp for layer in tied.model.layers)
+    second.up_proj.weight = first.up_proj.weight
+    with torch.inference_mode():
+        assert lay_out(tied, IDS)
+        assert laid_out(tied) == 7 * 2 - 2
+        assert not lay_out(make_model("LlamaConfig", 300, **LLAMA).bfloat16(), IDS)
+        monkeypatch.setattr(huggingface_cpu, "free_memory", lambda: 0)
+        assert not lay_out(make_model("LlamaConfig", 300, **LLAMA), IDS)
