@@ -14,7 +14,8 @@ import numpy as np
 
 from ..metrics import METRICS
 from ..records import EquipoiseError, group_label, parse_group
-from ..runs.run import RunFrames, kind_title
+from ..runs.measurements import kind_title
+from ..runs.run import Run
 from .comparison.compare import Choices, compare
 
 ENDS = ("cautious", "low", "value", "high")
@@ -85,7 +86,7 @@ def _bound(text: str, written: str) -> float:
     return bound
 
 
-def check_requirement(run: RunFrames, requirement: Requirement, *, on: str = "cautious") -> list[Check]:
+def check_requirement(run: Run, requirement: Requirement, *, on: str = "cautious") -> list[Check]:
     """Return the requirement held against every dataset and task it speaks of; one that names nothing is an error."""
     rows = [
         (part, row)
@@ -112,7 +113,7 @@ def _end(sign: str, on: str) -> str:
     return on if on != "cautious" else "low" if sign.startswith(">") else "high"
 
 
-def _nothing(run: RunFrames, text: str, metric: str, group: str) -> str:
+def _nothing(run: Run, text: str, metric: str, group: str) -> str:
     """Return a sentence on what the run has instead of what a requirement names."""
     names = sorted({name for part in run.parts for name in part.measured.metrics})
     if metric not in names:
@@ -190,7 +191,7 @@ def gate(
         raise EquipoiseError("--max-drop needs a --baseline to drop from, and --baseline a --max-drop to allow")
     _end(">=", on)
     parsed = [parse_requirement(text) for text in requirements]
-    frames = RunFrames(run)
+    frames = Run(run)
     checks = [check for one in parsed for check in check_requirement(frames, one, on=on)]
     if baseline is not None:
         checks += check_drop(Path(run), Path(baseline), max_drop, on=on)

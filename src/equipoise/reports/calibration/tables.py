@@ -8,7 +8,7 @@ import pandas as pd
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ...runs.run import Measured, span
+from ...runs.measurements import Measurements, span
 from ..terminal.tables import NOTHING, SHOWN_GROUPS, empty_table, literal, texts
 from .views import BY_GROUP, HEADINGS, GroupRow, group_rows, in_words, is_calibrated
 
@@ -17,7 +17,7 @@ def calibration_summary(measurements: pd.DataFrame) -> RenderableType:
     """Return the calibration of each group beside its noise floor, for every dataset and task that has one."""
     parts: list[RenderableType] = []
     for (model, dataset, task), rows in measurements.groupby(["model", "dataset", "task"], sort=False):
-        found = Measured(rows)
+        found = Measurements(rows)
         if is_calibrated(found):
             parts.append(Text(literal(f"calibration of {model} on {dataset} · {task}"), style="bold"))
             parts += [Text(sentence) for sentence in in_words(found)]

@@ -12,7 +12,8 @@ from typing import Any
 import pandas as pd
 
 from ...metrics.sides import with_predictions
-from ...runs.run import Measured, Part, span
+from ...runs.measurements import Measurements, span
+from ...runs.run import Part
 from .reliability import occupation_table, reliability_table
 
 BY_GROUP = ("ece", "ece_floor", "ece_debiased", "brier", "human_alignment")
@@ -66,12 +67,12 @@ class Workforce:
     named: Sequence[Occupation]
 
 
-def is_calibrated(found: Measured) -> bool:
+def is_calibrated(found: Measurements) -> bool:
     """Return whether calibration was measured."""
     return ("ece", "all") in found.rows
 
 
-def in_words(found: Measured) -> Iterator[str]:
+def in_words(found: Measurements) -> Iterator[str]:
     """Yield how far probabilities come true, and why that should be doubted if it should; nothing if not measured."""
     if not is_calibrated(found):
         return
@@ -88,7 +89,7 @@ def in_words(found: Measured) -> Iterator[str]:
         )
 
 
-def group_rows(found: Measured) -> Iterator[GroupRow]:
+def group_rows(found: Measurements) -> Iterator[GroupRow]:
     """Yield the calibration of all items, and of each group that has few values."""
     groups = [group for metric, group in found.rows if metric == "ece"]
     keys = {group: tuple(sorted(found.groups[group])) for group in groups}

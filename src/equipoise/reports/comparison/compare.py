@@ -17,7 +17,8 @@ from ...measuring.measure import Labels, Plan, measure
 from ...metrics import METRICS, Metric
 from ...records import ABSENT, EquipoiseError, Integers, Outcomes, UndefinedMetric
 from ...runs.folder import measurements_frame, outcomes_from_frame
-from ...runs.run import Measured, RunFrames, all_parts, kind_title
+from ...runs.measurements import Measurements, kind_title
+from ...runs.run import Run, all_parts
 from ...stats.paired import CORRECTIONS, Contest, Difference, paired_differences
 from ...uncertainty import PERPLEXITY
 
@@ -67,7 +68,7 @@ class Match:
     dataset: str
     task: str
     outcomes: Sequence[Outcomes]
-    measured: Sequence[Measured]
+    measured: Sequence[Measurements]
     dropped: int
 
     def __str__(self) -> str:
@@ -146,7 +147,7 @@ class Overlap:
 class Comparison:
     """Several runs, matched and compared."""
 
-    runs: Sequence[RunFrames]
+    runs: Sequence[Run]
     matches: Sequence[Match]
     tests: Sequence[Tested]
     overlaps: Sequence[Overlap]
@@ -163,14 +164,14 @@ def compare(paths: Sequence[Any], choices: Choices | None = None, *, progress: P
     choices = choices or Choices()
     if len(paths) < 2:
         raise EquipoiseError("a comparison needs at least two runs")
-    runs = named_apart([RunFrames(path) for path in paths])
+    runs = named_apart([Run(path) for path in paths])
     matches = match(runs, intersect=choices.intersect)
     tests = list(_tests(runs, matches, choices, progress or (lambda what, done, total: None)))
     overlaps = [one for matched in matches for one in _overlaps(runs, matched)]
     return Comparison(runs, matches, tests, overlaps, choices)
 
 
-def named_apart(runs: Sequence[RunFrames]) -> list[RunFrames]:
+def named_apart(runs: Sequence[Run]) -> list[Run]:
     """Return the runs, named apart: by the folder's name, or its path, where a model stands twice."""
     if len({run.path.resolve() for run in runs}) < len(runs):
         raise EquipoiseError("the same run is named twice; a comparison needs different ones")
@@ -182,7 +183,7 @@ def named_apart(runs: Sequence[RunFrames]) -> list[RunFrames]:
     return list(runs)
 
 
-def match(runs: Sequence[RunFrames], *, intersect: bool) -> list[Match]:
+def match(runs: Sequence[Run], *, intersect: bool) -> list[Match]:
     """Return the items that all runs have, dataset by dataset and task by task; refuses what they do not share."""
     matches = []
     for dataset, task in all_parts(list(runs)):
@@ -212,7 +213,7 @@ def match(runs: Sequence[RunFrames], *, intersect: bool) -> list[Match]:
     return matches
 
 
-def _keys(run: RunFrames, items: pd.DataFrame) -> pd.Series:
+def _keys(run: Run, items: pd.DataFrame) -> pd.Series:
     """Return what makes two items the same: the id, the text, the candidates, the right answer and the option order."""
     asked = run.examples[run.examples["dataset"] == items["dataset"].iloc[0]].drop_duplicates("id")
     candidates = asked["candidates"].map("|".join)
@@ -245,11 +246,11 @@ def _matched(dataset: str, task: str, parts: Sequence[Any], tables: Sequence[pd.
         else:  # the run's own measurements are of more items than these
             plan = Plan([METRICS[name] for name in SHOWN], by=())
             found, _ = measure(made, plan, Labels(part.run.name, dataset, task))
-            measured.append(Measured(measurements_frame(found)))
+            measured.append(Measurements(measurements_frame(found)))
     return Match(dataset, task, outcomes, measured, dropped)
 
 
-def _tests(runs: Sequence[RunFrames], matches: Sequence[Match], choices: Choices, say: Progress) -> Iterator[Tested]:
+def _tests(runs: Sequence[Run], matches: Sequence[Match], choices: Choices, say: Progress) -> Iterator[Tested]:
     """Yield every tested difference; all p-values of the comparison are corrected together."""
     found: list[tuple[str, str, str, str, str, Difference]] = []
     pairs = list(combinations(range(len(runs)), 2))
@@ -302,7 +303,7 @@ def _applies(metric: Metric, outcomes: Outcomes) -> Any:
     }[metric.needs]
 
 
-def _overlaps(runs: Sequence[RunFrames], matched: Match) -> Iterator[Overlap]:
+def _overlaps(runs: Sequence[Run], matched: Match) -> Iterator[Overlap]:
     members = set_members(matched.outcomes[0])
     for kind in matched.kinds:
         rows = matched.rows(kind)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from ...runs.run import kind_title
+from ...runs.measurements import kind_title
 from ..behaviour.verdicts import warnings
 from ..behaviour.views import Estimated, short
 from ..page.html import page

@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ...records import Floats
-from ...runs.run import Part, RunFrames, column, main_estimator
+from ...runs.run import Part, Run, column, main_estimator
 from ...tasks.multiple_choice import NONE_OF_THE_ABOVE
 
 NOTHING = 65535
@@ -27,7 +27,7 @@ FEW_VALUES = 60
 """A group with more values than this is no filter (its values can be searched for)."""
 
 
-def pack(run: RunFrames, *, sentences: bool = True) -> str:
+def pack(run: Run, *, sentences: bool = True) -> str:
     """Return the cases of the run as base64: a length, a header in JSON, and the columns one after another, gzipped.
 
     Without `sentences` the texts stay out: some datasets may be used, but not passed on.

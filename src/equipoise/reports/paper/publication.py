@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...runs.run import ARROWS, Part, RunFrames, interval, kind_title, span
+from ...runs.measurements import ARROWS, interval, kind_title, span
+from ...runs.run import Part, Run
 from ..behaviour.views import Estimated, occupations
 from ..comparison.compare import Comparison
 from ..comparison.page import leaderboard, shown_metrics
@@ -28,7 +29,7 @@ class PublishedTable:
     words: int = 1
 
 
-def run_tables(run: RunFrames) -> Iterator[PublishedTable]:
+def run_tables(run: Run) -> Iterator[PublishedTable]:
     """Yield the tables of a run: metrics, groups and occupations of every dataset and task."""
     for part in run.parts:
         stem = f"{part.dataset}-{part.task}"

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...records import group_label, parse_group
-from ...runs.run import ARROWS, KINDS, Measured, span
+from ...runs.measurements import ARROWS, KINDS, Measurements, span
 from ..behaviour.verdicts import verdicts
 
 SHORT_KINDS = {"type2": "type 2", "type1": "type 1"}
@@ -29,7 +29,7 @@ def run_summary(measurements: pd.DataFrame, says: Mapping[str, str]) -> Renderab
     for (model, dataset, task), rows in measurements.groupby(["model", "dataset", "task"], sort=False):
         found = _Findings(rows)
         title = Text(literal(f"{model} on {dataset} · {task}"), style="bold")
-        said = [Text(literal(one.striptags())) for one in verdicts(Measured(rows), found.kinds or [""], str(model))]
+        said = [Text(literal(one.striptags())) for one in verdicts(Measurements(rows), found.kinds or [""], str(model))]
         parts += [Text(), title, *said, Text(), _metric_tables(found, says), Text()]
         parts += _group_tables(found)
     return Group(*parts)
