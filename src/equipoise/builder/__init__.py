@@ -1,4 +1,4 @@
-"""A new dataset, from nothing: drafts from a language model, rules, people's answers, and what is left.
+"""A word list and a language model in, a dataset that people agree on out: draft, rules, survey, verdict, compare.
 
 generate -> generations.jsonl, drafts.jsonl; filter -> kept.jsonl; survey -> survey.sqlite; clean -> dataset/.
 """

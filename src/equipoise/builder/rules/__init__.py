@@ -1,1 +1,1 @@
-"""Draft sentences in, sentences that pass the rules (with their counterparts) out; the rest keep their reasons."""
+"""Drafts in, sentences that pass the rules out, with their counterparts; rejected drafts keep their reasons."""

@@ -1,0 +1,1 @@
+"""HTTP requests of raters and the administrator in, pages out: routes, templates, limits."""
