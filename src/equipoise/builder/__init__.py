@@ -1,4 +1,5 @@
-"""A word list and a language model in, a dataset that people agree on out: draft, rules, survey, verdict, compare.
+"""In: an occupation list and a language model.
+Out: a new dataset: drafts, what passes the rules, people's answers, and the sentences that are left.
 
 generate -> generations.jsonl, drafts.jsonl; filter -> kept.jsonl; survey -> survey.sqlite; clean -> dataset/.
 """

@@ -1,1 +1,3 @@
-"""Drafts in, sentences that pass the rules out, with their counterparts; rejected drafts keep their reasons."""
+"""In: draft sentences.
+Out: sentences that pass the rules, with their counterparts; the others keep their reasons.
+"""

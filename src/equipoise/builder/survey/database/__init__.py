@@ -1,1 +1,3 @@
-"""SQL: who is asked what, and what they answered; comes in by method calls, goes out as records."""
+"""In: method calls of the survey's pages and commands.
+Out: rows in SQLite or PostgreSQL, and records: who is asked what, and what they answered.
+"""

@@ -1,1 +1,3 @@
-"""HTTP requests of raters and the administrator in, pages out: routes, templates, limits."""
+"""In: HTTP requests of raters and the administrator.
+Out: pages, exports, and changes in the database.
+"""
