@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from equipoise.metrics.calibration_table import CALIBRATION
 
 from equipoise.datasets.external_results import Results, read_results
 from equipoise.measuring.measure import Labels, Plan, measure
-from equipoise.metrics.calibration_table import CALIBRATION
 
 CELLS = ("ece", "macroce", "ice", "brier_published", "gender_ece", "male", "female", "human_alignment")
 FAMILIES = ("gptj", "llama", "gemma", "qwen", "falcon", "deepseek")

@@ -28,8 +28,8 @@ from .runs.measurements import measurements_frame
 from .runs.provenance import IMPORTED, describe, describe_imported, now
 from .runs.tables import examples_frame, outcomes_frame
 from .scoring.engine import DEFAULT_MODEL, Engine, open_engine
-from .scoring.store import ScoreStore
 from .scoring.reasoning import TextStore
+from .scoring.store import ScoreStore
 from .settings import Settings
 from .tasks import Task, open_task
 
@@ -144,9 +144,7 @@ def _answers(key: RunKey, dataset: Dataset, ask: Callable[..., Outcomes], settin
     return Answers(key, sampled.dataset, ask(sampled.dataset.examples), sampled)
 
 
-def _finish(
-    folder: RunFolder, answers: Sequence[Answers], plan: Plan, manifest: RunManifest, report: Progress
-) -> Run:
+def _finish(folder: RunFolder, answers: Sequence[Answers], plan: Plan, manifest: RunManifest, report: Progress) -> Run:
     """Return the run, measured and written; only with its last step is it finished."""
     manifest = with_samples(manifest, [(a.key, a.sampled) for a in answers if a.sampled])
     tables, notes = _measured([(a.key, a.outcomes) for a in answers], plan, manifest, report)

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from equipoise.metrics.calibration_table import CALIBRATION
 from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.measuring.measure import COLUMNS
 from equipoise.metrics import METRICS, Metric, calibration
-from equipoise.metrics.calibration_table import CALIBRATION
 from equipoise.records import UndefinedMetric
 
 BOUNDS = dict.fromkeys(CALIBRATION, (0.0, 1.0)) | {

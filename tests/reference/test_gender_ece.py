@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
+from equipoise.metrics.calibration_table import CALIBRATION
 
 from equipoise.datasets.external_results import Results, read_results
 from equipoise.measuring.measure import Labels, Plan, measure
 from equipoise.measuring.recalibration import Splits, recalibrate
-from equipoise.metrics.calibration_table import CALIBRATION
 from equipoise.run import import_results
 
 NAMES = ("ece", "macroce", "ice", "brier_published", "gender_ece", "male", "female", "human_alignment")

@@ -42,7 +42,7 @@ def show(
     columns: Annotated[list[str] | None, typer.Option("--columns", help="Column map of a table.")] = None,
 ) -> None:
     """Show what a dataset holds: its source and licence, its counts, and a few sentences."""
-    from ..datasets import DatasetOptions, CARDS, open_dataset
+    from ..datasets import CARDS, DatasetOptions, open_dataset
     from ..datasets.dataset import count_by
     from ..datasets.identity import NAME as IDENTITY
     from ..datasets.identity import identity_counts

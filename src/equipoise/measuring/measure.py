@@ -184,9 +184,7 @@ def _undefined_note(metric: str, groups: Mapping[str, str]) -> str:
     return f"{metric} is undefined for {label}{more} ({reason})"
 
 
-def _measurements(
-    point: Point, samples: Mapping[str, Floats] | None, plan: Plan, key: RunKey
-) -> Iterator[Measurement]:
+def _measurements(point: Point, samples: Mapping[str, Floats] | None, plan: Plan, key: RunKey) -> Iterator[Measurement]:
     """Yield the metric averaged over the variants and, where there are several, that of each."""
     method = f"percentile bootstrap, {plan.resamples} resamples of clusters" if samples else "no interval"
 

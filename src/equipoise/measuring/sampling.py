@@ -63,7 +63,9 @@ def until_precise(dataset: Dataset, ask: Ask, plan: Resampling, *, precision: fl
     if precision <= 0:
         raise EquipoiseError(f"precision must be greater than 0, not {precision}")
     if not any("marker" in example.groups for example in dataset.examples):
-        raise EquipoiseError("precision is about disparities between identities: it needs data with markers, such as winoidentity")
+        raise EquipoiseError(
+            "precision is about disparities between identities: it needs data with markers, such as winoidentity"
+        )
     sentences: dict[str, list[Example]] = {}
     for example in dataset.examples:
         sentences.setdefault(example.cluster_id, []).append(example)

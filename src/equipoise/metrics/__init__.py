@@ -1,6 +1,8 @@
-"""Arrays in, one float out: pure functions, and the table `METRICS`, in which each metric owns its facts.
+"""In: arrays of items or sets, one per column of `metrics/columns.py`.
+Out: one number; the table below holds every metric with its facts.
 
-A new metric is one function and one row; see docs/how-to/add-a-metric.md.
+A new metric is a pure function and a row, here or in another package under the entry point `equipoise.metrics`; see
+docs/how-to/add-a-metric.md.
 """
 
 from __future__ import annotations

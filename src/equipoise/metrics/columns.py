@@ -24,7 +24,9 @@ class Column:
 COLUMNS = {
     column.name: column
     for column in (
-        Column("correct", "1 right, 0 wrong (a tie is wrong), NaN without a right answer on record", (0, 1), whole=True),
+        Column(
+            "correct", "1 right, 0 wrong (a tie is wrong), NaN without a right answer on record", (0, 1), whole=True
+        ),
         Column("perplexity", "2^entropy over the candidates, in [1, k]", (1, math.inf)),
         Column("certainty", "certainty by the estimator", (0, 1)),
         Column("desirability", "D: certainty, negative where the answer is wrong", (-1, 1)),
@@ -56,9 +58,13 @@ COLUMNS = {
         ),
         Column("p", "sentence pairs: probability of the first side against the second, NaN for other items", (0, 1)),
         Column("prefers", "sentence pairs: 1 if the first side is more probable, 1/2 for a tie", (0, 1)),
-        Column("predicted_side", "sentence pairs: name of the more probable side, \"\" for a tie", names=("male", "female")),
+        Column(
+            "predicted_side", 'sentence pairs: name of the more probable side, "" for a tie', names=("male", "female")
+        ),
         Column("group", "the group that metrics over groupings compare", names=("a", "b", "c")),
-        Column("confidence", "coreference confidence, P(referent) - P(the other), raw; NaN without a referent", (-1, 1)),
+        Column(
+            "confidence", "coreference confidence, P(referent) - P(the other), raw; NaN without a referent", (-1, 1)
+        ),
         Column("confidence_pair", "the same with the candidates' probabilities renormalised", (-1, 1)),
         Column("confidence_marked", "the same with 'young nurse' counted as naming the nurse", (-1, 1)),
         Column("right", "identities: 1 if confidence is above 0, else 0; NaN without a referent", (0, 1), whole=True),

@@ -1,1 +1,3 @@
-"""Prompts in, scores out."""
+"""In: prompts.
+Out: scores: the log-probability of every token of every continuation.
+"""

@@ -1,4 +1,6 @@
-"""Examples in, Prompts out; Scores in, Outcomes out. `TASKS` lists the ways to ask an example."""
+"""In: an example.
+Out: prompts to score, and the outcomes that follow from their scores.
+"""
 
 from __future__ import annotations
 

@@ -136,9 +136,7 @@ def _prompt(example: Example, task: str, continuations: Sequence[str]) -> Prompt
     return Prompt(example.id, task, "", before, tuple(f"{space}{text}" for text in continuations))
 
 
-def _outcomes(
-    pairs: Sequence[Example], prompts: Sequence[Prompt], scores: Sequence[Score], aggregate: str
-) -> Outcomes:
+def _outcomes(pairs: Sequence[Example], prompts: Sequence[Prompt], scores: Sequence[Score], aggregate: str) -> Outcomes:
     if not prompts:
         raise DatasetError("the dataset has no sentence pair and no sentence with a male pronoun to ask about")
     join = _AGGREGATES[aggregate]

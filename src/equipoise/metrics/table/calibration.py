@@ -48,7 +48,12 @@ CALIBRATION = (
         "ECE with bins of equal counts",
     ),
     _labelled(
-        "ece_top_label", calibration.ece_top_label, LABELLED, "lower", "ECE of the prediction", "ECE of the side predicted"
+        "ece_top_label",
+        calibration.ece_top_label,
+        LABELLED,
+        "lower",
+        "ECE of the prediction",
+        "ECE of the side predicted",
     ),
     _across("gender_ece", calibration.group_ece, BY_SIDE, "lower", "Gender-ECE", "mean ECE of the predicted sides"),
     _across(
@@ -123,9 +128,16 @@ CALIBRATION = (
         "share of predictions that people agree with",
     ),
     _pairs("p_first", mean, ("p",), "neither", "P(first side)", "mean probability of the first side (male)"),
-    _pairs("preference", mean, ("prefers",), "neither", "Preference", "share of pairs where the first side is likelier"),
+    _pairs(
+        "preference", mean, ("prefers",), "neither", "Preference", "share of pairs where the first side is likelier"
+    ),
     _grouping("group_ece", calibration.group_ece, BY_GROUP, "lower", "Group ECE", "mean ECE of the groups"),
     _grouping(
-        "group_ece_gap", calibration.group_ece_gap, BY_GROUP, "lower", "Group ECE gap", "largest - smallest ECE of the groups"
+        "group_ece_gap",
+        calibration.group_ece_gap,
+        BY_GROUP,
+        "lower",
+        "Group ECE gap",
+        "largest - smallest ECE of the groups",
     ),
 )
