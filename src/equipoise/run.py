@@ -22,7 +22,8 @@ from .measuring.identities import is_marked, measure_identities
 from .measuring.measure import Plan, measure, measured_items
 from .measuring.sampling import Sampled, sample_of, until_precise, with_samples
 from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManifest
-from .runs import Run, RunFolder
+from .runs import Run as Run
+from .runs import RunFolder
 from .runs.folder import default_folder
 from .runs.measurements import measurements_frame
 from .runs.provenance import IMPORTED, describe, describe_imported, now

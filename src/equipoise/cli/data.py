@@ -50,7 +50,7 @@ def show(
     dataset = open_dataset(name, DatasetOptions(columns=column_map(columns or [])))
     card = CARDS.get(name)
     facts = [("licence", f"{card.licence} ({card.licence_url})"), ("home", card.home)] if card else []
-    facts.append(("examples", f"{len(dataset.examples):,} in {dataset.pairs:,} pairs; sha256 {dataset.sha256[:16]}…"))
+    facts.append(("examples", f"{len(dataset.examples):,} in {dataset.sets:,} pairs; sha256 {dataset.sha256[:16]}…"))
     for group in ("type", "gender", "form", "stereotype", "position"):
         counts = {key: count for key, count in count_by(dataset.examples, group).items() if key}
         if counts:
@@ -77,7 +77,7 @@ def check(
     from ..datasets import DatasetOptions, open_dataset
 
     dataset = open_dataset(path, DatasetOptions(columns=column_map(columns or [])))
-    found = f"{len(dataset.examples):,} examples, {dataset.pairs:,} pairs can be compared"
+    found = f"{len(dataset.examples):,} examples, {dataset.sets:,} pairs can be compared"
     typer.echo(printable(f"{dataset.name}: {found}"))
     kinds: dict[str, list[str]] = {}
     for fault in dataset.faults:

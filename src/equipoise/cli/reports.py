@@ -120,26 +120,26 @@ def gate(
         list[str] | None,
         typer.Option("--max-drop", help="How much worse than the baseline is allowed: ucerf=0.02. Repeatable."),
     ] = None,
-    on: Annotated[
+    test_at: Annotated[
         str,
         typer.Option(
-            "--on",
-            help="What must keep the bound: the interval's low or high end, the value, or (cautious) the end that is "
-            "furthest from keeping it.",
+            "--test-at",
+            help="What must meet the bound: the interval's low or high end, the value, or (cautious) the end that is "
+            "furthest from meeting it.",
         ),
     ] = "cautious",
     junit: Annotated[Path | None, typer.Option("--junit", help="Write the checks as JUnit XML, for CI.")] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Hold a run against requirements: exit code 0 if all are kept, 1 if one is not, 2 if they cannot be checked.
+    """Check a run against requirements: exit code 0 if all passed, 1 if one failed, 2 if they cannot be checked.
 
-    The interval is tested, not the point: by default a requirement is kept when the whole interval keeps it.
+    The interval is tested, not the point: by default a requirement passes when the whole interval meets it.
     A requirement that names nothing in the run is an error, never a pass.
     """
     from ..reports import gate as gates
     from ..runs.files import write_file
 
-    checks = gates.gate(run, require or [], baseline=baseline, max_drop=max_drop or [], on=on)
+    checks = gates.gate(run, require or [], baseline=baseline, max_drop=max_drop or [], test_at=test_at)
     if junit is not None:
         write_file(junit, gates.junit(checks, str(run)))
     failed = [check for check in checks if not check.passed]
@@ -149,7 +149,7 @@ def gate(
         typer.echo(f"{len(failed)} of {len(checks)} requirements failed", err=True)
         raise typer.Exit(FAILED_GATE)
     if not quiet:
-        typer.echo(f"all {len(checks)} requirements are kept")
+        typer.echo(f"all {len(checks)} requirements passed")
 
 
 def _compared(runs: list[Path], chosen: dict[str, Any], *, quiet: bool) -> Comparison:

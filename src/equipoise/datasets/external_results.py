@@ -157,9 +157,8 @@ def _item(table: Rows, id: str, rows: Sequence[Row]) -> Example:
         if name.startswith("group:")
     }
     standing = [as_label("stands_for", row.cells.get("stands_for")) for row in rows]
-    if any(standing):
-        if not all(standing) or len(set(standing)) < len(standing):
-            raise DatasetError(f"item {id!r}: stands_for must name another side for each candidate")
+    if any(standing) and (not all(standing) or len(set(standing)) < len(standing)):
+        raise DatasetError(f"item {id!r}: stands_for must name another side for each candidate")
     gold, stereotype = (_marked(name, rows) for name in ("gold", "stereotype"))
     answerable = as_flag("answerable", first.get("answerable"))
     candidates = tuple(as_text("candidate", row.cells["candidate"]) for row in rows)

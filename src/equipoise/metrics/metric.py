@@ -35,7 +35,8 @@ class Metric:
     "reductions" (audits with `reductions`).
 
     `estimated`: it is computed for each uncertainty estimator. `mixes_answerable`: answerable and unanswerable items
-    may enter one value. `resampled`: it has a bootstrap interval.
+    may enter one value. `resampled`: it has a bootstrap interval. `leading`: leaderboards show it, and comparisons test
+    it unless told otherwise.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Metric:
     estimated: bool = False
     mixes_answerable: bool = True
     resampled: bool = True
+    leading: bool = False
 
     @property
     def taken_over(self) -> str:

@@ -131,7 +131,7 @@ class _Tape:
             self._next += 1
             return self.results[places].astype(np.float64)
         size = self.batch.clusters
-        by_cluster = [np.bincount(clusters, weights=column, minlength=size) for column in table]
+        by_cluster = [np.bincount(clusters, column, size).astype(np.float64) for column in table]
         self.recorded.append([self.batch.place(column) for column in by_cluster])
         return np.ones((len(table), 1))  # any defined value: only what is summed matters now
 

@@ -1,4 +1,5 @@
-"""Nothing in, the table of all built-in metrics out: one row for each, which owns its facts."""
+"""In: the pure functions of this package.
+Out: the table of all built-in metrics, one row for each, which owns its facts."""
 
 from __future__ import annotations
 

@@ -20,7 +20,9 @@ _grouping = partial(_labelled, unit="grouping")
 _pairs = partial(Metric, applies_to="pairs", bounds=(0, 1), paper=PAPER)
 
 CALIBRATION = (
-    _labelled("ece", calibration.ece, LABELLED, "lower", "ECE", "mean |how often it is so - stated probability|"),
+    _labelled(
+        "ece", calibration.ece, LABELLED, "lower", "ECE", "mean |how often it is so - stated probability|", leading=True
+    ),
     _labelled(
         "ece_floor",
         calibration.noise_floor,
@@ -55,7 +57,15 @@ CALIBRATION = (
         "ECE of the prediction",
         "ECE of the side predicted",
     ),
-    _across("gender_ece", calibration.group_ece, BY_SIDE, "lower", "Gender-ECE", "mean ECE of the predicted sides"),
+    _across(
+        "gender_ece",
+        calibration.group_ece,
+        BY_SIDE,
+        "lower",
+        "Gender-ECE",
+        "mean ECE of the predicted sides",
+        leading=True,
+    ),
     _across(
         "gender_ece_gap",
         calibration.group_ece_gap,
@@ -66,7 +76,15 @@ CALIBRATION = (
     ),
     _labelled("macroce", calibration.macroce, LABELLED, "lower", "MacroCE", "ICE over hits and over misses, averaged"),
     _labelled("ice", calibration.ice, LABELLED, "lower", "ICE", "mean |right or wrong - confidence|"),
-    _labelled("brier", calibration.brier, LABELLED, "lower", "Brier score", "mean squared error of the probability"),
+    _labelled(
+        "brier",
+        calibration.brier,
+        LABELLED,
+        "lower",
+        "Brier score",
+        "mean squared error of the probability",
+        leading=True,
+    ),
     _labelled(
         "brier_reliability",
         calibration.brier_reliability,
@@ -126,6 +144,7 @@ CALIBRATION = (
         "higher",
         "Human alignment",
         "share of predictions that people agree with",
+        leading=True,
     ),
     _pairs("p_first", mean, ("p",), "neither", "P(first side)", "mean probability of the first side (male)"),
     _pairs(

@@ -17,7 +17,15 @@ _odds = partial(Metric, unit="contrast", applies_to="labelled", paper=ODDS_PAPER
 _confidence = partial(Metric, applies_to="labelled", bounds=(-1, 1), paper=IDENTITY_PAPER)
 
 FAIRNESS = (
-    _set("ucerf", mean, ("u",), "higher", "UCerF", "1 if a set's sentences get the same certainty and correctness"),
+    _set(
+        "ucerf",
+        mean,
+        ("u",),
+        "higher",
+        "UCerF",
+        "1 if a set's sentences get the same certainty and correctness",
+        leading=True,
+    ),
     _set(
         "ucerf_signed",
         mean,
@@ -26,6 +34,7 @@ FAIRNESS = (
         "UCerF, signed",
         "UCerF that also sees which candidate was chosen",
         applies_to="unanswerable",
+        leading=True,
     ),
     _set(
         "ucerf_eq3",
@@ -45,7 +54,9 @@ FAIRNESS = (
         "UCerF over all genders and markings of a base sentence",
         applies_to="variants",
     ),
-    _set("fp", fairness.fairness_performance, ("performance", "u"), "higher", "FP", "performance x UCerF"),
+    _set(
+        "fp", fairness.fairness_performance, ("performance", "u"), "higher", "FP", "performance x UCerF", leading=True
+    ),
     Metric(
         "accuracy",
         fairness.accuracy,
@@ -55,6 +66,7 @@ FAIRNESS = (
         "share of right answers",
         (0, 1),
         applies_to="labelled",
+        leading=True,
     ),
     Metric(
         "accuracy_gap",
@@ -67,7 +79,7 @@ FAIRNESS = (
         "contrast",
         "labelled",
     ),
-    _odds("eo_sum", fairness.eo_sum, ODDS, "lower", "Equalized odds (sum)", "|dTPR| + |dFPR|", (0, 2)),
+    _odds("eo_sum", fairness.eo_sum, ODDS, "lower", "Equalized odds (sum)", "|dTPR| + |dFPR|", (0, 2), leading=True),
     _odds("eo_max", fairness.eo_max, ODDS, "lower", "Equalized odds (max)", "the larger of |dTPR| and |dFPR|", (0, 1)),
     _odds("eo_mean", fairness.eo_mean, ODDS, "lower", "Equalized odds (mean)", "the mean of |dTPR| and |dFPR|", (0, 1)),
     Metric(
@@ -114,6 +126,7 @@ FAIRNESS = (
         applies_to="answerable",
         paper=UCERF,
         estimated=True,
+        leading=True,
     ),
     Metric(
         "desirability_gap",
@@ -127,6 +140,7 @@ FAIRNESS = (
         "answerable",
         UCERF,
         estimated=True,
+        leading=True,
     ),
     Metric(
         "ucerf_group_disparity",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from .. import identities
-from ..metric import Metric
+from ..metric import AppliesTo, Metric
 
 PAPER = "arifkhan2025winoidentity"
 
@@ -23,7 +23,7 @@ _identity = partial(Metric, unit="identity", paper=PAPER)
 
 def _rows() -> Iterator[Metric]:
     for name, (column, words, half) in VALUES.items():
-        applies_to = "markers" if name == "confidence_marked" else "labelled"
+        applies_to: AppliesTo = "markers" if name == "confidence_marked" else "labelled"
         title = name.replace("_", " ").capitalize()
         yield _identity(
             f"{name}_drop",
@@ -34,6 +34,7 @@ def _rows() -> Iterator[Metric]:
             f"{words} of unmarked - of marked sentences",
             (-2 * half, 2 * half),
             applies_to=applies_to,
+            leading=name == "confidence",
         )
         yield _identity(
             f"{name}_disparity",
@@ -44,6 +45,7 @@ def _rows() -> Iterator[Metric]:
             f"largest - smallest mean {words} of the identities of an attribute",
             (0, 2 * half),
             applies_to=applies_to,
+            leading=name == "confidence",
         )
         for suffix, correction in (("p", ""), ("p_holm", ", corrected for the attributes tested (Holm)")):
             yield _identity(

@@ -85,8 +85,9 @@ def _gap_sentence(model: str, gap: Any) -> Markup:
 
 def _least_alike(part: Part, kind: str) -> Iterator[Markup]:
     found = part.measured
-    rows = {name: found.get("ucerf", occupation=name, type=kind) for name in found.values_of("occupation", kind)}
-    known = sorted((row.value, name) for name, row in rows.items() if row is not None and not pd.isna(row.low))
+    names = found.values_of("occupation", kind)
+    rows = {name: row for name in names if (row := found.get("ucerf", occupation=name, type=kind)) is not None}
+    known = sorted((row.value, name) for name, row in rows.items() if not pd.isna(row.low))
     if len(known) > 2:
         lowest, highest = known[0][1], known[-1][1]
         yield Markup(

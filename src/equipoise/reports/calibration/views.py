@@ -11,8 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from ...metrics.sides import with_predictions
-from ...runs.measurements import Measurements, span
+from ...runs.measurements import Measurements
 from ...runs.run import Part
 from .reliability import occupation_table, reliability_table
 
@@ -69,17 +68,18 @@ class Workforce:
 
 def is_calibrated(found: Measurements) -> bool:
     """Return whether calibration was measured."""
-    return ("ece", "all") in found.rows
+    return found.get("ece") is not None
 
 
 def in_words(found: Measurements) -> Iterator[str]:
     """Yield how far probabilities come true, and why that should be doubted if it should; nothing if not measured."""
-    if not is_calibrated(found):
-        return
     ece, floor, mass = (found.get(name) for name in ("ece", "ece_floor", "candidate_mass"))
+    if ece is None:
+        return
     beyond = found.get("ece_debiased")
     chance = "" if floor is None else f"; chance alone would show {floor.value:.3f} at n = {ece.n}"
-    yield f"What it says comes true to within {span(ece)} on average{chance}."
+    ends = f"[{100 * ece.low:.0f}, {100 * ece.high:.0f}]"
+    yield f"Its probabilities are off by {100 * ece.value:.0f} points {ends} on average{chance}."
     if beyond is not None and beyond.low <= 0:
         yield "That is no more than chance: these data are too few, or the model too close, to tell a miscalibration."
     if mass is not None and mass.value < 0.001:
@@ -91,13 +91,13 @@ def in_words(found: Measurements) -> Iterator[str]:
 
 def group_rows(found: Measurements) -> Iterator[GroupRow]:
     """Yield the calibration of all items, and of each group that has few values."""
-    groups = [group for metric, group in found.rows if metric == "ece"]
+    groups = found.groups_of("ece")
     keys = {group: tuple(sorted(found.groups[group])) for group in groups}
     values = list(keys.values())
     for group in groups:
         if values.count(keys[group]) <= SHOWN_VALUES:
-            cells = [found.rows.get((metric, group)) for metric in BY_GROUP]
-            yield GroupRow(group, int(found.rows["ece", group].n), cells)
+            cells = [found.at(metric, group) for metric in BY_GROUP]
+            yield GroupRow(group, cells[0].n if cells[0] else 0, cells)
 
 
 def reliability_of(table: pd.DataFrame, *, part: str = "", side: str = "first side") -> Reliability:
@@ -114,7 +114,7 @@ def reliability(part: Part) -> Reliability | None:
     table = reliability_table(part.outcomes, level=part.run.level)
     if table.empty:
         return None
-    firsts = {text.split("|")[0] for text in set(with_predictions(part.outcomes).group("sides").tolist()) - {""}}
+    firsts = {text.split("|")[0] for text in set(part.outcomes.sides.tolist()) - {""}}
     return reliability_of(table, part=str(part), side=firsts.pop() if len(firsts) == 1 else "first side")
 
 

@@ -4,14 +4,14 @@ run has nothing for it. A new section is a function and a row in `SECTIONS`.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import resources
 from typing import Any
 
 from ...datasets.cards import CARDS
-from ...metrics import METRICS
-from ...runs.measurements import Measurements, kind_title, metric_of
+from ...runs.measurements import Measurements, kind_title, metric_of, metric_place
 from ...runs.run import Part, Run
 from ..behaviour import charts, views
 from ..behaviour.verdicts import part_verdicts, warnings
@@ -20,19 +20,6 @@ from ..calibration.section import calibration
 from ..identities import views as identity_views
 from ..identities.section import identities
 from .rendering import Panel, Section, panels, render
-
-RANGES = {
-    "eo_sum": (0.0, 2.0),
-    "ucerf_group_disparity": (0.0, 2.0),
-    "desirability": (-1.0, 1.0),
-    "desirability_gap": (-2.0, 2.0),
-    "certainty_gap": (-1.0, 1.0),
-    "confidence": (-1.0, 1.0),
-    "ece_debiased": (-1.0, 1.0),
-    "brier_within": (-1.0, 1.0),
-    "log_loss": (0.0, 2.0),
-}
-"""Of the metrics that do not run from 0 to 1; perplexity runs from 1 to the number of candidates."""
 
 GROUP_METRICS = ("accuracy", "certainty", "desirability")
 SHOWN_GROUPS = 12
@@ -86,28 +73,25 @@ def metrics(run: Run) -> Section:
 def _metric_table(part: Part) -> Mapping[str, Any]:
     found, kinds = part.measured, part.kinds
     rows = []
-    for name in sorted(found.metrics, key=_place):
+    for name in sorted(found.metrics, key=metric_place):
         cells = [found.get(name, type=kind) for kind in kinds]
         known = metric_of(name)
         if any(cell is not None for cell in cells):
             better = next(cell.better for cell in cells if cell is not None)
             glyphs = [None if cell is None else charts.interval_glyph(cell, *_range(name, part)) for cell in cells]
             cells_shown = list(zip(cells, glyphs, strict=True))
-            rows.append({"name": name, "cells": cells_shown, "better": better, "says": known.says if known else ""})
+            rows.append(
+                {"name": name, "cells": cells_shown, "better": better, "summary": known.summary if known else ""}
+            )
     return {"title": str(part), "kinds": [kind_title(kind) for kind in kinds], "rows": rows}
 
 
-def _place(name: str) -> int:
-    known = metric_of(name)
-    return list(METRICS).index(known.name) if known else len(METRICS)
-
-
 def _range(name: str, part: Part) -> tuple[float, float]:
-    known = metric_of(name)
-    base = known.name if known else name
-    if base == "perplexity":
-        return 1.0, float(len(part.items["probs"].iloc[0]))
-    return next((RANGES[one] for one in sorted(RANGES, key=len, reverse=True) if base.startswith(one)), (0.0, 1.0))
+    """Return where a metric's glyph starts and ends: its bounds; what has none ends at k, the number of candidates."""
+    metric = metric_of(name)
+    low, high = metric.bounds if metric else (0.0, 1.0)
+    k = float(len(part.items["probs"].iloc[0]))
+    return (low if math.isfinite(low) else -k), (high if math.isfinite(high) else k)
 
 
 def _group_tables(parts: Iterable[Part]) -> Iterator[Mapping[str, Any]]:
@@ -126,7 +110,7 @@ def _group_rows(found: Measurements, key: str, kind: str, shown: list[str]) -> I
     if len(values) > SHOWN_GROUPS:
         return
     for value, label in values.items():
-        cells = [found.rows.get((metric, label)) for metric in shown]
+        cells = [found.at(metric, label) for metric in shown]
         if any(cell is not None for cell in cells):
             yield {"key": key, "value": value, "cells": cells}
 

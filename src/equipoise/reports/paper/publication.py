@@ -67,7 +67,7 @@ def _group_rows(part: Part) -> Iterator[list[str]]:
             if key in ("type", "occupation"):
                 continue
             for value, label in part.measured.values_of(key, kind).items():
-                cells = [part.measured.rows.get((name, label)) for name in ("accuracy", "certainty", "desirability")]
+                cells = [part.measured.at(name, label) for name in ("accuracy", "certainty", "desirability")]
                 if any(cell is not None for cell in cells):
                     values = [NOTHING if cell is None else span(cell) for cell in cells]
                     yield [kind_title(kind), f"{key}: {value}", *values]
