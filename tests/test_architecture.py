@@ -36,10 +36,10 @@ NAMED_FOR = {
     "torch": "scoring/huggingface/*.py",
     "transformers": "scoring/huggingface/*.py",
     "huggingface_hub": "scoring/huggingface/*.py",
-    "httpx": "builder/survey/s[ei]*.py",
+    "httpx": "builder/*_client.py",
     "matplotlib": "reports/*/figures.py",
-    "fastapi": "builder/survey/app.py",
-    "sqlalchemy": "builder/survey/[dm]*.py",
+    "fastapi": "builder/survey/web/*.py",
+    "sqlalchemy": "builder/survey/database/*.py",
 }
 """Heavy packages, and the only files that may import each, as a pattern."""
 
