@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import http.client
 import os
-import sys
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -17,6 +16,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+
+from filelock import FileLock
 
 from ..cache import cache_folder
 from ..records import DatasetError
@@ -78,7 +79,7 @@ def fetch(card: Card, *, to: Path | None = None, report: Report = lambda name, d
     folder = to or cached_dataset_folder(card.name)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _locked(folder / ".fetch.lock"):
+        with FileLock(folder / ".fetch.lock"):
             for file in card.files:
                 target = folder / file.path
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -204,18 +205,3 @@ def _is_whole(path: Path, file: CardFile) -> bool:
         return False
     with path.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest() == file.sha256
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock file; the operating system lets go of it when the process ends, however it ends."""
-    with path.open("a+b") as lock:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(lock.fileno(), msvcrt.LK_LOCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
