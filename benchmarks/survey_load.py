@@ -22,12 +22,11 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from equipoise.builder.survey.app.database import SurveyDatabase
-from equipoise.builder.survey.app.entrance import read_test
-from equipoise.builder.survey.app.simulate import Profile, RaterLog, SimulatedRater, run_raters, truth_of
-
 from equipoise.builder.rules.counterparts import counterpart
 from equipoise.builder.steps import BuildFolder, Sentence, write_records
+from equipoise.builder.survey.database.survey import SurveyDatabase
+from equipoise.builder.survey.entrance import read_test
+from equipoise.builder.survey.rater_client import Profile, RaterLog, SimulatedRater, run_raters, truth_of
 from equipoise.datasets.builtin import sentences as builtin_sentences
 from equipoise.datasets.pronouns import pronoun_in_form
 

@@ -14,16 +14,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from equipoise.builder.survey.app.app import SurveyOptions, serving, survey_app
-from equipoise.builder.survey.app.database import SurveyDatabase
-from equipoise.builder.survey.app.entrance import read_test
-from equipoise.builder.survey.app.rehearsal import UNLIMITED
-from equipoise.builder.survey.app.simulate import Profile, SimulatedRater, Truth, run_raters, truth_of
 from local_parts import free_port, missing
 from typer.testing import CliRunner
 
 import equipoise
 from equipoise.builder.steps import BuildFolder, Sentence, read_records
+from equipoise.builder.survey.database.survey import SurveyDatabase
+from equipoise.builder.survey.entrance import read_test
+from equipoise.builder.survey.rater_client import Profile, SimulatedRater, Truth, run_raters, truth_of
+from equipoise.builder.survey.rehearsal import UNLIMITED
+from equipoise.builder.survey.web.app import SurveyOptions, serving, survey_app
 from equipoise.cli import app
 
 SERVE = """

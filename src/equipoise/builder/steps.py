@@ -1,4 +1,4 @@
-"""The build folder: one file a step, which the next step reads, and what came in, went out, and why."""
+"""The build folder: the records and files of each step, and a log of what came in, went out, and why."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Record = TypeVar("Record", bound="Draft | Sentence | Rejected")
 
 
 class BuildError(EquipoiseError):
-    """A step of building a dataset that cannot be done; says which file or option is wrong."""
+    """Raised when a step cannot run; names the file or argument that is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A sentence as a model wrote it: `raw` with its brackets, `text` without; `source` names the reply it is of."""
+    """A sentence written by a model: `raw` with brackets, `text` without; `source` is the key of its request."""
 
     id: str
     type: str
@@ -33,7 +33,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A draft that kept the rules: its pronoun and form, the two words in order of mention, and its counterpart."""
+    """A draft that passes the rules, with its pronoun, the two words in order of mention, and its counterpart."""
 
     id: str
     type: str
@@ -54,7 +54,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A draft that broke rules, with every reason; `aside` ones broke none, but their "her" is left open."""
+    """A draft that breaks rules, with all reasons, or whose counterpart is undecided (in `aside.jsonl`)."""
 
     id: str
     type: str
@@ -66,7 +66,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a step did: how many came in and went out, why the others did not, and with which settings."""
+    """The log of a step: how many came in and went out, why the rest did not, and the settings."""
 
     name: str
     came_in: int
@@ -84,36 +84,36 @@ class BuildFolder:
 
     @property
     def generations(self) -> Path:
-        """Every reply of the model, with what was asked: append-only, so that nothing is paid for twice."""
+        """All replies of the model with their requests; append-only."""
         return self.path / "generations.jsonl"
 
     @property
     def drafts(self) -> Path:
-        """The sentences found in the replies."""
+        """The sentences of the replies."""
         return self.path / "drafts.jsonl"
 
     @property
     def kept(self) -> Path:
-        """The sentences that kept the rules."""
+        """The sentences that pass the rules."""
         return self.path / "kept.jsonl"
 
     @property
     def rejected(self) -> Path:
-        """The drafts that broke rules, with their reasons."""
+        """The drafts that break rules, with reasons."""
         return self.path / "rejected.jsonl"
 
     @property
     def aside(self) -> Path:
-        """The drafts whose counterpart a person has to decide."""
+        """The drafts whose counterpart needs a decision by a person."""
         return self.path / "aside.jsonl"
 
     @property
     def database(self) -> str:
-        """The address of the survey's own database."""
+        """The address of the default survey database."""
         return f"sqlite:///{self.path / 'survey.sqlite'}"
 
     def steps(self) -> dict[str, Step]:
-        """Return what the steps before have done, by name, in order."""
+        """Return the log of the steps so far, by name, in order."""
         path = self.path / "steps.json"
         if not path.is_file():
             return {}
@@ -123,14 +123,16 @@ class BuildFolder:
             raise BuildError(f"{path} is damaged ({error}); delete it and run the steps again") from None
 
     def record(self, step: Step) -> None:
-        """Write down what a step did, in place of what the same step did before."""
+        """Log a step, replacing the earlier entry of the same step."""
         steps = {**self.steps(), step.name: step}
-        rows = [{**asdict(one), "reasons": dict(one.reasons), "settings": dict(one.settings)} for one in steps.values()]
+        rows = [
+            {**asdict(done), "reasons": dict(done.reasons), "settings": dict(done.settings)} for done in steps.values()
+        ]
         write_whole(self.path / "steps.json", json.dumps(rows, indent=2, ensure_ascii=False) + "\n")
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write the file so that a crash leaves the old one or the new one, never a half."""
+    """Write the file atomically: a crash leaves the old file or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     with part.open("w", encoding="utf-8", newline="\n") as out:
@@ -141,19 +143,19 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write_records(path: Path, records: Iterable[Draft | Sentence | Rejected]) -> None:
-    """Write records as JSON lines, the file whole or not at all."""
+    """Write records as JSON lines, atomically."""
     write_whole(path, "".join(json.dumps(asdict(record), ensure_ascii=False) + "\n" for record in records))
 
 
 def read_records(path: Path, kind: type[Record], *, made_by: str) -> list[Record]:
-    """Return the records of a step's file; BuildError names the step that makes it, or the line that is damaged."""
+    """Return the records of a file; raise BuildError if it is missing or damaged, with step or line."""
     if not path.is_file():
-        raise BuildError(f"{path} is not there: run `equipoise build {made_by}` first")
-    names = {one.name for one in fields(kind)}
+        raise BuildError(f"{path} does not exist; run `equipoise build {made_by}` first")
+    names = {field.name for field in fields(kind)}
     records = []
     for line, row in json_lines(path):
         if set(row) != names:
-            raise BuildError(f"{path}:{line}: is no {kind.__name__.lower()}: it needs {', '.join(sorted(names))}")
+            raise BuildError(f"{path}:{line}: not a {kind.__name__.lower()}; it needs {', '.join(sorted(names))}")
         values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in row.items()
         }
@@ -162,7 +164,7 @@ def read_records(path: Path, kind: type[Record], *, made_by: str) -> list[Record
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield each object with its line; a last line without an end was cut off by a crash, and is left out."""
+    """Yield line numbers and objects; an unfinished last line (after a crash) is skipped."""
     content = path.read_text(encoding="utf-8")
     lines = content.split("\n")
     whole, cut_off = lines[:-1], lines[-1]
@@ -174,7 +176,7 @@ def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         except json.JSONDecodeError as error:
             if number == len(lines):
                 return
-            raise BuildError(f"{path}:{number}: is not JSON ({error.msg})") from None
+            raise BuildError(f"{path}:{number}: not JSON ({error.msg})") from None
         if not isinstance(row, dict):
-            raise BuildError(f"{path}:{number}: is not a JSON object")
+            raise BuildError(f"{path}:{number}: not a JSON object")
         yield number, row

@@ -1,4 +1,6 @@
-"""The command line: parse, call, print; no logic. Nothing heavy is imported before a command needs it."""
+"""In: what a user types.
+Out: one call into the library, and its result printed; no logic, and nothing heavy imported before it is needed.
+"""
 
 from __future__ import annotations
 

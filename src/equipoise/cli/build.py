@@ -15,8 +15,8 @@ from .audit import Quiet
 from .console import plain_table, print_out, printable, progress_bar
 
 if TYPE_CHECKING:
-    from ..builder.draft.wordlist import WordList
     from ..builder.steps import BuildFolder, Step
+    from ..builder.wordlist import WordList
 
 app = typer.Typer(
     help="Build a dataset like SynthBias: generate, filter, survey, clean; simulate and stats help before and after.",
@@ -72,9 +72,9 @@ def generate(
 
     Every reply is kept with its prompt, seed and model. Rerunning asks only for what is missing.
     """
-    from ..builder.draft import generate as step
+    from ..builder.draft import generation as step
+    from ..builder.model_client import Server, ServerOptions
     from ..builder.steps import BuildFolder
-    from ..builder.survey.server import Server, ServerOptions
     from ..runs.provenance import now
 
     plan = step.Plan(
@@ -135,8 +135,8 @@ def filter_(
     Rejected drafts keep all their reasons in rejected.jsonl. Where "her" may be "him" or "his", the draft is set aside
     in aside.jsonl: nothing is guessed.
     """
-    from ..builder.compare.published import drafts_of_dataset, swapped
     from ..builder.rules.filters import AMONG, OPEN, RULES, FilterOptions, filter_drafts
+    from ..builder.rules.published import drafts_of_dataset, swapped
     from ..builder.steps import BuildFolder, Draft, Step, read_records, write_records
     from ..datasets import open_dataset
     from ..runs.provenance import now
@@ -203,10 +203,10 @@ def survey(
     The administrator's token is read from EQUIPOISE_ADMIN_TOKEN, or made and printed; /admin shows progress.
     """
     from ..builder.steps import BuildFolder, Sentence, read_records
-    from ..builder.survey.app import SurveyOptions, serve, survey_app
-    from ..builder.survey.database import Asking, SurveyDatabase
+    from ..builder.survey.database.survey import Asking, SurveyDatabase
     from ..builder.survey.entrance import read_test
-    from ..builder.survey.guard import Limits
+    from ..builder.survey.web.app import SurveyOptions, serve, survey_app
+    from ..builder.survey.web.guard import Limits
     from ..builder.verdict.consensus import Coverage
 
     build = BuildFolder(folder)
@@ -249,16 +249,15 @@ def clean(
 ) -> None:
     """Keep what people agree on, and write the dataset with its datasheet into FOLDER/dataset."""
     from ..builder.steps import BuildError, BuildFolder, Sentence, Step, read_records
-    from ..builder.survey.database import SurveyDatabase
-    from ..builder.survey.progress import summarise
-    from ..builder.verdict import clean as step
+    from ..builder.survey.database.survey import SurveyDatabase
+    from ..builder.verdict import cleaning as step
     from ..builder.verdict.consensus import Thresholds
     from ..runs.provenance import now
 
     build, listed = BuildFolder(folder), _words(words)
     sentences = read_records(build.kept, Sentence, made_by="filter")
     if database is None and not (folder / "survey.sqlite").is_file():
-        raise BuildError(f"{folder / 'survey.sqlite'} is not there: run `equipoise build survey` first")
+        raise BuildError(f"{folder / 'survey.sqlite'} does not exist; run `equipoise build survey` first")
     store = SurveyDatabase(database or build.database)
     cleaned = step.clean(sentences, store.answers(), listed, Thresholds(coherent, meant, not_meant))
     settings = {"coherent over": coherent, "meant at least": meant, "not meant under": not_meant}
@@ -266,7 +265,7 @@ def clean(
     if not cleaned.rows:
         raise BuildError(f"no sentence is left ({_reasons(dict(cleaned.reasons))}); nothing was written")
     called = name or folder.resolve().name
-    sheet = step.Sheet(called, licence, listed, list(build.steps().values()), summarise(store))
+    sheet = step.Sheet(called, licence, listed, list(build.steps().values()), store.summary())
     files = step.write_dataset(folder / "dataset", cleaned, sheet)
     _say(build, "clean", "sentences", "pairs", quiet=quiet)
     if not quiet:
@@ -292,8 +291,8 @@ def simulate(
     They answer a copy, FOLDER/simulation.sqlite; `build clean --database` reads it like a real survey's.
     """
     from ..builder.steps import BuildFolder
+    from ..builder.survey.rater_client import Profile
     from ..builder.survey.rehearsal import Cast, rehearse
-    from ..builder.survey.simulate import Profile
 
     build = BuildFolder(folder)
     cast = Cast(raters, Profile(accuracy, seconds), incoherent, seed)
@@ -355,7 +354,7 @@ def stats(
 
 
 def _words(path: Path | None) -> WordList:
-    from ..builder.draft.wordlist import occupations, read_wordlist
+    from ..builder.wordlist import occupations, read_wordlist
 
     return read_wordlist(path) if path else occupations()
 

@@ -1,4 +1,6 @@
-"""Datasets: raw files -> Examples. `open_dataset` takes a name of the table below, or a path."""
+"""In: a name of the table below, or the path of files.
+Out: a Dataset of Examples, and the faults found while reading it.
+"""
 
 from __future__ import annotations
 

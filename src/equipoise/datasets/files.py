@@ -1,21 +1,17 @@
-"""Where dataset files are: the user's own folder first, then the cache; and how they get into the cache, whole.
+"""Where dataset files are: the user's own folder first, then the cache; and how they get into the cache.
 
-A file counts as there only under its final name, which it gets after its SHA-256 has been checked. What is on its
-way is `<name>.part`; a transfer that broke off continues there.
+pooch downloads a file under a temporary name, checks its SHA-256 and only then gives it its final name.
 """
 
 from __future__ import annotations
 
 import hashlib
-import http.client
 import os
-import urllib.error
+import re
 import urllib.parse
-import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from filelock import FileLock
 
@@ -25,7 +21,7 @@ from .cards import CARDS, Card, CardFile, card_of
 from .dataset import Fault
 
 Report = Callable[[str, int, int], None]
-"""Called with a file's name, the bytes of it that are there, and the bytes it has in all."""
+"""Called with a file's name, the number of its bytes that have arrived, and its size in bytes."""
 
 ATTEMPTS = 3
 TIMEOUT_S = 30.0
@@ -57,7 +53,7 @@ def find_dataset_folder(name: str) -> Path:
 
 
 def file_faults(card: Card, folder: Path) -> list[Fault]:
-    """Return a fault for each file of the card that the folder lacks, or has in another version, byte for byte."""
+    """Return a fault for each file of the card that is missing from the folder, or differs from the pinned version."""
     faults = []
     for file in card.files:
         path = folder / file.path
@@ -70,9 +66,9 @@ def file_faults(card: Card, folder: Path) -> list[Fault]:
 
 
 def fetch(card: Card, *, to: Path | None = None, report: Report = lambda name, done, total: None) -> Path:
-    """Return the folder (`to`, or the dataset's place in the cache) with all files of the card, downloading what lacks.
+    """Return the folder (`to`, or the dataset's place in the cache) with all files of the card.
 
-    Several processes may fetch at once: one downloads, the others wait and find the files there.
+    Missing and altered files are downloaded. Several processes may fetch at once: one downloads, the others wait.
     """
     if not card.files:
         raise DatasetError(f"{card.name} has no files to fetch: it is {card.home}")
@@ -82,107 +78,73 @@ def fetch(card: Card, *, to: Path | None = None, report: Report = lambda name, d
         with FileLock(folder / ".fetch.lock"):
             for file in card.files:
                 target = folder / file.path
-                target.parent.mkdir(parents=True, exist_ok=True)
                 if not (target.is_file() and _is_whole(target, file)):
-                    _download(card, file, target, report)
+                    _download(_mirrored(card.url(file)), target, file, report)
                 report(file.path, file.size, file.size)
     except OSError as error:
         raise DatasetError(f"cannot write into {folder}: {error.strerror or error}") from None
     return folder
 
 
-def _download(card: Card, file: CardFile, target: Path, report: Report) -> None:
-    """Make the file whole under its final name, or raise; what has come so far stays as the part."""
-    url = _mirrored(card.url(file))
-    part = target.with_name(f"{target.name}.part")
-    resumed = _size(part) > 0
-    for attempt in range(ATTEMPTS):
-        _transfer(url, part, file, report, last=attempt == ATTEMPTS - 1)
-        if _size(part) < file.size:
-            continue
-        if _is_whole(part, file):
-            os.replace(part, target)
-            return
-        part.unlink()
-        # A part left by an older run may be of another version: worth one clean start.
-        if not resumed:
-            raise DatasetError(f"{url} is not the file expected: its SHA-256 differs, so what came was deleted")
-        resumed = False
-    raise DatasetError(
-        f"{url}: the transfer broke off {ATTEMPTS} times, last after {_size(part)} of {file.size} bytes; "
-        "the same command continues it"
-    )
+def _download(url: str, target: Path, file: CardFile, report: Report) -> None:
+    """Write the file under its final name once its SHA-256 has been checked, or raise."""
+    import pooch
+    from requests import ConnectionError, HTTPError, RequestException, Timeout
 
-
-def _transfer(url: str, part: Path, file: CardFile, report: Report, *, last: bool) -> None:
-    """Append to the part what the server sends; a connection that breaks midway is no error unless nothing came."""
-    have = _size(part)
-    if have >= file.size:
-        return
-    request = urllib.request.Request(url, headers={"User-Agent": "equipoise"})
-    if have:
-        request.add_header("Range", f"bytes={have}-")
-    try:
-        with _opened(url, request, part) as response, part.open("ab") as out:
-            continues = response.status == 206 and _range_start(response) == have
-            if not continues:
-                out.truncate(0)
-                out.seek(0)
-            _copy(response, out, file, report)
-    except _TransferError as error:
-        if last and not _size(part):
-            raise DatasetError(f"{url}: {error}") from None
-
-
-class _TransferError(Exception):
-    """The connection was there and then was not."""
-
-
-@contextmanager
-def _opened(url: str, request: urllib.request.Request, part: Path) -> Iterator[http.client.HTTPResponse]:
-    """Yield the server's answer; a refusal is a DatasetError, a connection lost before it a broken transfer."""
-    host = urllib.parse.urlsplit(url).netloc
-    try:
-        response = urllib.request.urlopen(request, timeout=TIMEOUT_S)
-    except urllib.error.HTTPError as error:
-        error.close()
-        if error.code == 416:  # the part is longer than the file: of another version, so start clean
-            part.unlink(missing_ok=True)
-            raise _TransferError("the server has no such range") from None
-        raise DatasetError(f"{url}: the server answered {error.code} {error.reason}") from None
-    except urllib.error.URLError as error:
-        reason = getattr(error.reason, "strerror", None) or error.reason
-        raise DatasetError(
-            f"cannot reach {host} ({reason}): check the network, or put the files where EQUIPOISE_DATA points"
-        ) from None
-    except (OSError, http.client.HTTPException) as error:
-        raise _TransferError(str(error) or type(error).__name__) from None
-    with response:
-        yield response
-
-
-def _range_start(response: http.client.HTTPResponse) -> int | None:
-    """Return where the bytes of a partial answer start, from "bytes 100-199/200"; None if it does not say."""
-    unit, _, rest = (response.headers.get("Content-Range") or "").partition(" ")
-    start = rest.partition("-")[0]
-    return int(start) if unit == "bytes" and start.isdecimal() else None
-
-
-def _copy(response: http.client.HTTPResponse, out: BinaryIO, file: CardFile, report: Report) -> None:
-    while True:
-        have = out.tell()
-        report(file.path, min(have, file.size), file.size)
-        # One byte more than the file has: that is enough to know it for another, and never fills the disk.
-        wanted = min(_BLOCK, file.size + 1 - have)
-        if wanted <= 0:
-            return
+    pooch.get_logger().setLevel("WARNING")
+    progress = _Progress(report, file)
+    downloader = pooch.HTTPDownloader(progressbar=progress, chunk_size=_BLOCK, timeout=TIMEOUT_S)
+    for attempt in range(1, ATTEMPTS + 1):
+        progress.reset()
         try:
-            block = response.read(wanted)
-        except (OSError, http.client.HTTPException) as error:
-            raise _TransferError(str(error) or type(error).__name__) from None
-        if not block:
+            pooch.retrieve(url, f"sha256:{file.sha256}", fname=target.name, path=target.parent, downloader=downloader)
+        except HTTPError as error:
+            answer = error.response
+            reason = f"{answer.status_code} {answer.reason}" if answer is not None else "with an error"
+            raise DatasetError(f"{url}: the server answered {reason}") from None
+        except (ConnectionError, Timeout) as error:
+            if attempt == ATTEMPTS:
+                raise DatasetError(_unreachable(url, error)) from None
+        except RequestException as error:  # the connection broke off
+            if attempt == ATTEMPTS:
+                reason = f"the transfer broke off {ATTEMPTS} times; run the same command again"
+                raise DatasetError(f"{url}: {reason} ({type(error).__name__})") from None
+        except ValueError:  # pooch's word for a wrong hash
+            raise DatasetError(f"{url}: not the expected file (its SHA-256 differs), so it was deleted") from None
+        else:
             return
-        out.write(block)
+
+
+@dataclass
+class _Progress:
+    """What pooch takes for a progress bar; `report` hears how many bytes have arrived."""
+
+    report: Report
+    file: CardFile
+    total: int = 0
+    done: int = 0
+
+    def update(self, size: int) -> None:
+        """Count a block."""
+        self.done = min(self.done + size, self.file.size)
+        self.report(self.file.path, self.done, self.file.size)
+
+    def reset(self) -> None:
+        """Start again."""
+        self.done = 0
+
+    def close(self) -> None:
+        """Do nothing: `fetch` reports the end of every file."""
+
+
+def _unreachable(url: str, error: Exception) -> str:
+    """Return a sentence that says which host did not answer, and why."""
+    from requests import Timeout
+
+    last = re.sub(r"^\[Errno -?\d+\] ", "", str(error).rstrip("\"')>").rpartition(": ")[2])
+    reason = f"timed out after {TIMEOUT_S:g} seconds" if isinstance(error, Timeout) else last
+    host = urllib.parse.urlsplit(url).netloc
+    return f"cannot reach {host} ({reason}): check the network, or put the files where EQUIPOISE_DATA points"
 
 
 def _mirrored(url: str) -> str:
@@ -192,12 +154,8 @@ def _mirrored(url: str) -> str:
         url = mirror.rstrip("/") + parts.path
         parts = urllib.parse.urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise DatasetError(f"{url!r} is no http(s) address; is EQUIPOISE_MIRROR right?")
+        raise DatasetError(f"{url!r} is not an http(s) address; check EQUIPOISE_MIRROR")
     return url
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
 
 
 def _is_whole(path: Path, file: CardFile) -> bool:

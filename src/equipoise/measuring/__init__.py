@@ -1,1 +1,3 @@
-"""Outcomes in, Measurements out: every metric for every group, with an interval."""
+"""In: outcomes.
+Out: measurements: every metric for every group, with an interval.
+"""

@@ -1,7 +1,8 @@
-"""The table of metrics: what each is called, what it reads, which way is better, and to which items it applies.
+"""In: arrays of items or sets, one per column of `metrics/columns.py`.
+Out: one number; the table below holds every metric with its facts.
 
-A new metric is a pure function and a row here, or an entry point `equipoise.metrics` in another package that holds such
-a row; see docs/how-to/add-a-metric.md. `inputs` name columns of `metrics/columns.py`.
+A new metric is a pure function and a row, here or in another package under the entry point `equipoise.metrics`; see
+docs/how-to/add-a-metric.md.
 """
 
 from __future__ import annotations

@@ -1,1 +1,3 @@
-"""Measurements in, something a person reads out."""
+"""In: a run.
+Out: something a person reads.
+"""

@@ -1,4 +1,6 @@
-"""The table of tasks: ways to ask an example."""
+"""In: an example.
+Out: prompts to score, and the outcomes that follow from their scores.
+"""
 
 from __future__ import annotations
 

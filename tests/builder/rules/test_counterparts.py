@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.builder.compare.published import swapped
 from equipoise.builder.rules.counterparts import Unresolved, counterpart
+from equipoise.builder.rules.published import swapped
 from equipoise.datasets import open_dataset
 
 

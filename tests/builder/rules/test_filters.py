@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.builder.draft.wordlist import occupations, read_wordlist
 from equipoise.builder.rules.filters import (
     BRACKETS,
     DUPLICATE,
@@ -21,6 +20,7 @@ from equipoise.builder.rules.filters import (
 )
 from equipoise.builder.rules.near_duplicates import near_pairs
 from equipoise.builder.steps import Draft
+from equipoise.builder.wordlist import occupations, read_wordlist
 from equipoise.datasets.sentence_rules import ONE_PRONOUN, PRONOUN_LAST, TARGET_PAIR, TWO_OCCUPATIONS
 from equipoise.records import DatasetError
 

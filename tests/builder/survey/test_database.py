@@ -9,11 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from equipoise.builder.survey.app.database import Asking, SurveyDatabase
-from equipoise.builder.survey.app.progress import summarise
 
 from equipoise.builder.steps import BuildError, Sentence
-from equipoise.builder.verdict.consensus import Vote
+from equipoise.builder.survey.database.survey import Asking, SurveyDatabase
+from equipoise.builder.verdict.votes import Vote
 
 YES = Vote(True, True, True)
 
@@ -94,7 +93,7 @@ def test_a_withdrawn_rater_counts_nowhere(database_url: str, some_sentences) -> 
     assert database.counts() == (3, 3)
     assert database.withdraw(raters[0]) == 3
     assert database.counts() == (3, 0)
-    assert summarise(database).answers == 9
+    assert database.summary().answers == 9
     assert database.question(raters[0]) is None or not database.answer(raters[0], "x", YES)
     assert answer_all(database, rater(database)) == 3
     assert database.counts() == (3, 3)

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from equipoise.builder.survey.app.app import SurveyOptions, csrf_of, survey_app
-from equipoise.builder.survey.app.database import Asking, SurveyDatabase
-from equipoise.builder.survey.app.entrance import read_test
-from equipoise.builder.survey.app.guard import Buckets, Limits
-from equipoise.builder.survey.app.rehearsal import UNLIMITED
 from fastapi.testclient import TestClient
 
 from equipoise.builder.steps import Sentence
-from equipoise.builder.verdict.consensus import Vote
+from equipoise.builder.survey.database.survey import Asking, SurveyDatabase
+from equipoise.builder.survey.entrance import read_test
+from equipoise.builder.survey.rehearsal import UNLIMITED
+from equipoise.builder.survey.web.app import SurveyOptions, csrf_of, survey_app
+from equipoise.builder.survey.web.guard import Buckets, Limits
+from equipoise.builder.verdict.votes import Vote
 
 TOKEN = "administrator's token"
 TEST = read_test(None)
@@ -248,11 +248,11 @@ def test_nothing_is_stored_of_a_person_but_what_was_asked(database: SurveyDataba
     fields = {"locale": "Kenya"}
     headers = {"user-agent": "TellTale/1.0", "accept-language": "sw-KE"}
     site(database)().post(f"/enter/{database.invite(1)[0]}", data=fields, headers=headers)
-    assert {locale for _, _, _, locale in database.raters()} == {""}
+    assert {rater.locale for rater in database.raters()} == {""}
     asking = site(database, asks_locale=True)
     asking().post(f"/enter/{database.invite(1)[0]}", data=fields, headers=headers)
     asking().post(f"/enter/{database.invite(1)[0]}", data={"locale": "my street 5"}, headers=headers)
-    assert sorted(locale for _, _, _, locale in database.raters()) == ["", "", "Kenya"]
+    assert sorted(rater.locale for rater in database.raters()) == ["", "", "Kenya"]
     database.close()
     stored = b"".join(path.read_bytes() for path in tmp_path.glob("survey.sqlite*"))
     assert all(word not in stored for word in (b"TellTale", b"sw-KE", b"testclient", b"127.0.0.1", b"my street"))

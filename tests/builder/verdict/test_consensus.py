@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from equipoise.builder.steps import BuildError, Sentence
 from equipoise.builder.verdict.agreement import agreement_with_others, krippendorff_alpha
-from equipoise.builder.verdict.consensus import Coverage, Thresholds, Vote, agreed, settled, verdict, votes_needed
+from equipoise.builder.verdict.consensus import Coverage, Thresholds, agreed, settled, verdict, votes_needed
+from equipoise.builder.verdict.votes import Vote
 from equipoise.records import UndefinedMetric
 
 YES, FIRST, SECOND, NO = (

@@ -197,9 +197,7 @@ BERT = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "in
 def test_an_encoder_is_refused(tmp_path: Path) -> None:
     bert = save("BertForMaskedLM", tmp_path / "bert", **BERT)
     engine = open_engine(str(bert))
-    with pytest.raises(
-        ModelError, match="bert is not a causal language model: its answer at a word depends on"
-    ):
+    with pytest.raises(ModelError, match="bert is not a causal language model: its answer at a word depends on"):
         list(engine.score([[PROMPT]]))
 
 

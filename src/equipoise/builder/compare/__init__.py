@@ -1,1 +1,3 @@
-"""Datasets in, figures of their size, vocabulary, diversity and near-duplicates out."""
+"""In: datasets.
+Out: their size, vocabulary, diversity and near-duplicates.
+"""

@@ -11,7 +11,7 @@ from ...records import Floats, UndefinedMetric
 
 
 def silhouette(vectors: Floats, *, clusters: int, seed: int = 0) -> float:
-    """Return the mean silhouette of k-means clusters, -1 to 1; lower, more evenly spread, is diverse to the paper.
+    """Return the mean silhouette of k-means clusters, from -1 to 1; the paper reads lower as more diverse.
 
     The paper names neither the clustering nor the number of clusters. Distances are taken in blocks by scikit-learn.
     Undefined for fewer sentences than clusters, or fewer than two clusters.
@@ -30,8 +30,8 @@ def silhouette(vectors: Floats, *, clusters: int, seed: int = 0) -> float:
 def pca(vectors: Floats) -> Floats:
     """Return the first two principal components of each vector."""
     decomposition: Any = importlib.import_module("sklearn.decomposition")
-    found: Floats = decomposition.PCA(2, svd_solver="covariance_eigh").fit_transform(vectors)
-    return found
+    components: Floats = decomposition.PCA(2, svd_solver="covariance_eigh").fit_transform(vectors)
+    return components
 
 
 def tsne(vectors: Floats, *, seed: int = 0) -> Floats:
@@ -41,5 +41,5 @@ def tsne(vectors: Floats, *, seed: int = 0) -> Floats:
     manifold: Any = importlib.import_module("sklearn.manifold")
     perplexity = min(30.0, (len(vectors) - 1) / 3)
     model = manifold.TSNE(2, init="pca", perplexity=perplexity, random_state=seed, max_iter=750, n_jobs=2)
-    found: Floats = model.fit_transform(vectors.astype(np.float32))
-    return found
+    places: Floats = model.fit_transform(vectors.astype(np.float32))
+    return places

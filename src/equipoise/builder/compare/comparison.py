@@ -30,7 +30,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class StatsOptions:
-    """What is compared: the embedding model, the clusters of the silhouette, and the sentences a map shows of each."""
+    """Options of a comparison: the embedding model, the number of clusters, and the sentences per dataset on a map."""
 
     model: str = "minilm"
     clusters: int = 20
@@ -41,7 +41,7 @@ class StatsOptions:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """One dataset's column of Table 1, and its near-duplicates; None is what was not asked for or is undefined."""
+    """One dataset's column of Table 1, and its near-duplicates; None if not requested or undefined."""
 
     name: str
     size: int
@@ -56,31 +56,31 @@ class Statistics:
 
 def compare(specs: Sequence[str], out: Path | None, options: StatsOptions, progress: Progress) -> list[Statistics]:
     """Return the statistics of each dataset, and write the table and the maps into `out`."""
-    found, vectors, texts = [], [], []
+    rows, vectors, texts = [], [], []
     for spec in specs:
         name, sentences, dataset = written_texts(spec)
         paper, sane = vocabulary(sentences, tokenizer="paper"), vocabulary(sentences)
         near = len(near_pairs(templates_of(dataset)))
-        told = Statistics(name, len(sentences), paper.size, paper.deviation, sane.size, sane.deviation, near)
+        row = Statistics(name, len(sentences), paper.size, paper.deviation, sane.size, sane.deviation, near)
         if options.embeddings:
             embedded = embed(sentences, options.model, progress=progress)
-            told = _with_embeddings(told, embedded, options, progress)
+            row = _with_embeddings(row, embedded, options, progress)
             vectors.append(embedded)
         texts.append(sentences)
-        found.append(told)
+        rows.append(row)
     if out is not None:
         columns = {"dataset" if name == "name" else name: name for name in Statistics.__slots__}
-        frame = pd.DataFrame([{shown: getattr(one, name) for shown, name in columns.items()} for one in found])
+        frame = pd.DataFrame([{shown: getattr(row, name) for shown, name in columns.items()} for row in rows])
         write_whole(out / "statistics.csv", frame.to_csv(index=False, lineterminator="\n"))
         if vectors:
-            points = _points(found, texts, vectors, options, progress)
+            points = _points(rows, texts, vectors, options, progress)
             write_whole(out / "map.svg", picture_svg(points))
             write_whole(out / "map.html", picture_html(points))
-    return found
+    return rows
 
 
-def _with_embeddings(told: Statistics, vectors: Floats, options: StatsOptions, progress: Progress) -> Statistics:
-    values = {name: getattr(told, name) for name in Statistics.__slots__}
+def _with_embeddings(row: Statistics, vectors: Floats, options: StatsOptions, progress: Progress) -> Statistics:
+    values = {name: getattr(row, name) for name in Statistics.__slots__}
     values["distance_deviation"] = pair_distance_deviation(vectors, progress=progress)
     progress("silhouette", 0, 1)
     try:
@@ -92,7 +92,7 @@ def _with_embeddings(told: Statistics, vectors: Floats, options: StatsOptions, p
 
 
 def _points(
-    found: Sequence[Statistics],
+    rows: Sequence[Statistics],
     texts: Sequence[Sequence[str]],
     vectors: Sequence[Floats],
     options: StatsOptions,
@@ -100,20 +100,21 @@ def _points(
 ) -> Points:
     """Return the maps: PCA of all sentences, t-SNE of those shown, drawn evenly from each dataset."""
     chosen = [
-        np.unique(np.linspace(0, len(one) - 1, min(len(one), options.map_sentences)).astype(int)) for one in vectors
+        np.unique(np.linspace(0, len(points) - 1, min(len(points), options.map_sentences)).astype(int))
+        for points in vectors
     ]
-    shown = np.concatenate([one[places] for one, places in zip(vectors, chosen, strict=True)])
-    ends = np.cumsum([len(one) for one in vectors])[:-1]
+    shown = np.concatenate([points[places] for points, places in zip(vectors, chosen, strict=True)])
+    ends = np.cumsum([len(points) for points in vectors])[:-1]
     everywhere = np.split(pca(np.concatenate(vectors)), ends)
-    flat = np.concatenate([one[places] for one, places in zip(everywhere, chosen, strict=True)])
+    flat = np.concatenate([points[places] for points, places in zip(everywhere, chosen, strict=True)])
     progress("t-SNE", 0, 1)
     maps = {"PCA": flat}
     if len(shown) >= 4:
         maps = {"t-SNE": tsne(shown, seed=options.seed), **maps}
     progress("t-SNE", 1, 1)
     return Points(
-        names=tuple(one.name for one in found),
-        sizes=tuple(one.size for one in found),
+        names=tuple(row.name for row in rows),
+        sizes=tuple(row.size for row in rows),
         sets=[which for which, places in enumerate(chosen) for _ in places],
         texts=[texts[which][place] for which, places in enumerate(chosen) for place in places],
         maps=maps,
@@ -123,7 +124,7 @@ def _points(
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """How a run's scores differ inside near-duplicates: the pairs found, the mean and the largest difference in U."""
+    """How scores differ between near-duplicates of a run: pairs, mean and largest difference in U."""
 
     dataset: str
     task: str
@@ -136,15 +137,15 @@ def sensitivity(run: Path) -> list[Sensitivity]:
     """Return, for each dataset and task of a run, how much U differs between near-duplicates."""
     folder = RunFolder(run)
     examples, pairs = folder.frame("examples.parquet"), folder.frame("pairs.parquet")
-    found = []
-    for (dataset, task), rows in pairs.groupby(["dataset", "task"], sort=False):
-        own = examples[examples["dataset"] == dataset].drop_duplicates("pair_id")
-        ids = own["pair_id"].to_list()
-        near = near_pairs(without_pronouns(text) for text in own["text"])
-        values = {str(id): float(u) for id, u in rows.groupby("pair_id")["u"].mean().items()}
-        differences = score_differences([(ids[one], ids[other]) for one, other in near], values)
+    rows = []
+    for (dataset, task), scored in pairs.groupby(["dataset", "task"], sort=False):
+        items = examples[examples["dataset"] == dataset].drop_duplicates("pair_id")
+        ids = items["pair_id"].to_list()
+        near = near_pairs(without_pronouns(text) for text in items["text"])
+        values = {str(id): float(u) for id, u in scored.groupby("pair_id")["u"].mean().items()}
+        differences = score_differences([(ids[first], ids[second]) for first, second in near], values)
         if len(differences):
-            found.append(Sensitivity(str(dataset), str(task), len(near), differences.mean(), differences.max()))
+            rows.append(Sensitivity(str(dataset), str(task), len(near), differences.mean(), differences.max()))
         else:
-            found.append(Sensitivity(str(dataset), str(task), len(near), float("nan"), float("nan")))
-    return found
+            rows.append(Sensitivity(str(dataset), str(task), len(near), float("nan"), float("nan")))
+    return rows

@@ -29,12 +29,12 @@ def _words(text: str) -> list[str]:
 
 
 TOKENIZERS: Mapping[str, Callable[[str], list[str]]] = {"paper": _as_in_the_paper, "words": _words}
-"""Name -> what cuts a text into words: as the paper does (case and punctuation attached), or sanely."""
+"""Tokenizers by name: "paper" splits at blanks (case and punctuation attached), "words" takes bare words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Distinct words, and the standard deviation of how often each one occurs."""
+    """The number of distinct words, and the standard deviation of their frequencies."""
 
     size: int
     deviation: float
@@ -51,8 +51,8 @@ def vocabulary(texts: Iterable[str], *, tokenizer: str = "words") -> Vocabulary:
 def written_texts(spec: str) -> tuple[str, list[str], Dataset]:
     """Return a dataset's name and its sentences as its files have them, and the dataset as loaded.
 
-    The paper counts WinoBias's words as they stand in the files, brackets and line numbers aside; our loader also
-    joins a detached "'s", which changes the count.
+    The paper counts the words of WinoBias's files, without brackets and line numbers. Our loader also joins a
+    detached "'s", which changes the count.
     """
     path = Path(spec).expanduser()
     if spec in CARDS and CARDS[spec].files:
@@ -86,7 +86,7 @@ def pair_distance_deviation(vectors: Floats, *, progress: Callable[[str, int, in
         if progress:
             progress("pair distances", start, n)
         block = points[start : start + BLOCK]
-        # Only what lies after the block, and the triangle inside it: each pair once.
+        # Only the points after the block, and the triangle inside it, so that each pair counts once.
         squared = squares[start : start + BLOCK, None] + squares[None, start:] - 2.0 * (block @ points[start:].T)
         np.maximum(squared, 0.0, out=squared)
         rows = np.arange(len(block))
@@ -101,9 +101,9 @@ def pair_distance_deviation(vectors: Floats, *, progress: Callable[[str, int, in
 
 
 def without_pronouns(text: str) -> str:
-    """Return the text with a blank for each pronoun, so that the two of a pair are one."""
-    for found in reversed(pronouns_in(text)):
-        text = f"{text[: found.start]} {text[found.end :]}"
+    """Return the text with a blank for each pronoun, the same for both sentences of a pair."""
+    for pronoun in reversed(pronouns_in(text)):
+        text = f"{text[: pronoun.start]} {text[pronoun.end :]}"
     return text
 
 
@@ -113,5 +113,5 @@ def templates_of(dataset: Dataset) -> list[str]:
 
 
 def score_differences(pairs: Sequence[tuple[str, str]], values: Mapping[str, float]) -> Floats:
-    """Return |difference| of a value (such as a pair's U in a run) inside each near-duplicate pair that has both."""
-    return np.array([abs(values[one] - values[other]) for one, other in pairs if one in values and other in values])
+    """Return |difference| of a value (such as a pair's U in a run) within the pairs where both have one."""
+    return np.array([abs(values[a] - values[b]) for a, b in pairs if a in values and b in values])

@@ -1,7 +1,7 @@
 """Sentences -> vectors: all-MiniLM-L6-v2 by default, which a package on the package index carries, or another model.
 
 `minilm`; `st:NAME` or a folder for another model of sentence-transformers; `http://…#MODEL` for a server that speaks
-OpenAI's protocol. What has been embedded once is kept in the cache.
+OpenAI's protocol. Embeddings are kept in the cache.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from ...cache import cache_folder
 from ...records import Floats, ModelError
 from ...scoring.wheels import Wheel, download_wheel, publish, work_folder
-from ..survey.server import Server, ServerOptions
+from ..model_client import Server, ServerOptions
 
 NAME = "all-MiniLM-L6-v2"
 WHEEL = Wheel(
@@ -36,7 +36,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def embed(texts: Sequence[str], spec: str = "minilm", *, progress: Progress = lambda what, done, total: None) -> Floats:
-    """Return one vector a text, in order; equal texts are embedded once, and known ones read from the cache."""
+    """Return one vector per text, in order; equal texts are embedded once, and results are cached."""
     distinct = list(dict.fromkeys(texts))
     path = _cached(distinct, spec)
     if path.is_file():
@@ -77,7 +77,7 @@ def _embed_distinct(texts: Sequence[str], spec: str, parts: Path, progress: Prog
     def encode(batch: Sequence[str]) -> Any:
         return model.encode(list(batch), batch_size=64, show_progress_bar=False, convert_to_numpy=True)
 
-    # Short ones together: a batch is as slow as its longest sentence.
+    # Sorted by length: a batch is as slow as its longest sentence.
     order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
     vectors = _in_batches([texts[place] for place in order], encode, parts, progress)
     whole = np.empty_like(vectors)
@@ -86,7 +86,7 @@ def _embed_distinct(texts: Sequence[str], spec: str, parts: Path, progress: Prog
 
 
 def _in_batches(texts: Sequence[str], encode: Callable[[Sequence[str]], Any], parts: Path, progress: Progress) -> Any:
-    """Return the vectors of all batches; each is kept in the folder when it is done, so that a second run goes on."""
+    """Return the vectors of all batches; finished batches are kept in `parts`, so that a second run resumes."""
     vectors = []
     for start in range(0, len(texts), BATCH):
         progress("embeddings", start, len(texts))
@@ -99,10 +99,10 @@ def _in_batches(texts: Sequence[str], encode: Callable[[Sequence[str]], Any], pa
 
 
 def _sentence_transformer(name: str) -> Any:
-    # Offline unless the model is a hub's: a folder needs no network, and should not wait for one.
+    # Offline, unless the model comes from a hub: loading a folder should not wait for a network.
     if Path(name).is_dir():
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    # We have a bar of our own; the libraries' would be drawn across it.
+    # The libraries would draw their progress bar across ours.
     os.environ.setdefault("TQDM_DISABLE", "1")
     try:
         library = importlib.import_module("sentence_transformers")

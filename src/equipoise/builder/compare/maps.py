@@ -1,4 +1,4 @@
-"""Pictures of embeddings (the UCerF paper's Fig. 4): a still one, and one whose dots can be read."""
+"""Maps of embeddings (Fig. 4 of the UCerF paper): an SVG, and a page whose dots show their sentences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIDE, MARGIN = 420, 20
 
 @dataclass(frozen=True)
 class Points:
-    """The sentences of a picture: which set each is of, its text, and its place on each map by the map's name."""
+    """The points of the maps: the dataset and text of each point, and its place on each map, by map name."""
 
     names: tuple[str, ...]
     sizes: tuple[int, ...]
@@ -45,7 +45,7 @@ def picture_svg(points: Points) -> str:
         left = column * (SIDE + 2 * MARGIN) + MARGIN
         parts.append(f'<text x="{left}" y="22" font-weight="600">{escape(name)}</text>')
         parts.append(f'<rect x="{left}" y="{2 * MARGIN}" width="{SIDE}" height="{SIDE}" fill="#fff" stroke="#d8d5cc"/>')
-        for which in sorted(range(len(points.names)), key=lambda one: -shown[one]):
+        for which in sorted(range(len(points.names)), key=lambda number: -shown[number]):
             x = left + 8 + places[sets == which, 0] * (SIDE - 16)
             y = 2 * MARGIN + SIDE - 8 - places[sets == which, 1] * (SIDE - 16)
             path = "".join(f"M{a:.1f} {b:.1f}h0" for a, b in zip(x, y, strict=True))
@@ -66,7 +66,7 @@ def picture_svg(points: Points) -> str:
 
 
 def picture_html(points: Points) -> str:
-    """Return a page with the maps whose dots show their sentences (the paper's appendix E)."""
+    """Return a page with the maps; a dot shows its sentence (appendix E of the paper)."""
     sets = [int(which) for which in points.sets]
     data = {
         "set": sets,

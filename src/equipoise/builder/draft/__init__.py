@@ -1,1 +1,3 @@
-"""A prompt to a language model in, draft sentences out."""
+"""In: a word list and a language model.
+Out: draft sentences.
+"""

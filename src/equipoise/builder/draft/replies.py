@@ -1,4 +1,4 @@
-"""The sentences in a model's reply: numbered lists as models really write them."""
+"""The sentences in a reply: parses the numbered lists that models write."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _END = re.compile(r"[.!?…][\"'”’)\]]*$")
 
 
 def sentences_of(reply: str, *, cut_off: bool = False) -> list[str]:
-    """Return the sentences of a numbered list, a list of bullets, a JSON list, or one a line, as written but bare.
+    """Return the sentences of a numbered list, a bullet list, a JSON list, or plain lines.
 
-    What a model writes around a list (greetings, headings, code fences, quotes, bold, a note in parentheses) goes.
-    `cut_off` says that the reply ran out of tokens: a last sentence without an end is then left out.
+    Greetings, headings, code fences, quotes, bold and notes in parentheses are removed. If the reply ran out of
+    tokens (`cut_off`), an unfinished last sentence is dropped.
     """
     listed = _json_list(reply)
     if listed is None:
@@ -24,10 +24,10 @@ def sentences_of(reply: str, *, cut_off: bool = False) -> list[str]:
         listed = (
             _items(lines, _NUMBERED) or _items(lines, _BULLET) or [line for line in lines if _END.search(line.strip())]
         )
-    found = [bare for item in listed if (bare := _bare(item))]
-    if cut_off and found and not _END.search(found[-1]):
-        found.pop()
-    return found
+    sentences = [bare for item in listed if (bare := _bare(item))]
+    if cut_off and sentences and not _END.search(sentences[-1]):
+        sentences.pop()
+    return sentences
 
 
 def _json_list(reply: str) -> list[str] | None:
@@ -42,7 +42,7 @@ def _json_list(reply: str) -> list[str] | None:
 
 
 def _items(lines: list[str], mark: re.Pattern[str]) -> list[str]:
-    """Return the list's items; an indented or lower-case line after one goes on with it."""
+    """Return the items of the list; a line without a mark continues an unfinished item."""
     items: list[str] = []
     for line in lines:
         if match := mark.match(line):
@@ -56,7 +56,7 @@ def _items(lines: list[str], mark: re.Pattern[str]) -> list[str]:
 
 def _bare(item: str) -> str:
     text = " ".join(item.split())
-    # Bold and italics may stand around the whole or around a word; a bracket never does.
+    # Bold and italics can surround the whole sentence or a word.
     text = re.sub(r"(\*\*|__)(.+?)\1", r"\2", text)
     text = re.sub(r"(?<!\w)([*_])(.+?)\1(?!\w)", r"\2", text)
     text = text.strip().strip(_QUOTES).strip()

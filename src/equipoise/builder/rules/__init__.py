@@ -1,1 +1,3 @@
-"""Draft sentences in, sentences that pass the rules (with their counterparts) out; the rest keep their reasons."""
+"""In: draft sentences.
+Out: sentences that pass the rules, with their counterparts; the others keep their reasons.
+"""

@@ -1,7 +1,7 @@
 """The counterpart of a sentence: the same with the pronoun of the other gender, "her" by its grammar.
 
-"her" is "him" where it is an object and "his" where it owns the noun after it. Which one it is shows in the words
-around it; where they leave it open, nothing is guessed: the sentence is set aside for a person to decide.
+"her" is "him" where it is an object and "his" where it owns the noun after it. The words around it
+decide. Where they leave it open, the sentence is set aside for a person to decide.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Counterpart:
 
 
 class Unresolved(DatasetError):
-    """A "her" whose form the words around it leave open, or a pronoun without a counterpart."""
+    """Raised for a "her" that can be "him" or "his", and for a pronoun without a counterpart."""
 
 
 def _words() -> MappingProxyType[str, frozenset[str]]:
@@ -40,15 +40,15 @@ def _words() -> MappingProxyType[str, frozenset[str]]:
 
 
 WORDS = _words()
-"""What kind of word -> the words of that kind, from `her.toml`."""
+"""The words of each kind, from `her.toml`."""
 
 
 def counterpart(text: str) -> Counterpart:
-    """Return the sentence with its one pronoun in the other gender; Unresolved says why there is none."""
-    found = pronouns_in(text)
-    if len(found) != 1:
-        raise Unresolved(f"has {len(found)} pronouns, so there is no single one to swap")
-    (pronoun,) = found
+    """Return the sentence with its only pronoun in the other gender; raise Unresolved if that is not possible."""
+    pronouns = pronouns_in(text)
+    if len(pronouns) != 1:
+        raise Unresolved(f"has {len(pronouns)} pronouns; exactly one can be swapped")
+    (pronoun,) = pronouns
     gender = gender_of(pronoun.word)
     form = her_form(text, pronoun) if pronoun.word == "her" else _FORM.get(pronoun.word)
     if gender not in _OTHER_GENDER or form is None:
@@ -59,8 +59,8 @@ def counterpart(text: str) -> Counterpart:
 
 
 def her_form(text: str, her: Found) -> str:
-    """Return "object" or "possessive" for the "her" at that place; Unresolved where it could be either."""
-    # The order matters: what ends a phrase decides before any verb does, and the plain case is last.
+    """Return "object" or "possessive" for this "her"; raise Unresolved if it can be either."""
+    # The order matters: a word that ends the phrase decides before any verb does. The plain case is last.
     before = [token.lower() for token in _TOKEN.findall(text[: her.start])]
     after = [token.lower() for token in _TOKEN.findall(text[her.end :])]
     if not after or _ends_phrase(after[0]):
@@ -85,7 +85,7 @@ def her_form(text: str, her: Found) -> str:
 
 
 def _ends_phrase(word: str) -> bool:
-    """Return whether no noun phrase of hers can start or go on with this word."""
+    """Return whether a noun phrase ends before this word."""
     return not word[0].isalpha() or word in WORDS["after_object"]
 
 
@@ -145,7 +145,7 @@ def _after_giving(verb: str, after: list[str]) -> str:
 
 
 def _is_gerund(word: str) -> bool:
-    """Return whether this is a verb in -ing and no noun: "her leaving early" can be "him" as well as "his"."""
+    """Return whether this is a verb in -ing, not a noun: "her leaving early" can be "him" or "his"."""
     stem = word.removesuffix("ing")
     verbs = WORDS["bare_verbs"] | WORDS["verb_nouns"] | {"be", "have"}
     return stem != word and word not in WORDS["ing_nouns"] and not verbs.isdisjoint((stem, f"{stem}e", stem[:-1]))
@@ -155,5 +155,5 @@ _ADJECTIVE_ENDINGS = ("ed", "ing", "ful", "ous", "ive", "able", "ible", "ic", "l
 
 
 def _describes(word: str) -> bool:
-    """Return whether the word can say how she is: "found her helpful"."""
+    """Return whether the word can describe a person: "found her helpful"."""
     return word in WORDS["adjectives"] or word.endswith(_ADJECTIVE_ENDINGS)

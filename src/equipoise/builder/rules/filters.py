@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from ...datasets.pronouns import gender_of, pronouns_in
 from ...datasets.sentence_rules import ONE_PRONOUN, PRONOUN_LAST, TARGET_PAIR, TWO_OCCUPATIONS, Break, rule_breaks
-from ..draft.wordlist import WordList
 from ..steps import Draft, Rejected, Sentence
+from ..wordlist import WordList
 from .counterparts import Unresolved, counterpart
 from .near_duplicates import NearIndex, words_of
 

@@ -1,4 +1,4 @@
-"""Sentences that differ in hardly a word: found by hashing each one's words with up to two of them left out."""
+"""Near-duplicate sentences, found by hashing the words of each sentence with up to two of them left out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 
 MOST = 2
-"""Differing words at most: what is left out grows with its power."""
+"""The largest number of differing words; cost grows with its power."""
 
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _MASK = 2**64 - 1
@@ -19,7 +19,7 @@ def words_of(text: str) -> frozenset[str]:
 
 
 class NearIndex:
-    """Finds what was added before and differs in at most so many words, counted on both sides together.
+    """Finds earlier sentences that differ in at most `most` words, counted in both sentences together.
 
     "excellent work" and "excellent craftsmanship" differ in two words, "a decision" and "the decision" in one or two.
     """
@@ -32,12 +32,12 @@ class NearIndex:
         self._places: dict[int, list[int]] = {}
 
     def near(self, words: frozenset[str]) -> list[int]:
-        """Return the numbers of those added before that are near, in order."""
+        """Return the numbers of the near-duplicates added before, in order."""
         candidates = {place for signature in self._signatures(words) for place in self._places.get(signature, ())}
         return sorted(place for place in candidates if len(self._words[place] ^ words) <= self.most)
 
     def add(self, words: frozenset[str]) -> int:
-        """Add a sentence's words, and return its number, from 0."""
+        """Add the words of a sentence and return its number, counted from 0."""
         number = len(self._words)
         self._words.append(words)
         for signature in self._signatures(words):
@@ -45,7 +45,7 @@ class NearIndex:
         return number
 
     def _signatures(self, words: frozenset[str]) -> Iterator[int]:
-        # A sum, so that leaving a word out is one subtraction; what collides is compared word by word anyway.
+        # With a sum, leaving a word out is one subtraction. Collisions are compared word by word in near().
         hashes = [hash(word) & _MASK for word in words]
         whole = sum(hashes) & _MASK
         for count in range(self.most + 1):
@@ -54,7 +54,7 @@ class NearIndex:
 
 
 def near_pairs(texts: Iterable[str], most: int = MOST) -> list[tuple[int, int]]:
-    """Return each pair of texts, by number, that differ in at most so many words."""
+    """Return the pairs of texts (by number) that differ in at most `most` words."""
     index, pairs = NearIndex(most), []
     for number, text in enumerate(texts):
         words = words_of(text)

@@ -1,1 +1,3 @@
-"""Sentences in, answers of people out: a web application, its database and a rehearsal with simulated raters."""
+"""In: sentences.
+Out: people's answers: a web application, its database and a rehearsal with simulated raters.
+"""

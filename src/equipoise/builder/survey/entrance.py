@@ -12,7 +12,7 @@ from ...datasets.columns import as_flag
 from ...datasets.rows import read_rows
 from ...records import DatasetError
 from ..steps import BuildError
-from ..verdict.consensus import Vote
+from ..verdict.votes import Vote
 
 COLUMNS = ("text", "pronoun", "first", "second", "coherent", "first_can", "second_can")
 

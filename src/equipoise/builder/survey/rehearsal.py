@@ -9,15 +9,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..draft.wordlist import Word, WordList, occupations
 from ..steps import BuildFolder, Sentence, read_records
-from ..verdict.clean import clean
+from ..verdict.cleaning import clean
 from ..verdict.consensus import Thresholds
-from .app import SurveyOptions, serving, survey_app
-from .database import PASSED, SurveyDatabase
+from ..verdict.votes import PASSED
+from ..wordlist import Word, WordList, occupations
+from .database.survey import SurveyDatabase
 from .entrance import read_test
-from .guard import Limits
-from .simulate import Bill, Profile, SimulatedRater, bill, run_raters, truth_of
+from .rater_client import Bill, Profile, SimulatedRater, bill, run_raters, truth_of
+from .web.app import SurveyOptions, serving, survey_app
+from .web.guard import Limits
 
 UNLIMITED = Limits(rate=1e6, burst=10**6, doors_rate=1e6, doors_burst=10**6)
 
@@ -76,7 +77,7 @@ def rehearse(
             watch.join()
     total, settled = database.counts()
     cleaned = clean(sentences, database.answers(), _any_words(sentences), Thresholds())
-    passed = sum(state == PASSED for _, state, _, _ in database.raters())
+    passed = sum(rater.state == PASSED for rater in database.raters())
     database.close()
     return Rehearsal(passed, total, settled, len(cleaned.rows) // 2, bill(logs, total, pay=pay, fee=fee))
 

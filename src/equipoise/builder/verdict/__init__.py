@@ -1,1 +1,3 @@
-"""Answers of people in, a dataset with its datasheet out."""
+"""In: people's answers.
+Out: a dataset with its datasheet.
+"""

@@ -8,19 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from ..steps import BuildError, Sentence
-
-QUESTIONS = ("coherent", "first", "second")
-
-
-class Vote(NamedTuple):
-    """One person's answers; `first` and `second` are None where the sentence was called incoherent."""
-
-    coherent: bool
-    first: bool | None
-    second: bool | None
+from .votes import Vote
 
 
 @dataclass(frozen=True, slots=True)

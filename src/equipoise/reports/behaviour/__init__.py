@@ -1,1 +1,3 @@
-"""A Run in; what it says of certainty, correctness and counterfactual sets out: sentences, charts and figures."""
+"""In: a run.
+Out: what it says about certainty, correctness and counterfactual sets: sentences, charts and figures.
+"""

@@ -1,1 +1,3 @@
-"""A Run in; what it says of calibration by group out: tables, charts and figures."""
+"""In: a run.
+Out: what it says about calibration by group: tables, charts and figures.
+"""

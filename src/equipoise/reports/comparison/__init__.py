@@ -1,1 +1,3 @@
-"""Several Runs on the same sentences in; ranks, paired differences and their page out."""
+"""In: several runs on the same sentences.
+Out: ranks, paired differences and their page.
+"""

@@ -1,1 +1,3 @@
-"""A Run in; what it says of identity markers out: tables, charts and figures."""
+"""In: a run.
+Out: what it says about identity markers: tables, charts and figures.
+"""

@@ -1,1 +1,3 @@
-"""A Run in, one self-contained HTML page out."""
+"""In: a run.
+Out: one self-contained HTML page.
+"""

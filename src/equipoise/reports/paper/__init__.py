@@ -1,1 +1,3 @@
-"""A Run in; tables and figures for a publication out."""
+"""In: a run.
+Out: tables and figures for a publication.
+"""

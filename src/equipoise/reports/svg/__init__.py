@@ -1,1 +1,3 @@
-"""Numbers in, SVG marks out: scales, axes and colours for every chart of a page."""
+"""In: numbers.
+Out: SVG marks: scales, axes and colours for every chart of a page.
+"""

@@ -1,1 +1,3 @@
-"""Measurements in, tables for a terminal out."""
+"""In: measurements.
+Out: tables for a terminal.
+"""

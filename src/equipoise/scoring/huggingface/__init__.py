@@ -1,1 +1,3 @@
-"""Prompts in, Scores out, by a causal model of transformers. The only folder that imports torch and transformers."""
+"""In: prompts.
+Out: scores by a causal model of transformers; the only folder that imports torch and transformers.
+"""

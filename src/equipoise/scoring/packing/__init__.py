@@ -1,1 +1,3 @@
-"""Token sequences in, packed rows with shared prefixes out; numpy only."""
+"""In: token sequences.
+Out: packed rows in which shared prefixes are computed once; numpy only.
+"""

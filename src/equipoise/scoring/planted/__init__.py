@@ -1,1 +1,3 @@
-"""Prompts in, Scores out, by formulas with a bias of known size: for tests, docs and planning."""
+"""In: prompts.
+Out: scores by formulas with a bias of known size: for tests, docs and planning.
+"""

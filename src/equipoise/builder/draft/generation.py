@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from ...records import ModelError
+from ..model_client import Reply, Server
 from ..steps import BuildError, BuildFolder, Draft, Step, json_lines, write_records
-from ..survey.server import Reply, Server
+from ..wordlist import WordList
 from .replies import sentences_of
-from .wordlist import WordList
 
 KINDS = ("type1", "type2")
 SLOTS = ("{target}", "{other}", "{count}")

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import httpx
 
 from ..steps import BuildError, Sentence
-from ..verdict.consensus import Vote
+from ..verdict.votes import Vote
 from .entrance import KnownQuestion
 
 _FORM = re.compile(r'<form method="post" action="(/test|/answer)" id="question">')

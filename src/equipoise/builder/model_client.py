@@ -16,7 +16,7 @@ import httpx
 import numpy as np
 import tenacity
 
-from ...records import Floats, ModelError
+from ..records import Floats, ModelError
 
 RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 

@@ -18,11 +18,11 @@ import jinja2
 from ... import __version__
 from ...datasets.pronouns import find_pronoun, gender_of
 from ...datasets.synthbias import COLUMNS
-from ..draft.wordlist import WordList
 from ..steps import BuildError, Sentence, Step, write_whole
-from ..survey.database import Answer
-from ..survey.progress import Summary
-from .consensus import Thresholds, Verdict, Vote, shares, verdict
+from ..wordlist import WordList
+from .consensus import Thresholds, Verdict, shares, verdict
+from .summary import Summary
+from .votes import Answer, Vote
 
 Row = Mapping[str, str]
 

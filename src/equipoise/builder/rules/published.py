@@ -1,4 +1,4 @@
-"""What the filter makes of a dataset that exists: how many keep each rule, and whose counterparts are right."""
+"""The filter applied to a published dataset: its sentences as drafts, and our counterparts against its own."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from ...datasets import Dataset
 from ...records import Example
-from ..rules.counterparts import Unresolved, counterpart
 from ..steps import Draft
+from .counterparts import Unresolved, counterpart
 
 
 @dataclass(frozen=True, slots=True)
 class Swapped:
-    """How often our counterpart of a sentence is the dataset's own, for one pronoun."""
+    """How often our counterpart equals the dataset's, for one pronoun."""
 
     pronoun: str
     pairs: int
@@ -24,13 +24,13 @@ class Swapped:
 
     @property
     def share(self) -> float:
-        """The share of equal ones among the counterparts we made; those set aside were not made."""
+        """The share of equal counterparts among those made; sentences set aside do not count."""
         made = self.equal + self.other
         return self.equal / made if made else float("nan")
 
 
 def drafts_of_dataset(dataset: Dataset) -> list[Draft]:
-    """Return the sentences of a dataset as drafts, the right answer as the target (or the first named)."""
+    """Return the sentences of a dataset as drafts; the target is the right answer, or the first person."""
     drafts = []
     for example in dataset.examples:
         target = example.candidates[example.gold or 0]
@@ -41,10 +41,10 @@ def drafts_of_dataset(dataset: Dataset) -> list[Draft]:
 
 
 def swapped(dataset: Dataset) -> list[Swapped]:
-    """Return, for each pronoun, how often swapping it gives the sentence that the dataset pairs with it."""
+    """Return how often swapping a pronoun gives the sentence that the dataset pairs with it, for each pronoun."""
     pairs: Counter[str] = Counter()
     outcomes: dict[str, Counter[str]] = defaultdict(Counter)
-    for example, own in _paired(dataset):
+    for example, partner in _paired(dataset):
         pronoun = example.slots["pronoun"]
         pairs[pronoun] += 1
         try:
@@ -52,7 +52,7 @@ def swapped(dataset: Dataset) -> list[Swapped]:
         except Unresolved:
             outcomes[pronoun]["aside"] += 1
         else:
-            outcomes[pronoun]["equal" if ours == own.text else "other"] += 1
+            outcomes[pronoun]["equal" if ours == partner.text else "other"] += 1
     return [
         Swapped(pronoun, pairs[pronoun], counts["equal"], counts["other"], counts["aside"])
         for pronoun, counts in sorted(outcomes.items())
@@ -60,7 +60,7 @@ def swapped(dataset: Dataset) -> list[Swapped]:
 
 
 def _paired(dataset: Dataset) -> Iterator[tuple[Example, Example]]:
-    """Yield each example of a minimal pair with the other one."""
+    """Yield both examples of every minimal pair, each with its partner."""
     sets: dict[str, list[Example]] = defaultdict(list)
     for example in dataset.examples:
         sets[example.pair_id].append(example)

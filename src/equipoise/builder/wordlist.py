@@ -1,4 +1,4 @@
-"""The two-sided list of words a dataset is about, and which of them make a pair: by default the 40 occupations."""
+"""The two-sided word list of a dataset, by default the 40 occupations, and the pairs made from it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...datasets.occupations import OCCUPATIONS, Finder
-from ...datasets.rows import read_rows
-from ...records import DatasetError
+from ..datasets.occupations import OCCUPATIONS, Finder
+from ..datasets.rows import read_rows
+from ..records import DatasetError
 
 MIN_GAP = 10.0
-"""Points by which the shares of women in two occupations must differ, more than this, to make a pair."""
+"""Two occupations make a pair if their shares of women differ by more than this many points."""
 
 _NAMES = ("word", "occupation", "name")
 _SHARES = ("share", "female_share")
@@ -19,7 +19,7 @@ _SHARES = ("share", "female_share")
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word, whose stereotype it is ("male" or "female"), and the share of women in per cent, if known."""
+    """A word, its stereotype ("male" or "female"), and the share of women in per cent, if known."""
 
     name: str
     side: str
@@ -28,14 +28,14 @@ class Word:
 
 @dataclass(frozen=True)
 class WordList:
-    """The words by name, in the list's order, and what finds them in a text."""
+    """The words by name, in the order of the list, and a finder for them."""
 
     name: str
     words: Mapping[str, Word]
     find: Finder
 
     def pairs(self, min_gap: float = MIN_GAP) -> list[tuple[Word, Word]]:
-        """Return every male- and female-stereotyped pair whose shares differ by more than that; unknown shares pass."""
+        """Return the (male, female) pairs whose shares differ by more than `min_gap`; unknown shares pass."""
         males = [word for word in self.words.values() if word.side == "male"]
         females = [word for word in self.words.values() if word.side == "female"]
         return [
@@ -46,18 +46,18 @@ class WordList:
         ]
 
     def side(self, name: str) -> str:
-        """Return whose stereotype the word is."""
+        """Return the stereotype of the word, "male" or "female"."""
         return self.words[name].side
 
 
 def occupations() -> WordList:
     """Return the 40 occupations of the UCerF paper's Table 3."""
-    words = {one.name: Word(one.name, one.side, float(one.female_share)) for one in OCCUPATIONS.values()}
+    words = {job.name: Word(job.name, job.side, float(job.female_share)) for job in OCCUPATIONS.values()}
     return WordList("occupations", words, Finder(words))
 
 
 def read_wordlist(path: Path) -> WordList:
-    """Return the list in a table with the columns word, side (male or female) and, if it likes, share (in per cent)."""
+    """Return the list of a table with columns word, side (male or female) and optionally share (in per cent)."""
     table = read_rows(path)
     name_column = next((name for name in _NAMES if name in table.columns), None)
     share_column = next((name for name in _SHARES if name in table.columns), None)
@@ -68,7 +68,7 @@ def read_wordlist(path: Path) -> WordList:
         where = f"{table.file}:{row.line}"
         name, side = str(row.cells[name_column]).strip(), str(row.cells["side"]).strip().lower()
         if not name or name.lower() in {known.lower() for known in words}:
-            raise DatasetError(f"{where}: the word {name!r} is empty or stands twice")
+            raise DatasetError(f"{where}: the word {name!r} is empty or a duplicate")
         if side not in ("male", "female"):
             raise DatasetError(f"{where}: side {side!r} is neither male nor female")
         words[name] = Word(name, side, _share(where, row.cells[share_column]) if share_column else None)
@@ -86,5 +86,5 @@ def _share(where: str, value: object) -> float | None:
     except ValueError:
         share = -1.0
     if not 0 <= share <= 100:
-        raise DatasetError(f"{where}: share {value!r} is no percentage from 0 to 100")
+        raise DatasetError(f"{where}: share {value!r} is not a percentage from 0 to 100")
     return share

@@ -24,10 +24,11 @@ from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import event, exc
 
-from ..steps import BuildError, Sentence
-from ..verdict.consensus import Coverage, Vote, settled, votes_needed
+from ...steps import BuildError, Sentence
+from ...verdict.consensus import Coverage, settled, votes_needed
+from ...verdict.summary import Summary, summarise
+from ...verdict.votes import FAILED, INVITED, PASSED, TESTING, WITHDRAWN, Answer, RaterRecord, Vote
 
-INVITED, TESTING, PASSED, FAILED, WITHDRAWN = "invited", "testing", "passed", "failed", "withdrawn"
 _META = sa.MetaData()
 _SENTENCES = sa.Table(
     "sentences",
@@ -103,18 +104,6 @@ class Question:
     pronoun: str
     first: str
     second: str
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """One stored answer, as exported."""
-
-    sentence: str
-    rater: str
-    number: int
-    vote: Vote
-    seconds: float
-    withdrawn: bool
 
 
 def hashed(secret: str) -> str:
@@ -295,11 +284,15 @@ class SurveyDatabase:
                 for r in rows
             ]
 
-    def raters(self) -> list[tuple[str, str, float | None, str]]:
-        """Return each rater's id, state, score in the entrance test, and locale."""
+    def raters(self) -> list[RaterRecord]:
+        """Return every rater."""
         with self._transaction() as connection:
             columns = (_RATERS.c.id, _RATERS.c.state, _RATERS.c.score, _RATERS.c.locale)
-            return [tuple(row) for row in connection.execute(sa.select(*columns).order_by(_RATERS.c.id))]
+            return [RaterRecord(*row) for row in connection.execute(sa.select(*columns).order_by(_RATERS.c.id))]
+
+    def summary(self) -> Summary:
+        """Return the state of the survey."""
+        return summarise(self.answers(), self.raters(), self.counts())
 
     def counts(self) -> tuple[int, int]:
         """Return how many sentences there are, and how many are settled."""

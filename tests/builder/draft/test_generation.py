@@ -9,11 +9,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from equipoise.builder.survey.app.server import Server, ServerOptions
 
-from equipoise.builder.draft.generate import Plan, estimate, generate, read_prompts, replies_there, requests_of
-from equipoise.builder.draft.wordlist import occupations
+from equipoise.builder.draft.generation import Plan, estimate, generate, read_prompts, replies_there, requests_of
+from equipoise.builder.model_client import Server, ServerOptions
 from equipoise.builder.steps import BuildError, BuildFolder, Draft, read_records
+from equipoise.builder.wordlist import occupations
 from equipoise.records import ModelError
 
 KEY = "sk-very-secret"

@@ -24,11 +24,10 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel
 
-from ..verdict.consensus import Vote
-from .database import FAILED, PASSED, TESTING, WITHDRAWN, Question, Rater, SurveyDatabase, hashed
-from .entrance import KnownQuestion, examples
+from ...verdict.votes import FAILED, PASSED, TESTING, WITHDRAWN, Vote
+from ..database.survey import Question, Rater, SurveyDatabase, hashed
+from ..entrance import KnownQuestion, examples
 from .guard import App, Guard, Limits
-from .progress import summarise
 
 LOCALES = (
     *("Australia", "Canada", "Ghana", "Hong Kong", "India", "Ireland", "Jamaica", "Kenya", "Malaysia", "New Zealand"),
@@ -279,7 +278,7 @@ def _add_admin(app: FastAPI, database: SurveyDatabase, options: SurveyOptions, p
     Administrator = Annotated[str, Depends(administrator)]
 
     def overview(session: str, links: Sequence[str] = ()) -> Response:
-        return pages.page("admin.html", wide=True, csrf=csrf_of(session), summary=summarise(database), links=links)
+        return pages.page("admin.html", wide=True, csrf=csrf_of(session), summary=database.summary(), links=links)
 
     @app.get("/admin")
     def admin_page(admin: Annotated[str, Cookie()] = "") -> Response:
@@ -315,8 +314,9 @@ def _add_admin(app: FastAPI, database: SurveyDatabase, options: SurveyOptions, p
         out = io.StringIO()
         table = csv.writer(out, lineterminator="\n")
         table.writerow(["sentence", "rater", "number", "coherent", "first", "second", "seconds", "withdrawn"])
-        for one in database.answers():
-            table.writerow([one.sentence, one.rater, one.number, *one.vote, one.seconds, one.withdrawn])
+        for answer in database.answers():
+            row = [answer.sentence, answer.rater, answer.number, *answer.vote, answer.seconds, answer.withdrawn]
+            table.writerow(row)
         return Response(out.getvalue(), media_type="text/csv")
 
 

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from equipoise.builder.survey.app.database import Answer, SurveyDatabase
-from equipoise.builder.survey.app.progress import summarise
 from typer.testing import CliRunner
 
-from equipoise.builder.draft.wordlist import occupations
 from equipoise.builder.steps import BuildError, BuildFolder, Sentence, Step, json_lines, read_records, write_records
-from equipoise.builder.verdict.clean import Sheet, clean, winobias_files, write_dataset
-from equipoise.builder.verdict.consensus import Thresholds, Vote
+from equipoise.builder.survey.database.survey import SurveyDatabase
+from equipoise.builder.verdict.cleaning import Sheet, clean, winobias_files, write_dataset
+from equipoise.builder.verdict.consensus import Thresholds
+from equipoise.builder.verdict.votes import Answer, Vote
+from equipoise.builder.wordlist import occupations
 from equipoise.cli import app
 from equipoise.datasets import load_table, load_winobias
 
@@ -32,7 +32,7 @@ def test_both_formats_say_the_same(tmp_path: Path, some_sentences: Callable[[int
     assert len(cleaned.rows) == 80 and not cleaned.reasons and not cleaned.flipped
     store = SurveyDatabase(f"sqlite:///{tmp_path / 's.sqlite'}")
     steps = [Step("filter", 50, 40, {"one pronoun": 10})]
-    write_dataset(tmp_path / "dataset", cleaned, Sheet("mine", "CC0-1.0", WORDS, steps, summarise(store)))
+    write_dataset(tmp_path / "dataset", cleaned, Sheet("mine", "CC0-1.0", WORDS, steps, store.summary()))
     table = load_table(tmp_path / "dataset" / "mine.csv")
     files = load_winobias(tmp_path / "dataset" / "winobias_format", name="mine")
     assert (table.pairs, files.pairs) == (40, 40)
@@ -69,7 +69,7 @@ def test_withdrawn_answers_and_missing_ones(some_sentences: Callable[[int], list
 def test_steps_say_what_is_missing(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["build", "filter", str(tmp_path)])
     assert isinstance(result.exception, BuildError)
-    assert "drafts.jsonl is not there: run `equipoise build generate` first" in str(result.exception)
+    assert "drafts.jsonl does not exist; run `equipoise build generate` first" in str(result.exception)
     write_records(BuildFolder(tmp_path).kept, [])
     result = CliRunner().invoke(app, ["build", "clean", str(tmp_path)])
     assert "run `equipoise build survey` first" in str(result.exception)
@@ -83,10 +83,10 @@ def test_a_damaged_file_is_named_with_its_line(tmp_path: Path, some_sentences) -
     path.write_text(whole + '{"id": "cut o')  # a crash: the last line is left out
     assert len(list(json_lines(path))) == 3
     path.write_text('{"id": broken}\n' + whole)
-    with pytest.raises(BuildError, match=r"kept.jsonl:1: is not JSON"):
+    with pytest.raises(BuildError, match=r"kept.jsonl:1: not JSON"):
         read_records(path, Sentence, made_by="filter")
     path.write_text('{"id": "x"}\n')
-    with pytest.raises(BuildError, match=r"kept.jsonl:1: is no sentence"):
+    with pytest.raises(BuildError, match=r"kept.jsonl:1: not a sentence"):
         read_records(path, Sentence, made_by="filter")
 
 
