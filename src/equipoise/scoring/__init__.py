@@ -1,4 +1,3 @@
-"""Prompts in, Scores out: engines, and the stores that keep what they answer.
-
-`engine.open_engine` opens an engine by name; `store.ScoreStore` and `reasoning.TextStore` make runs resumable.
+"""In: prompts, and the name of a model.
+Out: scores, the log-probability of every token of every continuation; and texts that the model writes.
 """
