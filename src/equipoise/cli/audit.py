@@ -1,4 +1,4 @@
-"""`equipoise audit`, `report`, `measure` and `metrics`."""
+"""`equipoise audit`, `report`, `measure`, `metrics` and `engines`."""
 
 from __future__ import annotations
 
@@ -243,6 +243,13 @@ def metrics() -> None:
         for one in (*METRICS.values(), *CALIBRATION.values())
     ]
     print_out(plain_table(("metric", "better", "taken over", "what it is"), rows))
+
+
+def engines() -> None:
+    """List the engines: what a model's name may begin with, and what it then names."""
+    from ..scoring.engine import list_engines
+
+    print_out(plain_table(("engine", "what it is"), [(f"{scheme}:", line) for scheme, line in list_engines()]))
 
 
 def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:
