@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from equipoise.scoring.huggingface.engine.engine import HuggingFaceEngine
-from equipoise.scoring.huggingface.engine.passes import Way
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from equipoise.records import Prompt
+from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 from equipoise.scoring.huggingface.engine import engine as huggingface
-from equipoise.scoring.packing.prefetch import ahead
+from equipoise.scoring.huggingface.passes import Way
+from equipoise.scoring.packing.prefetch import prefetch
 from equipoise.scoring.packing.prefix_tree import Sequences, shared_prefixes
 
 MARKERS = re.split(
@@ -204,7 +204,7 @@ def growth(bench: Bench, prompts: list[Prompt]) -> None:
     waited = [0.0]
 
     def watched(items: Iterator[Any]) -> Iterator[Any]:
-        planned = ahead(items)
+        planned = prefetch(items)
         while True:
             start = time.perf_counter()
             item = next(planned, None)
@@ -213,7 +213,7 @@ def growth(bench: Bench, prompts: list[Prompt]) -> None:
                 return
             yield item
 
-    huggingface.ahead = watched
+    huggingface.prefetch = watched
     for count in (1_000, 5_000, 20_000, 50_000, 100_000, 200_000):
         if count > len(prompts):
             break

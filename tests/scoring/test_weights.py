@@ -82,5 +82,5 @@ def test_one_file_is_its_own_hash_and_several_have_one_together(tmp_path: Path) 
 
 
 def test_no_files_identify_nothing() -> None:
-    with pytest.raises(ModelError, match="has no weight files to identify it by"):
+    with pytest.raises(ModelError, match="has no weight files"):
         weights_sha256([])

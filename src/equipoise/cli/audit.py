@@ -1,4 +1,4 @@
-"""`equipoise audit`, `report`, `measure` and `metrics`."""
+"""`equipoise audit`, `report`, `measure`, `metrics` and `engines`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..records import EquipoiseError
+from .config import Config, PrintConfig, config_text
 from .console import plain_table, print_out, printable, progress_bar
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ Disparity = Annotated[
 
 
 def audit(
+    context: typer.Context,
     model: Annotated[
         str,
         typer.Argument(
@@ -147,11 +149,16 @@ def audit(
     no_html: NoHtml = False,
     quiet: Quiet = False,
     as_json: Json = False,
+    config: Config = None,
+    print_config: PrintConfig = False,
 ) -> None:
     """Audit a model: ask it every sentence with each pronoun, and measure how differently it answers.
 
     Rerunning the same command continues where it was interrupted.
     """
+    if print_config:
+        typer.echo(config_text(context.command, context.params), nl=False)
+        return
     from ..run import audit as run_audit
 
     chosen = chosen_options(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
@@ -237,6 +244,13 @@ def metrics() -> None:
     metrics = [find(name, METRICS, kind="metric") for name in names(METRICS, kind="metric")]
     rows = [(metric.name, metric.better, metric.taken_over, metric.summary) for metric in metrics]
     print_out(plain_table(("metric", "better", "taken over", "what it is"), rows))
+
+
+def engines() -> None:
+    """List the engines: what a model's name may begin with, and what it then names."""
+    from ..scoring.engine import list_engines
+
+    print_out(plain_table(("engine", "what it is"), [(f"{scheme}:", line) for scheme, line in list_engines()]))
 
 
 def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:

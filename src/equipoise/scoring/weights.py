@@ -1,4 +1,4 @@
-"""The hash of a model's weights, which every kept score is bound to."""
+"""The hash of a model's weights, part of the key of every score."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def file_sha256(path: Path) -> str:
         part.write_text(digest)
         part.replace(note)
     except OSError:
-        pass  # a cache that cannot be written only costs time
+        pass  # without a cache, hashing only takes longer
     return digest
 
 
 def weights_sha256(files: Sequence[Path]) -> str:
-    """Return one hash for a model's weight files, whatever they are called in the folder."""
+    """Return one hash for a model's weight files, whatever their names are."""
     if not files:
-        raise ModelError("the model has no weight files to identify it by")
+        raise ModelError("the model has no weight files")
     digests = [file_sha256(file) for file in files]
     return digests[0] if len(digests) == 1 else hashlib.sha256(json.dumps(digests).encode()).hexdigest()

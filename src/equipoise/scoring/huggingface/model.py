@@ -1,4 +1,4 @@
-"""What the engine needs to know of a transformers model, and the masks it gives it."""
+"""Facts about a transformers model that the engine needs, and the masks of its packed rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BLOCK = 128
 
 
 def ancestor_mask(ends: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Return the additive (rows, 1, nodes, nodes) mask that lets a node see its ancestors and itself."""
+    """Return the additive mask (rows, 1, nodes, nodes) that lets a node see its ancestors and itself."""
     node = torch.arange(ends.shape[1], device=ends.device)
     sees = (node[None, None, :] <= node[None, :, None]) & (node[None, :, None] < ends[:, None, :])
     hidden = torch.finfo(dtype).min
@@ -24,7 +24,7 @@ def ancestor_mask(ends: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 def block_mask(ends: torch.Tensor) -> Any:
-    """Return the same mask block-sparse: a block of keys none of whose subtrees reaches the queries is never read."""
+    """Return the same mask block-sparse: it skips blocks of keys that no query in a block descends from."""
     rows, width = ends.shape
     blocks = width // BLOCK
     reach = ends.view(rows, 1, blocks, BLOCK).amax(dim=-1)
@@ -51,7 +51,7 @@ def vocabulary_sums(logits: torch.Tensor) -> torch.Tensor:
 
 
 def shape_for(model: Any, device: torch.device) -> Shape:
-    """Return how much of this model to compute at once on that device, given the memory it has free now."""
+    """Return how much of this model to compute at once on that device."""
     config = model.config.get_text_config()
     hidden = int(getattr(config, "hidden_size", 1024))
     inner = getattr(config, "intermediate_size", None) or 4 * hidden
@@ -81,7 +81,7 @@ def window(config: Any) -> int | None:
 
 
 def config_sha256(config: Any) -> str:
-    """Return a hash of how the weights are used, without what only says where they came from."""
+    """Return a hash of the settings that decide how the weights are used."""
     unused = ("_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype")
     content = {key: value for key, value in config.to_dict().items() if key not in unused}
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""How much to compute at once on a device, from what it is and how much memory it has free."""
+"""How much to compute at once on a device."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Shape(NamedTuple):
     fixed: bool
 
     def halved(self) -> Shape:
-        """Return the shape with half the rows a pass: what to try after running out of memory."""
+        """Return the shape with half the rows in a pass, to try after running out of memory."""
         return self._replace(
             rows=max(1, self.rows // 2),
             padded_rows=max(1, self.padded_rows // 2),
@@ -33,7 +33,7 @@ class Shape(NamedTuple):
 
 
 def choose_shape(device: str, *, free: int, hidden: int, inner: int, vocabulary: int, itemsize: int) -> Shape:
-    """Return the shape for a model of these widths (and bytes a number) on a device with so many bytes free."""
+    """Return the shape for a model of these widths (and bytes a number) on a device with `free` bytes."""
     # A token's activations: some dozen vectors of the hidden width and half a dozen of the inner one live at once.
     token = (16 * hidden + 6 * inner) * itemsize
     # Logits live as the model gives them, and once more in float32.
@@ -46,7 +46,7 @@ def choose_shape(device: str, *, free: int, hidden: int, inner: int, vocabulary:
 
 
 def free_memory() -> int:
-    """Return the bytes of main memory that are free for the asking."""
+    """Return the bytes of main memory that are available."""
     try:
         with open("/proc/meminfo") as lines:
             fields = dict(line.split(":", 1) for line in lines)
