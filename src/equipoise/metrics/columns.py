@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Column:
-    """A column by name: numbers within `bounds` (NaN: does not apply), or one of `names` ("": does not apply), or a flag.
+    """A column by name: numbers within `bounds`, or one of `names`, or a flag. NaN and "" mean "does not apply".
 
     `whole`: only the two bounds occur. `table`: one row an item, one column a candidate.
     """

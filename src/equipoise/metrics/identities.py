@@ -1,7 +1,7 @@
 """Metrics of marked sentences: what a marker costs, and how far apart the identities of an attribute are.
 
-All are pure functions of arrays. `share` is what each item counts: a marker with three contrasts has three items for each
-sentence, with a third each. Intervals of ranges come from stats/maximum.py. Definitions: docs/identity.md.
+All are pure functions of arrays. `share` is what each item counts: a marker with three contrasts has three items for
+each sentence, with a third each. Intervals of ranges come from stats/maximum.py. Definitions: docs/identity.md.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def drop(values: Floats, marked: Floats, share: Floats, *, weights: Weights = No
 
 
 def disparity(values: Floats, subgroup: Strings, share: Floats, *, weights: Weights = None) -> Value:
-    """Return max - min of the subgroups' means (WinoIdentity eq. 2, taken over means as its tables are); lower is better.
+    """Return max - min of the subgroups' means; lower is better (WinoIdentity eq. 2, over means as in its tables).
 
     An empty name is not a subgroup. Undefined for fewer than two subgroups.
     """

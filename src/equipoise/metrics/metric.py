@@ -19,11 +19,11 @@ AppliesTo = Literal[
 class Metric:
     """A row of the table of metrics.
 
-    `function` is pure: the columns named by `inputs` in (see `equipoise.metrics.columns`), one float out. With a keyword
-    `weights` all resamples are computed in one product; without it the function is called once per resample.
+    `function` is pure: the columns that `inputs` name come in (see `equipoise.metrics.columns`), one float goes out.
+    With a keyword `weights` all resamples are computed in one product; without it, one call for each resample.
 
     `better` says which direction is better, `bounds` the smallest and largest value, `label` the name in plain words
-    and `summary` what it is in one line. `paper` is the key of the paper that defines it (`reports/page/citations.toml`).
+    and `summary` what it is in one line. `paper` is the key of the paper that defines it (see citations.toml).
 
     `unit` is what it is taken over: "items"; "sets" (one value for each counterfactual set); "contrast" (one kind of
     item against another, so both must be present); "grouping" (one value over all groups of a name, such as their

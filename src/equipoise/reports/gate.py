@@ -64,7 +64,8 @@ def parse_requirement(text: str) -> Requirement:
     found = _REQUIREMENT.fullmatch(text)
     if not found:
         raise EquipoiseError(
-            f"{text!r} is not a requirement; write it as metric[type=type2] >= 0.80 (also <=, >, <), the brackets are optional"
+            f"{text!r} is not a requirement; write it as metric[type=type2] >= 0.80 (also <=, >, <);"
+            " the brackets are optional"
         )
     name, chosen, sign, bound = found.groups()
     dataset, task, group = _place(text, chosen)

@@ -22,7 +22,7 @@ CHUNK_BYTES = 128 * 2**20
 """Bound on the weights held at once: memory stays flat whatever the number of resamples."""
 
 WAVE_BYTES = 1024 * 2**20
-"""Bound on the recorded columns and their sums held at once; more statistics take several rounds of the same weights."""
+"""Bound on the recorded columns held at once; more statistics take several rounds of the same weights."""
 
 Chunks = Callable[[], Iterator[NDArray[np.float32]]]
 """Yields the weights as (clusters, resamples) arrays; each call yields the same ones."""

@@ -98,7 +98,7 @@ def _group_tables(found: Measurements) -> Iterator[RenderableType]:
     """Yield accuracy, certainty and desirability of each group, and the extremes of those with many values."""
     extremes: list[RenderableType] = []
     for kind in found.kinds:
-        shown: list[tuple[str, dict[str, str]]] = []
+        shown: list[tuple[str, Mapping[str, str]]] = []
         for key in found.keys:
             labels = found.values_of(key, kind)
             if len(labels) > SHOWN_GROUPS:
