@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..records import Floats, Strings, UndefinedMetric
+from ..records import Booleans, Floats, Strings, UndefinedMetric
 from .groups import Value
 
 Weights = NDArray[Any] | None
@@ -31,9 +31,9 @@ def disparity(values: Floats, subgroup: Strings, share: Floats, *, weights: Weig
 
     An empty name is not a subgroup. Undefined for fewer than two subgroups.
     """
-    names = sorted(set(subgroup.tolist()) - {""})
+    names = sorted(set(subgroup[_counted(values, weights)].tolist()) - {""})
     if len(names) < 2:
-        raise UndefinedMetric("disparity of fewer than two subgroups (empty)")
+        raise UndefinedMetric("disparity where a subgroup is empty: it needs at least two")
     means = np.stack(_means(values, [subgroup == name for name in names], share, weights, of="disparity"))
     return means.max(axis=0) - means.min(axis=0)
 
@@ -43,14 +43,14 @@ def gender_gap(values: Floats, marker: Strings, gender: Strings, share: Floats, 
 
     The paper's row for markers that have no privileged side. Undefined where no marker has both genders.
     """
-    counts = ~np.isnan(values)
+    counted = _counted(values, weights)
     names = [
         name
         for name in sorted(set(marker.tolist()) - {""})
-        if all((counts & (marker == name) & (gender == side)).any() for side in ("male", "female"))
+        if all((counted & (marker == name) & (gender == side)).any() for side in ("male", "female"))
     ]
     if not names:
-        raise UndefinedMetric("gender gap where no marker has both genders (empty)")
+        raise UndefinedMetric("gender gap where a gender is empty: no marker has both")
     subsets = [(marker == name) & (gender == side) for side in ("male", "female") for name in names]
     means = np.stack(_means(values, subsets, share, weights, of="gender gap"))
     male, female = np.split(means, 2)
@@ -62,15 +62,21 @@ def p_value(value: float) -> float:
     return value
 
 
+def _counted(values: Floats, weights: Weights) -> Booleans:
+    """Return the items that count: those with a value and, given one weight an item, a weight above 0."""
+    counted: Booleans = ~np.isnan(values)
+    return counted & (weights > 0) if weights is not None and weights.ndim == 1 else counted
+
+
 def _means(
     values: Floats, subsets: list[NDArray[np.bool_]], share: Floats, weights: Weights, *, of: str
 ) -> list[Value]:
     """Return the mean of the values over each subset, weighted by share; all in one product."""
-    counts = ~np.isnan(values)
-    inside = np.stack([subset & counts for subset in subsets])
+    counted = _counted(values, weights)
+    inside = np.stack([subset & counted for subset in subsets])
     if not inside.any(axis=1).all():
         raise UndefinedMetric(f"{of} of an empty subgroup")
-    filled = np.where(counts, values, 0.0) * share
+    filled = np.where(counted, values, 0.0) * share
     rows = np.concatenate([inside * filled, inside * share])
     sums = rows.sum(axis=1) if weights is None else rows @ weights
     total, count = np.split(np.asarray(sums, dtype=np.float64), 2)
