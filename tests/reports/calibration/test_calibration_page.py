@@ -16,14 +16,14 @@ from equipoise.reports.calibration.reliability import occupation_table, reliabil
 from equipoise.reports.calibration.section import calibration
 from equipoise.reports.page.html import run_page, write_run_page
 from equipoise.run import audit
-from equipoise.runs.run import RunFrames
+from equipoise.runs.run import Run
 from equipoise.scoring.planted.stereotype import PlantedEngine
 
 Opened = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, hostile: str) -> RunFrames:
+def run(tmp_path_factory: pytest.TempPathFactory, hostile: str) -> Run:
     """Return a run on sentence pairs with a label, about known occupations, some of them from a hostile land."""
     folder = tmp_path_factory.mktemp("pairs")
     jobs = [name for name in OCCUPATIONS if " " not in name][:12]
@@ -37,21 +37,21 @@ def run(tmp_path_factory: pytest.TempPathFactory, hostile: str) -> RunFrames:
     pairs = load_sentence_pairs(folder / "mine.csv", {"group:land": "land"})
     by = ["land", "predicted_gender", "occupation"]
     audit(PlantedEngine(bias=0.8, noise=1.2), pairs, task="sentence", out=folder / "run", resamples=40, by=by)
-    return RunFrames(folder / "run")
+    return Run(folder / "run")
 
 
 @pytest.fixture(scope="module")
-def page(run: RunFrames) -> Path:
+def page(run: Run) -> Path:
     return write_run_page(run.path)
 
 
-def test_the_section_is_there_when_calibration_was_measured(run: RunFrames, planted_run: Path) -> None:
+def test_the_section_is_there_when_calibration_was_measured(run: Run, planted_run: Path) -> None:
     assert calibration(run) is not None
-    assert calibration(RunFrames(planted_run)) is None
-    assert 'id="calibration"' not in run_page(RunFrames(planted_run))
+    assert calibration(Run(planted_run)) is None
+    assert 'id="calibration"' not in run_page(Run(planted_run))
 
 
-def test_words_and_table_have_the_numbers_of_the_run(opened: Opened, page: Path, run: RunFrames) -> None:
+def test_words_and_table_have_the_numbers_of_the_run(opened: Opened, page: Path, run: Run) -> None:
     tab = opened(page)
     found = run.measurements.set_index(["metric", "group"])
     ece, floor = found.loc[("ece", "all")], found.loc[("ece_floor", "all")]
@@ -71,7 +71,7 @@ def test_words_and_table_have_the_numbers_of_the_run(opened: Opened, page: Path,
         assert shown[group] == [str(own[0].n), *numbers]
 
 
-def test_charts_show_every_bin_and_occupation(opened: Opened, page: Path, run: RunFrames) -> None:
+def test_charts_show_every_bin_and_occupation(opened: Opened, page: Path, run: Run) -> None:
     tab = opened(page)
     (part,) = run.parts
     diagram, work = tab.locator("#calibration svg.chart").all()

@@ -73,7 +73,7 @@ def _part_columns(part: Part) -> tuple[pd.DataFrame, pd.DataFrame]:
     items["names"] = _names(asked["candidates"])[rows]
     items["k"] = items["probs"].map(len)
     items["d"] = column(items, main_estimator(items, "desirability"))
-    keys = items["pair_id"].astype(str) + "\0" + items["variant"].fillna("").astype(str)
+    keys = items["set_id"].astype(str) + "\0" + items["variant"].fillna("").astype(str)
     items["set"] = pd.factorize(keys)[0]
     items = items.sort_values("set", kind="stable")
     first = items.drop_duplicates("set")
@@ -82,7 +82,7 @@ def _part_columns(part: Part) -> tuple[pd.DataFrame, pd.DataFrame]:
     pairs = part.pairs
     known = pd.Series(
         column(pairs, main_estimator(pairs, "u")),
-        index=pairs["pair_id"].astype(str) + "\0" + pairs["variant"].fillna("").astype(str),
+        index=pairs["set_id"].astype(str) + "\0" + pairs["variant"].fillna("").astype(str),
     )
     sets["u"] = known[~known.index.duplicated()].reindex(keys[first.index]).to_numpy()
     return sets, items
