@@ -58,20 +58,28 @@ class RunFolder:
             raise RunError(f"the run folder {self.path} cannot be written ({reason}); choose another folder") from None
         try:
             remove_abandoned(self.path)
+            self._end_interrupted_commit()
             yield
         finally:
             lock.release()
 
     def begin(self, manifest: RunManifest) -> None:
         """Mark the folder as a run under way; one that holds another model's run is left alone."""
-        if (self.path / "manifest.json").is_file():
-            earlier = self.manifest()
+        earlier = self._earlier()
+        if earlier is not None:
             # What may differ is what only says how it was computed; a planted engine is all its numbers.
             kinds = ("engine", "weights", "dtype", "tokenizer", "bos")
             same = manifest.engine if str(manifest.engine.get("engine", "")).startswith("planted") else kinds
             if earlier.model != manifest.model or any(earlier.engine.get(k) != manifest.engine.get(k) for k in same):
                 raise RunError(f"{self.path} holds a run of {earlier.model} with other settings; choose another folder")
         self._write_manifest(manifest)
+
+    def _earlier(self) -> RunManifest | None:
+        """Return the manifest of the run in the folder; None without one, or where a damaged one says nothing."""
+        try:
+            return self.manifest()
+        except RunError:
+            return None
 
     def commit(self, contents: Mapping[str, Content], manifest: RunManifest) -> None:
         """Write the files beside the old ones, then switch to them and to the manifest in one step."""
@@ -140,6 +148,16 @@ class RunFolder:
     def _next(self, name: str) -> Path:
         return self.path / f".{name}.next"
 
+    def _end_interrupted_commit(self) -> None:
+        """Put the files of a commit that a crash cut off into their places, and remove those that never counted."""
+        earlier = self._earlier()
+        for path in self.path.glob(".*.next"):
+            name = path.name.removeprefix(".").removesuffix(".next")
+            if earlier is not None and earlier.files.get(name) == sha256(path.read_bytes()):
+                path.replace(self.path / name)
+            else:
+                path.unlink()
+
     def _settle(self, names: Mapping[str, str]) -> None:
         """Put the files that the manifest now names into their places."""
         for name in names:
@@ -170,7 +188,9 @@ def _check_types(manifest: RunManifest, path: Path) -> None:
     notes: Any = manifest.notes
     if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
         wrong.append("notes")
-    if not wrong and not all(isinstance(task, dict) for task in (*manifest.tasks.values(), *manifest.datasets.values())):
+    if not wrong and not all(
+        isinstance(task, dict) for task in (*manifest.tasks.values(), *manifest.datasets.values())
+    ):
         wrong.append("tasks")
     level = manifest.settings.get("level", 0.95) if not wrong else 0.95
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
