@@ -204,9 +204,9 @@ def _means(table: _Table, plan: Resampling) -> Iterator[_Row]:
         total, count = table.sums(name)
         sentences = ((count @ inside) > 0).sum(axis=0)
         means, resampled = _resampled(total @ inside, count @ inside, table.weights)
+        estimates = _percentiles(means, resampled, plan, sentences)
         for number, (parts, _) in enumerate(groups):
-            estimate = _percentile(means[number], resampled[:, number], plan, int(sentences[number]))
-            yield name, parts, estimate
+            yield name, parts, estimates[number]
             if parts["augmentation"] != NONE and name != "candidate_mass" and _gender(parts) in baselines:
                 base = baselines[_gender(parts)]
                 lost = resampled[:, base] - resampled[:, number]
@@ -230,11 +230,10 @@ def _occupations(table: _Table, plan: Resampling) -> Iterator[_Row]:
         drawn = np.unique(table.cluster[rows])
         total, count = (matrix[drawn] for matrix in table.sums("confidence", rows))
         means, resampled = _resampled(total, count, table.weights[drawn])
+        estimates = _percentiles(means, resampled, plan, (count > 0).sum(axis=0))
         for number in np.flatnonzero(count.sum(axis=0)):
             parts = {key: value for key, value in table.cells[number].items() if value and key != "privilege"}
-            n = int((count[:, number] > 0).sum())
-            estimate = _percentile(means[number], resampled[:, number], plan, n)
-            yield "confidence", {**parts, "occupation": name}, estimate
+            yield "confidence", {**parts, "occupation": name}, estimates[number]
 
 
 def _disparities(
@@ -287,10 +286,18 @@ def _gender_gap(
     yield "confidence_gender_gap", parts, estimate
 
 
-def _percentile(value: float, samples: Floats, plan: Resampling, n: int) -> Estimate:
-    low, high = bootstrap.interval(samples, level=plan.level)
+def _percentiles(values: Floats, samples: Floats, plan: Resampling, n: NDArray[Any]) -> list[Estimate]:
+    """Return the estimate of each value with the percentile interval of its column of samples."""
     method = f"percentile bootstrap, {plan.resamples} resamples of base sentences"
-    return Estimate(float(value), low, high, plan.level, n, method)
+    ends = bootstrap.intervals(samples, level=plan.level)
+    return [
+        Estimate(float(value), low, high, plan.level, int(count), method)
+        for value, (low, high), count in zip(values, ends, n, strict=True)
+    ]
+
+
+def _percentile(value: float, samples: Floats, plan: Resampling, n: int) -> Estimate:
+    return _percentiles(np.array([value]), samples[:, None], plan, np.array([n]))[0]
 
 
 def _rows(rows: Iterator[_Row], parts: Mapping[str, str], key: RunKey) -> list[Measurement]:

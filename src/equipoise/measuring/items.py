@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..metrics import confidence, fairness
 from ..metrics.sides import side_columns
 from ..records import ABSENT, Booleans, EquipoiseError, Floats, Integers, Outcomes
-from ..stats.bootstrap import cluster_numbers, joint_numbers
+from ..stats.bootstrap import cluster_numbers, joint_numbers, resampling_units
 from ..uncertainty import PERPLEXITY, Estimator, perplexity
 
 Columns = dict[str, NDArray[Any]]
@@ -34,6 +34,11 @@ class Items:
     @cached_property
     def clusters(self) -> Integers:
         """The number of each item's resampling unit."""
+        return resampling_units(self.outcomes.cluster_id)
+
+    @cached_property
+    def sentences(self) -> Integers:
+        """The number of each item's base sentence."""
         return cluster_numbers(self.outcomes.cluster_id)
 
     @cached_property
@@ -54,7 +59,7 @@ class Items:
             return np.empty((0, 1), dtype=np.int64)
         rows = np.flatnonzero(marked)
         return np.where(
-            (found := _members(joint_numbers(self.clusters[rows], self.variants[rows]))) == ABSENT, ABSENT, rows[found]
+            (found := _members(joint_numbers(self.sentences[rows], self.variants[rows]))) == ABSENT, ABSENT, rows[found]
         )
 
     @cached_property

@@ -18,6 +18,23 @@ def cluster_numbers(names: NDArray[Any]) -> Integers:
     return pd.factorize(names, use_na_sentinel=False)[0].astype(np.int64)
 
 
+MOST_UNITS = 16_384
+"""At most this many units are resampled: more clusters are dealt at random into this many groups of equal size."""
+
+
+def resampling_units(names: NDArray[Any]) -> Integers:
+    """Return the number of each item's resampling unit: its cluster, or a random group where there are many clusters.
+
+    Resampling random groups has the same expected variance as resampling their clusters, and time and memory no longer
+    grow with the number of clusters times the number of resamples (docs/decisions/bootstrap.md).
+    """
+    numbers = cluster_numbers(names)
+    count = int(numbers.max(initial=-1)) + 1
+    if count <= MOST_UNITS:
+        return numbers
+    return np.random.default_rng(count).permutation(count)[numbers] % MOST_UNITS
+
+
 def joint_numbers(*numbers: Integers) -> Integers:
     """Return one number for each combination of several numberings, in order of first appearance."""
     joint = numbers[0]
@@ -44,12 +61,24 @@ def weight_chunks(clusters: int, *, resamples: int, seed: int) -> Chunks:
 
 def interval(samples: NDArray[Any], *, level: float) -> tuple[float, float]:
     """Return the percentile interval of the resampled values, over the resamples in which the metric is defined."""
-    defined = samples[~np.isnan(samples)]
-    # A metric that is undefined in most resamples has no interval to trust.
-    if len(defined) < len(samples) / 2 or not len(defined):
-        return float("nan"), float("nan")
-    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+    ((low, high),) = intervals(samples[:, None], level=level)
+    return low, high
+
+
+def intervals(samples: NDArray[Any], *, level: float) -> list[tuple[float, float]]:
+    """Return the percentile interval of each column of resampled values (see `interval`)."""
+    ends = [(1 - level) / 2, (1 + level) / 2]
+    missing = np.isnan(samples)
+    whole = np.flatnonzero(~missing.any(axis=0))
+    results = np.full((samples.shape[1], 2), np.nan)
+    if len(whole):
+        results[whole] = np.quantile(samples[:, whole], ends, axis=0).T
+    for column in np.flatnonzero(missing.any(axis=0)):
+        defined = samples[~missing[:, column], column]
+        # A metric that is undefined in most resamples has no interval to trust.
+        if len(defined) >= len(samples) / 2 and len(defined):
+            results[column] = np.quantile(defined, ends)
+    return [(float(low), float(high)) for low, high in results]
 
 
 def bootstrap(

@@ -87,6 +87,7 @@ class _Batch:
     clusters: int
     columns: list[NDArray[np.float32]] = field(default_factory=list)
     places: dict[bytes, int] = field(default_factory=dict)
+    bytes: int = 0
     parts: list[NDArray[np.float32]] = field(default_factory=list)
 
     def place(self, column: Floats) -> int:
@@ -96,16 +97,14 @@ class _Batch:
         if key not in self.places:
             self.places[key] = len(self.columns)
             self.columns.append(narrow)
+            self.bytes += 2 * narrow.nbytes  # the column and its key
         return self.places[key]
-
-    @property
-    def bytes(self) -> int:
-        return sum(column.nbytes for column in self.columns)
 
     def multiply(self, weights: NDArray[np.float32]) -> None:
         if self.columns:
-            own = weights if self.local is None else weights[self.local]
-            self.parts.append(self._matrix @ own)
+            # The last clusters may have no row in any statistic of the batch.
+            inside = weights[: self.clusters] if self.local is None else weights[self.local]
+            self.parts.append(self._matrix @ inside)
 
     @cached_property
     def _matrix(self) -> NDArray[np.float32]:
@@ -166,7 +165,7 @@ def _wave(statistics: Sequence[Statistic], start: int, values: list[Floats | Non
             tapes[number] = (tape, weights)
         except _NeedsRows:
             row_wise[number] = []
-        if sum(batch.bytes for batch in batches.values()) > WAVE_BYTES:
+        if tape.batch.bytes > WAVE_BYTES:
             break
     for chunk in chunks():
         for batch in batches.values():
