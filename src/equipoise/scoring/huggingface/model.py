@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch.nn.attention.flex_attention import BlockMask
+from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
 from ..packing.shape import Shape, choose_shape, free_memory
 
@@ -68,6 +69,12 @@ def shape_for(model: Any, device: torch.device) -> Shape:
 def gpus() -> list[str]:
     """Return the names of this machine's GPUs."""
     return [f"cuda:{number}" for number in range(torch.cuda.device_count())]
+
+
+def is_encoder(config: Any) -> bool:
+    """Return whether a model of this configuration sees the whole text, and so predicts masked words only."""
+    masked = config.model_type in MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    return masked and not any(getattr(config, name, False) for name in ("is_decoder", "causal", "is_encoder_decoder"))
 
 
 def window(config: Any) -> int | None:
