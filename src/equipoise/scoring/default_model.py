@@ -36,13 +36,17 @@ def model_folder() -> Path:
     """Return the folder with the dequantised model, made on first use."""
     from .huggingface.loading import dequantise
 
-    cache = cache_folder() / "models"
-    folder = cache / f"{NAME}-{GGUF_SHA256[:12]}"
+    folder = default_folder()
     if not folder.is_dir():
-        with work_folder(cache) as work:
+        with work_folder(folder.parent) as work:
             dequantise(gguf_file(), work / "model")
             publish(work / "model", folder)
     return folder
+
+
+def default_folder() -> Path:
+    """Return where the dequantised model is kept; it need not exist."""
+    return cache_folder() / "models" / f"{NAME}-{GGUF_SHA256[:12]}"
 
 
 def gguf_file() -> Path:
