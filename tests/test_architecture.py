@@ -21,7 +21,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 ROWS = (
     ("cli",),
-    ("run", "builder", "reports", "exports", "training"),
+    ("run", "builder", "reports", "exports", "training", "doctor"),
     ("settings",),
     ("runs", "measuring"),
     ("datasets", "tasks", "scoring", "metrics", "stats"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..records import EquipoiseError
+from .config import Config, PrintConfig, config_text
 from .console import plain_table, print_out, printable, progress_bar
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ Disparity = Annotated[
 
 
 def audit(
+    context: typer.Context,
     model: Annotated[
         str,
         typer.Argument(
@@ -142,11 +144,16 @@ def audit(
     no_html: NoHtml = False,
     quiet: Quiet = False,
     as_json: Json = False,
+    config: Config = None,
+    print_config: PrintConfig = False,
 ) -> None:
     """Audit a model: ask it every sentence with each pronoun, and measure how differently it answers.
 
     Rerunning the same command continues where it was interrupted.
     """
+    if print_config:
+        typer.echo(config_text(context.command, context.params), nl=False)
+        return
     from ..run import audit as run_audit
 
     chosen = chosen_options(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)

@@ -39,16 +39,20 @@ def model_folder() -> Path:
     """Return the folder with the dequantised model, made on first use and again when a file in it has changed."""
     from .huggingface.loading import dequantise
 
-    cache = cache_folder() / "models"
-    folder = cache / f"{NAME}-{GGUF_SHA256[:12]}"
+    folder = default_folder()
     if not is_intact(folder):
-        with work_folder(cache) as work:
+        with work_folder(folder.parent) as work:
             dequantise(gguf_file(), work / "model")
             seal(work / "model")
             if folder.exists():
                 os.rename(folder, work / "damaged")
             publish(work / "model", folder)
     return folder
+
+
+def default_folder() -> Path:
+    """Return where the dequantised model is kept; it need not exist."""
+    return cache_folder() / "models" / f"{NAME}-{GGUF_SHA256[:12]}"
 
 
 def gguf_file() -> Path:

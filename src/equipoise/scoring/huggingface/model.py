@@ -92,3 +92,10 @@ def config_sha256(config: Any) -> str:
     unused = ("_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype")
     content = {key: value for key, value in config.to_dict().items() if key not in unused}
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def describe_gpus() -> list[str]:
+    """Return each GPU that torch can use with its name and memory, such as "cuda:0 (NVIDIA H200, 139 GiB)"."""
+    properties = [torch.cuda.get_device_properties(number) for number in range(torch.cuda.device_count())]
+    names = [f"cuda:{number} ({item.name}, {item.total_memory >> 30} GiB)" for number, item in enumerate(properties)]
+    return [*names, *(["mps (Apple)"] if torch.backends.mps.is_available() else [])]
