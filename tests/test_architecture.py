@@ -36,7 +36,7 @@ NAMED_FOR = {
     "torch": "scoring/huggingface/*.py",
     "transformers": "scoring/huggingface/*.py",
     "huggingface_hub": "scoring/huggingface/*.py",
-    "httpx": "builder/*_client.py",
+    "httpx": "*_client.py",
     "matplotlib": "reports/*/figures.py",
     "fastapi": "builder/survey/web/*.py",
     "sqlalchemy": "builder/survey/database/*.py",
