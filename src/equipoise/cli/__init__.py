@@ -9,7 +9,7 @@ from io import TextIOWrapper
 
 import typer
 
-from . import audit, build, calibration, config, data, identity, imports, reports
+from . import audit, build, calibration, config, data, doctor, identity, imports, reports
 from .console import clear_errors
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app = typer.Typer(
 )
 app.command("audit")(audit.audit)
 app.command("init")(config.init)
+app.command("doctor")(doctor.doctor)
 app.command("report")(audit.report)
 app.command("measure")(audit.measure)
 app.command("metrics")(audit.metrics)
