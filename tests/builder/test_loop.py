@@ -124,15 +124,15 @@ def test_from_a_model_to_an_audit(chat_server: str, tmp_path: Path, monkeypatch:
     database.load(sentences)
     truth = truth_of(sentences, test)
     with serving(survey_app(database, SurveyOptions(test, "token", limits=UNLIMITED))) as address:
-        browser, *others = database.invite(6)
+        browser, *others = database.raters.invite(6)
         assert chromium_rater(address, browser, truth, tmp_path) == len(sentences)
         crowd = [
             SimulatedRater(address, f"/enter/{invitation}", Profile(accuracy=1.0), truth, random.Random(number))
             for number, invitation in enumerate(others)
         ]
         logs = run_raters(crowd)
-    assert database.counts() == (len(sentences), len(sentences))
-    assert sum(len(log.acknowledged) for log in logs) + len(sentences) == len(database.answers())
+    assert database.results.counts() == (len(sentences), len(sentences))
+    assert sum(len(log.acknowledged) for log in logs) + len(sentences) == len(database.results.answers())
     database.close()
 
     said = command("build", "clean", build.path, "--words", "words.csv", "--licence", "CC0-1.0")
@@ -152,7 +152,7 @@ def test_the_guidelines_are_at_hand(tmp_path: Path, some_sentences) -> None:
     database = SurveyDatabase(f"sqlite:///{tmp_path / 's.sqlite'}")
     database.load(some_sentences(1))
     with serving(survey_app(database, SurveyOptions(read_test(None), "token", limits=UNLIMITED))) as address:
-        (invitation,) = database.invite(1)
+        (invitation,) = database.raters.invite(1)
         page = urllib.request.urlopen(f"{address}/enter/{invitation}").read().decode()
     assert "80% right answers" in page and "What is stored" in page
     assert len(re.findall("<dt>", page)) == 3 and "Not coherent." in html.unescape(page)
