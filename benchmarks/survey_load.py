@@ -167,7 +167,8 @@ def storm(folder: Path, database: str, load: Storm) -> Outcome:
 
     def kill_and_restart() -> None:
         time.sleep(load.seconds / 2)
-        admin.extend(admin_times(port))
+        if load.answers:
+            admin.extend(admin_times(port))
         servers[0].send_signal(signal.SIGKILL)
         servers[0].wait()
         servers.append(start(folder, port, database))
@@ -183,7 +184,7 @@ def storm(folder: Path, database: str, load: Storm) -> Outcome:
             rater.until = time.monotonic() + load.seconds
     try:
         logs = run_raters(crowd)
-        if not load.kill:
+        if not load.kill and load.answers:
             admin.extend(admin_times(port))
     finally:
         if load.kill:
@@ -291,9 +292,8 @@ def shown(waits: list[float]) -> str:
 
 
 def report(name: str, outcome: Outcome, load: Storm) -> None:
-    print(
-        f"{name}: {load.raters} raters, {load.seconds:g} s, {load.answers:,} answers before, load {os.getloadavg()[0]:.1f}"
-    )
+    busy = f"load average {os.getloadavg()[0]:.1f}"
+    print(f"{name}: {load.raters} raters, {load.seconds:g} s, {load.answers:,} answers before, {busy}")
     print(
         f"  acknowledged {outcome.acknowledged:,}, stored {outcome.stored:,}, lost {outcome.lost}, stored or asked "
         f"twice {outcome.twice}, sentences over 10 answers {outcome.over_most}, reconnects {outcome.reconnects:,}"
