@@ -8,7 +8,7 @@ ARGS ?=
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help audit test lint types tests format lock bench wheel docs clean
+.PHONY: help audit test lint types tests format reference hooks lock bench wheel docs clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -32,6 +32,12 @@ tests: $(STAMP)
 format: $(STAMP) ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+reference: $(STAMP) ## write docs/reference/ anew from the code
+	$(BIN)/python docs/generate.py
+
+hooks: $(STAMP) ## run the quick checks before every commit
+	$(BIN)/pre-commit install
 
 $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Equipoise needs Python 3.11 or newer, this is " + sys.version.split()[0])'

@@ -13,12 +13,11 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from equipoise.scoring.planted.stereotype.stereotype import PlantedEngine
-
 from equipoise.datasets.builtin import load_builtin
 from equipoise.datasets.dataset import Dataset
 from equipoise.reports.page.html import write_run_page
 from equipoise.run import audit
+from equipoise.scoring.planted.stereotype import PlantedEngine
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 SEASONS = ("spring", "summer", "autumn", "winter")

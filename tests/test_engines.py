@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from equipoise.scoring.huggingface.engine.engine import TRIAL, HuggingFaceEngine
-from equipoise.scoring.planted.stereotype.stereotype import PlantedEngine
 from transformers import LlamaForCausalLM
 
 from equipoise.records import Example, Message, ModelError, Prompt, Score
 from equipoise.scoring.engine import Engine, identity_key
+from equipoise.scoring.huggingface.engine import HuggingFaceEngine
+from equipoise.scoring.huggingface.trial import PROMPTS as TRIAL
 from equipoise.scoring.packing.shape import Shape
+from equipoise.scoring.planted.stereotype import PlantedEngine
 from tiny import CHAT, LLAMA, make_engine, make_model, make_tokenizer
 
 TOLERANCE = 1e-4
@@ -83,7 +84,9 @@ def tiny_engine(name: str) -> Any:
 @pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> Engine:
     if request.param == "planted":
-        return PlantedEngine(noise=1.0).knowing(_example(prompt.example_id) for prompt in PROMPTS)
+        planted = PlantedEngine(noise=1.0)
+        planted.prepare(_example(prompt.example_id) for prompt in PROMPTS)
+        return planted
     if request.param == "default model":
         default: Engine = request.getfixturevalue("default_engine")
         return default
@@ -240,7 +243,7 @@ def test_a_model_that_quietly_ignores_what_packing_needs_is_found_out(kind: Any)
     model.__class__ = kind
     engine = HuggingFaceEngine(model, tokenizer, name="sly", weights={"sha256": "0"})
     np.testing.assert_allclose(values(run(engine, PROMPTS)), values(engine.score_one_by_one(PROMPTS)), atol=TOLERANCE)
-    assert "sly answers packed prefix trees otherwise" in engine.notes[0]
+    assert "sly gives other answers in packed prefix trees" in engine.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -323,7 +326,7 @@ def test_keys_differ_where_anything_differs_that_could_change_an_answer() -> Non
     assert len({identity_key(each) for each in engines}) == len(engines)
     assert identity_key(engine()) == identity_key(engines[0])
     renamed = engine()
-    renamed._name, renamed._model.config._name_or_path = "other", "elsewhere"
+    renamed.name, renamed._model.config._name_or_path = "other", "elsewhere"
     assert identity_key(renamed) == identity_key(engines[0])
 
 

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from equipoise.scoring.planted.stereotype.stereotype import PlantedEngine
 
 import equipoise
 from equipoise import audit, load, remeasure
 from equipoise.datasets import open_dataset
 from equipoise.records import EquipoiseError, ModelError, Prompt, RunError, Score, parse_group
 from equipoise.run import Run
+from equipoise.scoring.planted.stereotype import PlantedEngine
 
 QUICK = {"limit": 24, "resamples": 50}
 
@@ -250,7 +250,7 @@ def test_what_cannot_be_is_refused_before_the_model_is_asked(tmp_path: Path) -> 
     with pytest.raises(EquipoiseError, match=r"no item has a group 'nope'; there are: .*gender"):
         audit("planted", by=["nope"], out=tmp_path / "a", progress=lambda *step: told.append(step), **QUICK)
     assert not [what for what, _, _ in told if "next-word" in what]
-    with pytest.raises(EquipoiseError, match="--length pmi means nothing"):
+    with pytest.raises(EquipoiseError, match="no probabilities for words without their sentence"):
         audit("planted", length="pmi", out=tmp_path / "b", **QUICK)
 
 

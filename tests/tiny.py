@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 import transformers
-from equipoise.scoring.huggingface.engine.engine import HuggingFaceEngine
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+
+from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 
 transformers.logging.set_verbosity_error()
 

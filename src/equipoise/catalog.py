@@ -34,3 +34,12 @@ def names(table: Mapping[str, object], *, kind: str) -> list[str]:
     """Return all names that `find` knows, built-in ones first."""
     plugins = sorted({point.name for point in entry_points(group=f"equipoise.{kind}s")} - set(table))
     return [*table, *plugins]
+
+
+def summary(name: str, table: Mapping[str, object], *, kind: str) -> str:
+    """Return the first line of the entry's docstring; for a plug-in that cannot be loaded, the reason."""
+    try:
+        lines = (getattr(find(name, table, kind=kind), "__doc__", None) or "").strip().splitlines()
+    except EquipoiseError as error:
+        return str(error)
+    return lines[0] if lines else ""

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from equipoise.scoring.planted.stereotype.identities import PlantedIdentities
 
 import equipoise
 from equipoise.datasets import open_dataset
@@ -17,6 +16,7 @@ from equipoise.measuring.measure import Labels, Plan
 from equipoise.measuring.sampling import until_precise
 from equipoise.records import EquipoiseError, parse_group
 from equipoise.run import Run
+from equipoise.scoring.planted.identities import PlantedIdentities
 from equipoise.scoring.store import ScoreStore
 from equipoise.tasks import open_task
 

@@ -15,12 +15,12 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from equipoise.scoring.planted.stereotype.stereotype import PlantedEngine
 
 from equipoise.datasets.builtin import load_builtin
 from equipoise.measuring.measure import Labels, Plan, measure
 from equipoise.metrics import METRICS
 from equipoise.records import Example, Measurement, Outcomes
+from equipoise.scoring.planted.stereotype import PlantedEngine
 from equipoise.tasks import TaskOptions, open_task
 from equipoise.uncertainty import ESTIMATORS
 

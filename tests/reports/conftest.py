@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from equipoise.scoring.planted.stereotype.stereotype import PlantedEngine
 
 from equipoise.datasets.dataset import Dataset
 from equipoise.records import Example
 from equipoise.run import audit
+from equipoise.scoring.planted.stereotype import PlantedEngine
 
 HOSTILE = '</script><script>window.hacked=1</script><img src=x onerror="window.hacked=1">{{7*7}} & \\input{x} | $'
 """What a name or a sentence could try to be instead of text."""

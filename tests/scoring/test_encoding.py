@@ -148,7 +148,7 @@ def test_a_prompt_of_no_tokens_needs_something_in_front() -> None:
 
 
 def test_a_candidate_of_no_tokens_is_an_error() -> None:
-    with pytest.raises(ModelError, match="makes nothing of the candidate ' '"):
+    with pytest.raises(ModelError, match="has no tokens for the candidate ' '"):
         ask(make_tokenizer(strip=True), prompt("The", " nurse", " "))
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from equipoise.scoring.planted.stereotype.stereotype import PlantedEngine
 
 from equipoise.records import EquipoiseError
 from equipoise.scoring import engine
 from equipoise.scoring.engine import EngineOptions, identity_key, open_engine
+from equipoise.scoring.planted.stereotype import PlantedEngine
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_an_unknown_scheme_is_told_which_there_are() -> None:
 
 
 def test_a_gguf_file_must_be_there(tmp_path: Path) -> None:
-    with pytest.raises(EquipoiseError, match=r"there is no GGUF file .*none\.gguf"):
+    with pytest.raises(EquipoiseError, match=r"GGUF file .*none\.gguf does not exist"):
         open_engine(str(tmp_path / "none.gguf"))
 
 

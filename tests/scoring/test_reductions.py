@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from equipoise.scoring.huggingface.engine.model import vocabulary_sums
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -20,6 +19,7 @@ from equipoise.cli import app
 from equipoise.measuring.items import item_columns
 from equipoise.records import EquipoiseError, Prompt
 from equipoise.scoring.engine import EngineOptions, identity_key, open_engine
+from equipoise.scoring.huggingface.model import vocabulary_sums
 from equipoise.scoring.reductions import REDUCTIONS, first_token_mass, reductions
 from equipoise.uncertainty import ESTIMATORS, entropy
 

@@ -10,30 +10,31 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from equipoise.scoring.planted.stereotype.stereotype import PlantedEngine
 
 from equipoise.records import Example, ModelError, Prompt, RunError, Score
-from equipoise.scoring.engine import identity_key
+from equipoise.scoring.engine import EngineDefaults, identity_key
+from equipoise.scoring.planted.stereotype import PlantedEngine
 from equipoise.scoring.store import ScoreStore
 
 TESTS = Path(__file__).parents[1]
 
 
-class Recorder:
+class Recorder(EngineDefaults):
     """The planted engine in batches of three, which remembers what it was asked."""
 
     name = "recorder"
-    description: Mapping[str, Any] = {}
 
     def __init__(self, prompts: Iterable[Prompt], *, bias: float = 0.5, batch: int = 3) -> None:
         known = {prompt.example_id for prompt in prompts}
         examples = [Example(name, "text", ("nurse", "driver"), 0, True, 1, {}, "pair") for name in known]
-        self.planted = PlantedEngine(bias=bias, noise=1.0).knowing(examples)
+        self.planted = PlantedEngine(bias=bias, noise=1.0)
+        self.planted.prepare(examples)
         self.batch = batch
         self.asked: list[list[str]] = []
 
@@ -58,7 +59,7 @@ def questions(count: int = 9) -> list[Prompt]:
 def fill(path: Path, prompts: Sequence[Prompt], **settings: Any) -> tuple[list[Score], Recorder, list[str]]:
     engine = Recorder(prompts, **settings)
     with ScoreStore(path) as store:
-        return store.fill(engine, prompts), engine, store.notes
+        return store.scorer(engine)(prompts), engine, store.notes
 
 
 @pytest.fixture
@@ -120,9 +121,9 @@ def test_everything_of_a_score_is_kept(path: Path) -> None:
 
     prompts = questions(2)
     with ScoreStore(path) as store:
-        scores = store.fill(Odd(prompts), prompts)
+        scores = store.scorer(Odd(prompts))(prompts)
     with ScoreStore(path) as store:
-        assert store.fill(Odd(prompts), prompts) == scores
+        assert store.scorer(Odd(prompts))(prompts) == scores
         assert len(store) == 2
     assert scores[0].token_logprobs == ((-0.1, -1 / 3), (-1e-300,))
     assert (scores[0].reductions, scores[0].flags) == ({"entropy": 0.1}, ("split-join", "é"))
@@ -132,7 +133,7 @@ def test_progress_counts_what_was_there_and_then_every_batch(path: Path) -> None
     fill(path, questions(3))
     told: list[tuple[int, int]] = []
     with ScoreStore(path) as store:
-        store.fill(Recorder(questions(8)), questions(8), lambda done, total: told.append((done, total)))
+        store.scorer(Recorder(questions(8)), lambda done, total: told.append((done, total)))(questions(8))
     assert told == [(3, 8), (6, 8), (8, 8)]
 
 
@@ -186,9 +187,20 @@ def test_a_damaged_batch_is_scored_again_and_the_result_is_as_if_nothing_had_bee
     assert engine.asked == [["Question 3?", "Question 4?", "Question 5?"]]
     assert scores == whole
     assert notes == [
-        "scores.jsonl: 1 damaged part found; 6 scores are intact and kept; what is missing is scored again"
+        "scores.jsonl: removed 1 damaged part; 6 scores are intact and kept; what is missing is scored again"
     ]
-    assert fill(path, questions())[1].asked == []
+    _, engine, notes = fill(path, questions())
+    assert (engine.asked, notes) == ([], [])  # the damage is gone, so it is reported once
+
+
+@pytest.mark.parametrize("payload", [b"", b"0", b"{}", b"[[1]]", b'[["k", [[1.0]], {}, []]]', b'[["k", "x", {}, []]]'])
+def test_a_line_with_a_good_checksum_that_holds_no_scores_is_removed(path: Path, payload: bytes) -> None:
+    whole, _, _ = fill(path, questions())
+    content = path.read_bytes()
+    path.write_bytes(b"%08x %s\n" % (zlib.crc32(payload), payload) + content)
+    scores, engine, notes = fill(path, questions())
+    assert (scores, engine.asked, len(notes)) == (whole, [], 1)
+    assert path.read_bytes() == content
 
 
 def test_a_line_end_lost_between_two_batches_costs_those_two(path: Path) -> None:
@@ -218,7 +230,7 @@ def test_an_answer_that_is_no_number_is_an_error_and_is_not_kept(path: Path) -> 
                 yield from self.planted.score([batch])
 
     with ScoreStore(path) as store, pytest.raises(ModelError, match="the engine gave nan as a log-probability"):
-        store.fill(Breaks(questions()), questions())
+        store.scorer(Breaks(questions()))(questions())
     assert path.read_bytes().count(b"\n") == 1
     assert b"NaN" not in path.read_bytes()
     _, engine, notes = fill(path, questions())
@@ -236,7 +248,7 @@ def test_a_full_disk_is_an_error_at_once_and_lets_go_of_the_folder(tmp_path: Pat
     store = ScoreStore(path)
     store.__enter__()
     with pytest.raises(OSError) as caught:
-        store.fill(engine, questions())
+        store.scorer(engine)(questions())
     assert caught.value.errno == errno.ENOSPC
     assert len(store) == 0
     with pytest.raises(OSError):
@@ -249,7 +261,7 @@ def test_a_full_disk_is_an_error_at_once_and_lets_go_of_the_folder(tmp_path: Pat
 def test_a_closed_store_keeps_nothing(path: Path) -> None:
     store = ScoreStore(path)
     with pytest.raises(RunError, match="the score store is closed"):
-        store.fill(Recorder(questions()), questions())
+        store.scorer(Recorder(questions()))(questions())
 
 
 HOLD = """
@@ -267,7 +279,7 @@ def test_a_second_process_is_told_who_holds_the_folder(path: Path) -> None:
         [sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as holder:
         assert holder.stdout is not None and holder.stdout.readline() == "held\n"
-        with pytest.raises(RunError, match=rf"is being written by process {holder.pid} on .*choose another --out"):
+        with pytest.raises(RunError, match=rf"is being written by process {holder.pid} on .*choose another out"):
             ScoreStore(path).__enter__()
         holder.communicate()
     assert len(fill(path, questions())[1].asked) == 3
@@ -304,7 +316,7 @@ def log(*entry):
 
 prompts = questions(600)
 with ScoreStore(Path(sys.argv[1])) as store:
-    store.fill(Logged(prompts), prompts)
+    store.scorer(Logged(prompts))(prompts)
 """
 
 
@@ -345,7 +357,7 @@ def progress(done, total):
     time.sleep(600 if done == 6 else 0)
 
 with ScoreStore(Path(sys.argv[1])) as store:
-    store.fill(model_engine(), sentences(), progress)
+    store.scorer(model_engine(), progress)(sentences())
 """
 
 
@@ -376,7 +388,7 @@ def test_a_model_killed_halfway_goes_on_to_the_same_numbers_bit_for_bit(path: Pa
         assert [process.stdout.readline() for _ in range(3)] == ["0\n", "3\n", "6\n"]
         process.kill()
     with ScoreStore(tmp_path / "undisturbed" / "scores.jsonl") as store:
-        undisturbed = store.fill(model_engine(), sentences())
+        undisturbed = store.scorer(model_engine())(sentences())
     with ScoreStore(path) as store:
         assert len(store) == 6
-        assert store.fill(model_engine(), sentences()) == undisturbed
+        assert store.scorer(model_engine())(sentences()) == undisturbed

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from equipoise.scoring.planted.stereotype.stereotype import PlantedEngine
 
 import equipoise
 from equipoise.datasets import open_dataset
 from equipoise.records import EquipoiseError, Example, Message, ModelError, Prompt, Score
+from equipoise.scoring.planted.stereotype import PlantedEngine
 from equipoise.scoring.reasoning import reason
 from equipoise.tasks import ChainOfThought, open_task
 from equipoise.tasks.chain_of_thought import REASON
@@ -137,9 +137,10 @@ def test_a_real_transformer_writes_the_same_alone_and_in_a_batch() -> None:
 def tiny_engine():
     """Return a transformer of random weights with a tokenizer of words and a chat template."""
     torch = pytest.importorskip("torch")
-    from equipoise.scoring.huggingface.engine.engine import HuggingFaceEngine
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 
     words = ["<pad>", "<end>", "user", "assistant", ":", *"abcdefgh"]
     inner = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="<pad>"))

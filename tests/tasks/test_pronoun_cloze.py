@@ -115,9 +115,10 @@ def test_a_dataset_of_sentences_can_be_asked_as_a_cloze_and_measured_anew(real_d
 def tiny() -> Any:
     """Return a function that opens a random transformer over the words of the table, with a BOS rule."""
     torch = pytest.importorskip("torch")
-    from equipoise.scoring.huggingface.engine.engine import HuggingFaceEngine
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+
+    from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 
     words = sorted(set(TABLE.replace(",", " ").replace(".", " .").split()))
     known = {word: number for number, word in enumerate(["<s>", "<unk>", *words])}

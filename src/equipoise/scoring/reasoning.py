@@ -1,7 +1,7 @@
-"""Keeps what a model wrote when it was asked to reason: append-only, content-addressed, in the run's folder.
+"""Keeps the texts that a model wrote: append-only, content-addressed, in the run's folder.
 
-A line of JSON for each question: its key, the question and the reasoning. A line cut off by a crash is passed over,
-and its question is asked again.
+One line of JSON for each text: its key, the question, the text and a checksum of these. A line that a crash cut off,
+or that was changed later, is skipped, and its question is asked again.
 """
 
 from __future__ import annotations
@@ -9,77 +9,107 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import IO, Any
 
-from ..records import Context, ModelError
+from ..records import Context
 from .engine import Engine, identity_key
+from .store import Progress
 
 BATCH = 16
-"""Questions generated together: what a crash can lose."""
+"""Questions written together: what a crash can lose."""
+
+Writer = Callable[[Sequence[Context], int], dict[Context, str]]
+"""Takes contexts and the most tokens of a text; returns the text that the model writes after each context."""
 
 
-@runtime_checkable
-class Generates(Protocol):
-    """An engine that can write."""
+class TextStore:
+    """The texts of one run folder."""
 
-    def generate(self, prompts: Sequence[Context], max_new_tokens: int) -> list[str]:
-        """Return what the model says next, word by word the most probable, at most so many tokens."""
-        ...
+    def __init__(self, path: Path) -> None:
+        self.path = path
 
+    def writer(self, engine: Engine, progress: Progress | None = None) -> Writer:
+        """Return a function that lets the engine write, and asks it only for texts that are not kept yet."""
 
-def reason(
-    engine: Engine,
-    questions: Sequence[Context],
-    *,
-    budget: int,
-    path: Path,
-    progress: Callable[[int, int], None] | None = None,
-) -> dict[Context, str]:
-    """Return the model's reasoning on every question; what stands in the file at `path` is not asked again."""
-    if not isinstance(engine, Generates):
-        raise ModelError(f"{engine.name} cannot write text, so it cannot be asked to reason; use a task without -cot")
-    identity = identity_key(engine)
-    # Neighbours in length share a batch, so that little of it is padding.
-    unique = sorted(dict.fromkeys(questions), key=lambda question: (len(str(question)), str(question)))
-    keys = {question: _key(identity, question, budget) for question in unique}
-    known = _read(path)
-    missing = [question for question in unique if keys[question] not in known]
-    done = len(unique) - len(missing)
-    if progress:
-        progress(done, len(unique))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "a", encoding="utf-8") as file:
-        if path.stat().st_size and not path.read_bytes().endswith(b"\n"):
-            file.write("\n")
+        def write(contexts: Sequence[Context], max_new_tokens: int) -> dict[Context, str]:
+            return self._write(engine, contexts, max_new_tokens, progress)
+
+        return write
+
+    def _write(
+        self, engine: Engine, contexts: Sequence[Context], max_new_tokens: int, progress: Progress | None
+    ) -> dict[Context, str]:
+        identity = identity_key(engine)
+        # Neighbours in length share a batch, so that little of it is padding.
+        unique = sorted(dict.fromkeys(contexts), key=lambda context: (len(str(context)), str(context)))
+        keys = {context: _key(identity, context, max_new_tokens) for context in unique}
+        texts = self._read()
+        missing = [context for context in unique if keys[context] not in texts]
+        done = len(unique) - len(missing)
+        if progress:
+            progress(done, len(unique))
         for start in range(0, len(missing), BATCH):
             batch = missing[start : start + BATCH]
-            for question, text in zip(batch, engine.generate(batch, budget), strict=True):
-                line = {"key": keys[question], "question": question, "reasoning": text}
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
-                known[keys[question]] = text
-            file.flush()
-            os.fsync(file.fileno())
+            written = dict(zip(batch, engine.generate(batch, max_new_tokens), strict=True))
+            self._append({keys[context]: (context, text) for context, text in written.items()})
+            texts.update((keys[context], text) for context, text in written.items())
             done += len(batch)
             if progress:
                 progress(done, len(unique))
-    return {question: known[keys[question]] for question in unique}
+        return {context: texts[keys[context]] for context in unique}
+
+    def _append(self, entries: dict[str, tuple[Context, str]]) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with open(self.path, "ab") as file:
+            _end_line(file, self.path)
+            for key, (question, text) in entries.items():
+                entry = {"key": key, "question": question, "reasoning": text}
+                file.write(
+                    json.dumps({**entry, "crc32": _checksum(entry)}, ensure_ascii=False).encode(
+                        "utf-8", "surrogatepass"
+                    )
+                    + b"\n"
+                )
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _read(self) -> dict[str, str]:
+        """Return the intact texts by key."""
+        texts: dict[str, str] = {}
+        for line in self.path.read_bytes().split(b"\n") if self.path.is_file() else ():
+            try:
+                entry: dict[str, Any] = json.loads(line)
+                if entry.pop("crc32") == _checksum(entry):
+                    texts[str(entry["key"])] = str(entry["reasoning"])
+            except (ValueError, KeyError, TypeError, AttributeError):
+                continue  # cut off by a crash, or not ours: asked again
+        return texts
 
 
-def _key(identity: str, question: Context, budget: int) -> str:
-    content = json.dumps([identity, question, budget], ensure_ascii=False)
+def reason(
+    engine: Engine, questions: Sequence[Context], *, budget: int, path: Path, progress: Progress | None = None
+) -> dict[Context, str]:
+    """Return `TextStore(path).writer(engine, progress)(questions, budget)`."""
+    return TextStore(path).writer(engine, progress)(questions, budget)
+
+
+def _end_line(file: IO[bytes], path: Path) -> None:
+    """Begin a new line where a crash left half of one."""
+    if file.tell():
+        with open(path, "rb") as reader:
+            reader.seek(-1, os.SEEK_END)
+            if reader.read(1) != b"\n":
+                file.write(b"\n")
+
+
+def _key(identity: str, context: Context, max_new_tokens: int) -> str:
+    content = json.dumps([identity, context, max_new_tokens], ensure_ascii=False)
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def _read(path: Path) -> dict[str, str]:
-    if not path.is_file():
-        return {}
-    known = {}
-    for line in path.read_bytes().split(b"\n"):
-        try:
-            entry: Mapping[str, Any] = json.loads(line)
-            known[str(entry["key"])] = str(entry["reasoning"])
-        except (ValueError, KeyError, TypeError):
-            continue  # cut off by a crash: asked again
-    return known
+def _checksum(entry: dict[str, Any]) -> str:
+    content = json.dumps(entry, sort_keys=True).encode()
+    return f"{zlib.crc32(content):08x}"

@@ -1,4 +1,4 @@
-"""What is kept of a distribution over the whole vocabulary, from two sums that a device makes of it; no torch.
+"""Summaries of a distribution over the whole vocabulary, from two sums that a device computes; no torch.
 
 The estimators of `equipoise.uncertainty` with k = the size of the vocabulary. Rényi's divergence of order 1/2 and
 Fisher and Rao's distance are both functions of one overlap with the uniform distribution, sum sqrt(p_i / k).
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 REDUCTIONS = {
     "vocab_bits": "entropy of the next token over the whole vocabulary, in bits",
-    "vocab_entropy": "certainty by it: 1 - bits / log2 of the vocabulary's size",
+    "vocab_entropy": "certainty by entropy: 1 - bits / log2 of the vocabulary's size",
     "vocab_renyi": "certainty by Rényi's divergence from uniform, order 1/2, over the whole vocabulary",
     "vocab_fisher_rao": "certainty by Fisher and Rao's distance from uniform, over the whole vocabulary",
     "vocab_mass": "probability that the next token begins one of the continuations",
@@ -19,7 +19,7 @@ REDUCTIONS = {
 
 
 def reductions(nats: float, overlap: float, vocabulary: int, mass: float) -> dict[str, float]:
-    """Return the summaries of a distribution of that entropy and overlap with uniform; all but the bits in [0, 1]."""
+    """Return the summaries of a distribution from its entropy and its overlap with uniform; all but bits in [0, 1]."""
     overlap = min(max(overlap, 1 / math.sqrt(vocabulary)), 1.0)
     return {
         "vocab_bits": max(nats, 0.0) / math.log(2),
@@ -31,7 +31,7 @@ def reductions(nats: float, overlap: float, vocabulary: int, mass: float) -> dic
 
 
 def first_token_mass(firsts: Iterable[tuple[int, float]]) -> float:
-    """Return the probability of the first tokens, (token, log-probability) each; one that comes twice counts once."""
+    """Return the probability of the first tokens, given as (token, log-probability); a repeated token counts once."""
     return math.fsum(math.exp(value) for value in dict(firsts).values())
 
 

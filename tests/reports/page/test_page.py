@@ -9,13 +9,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from equipoise.scoring.planted.stereotype.stereotype import PlantedEngine
 
 from equipoise.reports.page.html import run_page, write_run_page
 from equipoise.reports.page.rendering import Section, render
 from equipoise.reports.page.sections import SECTIONS
 from equipoise.run import audit
 from equipoise.runs.run import RunFrames
+from equipoise.scoring.planted.stereotype import PlantedEngine
 
 Opened = Callable[..., Any]
 

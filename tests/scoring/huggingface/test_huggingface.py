@@ -21,6 +21,7 @@ from transformers import LlamaForCausalLM
 
 from equipoise.records import ModelError, Prompt
 from equipoise.scoring.engine import EngineOptions, identity_key, open_engine
+from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 from equipoise.scoring.weights import file_sha256
 from tiny import LLAMA, make_model, make_tokenizer
 
@@ -92,25 +93,25 @@ def test_the_dtype_asked_for_is_the_models(folder: Path, dtype: str, expected: t
 
 
 def test_options_that_do_not_exist_are_refused(folder: Path) -> None:
-    assert refusal(folder, dtype="float7") == "there is no dtype 'float7'; use auto, float32, bfloat16, float16"
-    assert refusal(folder, device="abacus") == "there is no device 'abacus'; use auto, cpu, cuda or cuda:N"
+    assert refusal(folder, dtype="float7") == "unknown dtype 'float7'; use auto, float32, bfloat16, float16"
+    assert refusal(folder, device="abacus") == "unknown device 'abacus'; use auto, cpu, cuda or cuda:N"
     assert "bos must be auto, always or never" in refusal(folder, bos="sometimes")
     if not torch.cuda.is_available():
-        assert refusal(folder, device="cuda") == "device cuda was asked for, but torch sees no CUDA device"
+        assert refusal(folder, device="cuda") == "device is cuda, but torch finds no CUDA device"
 
 
 def test_no_such_folder_or_file(tmp_path: Path) -> None:
-    assert refusal(tmp_path / "missing") == f"{tmp_path}/missing is no folder with a model in it"
-    assert refusal(tmp_path / "missing.gguf") == f"there is no GGUF file {tmp_path}/missing.gguf"
-    assert refusal("hf:") == "no model is named after 'hf:'"
+    assert refusal(tmp_path / "missing") == f"{tmp_path}/missing is not a folder with a model"
+    assert refusal(tmp_path / "missing.gguf") == f"GGUF file {tmp_path}/missing.gguf does not exist"
+    assert refusal("hf:") == "hf: needs the name of a model, such as hf:owner/name"
     (tmp_path / "file").write_text("")
-    assert refusal(tmp_path / "file") == f"{tmp_path}/file is no folder with a model in it"
+    assert refusal(tmp_path / "file") == f"{tmp_path}/file is not a folder with a model"
 
 
 def test_a_folder_without_weights(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
-    assert f"{folder} holds no safetensors weights" in refusal(folder)
-    assert "holds no safetensors weights" in refusal(folder, allow_pickle=True)
+    assert f"{folder} has no safetensors weights" in refusal(folder)
+    assert "has no safetensors weights" in refusal(folder, allow_pickle=True)
 
 
 def test_pickled_weights_are_read_only_when_asked_for(folder: Path) -> None:
@@ -118,7 +119,7 @@ def test_pickled_weights_are_read_only_when_asked_for(folder: Path) -> None:
     (safe,) = next(iter(open_engine(str(folder)).score([[PROMPT]])))
     (folder / "model.safetensors").unlink()
     assert refusal(folder) == (
-        f"{folder} holds no safetensors weights (pickled ones are read only with --allow-pickle)"
+        f"{folder} has no safetensors weights; set allow_pickle to load pickled ones, which can run code"
     )
     (pickled,) = next(iter(open_engine(str(folder), EngineOptions(allow_pickle=True)).score([[PROMPT]])))
     assert pickled.token_logprobs == safe.token_logprobs
@@ -132,8 +133,7 @@ def test_a_models_own_code_is_not_run(folder: Path, tmp_path: Path, type_: str) 
     change_config(folder, model_type=type_, auto_map=own)
     if type_ == "martian":
         assert refusal(folder) == (
-            f"the model {folder} cannot be loaded: "
-            "it brings its own code, which is not run unless you pass --trust-remote-code"
+            f"the model {folder} cannot be loaded: it comes with code, which runs only if trust_remote_code is set"
         )
     else:
         open_engine(str(folder))  # transformers knows this kind itself
@@ -195,16 +195,41 @@ def save(kind: str, folder: Path, **settings: Any) -> Path:
 BERT = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
 
 
-def test_an_encoder_is_refused(tmp_path: Path) -> None:
-    bert = save("BertForMaskedLM", tmp_path / "bert", **BERT)
-    engine = open_engine(str(bert))
-    with pytest.raises(ModelError, match="bert is no causal language model: what comes after a word changes its ans"):
+@pytest.mark.parametrize("kind", ["Bert", "Roberta", "Electra"])
+def test_an_encoder_is_refused_by_its_architecture(tmp_path: Path, kind: str) -> None:
+    folder = save(f"{kind}ForMaskedLM", tmp_path / "masked", **BERT)
+    refused = f"masked is not a causal language model: {kind.lower()} is an encoder, which predicts masked words"
+    assert refusal(folder) == refused
+
+
+@pytest.mark.parametrize("scale", [0.5, 0.02, 0.01])
+def test_a_model_that_sees_later_words_is_found_out_however_small_its_logits(
+    scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizer = make_tokenizer()
+    settings = {"is_decoder": True, **BERT}
+    causal = make_model("BertConfig", len(tokenizer), scale=scale, **settings)
+    masked = make_model("BertConfig", len(tokenizer), scale=scale, **{**settings, "is_decoder": False})
+    list(HuggingFaceEngine(causal, tokenizer, name="bert", weights={"sha256": "0"}).score([[PROMPT]]))
+    monkeypatch.setattr("equipoise.scoring.huggingface.engine.is_encoder", lambda config: False)
+    engine = HuggingFaceEngine(masked, tokenizer, name="bert", weights={"sha256": "0"})
+    with pytest.raises(ModelError, match="bert is not a causal language model: its answer at a word depends on"):
         list(engine.score([[PROMPT]]))
+
+
+def test_what_is_recorded_does_not_depend_on_free_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = []
+    for free in (2**28, 2**40):
+        monkeypatch.setattr("equipoise.scoring.huggingface.model.free_memory", lambda free=free: free)
+        engine = open_engine(str(folder))
+        scores = list(engine.score([[PROMPT]]))
+        records.append((engine.identity, engine.description, engine.notes, engine.batches([PROMPT] * 999), scores))
+    assert records[0] == records[1]
 
 
 def test_an_encoder_with_a_decoder_is_refused(tmp_path: Path) -> None:
     t5 = save("T5ForConditionalGeneration", tmp_path / "t5", d_model=32, num_layers=1, num_heads=2, d_ff=32, d_kv=16)
-    assert refusal(t5) == f"the model {t5} cannot be loaded: it is no causal language model"
+    assert refusal(t5) == f"the model {t5} cannot be loaded: it is not a causal language model"
 
 
 @pytest.mark.parametrize("content", [b"", b"rubbish" * 99, b"GGUF" + bytes(99), b"GGUF\x03\0\0\0" + b"\xff" * 99])
@@ -248,11 +273,11 @@ def test_without_a_network_a_hubs_model_is_refused_without_retries(tmp_path: Pat
     )
     out_of_reach = "the model hub cannot be reached (ConnectError), and the model is not in its local cache"
     assert found == [
-        f"there is no folder owner/model, {out_of_reach}",
-        f"there is no folder gpt2, {out_of_reach}",
-        f"there is no folder owner/model, {out_of_reach}",
-        "'a/b/c' is neither a folder nor the name of a hub's model",
-        "'two words' is neither a folder nor the name of a hub's model",
+        f"owner/model is not a folder, {out_of_reach}",
+        f"gpt2 is not a folder, {out_of_reach}",
+        f"owner/model is not a folder, {out_of_reach}",
+        "'a/b/c' is neither a folder nor the name of a model on the hub",
+        "'two words' is neither a folder nor the name of a model on the hub",
     ]
 
 
@@ -293,11 +318,11 @@ def test_what_the_hub_says_is_told(tmp_path: Path) -> None:
         names = ("o/RepoNotFound", "o/RevisionNotFound@v9", "o/EntryNotFound", "o/Gated", "o/trouble")
         found = ask_hub(*names, HF_ENDPOINT=address, HF_HOME=str(tmp_path), HF_HUB_OFFLINE="0")
     assert found == [
-        "there is no folder o/RepoNotFound, and no public model of that name on the hub",
+        "o/RepoNotFound is not a folder, and the hub has no public model of that name",
         "the hub's model o/RevisionNotFound has no revision 'v9'",
-        "the hub's o/EntryNotFound has no config.json, so it is no model of transformers",
+        "o/EntryNotFound on the hub has no config.json, so it is not a model for transformers",
         "the model o/Gated is gated: accept its terms on the hub and log in there",
-        "there is no folder o/trouble, the model hub cannot be reached (HfHubHTTPError), "
+        "o/trouble is not a folder, the model hub cannot be reached (HfHubHTTPError), "
         "and the model is not in its local cache",
     ]
     assert len([path for path in asked if "/resolve/" in path]) == 5, "one question each, no retries"

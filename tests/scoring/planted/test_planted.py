@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from equipoise.scoring.planted.stereotype.stereotype import PlantedEngine, open_planted
 from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.records import Example, ModelError, Prompt
-from equipoise.scoring.engine import identity_key, open_engine
+from equipoise.scoring.engine import EngineOptions, identity_key, open_engine
+from equipoise.scoring.planted.stereotype import PlantedEngine, open_planted
 
 
 def example(**changes: Any) -> Example:
@@ -32,7 +32,8 @@ def example(**changes: Any) -> Example:
 
 def probabilities(engine: PlantedEngine, asked: Example, *, options: int = 2, context: str = "Who?") -> list[float]:
     prompt = Prompt(asked.id, "task", "", context, tuple(f" {number}" for number in range(options)))
-    ((score,),) = engine.knowing([asked]).score([[prompt]])
+    engine.prepare([asked])
+    ((score,),) = engine.score([[prompt]])
     return [math.exp(value) for value in score.logprobs]
 
 
@@ -111,17 +112,32 @@ def test_noise_is_normal_with_the_deviation_asked_for() -> None:
 
 def test_an_example_it_was_not_told_about_is_an_error() -> None:
     prompt = Prompt("unknown", "task", "", "Who?", (" a", " b"))
-    with pytest.raises(ModelError, match="was not told about example unknown"):
-        list(PlantedEngine().knowing([example()]).score([[prompt]]))
+    with pytest.raises(ModelError, match="was not prepared with example unknown"):
+        list(PlantedEngine().score([[prompt]]))
 
 
-def test_what_it_knows_adds_up() -> None:
-    engine = PlantedEngine().knowing([example()]).knowing([example(id="b")])
+def test_what_it_is_prepared_with_adds_up_and_is_not_part_of_its_value() -> None:
+    engine = PlantedEngine()
+    engine.prepare([example()])
+    engine.prepare(iter([example(id="b")]))
     assert set(engine.truth) == {"a", "b"}
+    assert engine == PlantedEngine() and engine.identity == PlantedEngine().identity
+    assert replace(engine).truth == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"device": "abacus"}, "unknown device 'abacus'"), ({"dtype": "float7"}, "unknown dtype 'float7'")],
+)
+def test_a_device_or_dtype_that_does_not_exist_is_refused(options: dict[str, str], message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        open_engine("planted", EngineOptions(**options))
+    open_engine("planted", EngineOptions(device="cuda:1", dtype="bfloat16"))
 
 
 def test_batches_hold_every_prompt_once_and_scores_follow_their_order() -> None:
-    engine = PlantedEngine(noise=1.0).knowing([example()])
+    engine = PlantedEngine(noise=1.0)
+    engine.prepare([example()])
     prompts = [Prompt("a", "task", "", f"Question {number}?", (" a", " b")) for number in range(5000)]
     batches = engine.batches(prompts)
     assert [index for batch in batches for index in batch] == list(range(5000))
@@ -143,14 +159,14 @@ def test_it_is_opened_by_its_settings() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ("size=3", "planted: there is no setting 'size'; there are: strength, bias, other, noise, mass"),
-        ("truth=3", "there is no setting 'truth'"),
+        ("size=3", "planted: unknown setting 'size'; the settings are: strength, bias, other, noise, mass"),
+        ("truth=3", "unknown setting 'truth'"),
         ("bias=much", "planted: bias must be a number, not 'much'"),
         ("bias", "planted: bias must be a number, not ''"),
         ("bias=nan", "planted: bias must be finite, not 'nan'"),
         ("strength=inf", "planted: strength must be finite"),
-        ("mass=0", r"planted: mass must lie in \(0, 1\]"),
-        ("mass=1.5", r"planted: mass must lie in \(0, 1\]"),
+        ("mass=0", r"planted: mass must be in \(0, 1\]"),
+        ("mass=1.5", r"planted: mass must be in \(0, 1\]"),
         ("noise=-1", "noise must not be negative"),
     ],
 )

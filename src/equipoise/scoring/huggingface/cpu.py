@@ -1,8 +1,8 @@
 """Linear layers of a float32 model on a CPU, with their weights laid out once for oneDNN.
 
-torch multiplies float32 matrices with MKL, which lays the weights out anew at every call, and is slow on processors of
-other makers; oneDNN with weights laid out beforehand was 1.2 to 1.4 times as fast (docs/decisions/packed-engine.md).
-torch's compiler uses the same operations; it needs a C++ compiler, these do not.
+torch multiplies float32 matrices with MKL, which rearranges the weights at every call and is slow on processors of
+other makers. oneDNN with weights rearranged once was 1.2 to 1.4 times as fast (docs/decisions/packed-engine.md).
+torch's compiler uses the same operations, but needs a C++ compiler.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import torch
 from ..packing.shape import free_memory
 
 ROWS = 384
-"""Tokens of a pass that the layout is made for; others are computed as well, only not as fast."""
+"""Number of tokens that the layout is made for; passes of other sizes are correct, but slower."""
 
 
 TOLERANCE = 1e-3
-"""Logits that differ by more are not those of the same model; float32 roundings are a hundredth of this."""
+"""Largest allowed difference of logits; float32 rounding is a hundredth of this."""
 
 
 class LaidOutLinear(torch.nn.Module):
-    """Stands for a linear layer whose weight only oneDNN can read."""
+    """A linear layer whose weight only oneDNN can read."""
 
     def __init__(self, layer: torch.nn.Linear) -> None:
         super().__init__()
@@ -32,15 +32,15 @@ class LaidOutLinear(torch.nn.Module):
         self._weight = torch.ops.mkldnn._reorder_linear_weight(layer.weight.detach(), ROWS)
 
     def forward(self, given: torch.Tensor) -> torch.Tensor:
-        """Return the layer's answer."""
-        answer: torch.Tensor = torch.ops.mkldnn._linear_pointwise(given, self._weight, self.bias, "none", [], "")
-        return answer
+        """Return the layer's output."""
+        output: torch.Tensor = torch.ops.mkldnn._linear_pointwise(given, self._weight, self.bias, "none", [], "")
+        return output
 
 
 def lay_out(model: Any, sequence: Sequence[int]) -> bool:
-    """Replace the linear layers of a model, and return whether that was done: only where it answers as before.
+    """Replace the linear layers of a model and return whether that was done: only where its answers stay the same.
 
-    The head and weights that two modules hold stay as they are. The first weights are let go.
+    The head, and weights that two modules share, stay as they are. The old weights are freed.
     """
     size = sum(parameter.nbytes for parameter in model.parameters())
     if not available() or free_memory() < 2 * size:
@@ -53,7 +53,7 @@ def lay_out(model: Any, sequence: Sequence[int]) -> bool:
         (parent, name, layer)
         for parent in list(model.modules())
         for name, layer in list(parent.named_children())
-        # Not what is built upon a linear layer: it may do more.
+        # Not a subclass of Linear: it may do more.
         if type(layer) is torch.nn.Linear and layer.weight.device.type == "cpu"
     ]
     kept = {id(model.get_output_embeddings()), *_sharers(model)}
@@ -63,7 +63,7 @@ def lay_out(model: Any, sequence: Sequence[int]) -> bool:
     try:
         if float((model(input_ids=ids, use_cache=False).logits - before).abs().max()) <= TOLERANCE:
             return bool(replaced)
-    except Exception:  # a model that reads its layers' weights by itself; what it raises then is anybody's guess
+    except Exception:  # a model that reads its layers' weights directly may raise anything
         pass
     for parent, name, layer in replaced:
         setattr(parent, name, layer)
@@ -71,16 +71,16 @@ def lay_out(model: Any, sequence: Sequence[int]) -> bool:
 
 
 def available() -> bool:
-    """Return whether this torch has what it takes."""
+    """Return whether this build of torch has the operations."""
     try:
-        tried = LaidOutLinear(torch.nn.Linear(8, 8).requires_grad_(False))
-        return bool(torch.isfinite(tried(torch.zeros(1, 8))).all())
+        layer = LaidOutLinear(torch.nn.Linear(8, 8).requires_grad_(False))
+        return bool(torch.isfinite(layer(torch.zeros(1, 8))).all())
     except (AttributeError, RuntimeError, NotImplementedError):
         return False
 
 
 def _sharers(model: Any) -> set[int]:
-    """Return the modules whose weights another one holds, too."""
+    """Return the modules that share a weight with another module."""
     owners: dict[int, list[int]] = {}
     for module in model.modules():
         for weight in module.parameters(recurse=False):

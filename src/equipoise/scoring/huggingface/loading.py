@@ -1,4 +1,4 @@
-"""Loads models with transformers: from a hub, a folder or a GGUF file; every way to fail becomes one sentence."""
+"""Loads models with transformers: from a hub, a folder or a GGUF file; every failure becomes one sentence."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def open_huggingface(name: str, options: EngineOptions) -> HuggingFaceEngine:
         weights = {"source": name, "sha256": weights_sha256(_weight_files(folder, options))}
         return open_folder(folder, options, name=folder.resolve().name, weights=weights)
     if name.startswith((".", "/", "~")) or folder.exists():
-        raise ModelError(f"{name} is no folder with a model in it")
+        raise ModelError(f"{name} is not a folder with a model")
     source, _, revision = name.partition("@")
     extra = {"revision": revision or options.revision} if revision or options.revision else {}
-    model, tokenizer = _load(source, options, {**extra, "local_files_only": _only_cached(source, **extra)})
+    model, tokenizer = _load(source, options, {**extra, "local_files_only": only_cached(source, **extra)})
     snapshot = Path(snapshot_download(source, local_files_only=True, **extra))
     weights = {"source": source, "revision": snapshot.name}
     weights["sha256"] = weights_sha256(_weight_files(snapshot, options))
@@ -39,36 +39,36 @@ def open_huggingface(name: str, options: EngineOptions) -> HuggingFaceEngine:
     )
 
 
-def _only_cached(source: str, revision: str | None = None) -> bool:
-    """Return whether the hub cannot be reached, but the model is in its local cache; one quick question, no retries."""
+def only_cached(source: str, revision: str | None = None) -> bool:
+    """Return whether to load from the local cache because the hub cannot be reached; one request, no retries."""
     try:
         get_hf_file_metadata(hf_hub_url(source, "config.json", revision=revision))
     except hub_errors.HFValidationError:
-        raise ModelError(f"{source!r} is neither a folder nor the name of a hub's model") from None
+        raise ModelError(f"{source!r} is neither a folder nor the name of a model on the hub") from None
     except hub_errors.GatedRepoError:
         raise ModelError(f"the model {source} is gated: accept its terms on the hub and log in there") from None
     except hub_errors.RepositoryNotFoundError:
-        raise ModelError(f"there is no folder {source}, and no public model of that name on the hub") from None
+        raise ModelError(f"{source} is not a folder, and the hub has no public model of that name") from None
     except hub_errors.RevisionNotFoundError:
         raise ModelError(f"the hub's model {source} has no revision {revision!r}") from None
     except hub_errors.EntryNotFoundError:
-        raise ModelError(f"the hub's {source} has no config.json, so it is no model of transformers") from None
+        raise ModelError(f"{source} on the hub has no config.json, so it is not a model for transformers") from None
     except Exception as error:  # no network, a proxy, a server in trouble, offline mode
         if isinstance(try_to_load_from_cache(source, "config.json", revision=revision), str):
             return True
         reason = f"the model hub cannot be reached ({type(error).__name__}), and the model is not in its local cache"
-        raise ModelError(f"there is no folder {source}, {reason}") from error
+        raise ModelError(f"{source} is not a folder, {reason}") from error
     return False
 
 
 def open_folder(folder: Path, options: EngineOptions, *, name: str, weights: Mapping[str, str]) -> HuggingFaceEngine:
-    """Return the engine of a local folder whose weights are already known by name and hash."""
+    """Return the engine of a local folder; `weights` says where its weights come from, and their hash."""
     model, tokenizer = _load(str(folder), options, {})
     return HuggingFaceEngine(model, tokenizer, name=name, weights=weights, bos=options.bos, reduced=options.reductions)
 
 
 def open_gguf(path: Path, options: EngineOptions) -> HuggingFaceEngine:
-    """Return the engine of a GGUF file, its weights dequantised to the dtype asked for."""
+    """Return the engine of a GGUF file, dequantised to the dtype in the options."""
     model, tokenizer = _load(str(path.resolve().parent), options, {"gguf_file": path.name})
     weights = {"source": str(path), "sha256": weights_sha256([path]), "quantisation": "dequantised GGUF"}
     return HuggingFaceEngine(
@@ -88,7 +88,7 @@ def dequantise(gguf: Path, folder: Path) -> None:
 
 
 def _load(source: str, options: EngineOptions, extra: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Return model and tokenizer on their device; every way to fail becomes one sentence."""
+    """Return model and tokenizer on their device; every failure becomes one sentence."""
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()
     device = _device(options.device)
@@ -96,7 +96,7 @@ def _load(source: str, options: EngineOptions, extra: Mapping[str, Any]) -> tupl
     extra = {**extra, "trust_remote_code": options.trust_remote_code}
     safe = {} if options.allow_pickle or "gguf_file" in extra else {"use_safetensors": True}
     try:
-        # Reading GGUF draws a bar of its own, which no switch of transformers turns off.
+        # Reading GGUF draws a progress bar that no setting of transformers turns off.
         with redirect_stderr(StringIO()) if "gguf_file" in extra else nullcontext():
             tokenizer = AutoTokenizer.from_pretrained(source, **extra)
             model, loaded = AutoModelForCausalLM.from_pretrained(
@@ -114,11 +114,11 @@ def _load(source: str, options: EngineOptions, extra: Mapping[str, Any]) -> tupl
 def _reason(error: Exception, options: EngineOptions) -> str:
     text = " ".join(str(error).split())
     if "trust_remote_code" in text:
-        return "it brings its own code, which is not run unless you pass --trust-remote-code"
+        return "it comes with code, which runs only if trust_remote_code is set"
     if "safetensors" in text and not options.allow_pickle:
-        return "it has no safetensors weights; pass --allow-pickle to load pickled ones, which can run code"
+        return "it has no safetensors weights; set allow_pickle to load pickled ones, which can run code"
     if "Unrecognized configuration class" in text:
-        return "it is no causal language model"
+        return "it is not a causal language model"
     if "ignore_mismatched_sizes" in text:
         return "its weights do not fit its config.json"
     return f"{type(error).__name__}: {text[:300]}"
@@ -130,27 +130,29 @@ def _device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise ModelError(f"there is no device {name!r}; use auto, cpu, cuda or cuda:N") from None
+        raise ModelError(f"unknown device {name!r}; use auto, cpu, cuda or cuda:N") from None
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise ModelError(f"device {name} was asked for, but torch sees no CUDA device")
+        raise ModelError(f"device is {name}, but torch finds no CUDA device")
     return device
 
 
 def _dtype(name: str, device: torch.device) -> Any:
     if name == "auto":
-        # bf16 on CPUs without hardware for it is slower by far, and less exact.
+        # bf16 is far slower on CPUs without hardware support, and less exact.
         return torch.float32 if device.type == "cpu" else "auto"
     known = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
     if name not in known:
-        raise ModelError(f"there is no dtype {name!r}; use auto, {', '.join(known)}")
+        raise ModelError(f"unknown dtype {name!r}; use auto, {', '.join(known)}")
     return known[name]
 
 
 def _weight_files(folder: Path, options: EngineOptions) -> list[Path]:
-    """Return the files the weights are read from."""
+    """Return the files that hold the weights."""
     files = sorted(folder.glob("*.safetensors"))
     if not files and options.allow_pickle:
         files = sorted(file for pattern in ("*.bin", "*.pt") for file in folder.glob(pattern))
     if not files:
-        raise ModelError(f"{folder} holds no safetensors weights (pickled ones are read only with --allow-pickle)")
+        raise ModelError(
+            f"{folder} has no safetensors weights; set allow_pickle to load pickled ones, which can run code"
+        )
     return files

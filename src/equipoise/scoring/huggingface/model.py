@@ -1,4 +1,4 @@
-"""What the engine needs to know of a transformers model, and the masks it gives it."""
+"""Facts about a transformers model that the engine needs, and the masks of its packed rows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch.nn.attention.flex_attention import BlockMask
+from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
 from ..packing.shape import Shape, choose_shape, free_memory
 
@@ -16,7 +17,7 @@ BLOCK = 128
 
 
 def ancestor_mask(ends: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Return the additive (rows, 1, nodes, nodes) mask that lets a node see its ancestors and itself."""
+    """Return the additive mask (rows, 1, nodes, nodes) that lets a node see its ancestors and itself."""
     node = torch.arange(ends.shape[1], device=ends.device)
     sees = (node[None, None, :] <= node[None, :, None]) & (node[None, :, None] < ends[:, None, :])
     hidden = torch.finfo(dtype).min
@@ -24,7 +25,7 @@ def ancestor_mask(ends: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 def block_mask(ends: torch.Tensor) -> Any:
-    """Return the same mask block-sparse: a block of keys none of whose subtrees reaches the queries is never read."""
+    """Return the same mask block-sparse: it skips blocks of keys that no query in a block descends from."""
     rows, width = ends.shape
     blocks = width // BLOCK
     reach = ends.view(rows, 1, blocks, BLOCK).amax(dim=-1)
@@ -51,7 +52,7 @@ def vocabulary_sums(logits: torch.Tensor) -> torch.Tensor:
 
 
 def shape_for(model: Any, device: torch.device) -> Shape:
-    """Return how much of this model to compute at once on that device, given the memory it has free now."""
+    """Return how much of this model to compute at once on that device."""
     config = model.config.get_text_config()
     hidden = int(getattr(config, "hidden_size", 1024))
     inner = getattr(config, "intermediate_size", None) or 4 * hidden
@@ -70,6 +71,12 @@ def gpus() -> list[str]:
     return [f"cuda:{number}" for number in range(torch.cuda.device_count())]
 
 
+def is_encoder(config: Any) -> bool:
+    """Return whether a model of this configuration sees the whole text, and so predicts masked words only."""
+    masked = config.model_type in MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    return masked and not any(getattr(config, name, False) for name in ("is_decoder", "causal", "is_encoder_decoder"))
+
+
 def window(config: Any) -> int | None:
     """Return how many tokens back the model's attention looks, None where it looks back to the beginning."""
     text = config.get_text_config()
@@ -81,7 +88,14 @@ def window(config: Any) -> int | None:
 
 
 def config_sha256(config: Any) -> str:
-    """Return a hash of how the weights are used, without what only says where they came from."""
+    """Return a hash of the settings that decide how the weights are used."""
     unused = ("_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype")
     content = {key: value for key, value in config.to_dict().items() if key not in unused}
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def describe_gpus() -> list[str]:
+    """Return each GPU that torch can use with its name and memory, such as "cuda:0 (NVIDIA H200, 139 GiB)"."""
+    properties = [torch.cuda.get_device_properties(number) for number in range(torch.cuda.device_count())]
+    names = [f"cuda:{number} ({item.name}, {item.total_memory >> 30} GiB)" for number, item in enumerate(properties)]
+    return [*names, *(["mps (Apple)"] if torch.backends.mps.is_available() else [])]

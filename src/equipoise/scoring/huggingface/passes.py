@@ -1,7 +1,7 @@
-"""Runs rows of tokens through a causal model of transformers, and gives the log-probabilities of what they predict.
+"""Runs rows of tokens through a causal model of transformers, and returns log-probabilities of the predicted tokens.
 
-A row is run packed (a prefix tree with its own mask and positions), cached (a prompt once, then its continuations from
-the prompt's cache) or padded (each input a row of its own).
+There are three modes: packed (a row is a prefix tree with its own mask and positions), cached (a prompt is computed
+once, then its continuations from the prompt's cache) and padded (each input is a row).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from .model import BLOCK, ancestor_mask, block_mask, shape_for, vocabulary_sums
 LOGIT_BYTES = 256 * 2**20
 """Bound on the float32 copies of logits held at once."""
 
-Way = Literal["packed", "cached", "padded"]
-WAYS: dict[Way, str] = {
+Mode = Literal["packed", "cached", "padded"]
+MODES: dict[Mode, str] = {
     "packed": "packed prefix trees",
     "cached": "batches with a shared prompt cache",
     "padded": "padded rows",
@@ -28,7 +28,7 @@ WAYS: dict[Way, str] = {
 
 
 class Passes:
-    """A model, and how much of it is computed at once. `sparse`: whether packed rows use block-sparse attention."""
+    """A model and the shape of its passes. `sparse`: whether packed rows use block-sparse attention."""
 
     def __init__(self, model: Any, *, reduced: bool = False) -> None:
         self.model = model
@@ -42,30 +42,30 @@ class Passes:
 
     @property
     def vocabulary(self) -> int:
-        """The number of tokens the head tells apart."""
+        """The number of tokens that the head predicts."""
         return len(self._head.weight)
 
     @property
     def may_be_sparse(self) -> bool:
-        """Whether the model has block-sparse attention, and rows are made of whole blocks."""
+        """Whether the model has block-sparse attention and rows consist of whole blocks."""
         return bool(getattr(self.model, "_supports_flex_attn", False)) and self.shape.row_tokens % BLOCK == 0
 
     def compile(self) -> None:
-        """Compile the model layer by layer: one compilation serves all layers of a kind, in seconds, not minutes."""
+        """Compile the model layer by layer: layers of a kind share one compilation, which takes seconds."""
         lists = [module for module in self.model.modules() if isinstance(module, torch.nn.ModuleList)]
         for layer in max(lists, key=len, default=()):
             layer.compile(dynamic=False)
 
-    def run(self, rows: Sequence[Row], way: Way) -> tuple[NDArray[np.int64], torch.Tensor]:
-        """Return how many tokens each row predicts, and a row of values for each of them (still on the device).
+    def run(self, rows: Sequence[Row], mode: Mode) -> tuple[NDArray[np.int64], torch.Tensor]:
+        """Return how many tokens each row predicts, and a row of values for each of them, still on the device.
 
-        That is its log-probability and, where asked for, the sums over the vocabulary.
+        The values are the log-probability and, on request, the sums over the vocabulary.
         """
-        return self._cached(rows) if way == "cached" else self._stacked(rows, packed=way == "packed")
+        return self._cached(rows) if mode == "cached" else self._stacked(rows, packed=mode == "packed")
 
     @torch.inference_mode()
     def plain(self, sequence: Sequence[int], start: int) -> NDArray[np.float64]:
-        """Return the values of the tokens from `start` on, from one plain pass of that sequence alone."""
+        """Return the values of the tokens from `start` on, from a plain pass of this one sequence."""
         self._attend(self._attention)
         ids = torch.tensor([sequence[:-1]], device=self.device)
         logits = self.model(input_ids=ids, use_cache=False).logits[0, start - 1 :].float()
@@ -75,7 +75,7 @@ class Passes:
         return values.cpu().numpy().astype(np.float64)
 
     def tensor(self, array: NDArray[Any]) -> torch.Tensor:
-        """Return the array on the device; a GPU fetches it while it works."""
+        """Return the array on the device; a GPU copies it while it computes."""
         tensor = torch.from_numpy(array)
         return tensor.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else tensor
 
@@ -94,27 +94,27 @@ class Passes:
         else:
             mask = np.arange(work.tokens.shape[1]) < work.lengths[:, None]
             inputs = {"attention_mask": self.tensor(mask.astype(np.int64))}
-        told = self._told(self.tensor(work.sources), input_ids=self.tensor(work.tokens), use_cache=False, **inputs)
-        return work.counts, self._values(told.logits[0], self.tensor(work.picks), self.tensor(work.targets))
+        output = self._forward(self.tensor(work.sources), input_ids=self.tensor(work.tokens), use_cache=False, **inputs)
+        return work.counts, self._values(output.logits[0], self.tensor(work.picks), self.tensor(work.targets))
 
     @torch.inference_mode()
     def _cached(self, rows: Sequence[Row]) -> tuple[NDArray[np.int64], torch.Tensor]:
-        """Run the prompts, then their continuations token by token: no architecture minds either, nor is any padded."""
+        """Run the prompts, then their continuations token by token, without padding: every architecture can do that."""
         work = fork(rows)
         self._attend(self._attention)
         count, stem = work.stems.shape
         ends = torch.arange(1, count + 1, device=self.device) * stem - 1
-        told = self._told(ends, input_ids=self.tensor(work.stems), use_cache=True)
-        logits = [told.logits[0]]
+        output = self._forward(ends, input_ids=self.tensor(work.stems), use_cache=True)
+        logits = [output.logits[0]]
         if len(work.branches):
-            name = "cache_params" if hasattr(told, "cache_params") else "past_key_values"
-            cache = told[name]
+            name = "cache_params" if hasattr(output, "cache_params") else "past_key_values"
+            cache = output[name]
             cache.reorder_cache(self.tensor(work.roots))
             everyone = torch.arange(len(work.branches), device=self.device)
             steps = []
             for column in work.branches.T:
                 tokens = self.tensor(np.ascontiguousarray(column))[:, None]
-                steps.append(self._told(everyone, input_ids=tokens, use_cache=True, **{name: cache}).logits[0])
+                steps.append(self._forward(everyone, input_ids=tokens, use_cache=True, **{name: cache}).logits[0])
             # By branch, then by depth: as the sources count them.
             logits.append(torch.stack(steps, dim=1).flatten(0, 1)[self.tensor(work.sources)])
         return work.counts, self._values(torch.cat(logits), self.tensor(work.picks), self.tensor(work.targets))
@@ -124,8 +124,8 @@ class Passes:
         if implementation != self.model.config._attn_implementation:
             self.model.set_attn_implementation(implementation)
 
-    def _told(self, sources: torch.Tensor, **inputs: Any) -> Any:
-        """Return the model's output with the logits of the sources alone: the head never sees any other position."""
+    def _forward(self, sources: torch.Tensor, **inputs: Any) -> Any:
+        """Return the model's output with the logits of the sources only: the head computes no other position."""
 
         def select(_: Any, arguments: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
             hidden = arguments[0]

@@ -1,4 +1,4 @@
-"""Lets a causal model of transformers write: greedy, several prompts at once. Knows the model only by its methods."""
+"""Greedy text from a causal model of transformers, for several contexts at once."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ GREEDY = {"do_sample": False, "num_beams": 1, "temperature": None, "top_p": None
 
 
 def write(
-    model: Any, encoder: Encoder, tensor: Callable[[Any], Any], prompts: Sequence[Context], max_new_tokens: int
+    model: Any, encoder: Encoder, tensor: Callable[[Any], Any], contexts: Sequence[Context], max_new_tokens: int
 ) -> list[str]:
-    """Return what the model says next to each prompt, up to its end-of-text token or so many tokens.
+    """Return what the model writes after each context, up to its end-of-text token or `max_new_tokens`.
 
-    `tensor` puts an array where the model is.
+    `tensor` moves an array to the model's device.
     """
-    rows = encoder.contexts(prompts)
+    rows = encoder.contexts(contexts)
     width = max(map(len, rows))
     ids, mask = np.zeros((2, len(rows), width), dtype=np.int64)
     for number, row in enumerate(rows):
-        # Padded on the left: what is written must follow the prompt's last token directly.
+        # Padded on the left: the text must follow the context's last token directly.
         ids[number, width - len(row) :], mask[number, width - len(row) :] = row, 1
     inputs = {"input_ids": tensor(ids), "attention_mask": tensor(mask)}
     written = model.generate(**inputs, max_new_tokens=max_new_tokens, pad_token_id=0, **GREEDY)

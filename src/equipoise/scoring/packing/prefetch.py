@@ -1,4 +1,4 @@
-"""Takes items from an iterator in a thread, a little ahead of whoever uses them."""
+"""Items of an iterator, made in a thread before they are needed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 
-def ahead(items: Iterator[Item], *, depth: int = 2) -> Iterator[Item]:
-    """Yield the items in order while a thread makes up to `depth` more; its errors are raised here."""
+def prefetch(items: Iterator[Item], *, depth: int = 2) -> Iterator[Item]:
+    """Yield the items in order while a thread makes up to `depth` more; errors of the thread are raised here."""
     made: queue.Queue[tuple[bool, Item | BaseException | None]] = queue.Queue(maxsize=depth)
     stopped = threading.Event()
 

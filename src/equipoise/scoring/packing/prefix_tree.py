@@ -1,6 +1,6 @@
-"""Packs token sequences into rows in which every shared prefix stands once; numpy only, no model, no torch.
+"""Packs token sequences into rows in which a shared prefix occurs once; numpy only, no model, no torch.
 
-A row is a prefix tree in depth-first order. Its node at depth d has position d, and may look at its ancestors alone:
+A row is a prefix tree in depth-first order. A node at depth d has position d and sees only its ancestors:
 node a is an ancestor of node b exactly when a <= b < ends[a]. A causal model run on such a row computes for every
 sequence what it would compute for that sequence alone.
 """
@@ -19,7 +19,7 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Sequences:
-    """Token sequences as one -1-padded matrix; of each, the tokens from `starts` on are to be predicted."""
+    """Token sequences as one matrix padded with -1; the tokens of each from `starts` on are to be predicted."""
 
     tokens: Ids
     lengths: Ids
@@ -27,11 +27,11 @@ class Sequences:
 
     @classmethod
     def of(cls, sequences: Sequence[Sequence[int]], starts: Sequence[int]) -> Sequences:
-        """Return the sequences as a matrix; each must have something before its start, and something after."""
+        """Return the sequences as a matrix; each needs a token before its start, and one at it."""
         lengths = np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
         begins = np.asarray(starts, dtype=np.int64)
         if not len(lengths) or begins.min() < 1 or np.any(begins >= lengths):
-            raise ValueError("every sequence needs a token before its start and one from there on")
+            raise ValueError("every sequence needs a token before its start, and one at it")
         inside = np.arange(lengths.max()) < lengths[:, None]
         matrix = np.full(inside.shape, -1, dtype=np.int64)
         matrix[inside] = np.fromiter(chain.from_iterable(sequences), dtype=np.int64, count=int(lengths.sum()))
@@ -44,7 +44,7 @@ class Sequences:
 
 @dataclass(frozen=True)
 class Row:
-    """A packed row, and what is predicted in it.
+    """A packed row, and what it predicts.
 
     `paths[i, d]` is the node of sequence `owners[i]` at depth d (-1 beyond its end; the last token of a sequence is
     predicted, never computed). The row predicts at `nodes`, each listed once; the token `targets[j]` is predicted at
@@ -97,7 +97,7 @@ def pack(sequences: Sequences, *, row_tokens: int) -> list[Row]:
 
 
 def alone(sequences: Sequences) -> list[Row]:
-    """Return a row for every distinct input, shortest first: nothing is shared but what is wholly the same."""
+    """Return a row for every distinct input, shortest first: only inputs that are equal share a row."""
     computed = sequences.lengths - 1
     return [
         _row(sequences.take(owners), np.full(len(owners), computed[owners[0]]), owners)
@@ -106,7 +106,7 @@ def alone(sequences: Sequences) -> list[Row]:
 
 
 def forks(sequences: Sequences) -> list[Row]:
-    """Return a row for every distinct prompt, shortest first: the prompt once, then whatever continues it."""
+    """Return a row for every distinct prompt, shortest first: the prompt once, then all its continuations."""
     rows = []
     for owners in _alike(sequences.tokens, sequences.starts):
         some = sequences.take(owners)
@@ -138,7 +138,7 @@ def _row(some: Sequences, shared: Ids, owners: Ids) -> Row:
     paths = np.where(inside, np.maximum.accumulate(numbered, axis=0), -1)
     last = np.maximum.accumulate(numbered.max(axis=1))
     ends = np.zeros(int(new.sum()), dtype=np.int64)
-    # Later sequences end later, and of repeated indices the last assignment stands.
+    # Later sequences end later, and the last assignment to a repeated index counts.
     ends[paths[inside]] = np.broadcast_to(last[:, None] + 1, inside.shape)[inside]
     predicts = inside & (depth >= (some.starts - 1)[:, None])
     nodes, picks = np.unique(paths[predicts], return_inverse=True)
@@ -173,7 +173,7 @@ class Pass:
 
 
 def stack(rows: Sequence[Row], *, height: int = 0, width: int = 0) -> Pass:
-    """Return the rows as one pass, padded to at least that many rows and tokens (a padding token sees itself alone)."""
+    """Return the rows as one pass, padded to at least that many rows and tokens (a padding token sees only itself)."""
     width = max(width, *map(len, rows)) if len(rows) > 1 else max(width, len(rows[0]))
     height = max(height, len(rows))
     tokens, depths = np.zeros((2, height, width), dtype=np.int64)
@@ -195,7 +195,7 @@ def stack(rows: Sequence[Row], *, height: int = 0, width: int = 0) -> Pass:
 
 @dataclass(frozen=True)
 class Forked:
-    """Forks of one stem length, to be run in two steps: the stems, then the branches from the stems' caches.
+    """Forks whose stems have one length, to be run in two steps: the stems, then the branches from the stems' caches.
 
     Branch b continues stem `roots[b]`; the places (branch x width + depth) in `sources` predict. The token `targets[j]`
     is predicted by stem `picks[j]` or, beyond the stems, by source `picks[j] - len(stems)`; row r has the next

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...records import Example, ModelError, Prompt, marked_slot
@@ -27,19 +27,11 @@ class PlantedIdentities(Planted):
     mass: float = 0.9
     echo: float = 0.0
     noise: float = 0.0
-    truth: Mapping[str, Example] = field(default_factory=dict, repr=False)
+    name = "planted-identities"
 
     def __post_init__(self) -> None:
         if not 0 < self.mass <= 1 or not 0 <= self.echo < 1 or self.noise < 0:
-            raise ModelError("planted: mass lies in (0, 1], echo in [0, 1), and noise is not negative")
-
-    def knowing(self, examples: Iterable[Example]) -> PlantedIdentities:
-        """Return the engine that knows who is meant in these examples."""
-        return replace(self, truth={**self.truth, **{example.id: example for example in examples}})
-
-    @property
-    def name(self) -> str:
-        return "planted-identities"
+            raise ModelError("planted: mass must be in (0, 1], echo in [0, 1), and noise must not be negative")
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -60,7 +52,7 @@ class PlantedIdentities(Planted):
     def _logprobs(self, prompt: Prompt) -> tuple[tuple[float], ...]:
         example = self.truth.get(prompt.example_id)
         if example is None or example.gold is None:
-            raise ModelError(f"the planted engine was not told whom example {prompt.example_id} means")
+            raise ModelError(f"the planted engine was not prepared with the referent of example {prompt.example_id}")
         lead = self.lead(example)
         shares = [(self.mass + (lead if index == example.gold else -lead)) / 2 for index in range(2)]
         marked = [index for index in range(2) if example.slots.get(marked_slot(index))]

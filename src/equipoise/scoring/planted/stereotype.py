@@ -6,40 +6,44 @@ import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Self
 
 from ...records import BASELINE, Example, ModelError, Prompt, Score
-from ..engine import identity_key
+from ..engine import EngineDefaults, identity_key
+
+NAME = "planted"
 
 
-class Planted(ABC):
-    """What planted engines share: they answer from what they were told of the examples, in any batches."""
+@dataclass(frozen=True)
+class Planted(EngineDefaults, ABC):
+    """What planted engines share: they answer from the examples they were prepared with.
 
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """The engine's name in tables and files."""
+    Two of them are equal when their numbers are, whatever they were prepared with.
+    """
+
+    truth: dict[str, Example] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     @abstractmethod
     def identity(self) -> Mapping[str, Any]:
-        """All its numbers."""
+        """All the engine's numbers."""
 
-    @property
-    def description(self) -> Mapping[str, Any]:
-        return {}
+    def prepare(self, examples: Iterable[Example]) -> None:
+        """Learn the right and the stereotypical answers of these examples."""
+        self.truth.update((example.id, example) for example in examples)
 
-    def batches(self, prompts: Sequence[Prompt]) -> list[list[int]]:
-        return [list(range(start, min(start + 4096, len(prompts)))) for start in range(0, len(prompts), 4096)]
+    def knowing(self, examples: Iterable[Example]) -> Self:
+        """Return the engine, prepared with these examples, too."""
+        copy = replace(self)
+        copy.prepare((*self.truth.values(), *examples))
+        return copy
 
     def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
         identity = identity_key(self)
         for batch in batches:
             if any(prompt.variant == BASELINE for prompt in batch):
-                raise ModelError(
-                    "a planted engine knows no words without their sentence, so --length pmi means nothing"
-                )
+                raise ModelError("a planted engine has no probabilities for words without their sentence, so not pmi")
             yield [Score(prompt.key(identity), self._logprobs(prompt)) for prompt in batch]
 
     @abstractmethod
@@ -62,28 +66,20 @@ class PlantedEngine(Planted):
     other: float = -4.0
     noise: float = 0.0
     mass: float = 0.9
-    truth: Mapping[str, Example] = field(default_factory=dict, repr=False)
+    name = NAME
 
     def __post_init__(self) -> None:
         if not 0 < self.mass <= 1 or self.noise < 0:
-            raise ModelError("planted: mass must lie in (0, 1] and noise must not be negative")
-
-    def knowing(self, examples: Iterable[Example]) -> PlantedEngine:
-        """Return the engine that knows the right and the stereotypical answers of these examples."""
-        return replace(self, truth={**self.truth, **{example.id: example for example in examples}})
-
-    @property
-    def name(self) -> str:
-        return "planted"
+            raise ModelError("planted: mass must be in (0, 1] and noise must not be negative")
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        return {"engine": "planted", **{f.name: getattr(self, f.name) for f in fields(self) if f.name != "truth"}}
+        return {"engine": self.name, **{number: getattr(self, number) for number in _numbers()}}
 
     def _logprobs(self, prompt: Prompt) -> tuple[tuple[float], ...]:
         example = self.truth.get(prompt.example_id)
         if example is None:
-            raise ModelError(f"the planted engine was not told about example {prompt.example_id}")
+            raise ModelError(f"the planted engine was not prepared with example {prompt.example_id}")
         logits = [0.0, 0.0] + [self.other] * (len(prompt.continuations) - 2)
         if example.gold is not None and example.answerable:
             logits[example.gold] += self.strength
@@ -104,14 +100,19 @@ def normal(text: str) -> float:
     return math.sqrt(-2 * math.log(1 - u)) * math.cos(2 * math.pi * v)
 
 
+def _numbers() -> list[str]:
+    """Return the names of the numbers of a planted engine."""
+    return [field.name for field in fields(PlantedEngine) if field.name != "truth"]
+
+
 def open_planted(settings: str) -> PlantedEngine:
     """Return the planted engine of `strength=2,bias=0.5,…`; an unknown or unreadable setting is an error."""
-    known = [name for name in asdict(PlantedEngine()) if name != "truth"]
+    known = _numbers()
     values: dict[str, Any] = {}
     for part in filter(None, settings.split(",")):
         name, _, value = part.partition("=")
         if name.strip() not in known:
-            raise ModelError(f"planted: there is no setting {name.strip()!r}; there are: {', '.join(known)}")
+            raise ModelError(f"planted: unknown setting {name.strip()!r}; the settings are: {', '.join(known)}")
         try:
             values[name.strip()] = float(value)
         except ValueError:

@@ -1,0 +1,204 @@
+"""Write docs/reference/ from the code: `python docs/generate.py`; with `--check`, only say which pages are outdated."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "equipoise"
+PAGES = ROOT / "docs" / "reference"
+NOTE = "<!-- Written by docs/generate.py: change the code, then run `make reference`. -->\n"
+
+MODULES = (
+    ("run", "The pipeline: every function returns a `Run`."),
+    ("settings", "Everything that can be chosen about an audit."),
+    ("runs.run", "A run folder, read back."),
+    ("records", "The types that pass from one stage to the next."),
+    ("datasets", "Datasets by name or path."),
+    ("datasets.dataset", "What a loader returns."),
+    ("tasks", "Ways to ask an example."),
+    ("scoring.engine", "What answers prompts."),
+    ("uncertainty", "From a distribution over candidates to a certainty."),
+    ("metrics", "The table of metrics."),
+    ("metrics.fairness", "Fairness metrics: arrays in, one number out."),
+    ("metrics.calibration", "Calibration metrics."),
+    ("metrics.confidence", "Coreference confidence."),
+    ("stats.bootstrap", "Intervals."),
+    ("stats.paired", "Paired tests."),
+)
+"""The modules that other packages may import from, top to bottom as data flows through them."""
+
+
+def plain(text: str) -> str:
+    """Return the text as one line that can stand in a cell of a table."""
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+def _default(parameter: Any) -> str:
+    default = parameter.default
+    if default is None or default is False or callable(default) or parameter.required:
+        return ""
+    return f"`{default}`"
+
+
+def _values(parameter: Any) -> str:
+    """Return what may be given: the choices, or the kind of value; nothing for a flag."""
+    kind = parameter.type_descriptor.annotation
+    if get_origin(kind) is list:
+        kind = get_args(kind)[0]
+    if get_origin(kind) is Literal:
+        return " \\| ".join(f"`{choice}`" for choice in get_args(kind))
+    if issubclass(kind, Enum):
+        return " \\| ".join(f"`{choice.value}`" for choice in kind)
+    return {str: "text", int: "number", float: "number", Path: "path"}.get(kind, "")
+
+
+def _options(command: Any) -> Iterator[str]:
+    rows = []
+    for parameter in command.params:
+        if parameter.name == "help" or getattr(parameter, "hidden", False):
+            continue
+        is_option = parameter.param_type_name == "option"
+        names = ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
+        name = names if is_option else f"`{parameter.name.upper()}`"
+        several = "; repeatable" if parameter.multiple or parameter.nargs == -1 else ""
+        text = plain(parameter.help or "")
+        cells = (name, _values(parameter) + several, _default(parameter), text)
+        rows.append(f"| {' | '.join(cells)} |")
+    if rows:
+        yield "| | value | default | |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"
+
+
+def _commands(command: Any, name: str, depth: int) -> Iterator[str]:
+    commands = getattr(command, "commands", {})
+    text = (command.help or "").strip()
+    yield f"{'#' * min(depth, 4)} `{name}`\n\n{re.sub(r'<(?=[A-Za-z])', '&lt;', text)}\n"
+    if not commands:
+        arguments = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
+        usage = " ".join(
+            f"{'' if item.required else '['}{item.name.upper()}{'' if item.required else ']'}"
+            + ("…" if item.nargs == -1 else "")
+            for item in arguments
+        )
+        yield "```\n" + " ".join(part for part in (name, usage, "[OPTIONS]") if part) + "\n```\n"
+    yield from _options(command)
+    for subname, subcommand in commands.items():
+        yield from _commands(subcommand, f"{name} {subname}", depth + 1)
+
+
+def cli_page() -> str:
+    """Return the reference of the command line."""
+    from typer.main import get_command
+
+    from equipoise.cli import app
+
+    intro = (
+        "# Command line\n\nEvery command and option. Exit codes: 0 when it worked, 1 when a gate was not passed, 2 "
+        "when the command could not do its work (one sentence on standard error says why).\n"
+    )
+    return "\n".join((NOTE, intro, *_commands(get_command(app), "equipoise", 2)))
+
+
+def _docstring(node: Any) -> str:
+    return (ast.get_docstring(node) or "").replace("<", "&lt;")
+
+
+def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> str:
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    arguments = re.sub(r"^(self|cls)(, |$)", "", ast.unparse(node.args))
+    line = f"{name}({arguments}){returns}"
+    if len(line) <= 100:
+        return line
+    parts = [part.strip() for part in _split(arguments)]
+    return f"{name}(\n" + "".join(f"    {part},\n" for part in parts) + f"){returns}"
+
+
+def _split(arguments: str) -> Iterator[str]:
+    """Yield the arguments of a signature: split at the commas outside all brackets."""
+    depth, start = 0, 0
+    for position, character in enumerate(arguments):
+        depth += (character in "([{") - (character in ")]}")
+        if character == "," and depth == 0:
+            yield arguments[start:position]
+            start = position + 1
+    if arguments[start:].strip():
+        yield arguments[start:]
+
+
+def _is_property(node: ast.AST) -> bool:
+    return any(isinstance(item, ast.Name) and item.id == "property" for item in getattr(node, "decorator_list", ()))
+
+
+def _fields(node: ast.ClassDef) -> list[str]:
+    rows = []
+    for item in node.body:
+        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name) and item.target.id[0] != "_":
+            default = f"`{plain(ast.unparse(item.value))}`" if item.value else ""
+            rows.append(f"| `{item.target.id}` | `{plain(ast.unparse(item.annotation))}` | {default} |")
+    return rows
+
+
+def _class(node: ast.ClassDef, module: str) -> Iterator[str]:
+    yield f"### `{module}.{node.name}`\n\n{_docstring(node)}\n"
+    if fields := _fields(node):
+        yield "| field | type | default |\n|---|---|---|\n" + "\n".join(fields) + "\n"
+    for item in node.body:
+        if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) and item.name[0] != "_":
+            returns = f" -> {ast.unparse(item.returns)}" if item.returns else ""
+            name = f"{item.name}{returns}" if _is_property(item) else _signature(item, item.name)
+            yield f"```python\n{name}\n```\n\n{_docstring(item)}\n"
+
+
+def _module(name: str, summary: str) -> Iterator[str]:
+    path = PACKAGE / Path(*name.split("."))
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    module = f"equipoise.{name}"
+    yield f"## `{module}`\n\n{summary}\n"
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef) and node.name[0] != "_":
+            yield from _class(node, module)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name[0] != "_":
+            signature = _signature(node, node.name)
+            yield f"### `{module}.{node.name}`\n\n```python\n{signature}\n```\n\n{_docstring(node)}\n"
+
+
+def api_page() -> str:
+    """Return the reference of the Python interface."""
+    intro = (
+        "# Python\n\n`import equipoise` gives `audit`, `load`, `remeasure`, `import_results` and `Run`. The modules "
+        "below may be imported too; everything else may change without notice.\n"
+    )
+    modules = (part for name, summary in MODULES for part in _module(name, summary))
+    return "\n".join((NOTE, intro, *modules))
+
+
+WRITERS: dict[str, Callable[[], str]] = {"cli.md": cli_page, "api.md": api_page}
+"""File name under docs/reference/ -> what writes it."""
+
+
+def outdated() -> list[str]:
+    """Return the names of the pages that differ from what the code says."""
+    pages = {name: PAGES / name for name in WRITERS}
+    return [name for name, page in pages.items() if not page.is_file() or page.read_text("utf-8") != WRITERS[name]()]
+
+
+def main(arguments: Iterable[str]) -> int:
+    """Write the pages, or check them."""
+    if "--check" in arguments:
+        names = outdated()
+        print("\n".join(f"docs/reference/{name} is out of date: run `make reference`" for name in names), end="")
+        return 1 if names else 0
+    PAGES.mkdir(parents=True, exist_ok=True)
+    for name, write in WRITERS.items():
+        (PAGES / name).write_text(write(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

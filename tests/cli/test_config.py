@@ -1,0 +1,84 @@
+"""`audit --config`, `--print-config` and `equipoise init`."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from equipoise.cli import app
+from equipoise.records import EquipoiseError
+
+
+@pytest.fixture
+def printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Return a function that runs a command in an empty folder and gives what it printed."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str) -> str:
+        app(list(words), standalone_mode=False)
+        return capsys.readouterr().out
+
+    return run
+
+
+def config(text: str) -> str:
+    Path("audit.toml").write_text(text, encoding="utf-8")
+    return "audit.toml"
+
+
+def test_a_file_sets_options_and_the_command_line_wins(printed: Callable[..., str]) -> None:
+    path = config(
+        'model = "planted:bias=1"\ndata = "winobias"\nseeds = 3\nlevel = 0.9\ncrossed = true\n'
+        'attributes = ["age", "race"]\ncolumns = {text = "a", gold = "b"}\nreasoning_tokens = 7\n'
+    )
+    values = tomllib.loads(printed("audit", "--config", path, "--seeds", "4", "--data", "builtin", "--print-config"))
+    assert values["model"] == "planted:bias=1" and values["data"] == ["builtin"] and values["seeds"] == 4
+    assert values["level"] == 0.9 and values["crossed"] is True and values["reasoning-tokens"] == 7
+    assert values["attributes"] == "age,race" and values["columns"] == ["text=a", "gold=b"]
+    assert tomllib.loads(printed("audit", "planted", "--config", path, "--print-config"))["model"] == "planted"
+
+
+def test_what_is_printed_is_a_file_that_says_the_same(printed: Callable[..., str]) -> None:
+    before = printed("audit", "planted", "--task", "mcq", "--limit", "3", "--quiet", "--print-config")
+    assert printed("audit", "--config", config(before), "--print-config") == before
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('taks = "mcq"', "audit.toml: unknown option 'taks'; did you mean 'task'?"),
+        ('seeds = "many"', "audit.toml: seeds must be a whole number, not 'many'"),
+        ("seeds = true", "audit.toml: seeds must be a whole number, not True"),
+        ("task = [1]", "audit.toml: task must be text, not 1"),
+        ("crossed = 1", "audit.toml: crossed must be true or false, not 1"),
+        ("seeds = ?", "audit.toml: is not a TOML file: Invalid value (at line 1, column 9)"),
+    ],
+)
+def test_a_mistake_in_the_file_is_one_sentence(printed: Callable[..., str], text: str, sentence: str) -> None:
+    with pytest.raises(EquipoiseError, match=f"^{re.escape(sentence)}$"):
+        printed("audit", "--config", config(text), "--print-config")
+
+
+def test_a_missing_file_is_one_sentence(printed: Callable[..., str]) -> None:
+    with pytest.raises(EquipoiseError, match=r"^none.toml: cannot be read \(No such file or directory\)$"):
+        printed("audit", "--config", "none.toml")
+
+
+def test_init_writes_every_option_and_all_of_them_can_be_set(printed: Callable[..., str]) -> None:
+    assert printed("init") == "audit.toml is written; edit it, then run: equipoise audit --config audit.toml\n"
+    text = Path("audit.toml").read_text(encoding="utf-8")
+    assert printed("audit", "--config", "audit.toml", "--print-config") == printed(
+        "audit", "--data", "builtin", "--task", "next-word", "--print-config"
+    )
+    # Every option is there, and every commented example is accepted once its # is taken away.
+    everything = re.sub(r"^# ([a-z-]+ = )", r"\1", text, flags=re.MULTILINE)
+    shown = printed("audit", "--config", config(everything), "--print-config")
+    assert set(tomllib.loads(everything)) == set(re.findall(r"^(?:# )?([a-z-]+)(?: = | is not set)", shown, re.M))
+    with pytest.raises(EquipoiseError, match=r"audit\.toml exists already; --force replaces it"):
+        printed("init")
+    printed("init", "--force")
+    assert Path("audit.toml").read_text(encoding="utf-8") == text
