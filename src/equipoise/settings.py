@@ -66,6 +66,13 @@ class Settings:
             raise EquipoiseError(f"disparity must be range, pairwise or deviation, not {self.disparity!r}")
 
     @property
+    def asked(self) -> dict[str, str]:
+        """The choices that decide what is asked, where they are not the usual ones: they name the run folder."""
+        chosen = {option.name: getattr(self, option.name) for option in fields(self) if option.name in _ASKED}
+        usual = {option.name: getattr(_USUAL, option.name) for option in fields(self)}
+        return {name: _label(value) for name, value in chosen.items() if _label(value) != _label(usual[name])}
+
+    @property
     def plan(self) -> Plan:
         """What to measure."""
         return Plan(
@@ -99,3 +106,17 @@ class Settings:
         """How to ask."""
         seeds = tuple(range(self.seed, self.seed + self.seeds))
         return TaskOptions(seeds, self.token_aggregate, self.answer_space, self.reasoning_tokens)
+
+
+_ASKED = (
+    *("limit", "seeds", "seed", "pronouns", "columns", "augment", "attributes", "base", "markers", "crossed"),
+    *("precision", "reasoning_tokens", "token_aggregate", "answer_space", "dtype", "bos", "revision", "samples"),
+)
+_USUAL = Settings()
+
+
+def _label(value: object) -> str:
+    """Return a choice as a part of a folder's name."""
+    if isinstance(value, Mapping):
+        return "+".join(f"{key}={entry}" for key, entry in value.items())
+    return "+".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
