@@ -154,5 +154,5 @@ def test_bos_changes_the_answers_and_makes_an_empty_context_possible(tiny: Any, 
     start = Prompt("e", "sentence", "", "", ("The cook rang him.", "The maid rang him."))
     (score,) = tiny("always").score_one_by_one([start])
     assert len(score.token_logprobs[0]) == 5
-    with pytest.raises(ModelError, match="has no token before its answer; try --bos always"):
+    with pytest.raises(ModelError, match="has no token before its answer; try bos always"):
         tiny("never").score_one_by_one([start])
