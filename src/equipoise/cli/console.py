@@ -31,7 +31,7 @@ EXTRAS = {
     **dict.fromkeys(("peft", "trl"), "train"),
     **dict.fromkeys(("mlflow", "wandb", "tensorboardX"), "trackers"),
     **dict.fromkeys(
-        ("alembic", "fastapi", "psycopg", "python_multipart", "multipart", "sqlalchemy", "tenacity", "uvicorn"),
+        ("alembic", "fastapi", "psycopg", "python_multipart", "multipart", "sqlalchemy", "uvicorn"),
         "builder",
     ),
 }
