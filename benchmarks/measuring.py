@@ -1,25 +1,51 @@
-"""How long do all metrics take, with intervals, on a dataset of SynthBias's size? No model, no data needed.
+"""How long does measuring take, and how much memory? No model needed: answers are planted or drawn.
 
-python benchmarks/measuring.py [--pairs 15864] [--resamples 2000] [--estimators perplexity renyi]
+python benchmarks/measuring.py [--case synthbias winoidentity 10000 100000 1000000] [--resamples 2000]
+
+Each case runs in a process of its own. `synthbias` and `winoidentity` need the real sentences (EQUIPOISE_DATA) and are
+answered by a planted engine; a number is the rows of a user's table.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import resource
+import subprocess
+import sys
 import time
 
 import numpy as np
 
-from equipoise.measuring.measure import Labels, Plan, measure
+from equipoise.measuring.columns import item_columns, set_columns
+from equipoise.measuring.identities import is_marked, measure_identities
+from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.metrics import METRICS
-from equipoise.records import ABSENT, Outcomes
-from equipoise.uncertainty import ESTIMATORS, renormalise
+from equipoise.records import ABSENT, Outcomes, RunKey
+from equipoise.uncertainty import renormalise
+
+CASES = ("synthbias", "winoidentity", "10000", "100000", "1000000")
 
 
-def simulated(pairs: int, seed: int = 0) -> Outcomes:
-    """Return outcomes shaped like SynthBias: 45% ambiguous, 40 occupations, two pronouns a sentence."""
+def planted(name: str) -> Outcomes:
+    """Return what a planted engine makes of a dataset."""
+    from equipoise.datasets import open_dataset
+    from equipoise.scoring.engine import open_engine
+    from equipoise.tasks import open_task
+
+    engine, examples = open_engine("planted:strength=1,bias=0.7,noise=1"), open_dataset(name).examples
+    engine.prepare(examples)
+
+    def scorer(prompts):  # type: ignore[no-untyped-def]
+        return [score for batch in engine.score([prompts]) for score in batch]
+
+    return open_task("next-word").run(examples, scorer=scorer, writer=lambda contexts, tokens: {})
+
+
+def drawn(rows: int, seed: int = 0) -> Outcomes:
+    """Return outcomes shaped like a user's table: 45% ambiguous, 40 occupations, two pronouns a sentence."""
     rng = np.random.default_rng(seed)
-    rows = 2 * pairs
+    pairs = rows // 2
 
     def twice(values: np.ndarray) -> np.ndarray:
         return np.repeat(values, 2).astype(object)
@@ -39,7 +65,7 @@ def simulated(pairs: int, seed: int = 0) -> Outcomes:
     return Outcomes(
         example_id=np.array([f"e{i}" for i in range(rows)], dtype=object),
         variant=np.full(rows, "", dtype=object),
-        pair_id=twice(np.array([f"p{i}" for i in range(pairs)])),
+        set_id=twice(np.array([f"p{i}" for i in range(pairs)])),
         probs=renormalise(logprobs),
         logprobs=logprobs,
         gold=np.where(labelled, np.repeat(rng.integers(0, 2, pairs), 2), ABSENT),
@@ -54,20 +80,38 @@ def simulated(pairs: int, seed: int = 0) -> Outcomes:
     )
 
 
+def run(case: str, resamples: int) -> dict[str, object]:
+    """Return how long measuring took, and the largest memory of the process."""
+    outcomes = drawn(int(case)) if case.isdigit() else planted(case)
+    plan, key = Plan(list(METRICS.values()), resamples=resamples), RunKey("planted", case, "next-word")
+    start, cpu = time.perf_counter(), time.process_time()
+    items = measured_items(outcomes, plan)
+    measurements, _ = measure(items, plan, key)
+    if is_marked(outcomes):
+        measurements += measure_identities(outcomes, plan, key)
+    item_columns(items, plan), set_columns(items, plan)
+    return {
+        "case": case,
+        "items": len(outcomes),
+        "measurements": len(measurements),
+        "seconds": round(time.perf_counter() - start, 1),
+        "processor seconds": round(time.process_time() - cpu, 1),
+        "GiB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--pairs", type=int, default=15864)
+    parser.add_argument("--case", nargs="+", default=list(CASES))
     parser.add_argument("--resamples", type=int, default=2000)
-    parser.add_argument("--estimators", nargs="+", default=["perplexity"])
+    parser.add_argument("--alone", action="store_true", help="run in this process")
     chosen = parser.parse_args()
-    outcomes = simulated(chosen.pairs)
-    plan = Plan(list(METRICS.values()), [ESTIMATORS[name] for name in chosen.estimators], resamples=chosen.resamples)
-    start = time.perf_counter()
-    measurements, _ = measure(outcomes, plan, Labels("model", "data", "task"))
-    seconds = time.perf_counter() - start
-    print(
-        f"{len(outcomes):,} items, {chosen.resamples:,} resamples, {len(measurements):,} measurements: {seconds:.1f} s"
-    )
+    for case in chosen.case:
+        if chosen.alone:
+            print(json.dumps(run(case, chosen.resamples)))
+        else:
+            command = [sys.executable, __file__, "--alone", "--case", case, "--resamples", str(chosen.resamples)]
+            subprocess.run(command, check=True)
 
 
 if __name__ == "__main__":

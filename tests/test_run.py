@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -19,6 +19,8 @@ from equipoise import audit, load, remeasure
 from equipoise.datasets import open_dataset
 from equipoise.records import EquipoiseError, ModelError, Prompt, RunError, Score, parse_group
 from equipoise.run import Run
+from equipoise.runs.measurements import measurements_frame
+from equipoise.scoring.engine import EngineDefaults
 from equipoise.scoring.planted.stereotype import PlantedEngine
 
 QUICK = {"limit": 24, "resamples": 50}
@@ -40,24 +42,18 @@ def tiny_run(tiny_llama: Callable[..., Path], tmp_path_factory: pytest.TempPathF
     return made
 
 
-@dataclass(frozen=True)
-class Failing:
+class Failing(EngineDefaults):
     """The planted engine, in batches of ten, that gives up after some of them."""
 
-    planted: PlantedEngine
-    after: int = 2
+    name = "planted"
 
-    @property
-    def name(self) -> str:
-        return "planted"
+    def __init__(self, planted: PlantedEngine, after: int = 2) -> None:
+        self.planted = planted
+        self.after = after
 
     @property
     def identity(self) -> dict[str, object]:
         return dict(self.planted.identity)
-
-    @property
-    def description(self) -> dict[str, object]:
-        return {}
 
     def batches(self, prompts: Sequence[Prompt]) -> list[list[int]]:
         return [list(range(start, min(start + 10, len(prompts)))) for start in range(0, len(prompts), 10)]
@@ -75,9 +71,17 @@ def failing(after: int) -> Failing:
 
 
 def test_the_measurements_have_the_columns_promised(run: Run) -> None:
-    columns = "metric,model,dataset,task,group,value,low,high,level,n,better"
+    columns = "metric,model,dataset,task,group,value,low,high,level,n,better,method"
     assert ",".join(run.measurements.columns) == columns
     assert (run.path / "measurements.csv").read_text().splitlines()[0] == columns
+
+
+def test_the_measurements_read_back_with_the_method_of_their_interval(run: Run) -> None:
+    methods = run.measurements["method"]
+    assert (methods != "").all() and methods.str.contains("bootstrap").any()
+    measurements = [measurement for part in run.parts for measurement in part.measured]
+    assert [measurement.estimate.method for measurement in measurements] == methods.tolist()
+    pd.testing.assert_frame_equal(measurements_frame(measurements), run.measurements)
 
 
 def test_every_measurement_says_what_it_is_about(run: Run) -> None:
@@ -96,7 +100,7 @@ def test_every_measurement_says_what_it_is_about(run: Run) -> None:
 
 def test_the_outcomes_hold_an_item_a_row(run: Run) -> None:
     outcomes = run.outcomes
-    promised = {"probs", "logprobs", "perplexity", "certainty", "desirability", "correct", "pair_id", "example_id"}
+    promised = {"probs", "logprobs", "perplexity", "certainty", "desirability", "correct", "set_id", "example_id"}
     assert promised <= set(outcomes.columns)
     next_word, mcq = (outcomes[outcomes["task"] == task] for task in ("next-word", "mcq"))
     assert len(next_word) == 2 * QUICK["limit"] and len(mcq) == 2 * len(next_word)
@@ -107,8 +111,8 @@ def test_the_outcomes_hold_an_item_a_row(run: Run) -> None:
 
 def test_the_pairs_hold_both_sides_and_u(run: Run) -> None:
     pairs = run.pairs[run.pairs["task"] == "next-word"]
-    assert {"pair_id", "d_male", "d_female", "c_male", "c_female", "u", "u_eq3", "u_signed"} <= set(pairs.columns)
-    assert len(pairs) == QUICK["limit"] and pairs["pair_id"].is_unique
+    assert {"set_id", "d_male", "d_female", "c_male", "c_female", "u", "u_eq3", "u_signed"} <= set(pairs.columns)
+    assert len(pairs) == QUICK["limit"] and pairs["set_id"].is_unique
     answerable = pairs[pairs["type"] == "type2"]
     expected = 1 - (answerable["d_male"] - answerable["d_female"]).abs() / 2
     pd.testing.assert_series_equal(answerable["u"], expected, check_names=False)
@@ -126,8 +130,8 @@ def test_the_examples_are_what_was_asked(run: Run) -> None:
 
 
 def test_a_limit_keeps_whole_pairs(run: Run) -> None:
-    assert (run.examples.groupby("pair_id").size() == 2).all()
-    assert run.examples["pair_id"].nunique() == QUICK["limit"]
+    assert (run.examples.groupby("set_id").size() == 2).all()
+    assert run.examples["set_id"].nunique() == QUICK["limit"]
 
 
 def test_the_manifest_says_how_the_numbers_came_about(run: Run) -> None:
@@ -135,7 +139,7 @@ def test_the_manifest_says_how_the_numbers_came_about(run: Run) -> None:
     assert manifest["model"] == "planted" and manifest["engine"]["noise"] == 0.7
     limited = open_dataset("builtin").limited(QUICK["limit"])
     assert manifest["datasets"]["builtin"]["sha256"] == limited.sha256
-    assert manifest["datasets"]["builtin"]["pairs"] == QUICK["limit"]
+    assert manifest["datasets"]["builtin"]["sets"] == QUICK["limit"]
     assert manifest["settings"]["seed"] == 0 and manifest["tasks"]["mcq"]["seeds"] == [0, 1]
     assert manifest["versions"]["equipoise"] == equipoise.__version__
     assert {"python", "numpy", "pandas", "torch", "transformers"} <= set(manifest["versions"])
@@ -183,7 +187,7 @@ def test_several_estimators_come_from_one_scoring(tmp_path: Path) -> None:
 
 def test_they_is_asked_on_request(tmp_path: Path) -> None:
     made = audit("planted", out=tmp_path, pronouns=["he", "she", "they"], limit=64, resamples=50)
-    sizes = made.examples.groupby("pair_id").size()
+    sizes = made.examples.groupby("set_id").size()
     assert set(sizes) == {2, 3}, "they stands only where grammar allows"
     assert set(made.outcomes["gender"]) == {"male", "female", "neutral"}
     assert {"d_neutral", "c_neutral"} <= set(made.pairs.columns)
@@ -238,20 +242,20 @@ def test_the_same_call_again_asks_the_model_nothing(tmp_path: Path) -> None:
 
 
 def test_progress_tells_what_is_done(tmp_path: Path) -> None:
-    told: list[tuple[str, int, int]] = []
-    audit("planted", out=tmp_path, progress=lambda *step: told.append(step), **QUICK)
-    scoring = [(done, total) for what, done, total in told if what == "builtin · next-word"]
+    steps: list[tuple[str, int, int]] = []
+    audit("planted", out=tmp_path, progress=lambda *step: steps.append(step), **QUICK)
+    scoring = [(done, total) for what, done, total in steps if what == "builtin · next-word"]
     assert scoring[0] == (0, 48) and scoring[-1] == (48, 48)
-    assert told[-1][0] == "measuring" and told[-1][1] == told[-1][2]
+    assert steps[-1][0] == "measuring" and steps[-1][1] == steps[-1][2]
 
 
 def test_what_cannot_be_is_refused_before_the_model_is_asked(tmp_path: Path) -> None:
-    told: list[tuple[str, int, int]] = []
-    with pytest.raises(EquipoiseError, match=r"no item has a group 'nope'; there are: .*gender"):
-        audit("planted", by=["nope"], out=tmp_path / "a", progress=lambda *step: told.append(step), **QUICK)
-    assert not [what for what, _, _ in told if "next-word" in what]
+    steps: list[tuple[str, int, int]] = []
+    with pytest.raises(EquipoiseError, match=r"no item has a group 'nope'; known groups: .*gender"):
+        audit("planted", by=["nope"], out=tmp_path / "a", progress=lambda *step: steps.append(step), **QUICK)
+    assert not [what for what, _, _ in steps if "next-word" in what]
     with pytest.raises(EquipoiseError, match="no probabilities for words without their sentence"):
-        audit("planted", length="pmi", out=tmp_path / "b", **QUICK)
+        audit("planted", token_aggregate="pmi", out=tmp_path / "b", **QUICK)
 
 
 def test_a_folder_of_another_planted_engine_is_left_alone(tmp_path: Path) -> None:
@@ -285,29 +289,30 @@ def test_two_processes_agree_to_the_byte(tmp_path: Path) -> None:
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes(), name
 
 
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Return the files of a run folder by name, without locks."""
+    return {file.name: file.read_bytes() for file in folder.iterdir() if not file.name.endswith(".lock")}
+
+
 def test_the_folder_of_another_model_is_left_alone(tiny_run: Run) -> None:
-    before = {file.name: file.read_bytes() for file in tiny_run.path.iterdir() if file.name != "scores.lock"}
-    with pytest.raises(RunError, match="holds a run of tiny-llama-1 with other settings; choose another --out"):
+    before = files_of(tiny_run.path)
+    with pytest.raises(RunError, match="holds a run of tiny-llama-1 with other settings; choose another folder"):
         audit("planted", out=tiny_run.path, **QUICK)
-    assert before == {file.name: file.read_bytes() for file in tiny_run.path.iterdir() if file.name != "scores.lock"}
+    assert before == files_of(tiny_run.path)
 
 
 def test_what_was_loaded_is_what_was_returned(run: Run) -> None:
     again = load(str(run.path))
-    assert again == run
+    assert (again.path, again.manifest) == (run.path, run.manifest)
     pd.testing.assert_frame_equal(again.measurements, run.measurements)
-    assert list(again.measurements["value"]) == [float(line.split(",")[-6]) for line in lines_of(run)]
-
-
-def lines_of(run: Run) -> list[str]:
-    """Return the rows of measurements.csv; a group may hold commas, so only the last columns are safe to split."""
-    return (run.path / "measurements.csv").read_text().splitlines()[1:]
+    with open(run.path / "measurements.csv", newline="", encoding="utf-8") as handle:
+        assert list(again.measurements["value"]) == [float(row["value"]) for row in csv.DictReader(handle)]
 
 
 @pytest.mark.parametrize(
     ("choices", "sentence"),
     [
-        ({"limit": 0}, "--limit must be at least 1"),
+        ({"limit": 0}, "limit must be at least 1, not 0"),
         ({"seeds": 0}, "seeds must be at least 1"),
         ({"seed": -1}, "seed must not be negative"),
         ({"resamples": 0}, "resamples must be at least 1"),
@@ -316,8 +321,8 @@ def lines_of(run: Run) -> list[str]:
         ({"disparity": "mode"}, "disparity must be range, pairwise or deviation"),
         ({"metrics": ["acuracy"]}, "did you mean 'accuracy'"),
         ({"estimators": ["reny"]}, "did you mean 'renyi'"),
-        ({"by": ["shoe size"]}, "no item has a group 'shoe size'; there are: form, gender"),
-        ({"length": "median"}, "length must be sum, mean or pmi"),
+        ({"by": ["shoe size"]}, "no item has a group 'shoe size'; known groups: form, gender"),
+        ({"token_aggregate": "median"}, "token_aggregate must be sum, mean or pmi"),
         ({"pronouns": ["he", "xe"]}, "pronouns are named he, she or they"),
         ({"task": "nextword"}, "did you mean 'next-word'"),
         ({"data": "bultin"}, "did you mean 'builtin'"),

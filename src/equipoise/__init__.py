@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .run import Run, audit, import_results, load, remeasure
+    from .run import audit, import_results, load, remeasure
+    from .runs import Run
 
 __version__ = "0.1.0"
 __all__ = ["Run", "__version__", "audit", "import_results", "load", "remeasure"]

@@ -26,7 +26,7 @@ ABSENT = -1
 
 
 class EquipoiseError(Exception):
-    """A mistake the user can mend; the message is one sentence with the fact they need."""
+    """A mistake that the user can fix; the message is one sentence with the fact they need."""
 
 
 class DatasetError(EquipoiseError):
@@ -46,12 +46,32 @@ class UndefinedMetric(EquipoiseError):
 
 
 @dataclass(frozen=True, slots=True)
+class SentencePair:
+    """Both sentences of an example that is its own counterfactual: its candidates are the words in which they differ.
+
+    `before` is what both sentences begin with, `rests` is how each goes on, and `sides` names whom each candidate
+    stands for, such as "male" and "female".
+    """
+
+    before: str
+    rests: tuple[str, ...]
+    sides: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """The names of the sides as a column of `outcomes.parquet` holds them."""
+        return "|".join(self.sides)
+
+
+@dataclass(frozen=True, slots=True)
 class Example:
     """One sentence with its candidates.
 
     `gold` is the right candidate and `stereotype` the one a stereotype would choose; both are indices or None.
-    `answerable` says whether the text alone settles the question. Examples that differ only in whom they
-    speak of share a `pair_id`. `slots` are the words a task puts into its question, such as the pronoun.
+    `answerable` says whether the text alone settles the question. Examples that differ only in the group word share
+    a `set_id`; all that share a base sentence are resampled together and share a `cluster_id` (default: the set).
+    `slots` are the words a task puts into its question, such as the pronoun. `pair` is given where the example holds
+    both of its sentences itself.
     """
 
     id: str
@@ -61,12 +81,18 @@ class Example:
     answerable: bool
     stereotype: int | None
     groups: Mapping[str, str]
-    pair_id: str
+    set_id: str
+    cluster_id: str = ""
     slots: Mapping[str, str] = field(default_factory=dict)
+    pair: SentencePair | None = None
 
     def __post_init__(self) -> None:
-        if not self.id or not self.pair_id:
-            raise DatasetError(f"example {self.id or self.text!r}: id and pair_id must not be empty")
+        if not self.id or not self.set_id:
+            raise DatasetError(f"example {self.id or self.text!r}: id and set_id must not be empty")
+        if not self.cluster_id:
+            object.__setattr__(self, "cluster_id", self.set_id)
+        if self.pair is not None and len(self.pair.sides) != len(self.candidates):
+            raise DatasetError(f"example {self.id}: needs one side for each of {len(self.candidates)} candidates")
         if not isinstance(self.text, str) or not self.text.strip():
             raise DatasetError(f"example {self.id}: the text is empty")
         if len(self.candidates) < 2:
@@ -158,14 +184,15 @@ class Outcomes:
     """What the model made of each item, as parallel columns; one row an example and variant.
 
     `logprobs` are as the engine gave them, `probs` renormalised over the k candidates. In `groups` an empty
-    string means that the item belongs to no group of that name. `marked` are the log-probabilities of naming each
-    candidate with or without the marker its sentence gives it; None where no sentence gives one. `reductions` are
-    summaries over the whole vocabulary by name, where the engine was asked for them.
+    string means that the item belongs to no group of that name. `sides` names the candidates of a sentence pair
+    ("male|female") and is empty for other items. `logprobs_with_marker` are the log-probabilities of naming each
+    candidate with or without the marker that its sentence gives it; None where no sentence gives one. `reductions`
+    are summaries over the whole vocabulary by name, where the engine was asked for them.
     """
 
     example_id: Strings
     variant: Strings
-    pair_id: Strings
+    set_id: Strings
     probs: Floats
     logprobs: Floats
     gold: Integers
@@ -173,20 +200,30 @@ class Outcomes:
     answerable: Booleans
     groups: Mapping[str, Strings]
     flags: Strings
-    marked: Floats | None = None
+    cluster_id: Strings = None  # type: ignore[assignment]  # filled in when made: the set
+    sides: Strings = None  # type: ignore[assignment]  # filled in when made: empty
+    logprobs_with_marker: Floats | None = None
     reductions: Mapping[str, Floats] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         n, k = self.probs.shape
-        others = ("probs", "logprobs", "marked", "groups", "reductions")
-        columns = [getattr(self, f.name) for f in fields(self) if f.name not in others]
+        if self.cluster_id is None:
+            object.__setattr__(self, "cluster_id", self.set_id)
+        if self.sides is None:
+            object.__setattr__(self, "sides", np.full(n, "", dtype=object))
+        columns = [getattr(self, name) for name in self._columns()]
         columns += [*self.groups.values(), *self.reductions.values()]
-        if any(column.shape != (n,) for column in columns) or self.logprobs.shape != (n, k):
-            raise ValueError("the columns of Outcomes must have the same length")
-        if self.marked is not None and self.marked.shape != (n, k):
+        tables = [self.logprobs, *([] if self.logprobs_with_marker is None else [self.logprobs_with_marker])]
+        if any(column.shape != (n,) for column in columns) or any(table.shape != (n, k) for table in tables):
             raise ValueError("the columns of Outcomes must have the same length")
         if n and not np.allclose(self.probs.sum(axis=1), 1.0, atol=1e-6):
             raise ValueError("the probabilities of an item must add up to 1")
+
+    @classmethod
+    def _columns(cls) -> list[str]:
+        """Return the names of the columns with one value an item."""
+        others = ("probs", "logprobs", "logprobs_with_marker", "groups", "reductions")
+        return [f.name for f in fields(cls) if f.name not in others]
 
     def __len__(self) -> int:
         return len(self.example_id)
@@ -214,18 +251,18 @@ class Outcomes:
 
     def take(self, rows: NDArray[Any]) -> Outcomes:
         """Return the outcomes of some rows (a mask or indices)."""
-        names = [f.name for f in fields(self) if f.name not in ("groups", "marked", "reductions")]
+        marked = self.logprobs_with_marker
         return Outcomes(
-            **{name: getattr(self, name)[rows] for name in names},
+            **{name: getattr(self, name)[rows] for name in (*self._columns(), "probs", "logprobs")},
             groups={name: column[rows] for name, column in self.groups.items()},
-            marked=None if self.marked is None else self.marked[rows],
+            logprobs_with_marker=None if marked is None else marked[rows],
             reductions={name: column[rows] for name, column in self.reductions.items()},
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value with its interval; `n` is the number of units (items or pairs) it was taken over."""
+    """A value with its interval; `n` is the number of units (items or sets) it was taken over."""
 
     value: float
     low: float
@@ -233,6 +270,18 @@ class Estimate:
     level: float
     n: int
     method: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunKey:
+    """What a measurement is about, as `measurements.csv` names it."""
+
+    model: str
+    dataset: str
+    task: str
+
+    def __str__(self) -> str:
+        return f"{self.dataset} · {self.task}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +296,37 @@ class Measurement:
     estimate: Estimate
     better: Better
 
-    COLUMNS = ("metric", "model", "dataset", "task", "group", "value", "low", "high", "level", "n", "better")
+    COLUMNS = ("metric", "model", "dataset", "task", "group", "value", "low", "high", "level", "n", "better", "method")
+
+    @classmethod
+    def of(cls, metric: str, key: RunKey, group: str, estimate: Estimate, better: Better) -> Measurement:
+        """Return the measurement of a metric for one group of a run."""
+        return cls(metric, key.model, key.dataset, key.task, group, estimate, better)
+
+    @property
+    def value(self) -> float:
+        """The estimate's value."""
+        return self.estimate.value
+
+    @property
+    def low(self) -> float:
+        """The lower end of the interval."""
+        return self.estimate.low
+
+    @property
+    def high(self) -> float:
+        """The upper end of the interval."""
+        return self.estimate.high
+
+    @property
+    def n(self) -> int:
+        """The number of units."""
+        return self.estimate.n
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """The parts of the group's name."""
+        return parse_group(self.group)
 
     def row(self) -> dict[str, Any]:
         """Return the measurement as the columns of `measurements.csv`."""
@@ -257,7 +336,10 @@ class Measurement:
 
 @dataclass(frozen=True)
 class RunManifest:
-    """All that is needed to know what a run measured, and to get the same numbers again."""
+    """All that is needed to know what a run measured, and to get the same numbers again.
+
+    `files` names every table of the run with its SHA-256.
+    """
 
     model: str
     engine: Mapping[str, Any]
@@ -269,6 +351,7 @@ class RunManifest:
     started: str
     finished: str | None = None
     notes: Sequence[str] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 def group_label(parts: Mapping[str, str]) -> str:

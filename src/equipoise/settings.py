@@ -1,4 +1,4 @@
-"""What may be chosen about an audit."""
+"""What a user may choose about an audit."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from .catalog import find
-from .datasets.identity import AUGMENTATIONS, Recipe, recipe
+from .datasets import DatasetOptions
+from .datasets.identity import AUGMENTATIONS, recipe
 from .measuring.measure import Plan
 from .metrics import METRICS
-from .metrics.calibration_table import CALIBRATION
 from .records import EquipoiseError
 from .scoring.engine import EngineOptions
 from .tasks import TaskOptions
@@ -18,12 +18,12 @@ from .uncertainty import ESTIMATORS, PERPLEXITY
 
 @dataclass(frozen=True)
 class Settings:
-    """What may be chosen about an audit; every field can be given to `audit` by name."""
+    """What a user may choose about an audit; every field can be given to `audit` by name."""
 
     limit: int | None = None
     seeds: int = 1
     seed: int = 0
-    metrics: Sequence[str] = (*METRICS, *CALIBRATION)
+    metrics: Sequence[str] = tuple(METRICS)
     estimators: Sequence[str] = (PERPLEXITY.name,)
     by: Sequence[str] | None = None
     disparity: str = "range"
@@ -38,8 +38,8 @@ class Settings:
     crossed: bool = False
     precision: float | None = None
     reasoning_tokens: int = 128
-    length: str = "sum"
-    label: str = "joined"
+    token_aggregate: str = "sum"
+    answer_space: str = "joined"
     device: str = "auto"
     dtype: str = "auto"
     bos: str = "auto"
@@ -59,6 +59,8 @@ class Settings:
         for name in ("seeds", "resamples"):
             if getattr(self, name) < 1:
                 raise EquipoiseError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.limit is not None and self.limit < 1:
+            raise EquipoiseError(f"limit must be at least 1, not {self.limit}")
         if self.seed < 0:
             raise EquipoiseError(f"seed must not be negative, it is {self.seed}")
         if not 0 < self.level < 1:
@@ -66,10 +68,11 @@ class Settings:
         if self.disparity not in ("range", "pairwise", "deviation"):
             raise EquipoiseError(f"disparity must be range, pairwise or deviation, not {self.disparity!r}")
 
+    @property
     def plan(self) -> Plan:
-        """Return what to measure."""
+        """What to measure."""
         return Plan(
-            metrics=[find(name, {**METRICS, **CALIBRATION}, kind="metric") for name in self.metrics],
+            metrics=[find(name, METRICS, kind="metric") for name in self.metrics],
             estimators=[find(name, ESTIMATORS, kind="estimator") for name in self.estimators],
             by=self.by,
             disparity=self.disparity,
@@ -78,21 +81,24 @@ class Settings:
             seed=self.seed,
         )
 
-    def recipe(self) -> Recipe:
-        """Return what WinoIdentity makes of a sentence."""
-        return recipe(
+    @property
+    def dataset(self) -> DatasetOptions:
+        """How to read the datasets."""
+        marking = recipe(
             augmentations=self.augment, attributes=self.attributes, markers=self.markers, crossed=self.crossed
         )
+        return DatasetOptions(self.pronouns, self.columns, self.limit, self.base, marking)
 
-    def engine_options(self) -> EngineOptions:
-        """Return how to load the model."""
-        chosen = {name.name: getattr(self, name.name) for name in fields(EngineOptions)}
+    @property
+    def engine(self) -> EngineOptions:
+        """How to load the model."""
+        chosen = {option.name: getattr(self, option.name) for option in fields(EngineOptions)}
         # An estimator over the whole vocabulary cannot do without them.
         needed = any(find(name, ESTIMATORS, kind="estimator").reduction for name in self.estimators)
         return EngineOptions(**{**chosen, "reductions": self.reductions or needed})
 
-    def task_options(self) -> TaskOptions:
-        """Return how to ask."""
-        return TaskOptions(
-            tuple(range(self.seed, self.seed + self.seeds)), self.length, self.label, self.reasoning_tokens
-        )
+    @property
+    def task(self) -> TaskOptions:
+        """How to ask."""
+        seeds = tuple(range(self.seed, self.seed + self.seeds))
+        return TaskOptions(seeds, self.token_aggregate, self.answer_space, self.reasoning_tokens)

@@ -1,120 +1,16 @@
-"""Calibration metrics: closed forms, edges, and what holds for every row of their table."""
+"""Calibration metrics: closed forms and edges; tests/test_invariants.py has what holds for all of them."""
 
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.measuring.measure import COLUMNS
-from equipoise.metrics import METRICS, Metric, calibration
-from equipoise.metrics.calibration_table import CALIBRATION
+from equipoise.metrics import calibration
 from equipoise.records import UndefinedMetric
-
-BOUNDS = dict.fromkeys(CALIBRATION, (0.0, 1.0)) | {
-    "ece_debiased": (-1.0, 1.0),
-    "brier_resolution": (0.0, 0.25),
-    "brier_uncertainty": (0.0, 0.25),
-    "brier_within": (-1.0, 1.0),
-    "log_loss": (0.0, np.inf),
-}
-every_metric = pytest.mark.parametrize("metric", CALIBRATION.values(), ids=CALIBRATION)
-weighted = pytest.mark.parametrize(
-    "metric", [m for m in CALIBRATION.values() if m.resampled], ids=[n for n, m in CALIBRATION.items() if m.resampled]
-)
-
-
-def column(name: str, size: int, gaps: float, rng: np.random.Generator) -> np.ndarray:
-    if name in ("predicted_side", "group"):
-        return rng.choice(np.array(["male", "female", ""], dtype=object), size=size)
-    choices = {"y": [0.0, 1.0], "prefers": [0.0, 0.5, 1.0]}.get(name)
-    if choices is None:
-        values = np.where(rng.random(size) < 0.3, rng.integers(0, 11, size) / 10, rng.random(size))
-    else:
-        values = rng.choice(choices, size=size)
-    return np.where(rng.random(size) < gaps, np.nan, values)
-
-
-@st.composite
-def inputs_of(draw: st.DrawFn, metric: Metric, *, min_size: int = 1) -> list[np.ndarray]:
-    size, gaps = draw(st.integers(min_size, 60)), draw(st.sampled_from([0.0, 0.2]))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    return [column(name, size, gaps, rng) for name in metric.inputs]
-
-
-def value_of(metric: Metric, arrays: list[np.ndarray], **options: Any) -> float | None:
-    try:
-        value = float(metric.function(*arrays, **options))
-    except UndefinedMetric:
-        return None
-    assert np.isfinite(value)
-    return value
-
-
-def same(one: float | None, other: float | None, tolerance: float = 1e-12) -> bool:
-    return one is other if one is None or other is None else abs(one - other) <= tolerance
-
-
-# --- every row of the table --------------------------------------------------------------------------------------
-
-
-@every_metric
-def test_every_metric_is_described_and_reads_columns_that_there_are(metric: Metric) -> None:
-    assert CALIBRATION[metric.name] is metric and metric.name not in METRICS
-    assert metric.says and metric.needs in ("judged", "sided")
-    assert set(metric.inputs) <= set(COLUMNS)
-
-
-@every_metric
-@given(data=st.data())
-def test_a_metric_is_undefined_or_within_its_bounds(metric: Metric, data: st.DataObject) -> None:
-    value = value_of(metric, data.draw(inputs_of(metric)))
-    low, high = BOUNDS[metric.name]
-    assert value is None or low - 1e-12 <= value <= high + 1e-12
-
-
-@every_metric
-@given(data=st.data())
-def test_a_metric_does_not_depend_on_the_order_of_rows(metric: Metric, data: st.DataObject) -> None:
-    arrays = data.draw(inputs_of(metric))
-    order = np.random.default_rng(len(arrays[0])).permutation(len(arrays[0]))
-    assert same(value_of(metric, arrays), value_of(metric, [array[order] for array in arrays]), 1e-9)
-
-
-@every_metric
-def test_a_metric_of_nothing_is_undefined(metric: Metric) -> None:
-    empty = [np.empty(0, dtype=object if name in ("predicted_side", "group") else float) for name in metric.inputs]
-    with pytest.raises(UndefinedMetric, match="empty"):
-        metric.function(*empty)
-
-
-@weighted
-@given(data=st.data())
-def test_weights_count_as_repeated_rows(metric: Metric, data: st.DataObject) -> None:
-    arrays = data.draw(inputs_of(metric))
-    times = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1))).integers(0, 4, size=len(arrays[0]))
-    repeated = value_of(metric, [np.repeat(array, times) for array in arrays])
-    for kind, tolerance in ((np.float64, 1e-9), (np.float32, 1e-5)):
-        assert same(repeated, value_of(metric, arrays, weights=times.astype(kind)), tolerance)
-
-
-@weighted
-@given(data=st.data())
-def test_a_column_of_weights_a_resample_gives_a_value_a_resample(metric: Metric, data: st.DataObject) -> None:
-    arrays = data.draw(inputs_of(metric, min_size=30))
-    if value_of(metric, arrays) is None:
-        return
-    weights = np.random.default_rng(len(arrays[0])).integers(0, 3, size=(len(arrays[0]), 4)).astype(np.float64)
-    together = metric.function(*arrays, weights=weights)
-    assert together.shape == (4,)
-    for one in range(4):
-        alone = value_of(metric, [np.repeat(array, weights[:, one].astype(int)) for array in arrays])
-        assert same(alone, None if np.isnan(together[one]) else float(together[one]), 1e-9)
-
 
 # --- closed forms ------------------------------------------------------------------------------------------------
 

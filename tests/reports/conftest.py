@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from equipoise.datasets.dataset import Dataset
+from equipoise.datasets.occupations import OCCUPATIONS
+from equipoise.datasets.sentence_pairs import load_sentence_pairs
 from equipoise.records import Example
 from equipoise.run import audit
 from equipoise.scoring.planted.stereotype import PlantedEngine
@@ -50,6 +52,20 @@ def mild_run(make_run: Callable[..., Path]) -> Path:
     return make_run("mild", strength=1.6, bias=0.3)
 
 
+@pytest.fixture(scope="session")
+def cloze_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return the folders of two runs on the same labelled sentence pairs: far from calibrated, and close to it."""
+    folder = tmp_path_factory.mktemp("cloze")
+    jobs = [name for name in OCCUPATIONS if " " not in name][:10]
+    starts = [f"On day {number} the {job} came and" for job in jobs for number in range(6)]
+    rows = [f"{start} he slept.,{start} she slept.,{number * 7 % 10 < 6:d}" for number, start in enumerate(starts)]
+    (folder / "pairs.csv").write_text("\n".join(["sent_more,sent_less,y", *rows]), encoding="utf-8")
+    pairs = load_sentence_pairs(folder / "pairs.csv", {})
+    for name, engine in (("far", PlantedEngine(bias=0, noise=3)), ("close", PlantedEngine(bias=3, noise=0.5))):
+        audit(engine, pairs, task="cloze", out=folder / name, resamples=40)
+    return folder / "far", folder / "close"
+
+
 @dataclass(frozen=True)
 class HostileEngine(PlantedEngine):
     """A planted engine whose name is an attack."""
@@ -77,7 +93,7 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 "stereotype": "pro" if (number % 2 == 1) == (gender == "male") else "anti",
                 "note": HOSTILE if number % 3 else "plain",
             },
-            pair_id=f"{HOSTILE}-{number}",
+            set_id=f"{HOSTILE}-{number}",
             slots={"pronoun": pronoun},
         )
         for number in range(12)
@@ -116,7 +132,9 @@ def opened(browser: Any) -> Iterator[Callable[..., Any]]:
         context = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **options})
         contexts.append(context)
         tab = context.new_page()
-        tab.on("console", lambda said: troubles.append(said.text) if said.type in ("error", "warning") else None)
+        tab.on(
+            "console", lambda message: troubles.append(message.text) if message.type in ("error", "warning") else None
+        )
         tab.on("pageerror", lambda error: troubles.append(str(error)))
         tab.on("dialog", lambda dialog: (troubles.append("a dialog"), dialog.dismiss()))
         tab.on("request", lambda request: asked.append(request.url))

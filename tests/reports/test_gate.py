@@ -14,11 +14,11 @@ import pytest
 
 from equipoise.records import EquipoiseError
 from equipoise.reports.gate import gate, junit, parse_requirement
-from equipoise.runs.run import RunFrames
+from equipoise.runs.run import Run
 
 
 def measured(run: Path, metric: str, **group: str) -> object:
-    return RunFrames(run).parts[0].measured.get(metric, **group)
+    return Run(run).parts[0].measured.get(metric, **group)
 
 
 def test_the_interval_is_tested_not_the_point(planted_run: Path) -> None:
@@ -26,44 +26,44 @@ def test_the_interval_is_tested_not_the_point(planted_run: Path) -> None:
     assert row.low < row.value < row.high
     between = f"ucerf[type=type2] >= {(row.low + row.value) / 2:.6f}"
     assert not gate(planted_run, [between])[0].passed
-    assert gate(planted_run, [between], on="value")[0].passed
-    assert gate(planted_run, [between], on="high")[0].passed
-    assert not gate(planted_run, [between], on="low")[0].passed
+    assert gate(planted_run, [between], test_at="value")[0].passed
+    assert gate(planted_run, [between], test_at="high")[0].passed
+    assert not gate(planted_run, [between], test_at="low")[0].passed
     assert gate(planted_run, [f"ucerf[type=type2] >= {row.low - 1e-6:.8f}"])[0].passed
     odds = measured(planted_run, "eo_sum")
     assert gate(planted_run, [f"eo_sum <= {odds.high + 1e-6:.8f}"])[0].passed
     assert not gate(planted_run, [f"eo_sum <= {(odds.value + odds.high) / 2:.8f}"])[0].passed
-    assert gate(planted_run, [f"eo_sum <= {(odds.value + odds.high) / 2:.8f}"], on="value")[0].passed
+    assert gate(planted_run, [f"eo_sum <= {(odds.value + odds.high) / 2:.8f}"], test_at="value")[0].passed
 
 
 @pytest.mark.parametrize(
-    ("required", "said"),
+    ("required", "reason"),
     [
         ("ucerf >= 0.5", "ucerf was not measured for all, but for type=type1; type=type2"),
         ("ucerf[type=type3] >= 0.5", "not measured for type=type3"),
         ("ucerf[type=type2,dataset=winobias] >= 0.5", "names nothing"),
         ("nonsense >= 0.5", "no metric 'nonsense'"),
-        ("ucerf[type=type2] => 0.5", "is no requirement"),
-        ("ucerf[type=type2] >= high", "is no requirement"),
+        ("ucerf[type=type2] => 0.5", "is not a requirement"),
+        ("ucerf[type=type2] >= high", "is not a requirement"),
         ("ucerf[type=type2] >= 1e", "'1e' is not a number"),
         ("ucerf[type2] >= 0.5", "key=value"),
-        ("", "is no requirement"),
+        ("", "is not a requirement"),
     ],
 )
-def test_what_names_nothing_is_an_error_never_a_pass(planted_run: Path, required: str, said: str) -> None:
-    with pytest.raises(EquipoiseError, match=said.replace("[", r"\[")):
+def test_what_names_nothing_is_an_error_never_a_pass(planted_run: Path, required: str, reason: str) -> None:
+    with pytest.raises(EquipoiseError, match=reason.replace("[", r"\[")):
         gate(planted_run, [required])
 
 
 def test_nothing_required_or_half_a_baseline_is_an_error(planted_run: Path, mild_run: Path) -> None:
-    with pytest.raises(EquipoiseError, match="something to require"):
+    with pytest.raises(EquipoiseError, match="at least one requirement"):
         gate(planted_run, [])
-    with pytest.raises(EquipoiseError, match="needs a --baseline"):
+    with pytest.raises(EquipoiseError, match="max_drop needs a baseline"):
         gate(planted_run, [], max_drop=["ucerf=0.02"])
-    with pytest.raises(EquipoiseError, match="needs a --baseline"):
+    with pytest.raises(EquipoiseError, match="max_drop needs a baseline"):
         gate(planted_run, ["eo_sum <= 2"], baseline=mild_run)
-    with pytest.raises(EquipoiseError, match="--on must be one of"):
-        gate(planted_run, ["eo_sum <= 2"], on="middle")
+    with pytest.raises(EquipoiseError, match="test_at must be one of"):
+        gate(planted_run, ["eo_sum <= 2"], test_at="middle")
 
 
 def test_groups_datasets_and_tasks_are_chosen_in_brackets(planted_run: Path) -> None:
@@ -75,9 +75,9 @@ def test_groups_datasets_and_tasks_are_chosen_in_brackets(planted_run: Path) -> 
 
 def test_without_an_interval_nothing_is_kept(make_run: Callable[..., Path]) -> None:
     run = make_run("open", limit=20)
-    table = RunFrames(run).measurements
+    table = Run(run).measurements
     table.loc[table["metric"] == "eo_sum", ["low", "high"]] = np.nan
-    RunFrames(run).folder.write_frame("measurements.csv", table)
+    Run(run).folder.add({"measurements.csv": table})
     (check,) = gate(run, ["eo_sum <= 2"])
     assert not check.passed and "no interval" in check.why
 
@@ -89,11 +89,24 @@ def test_a_drop_is_taken_in_the_worse_direction_on_the_same_sentences(planted_ru
     better = gate(mild_run, [], baseline=planted_run, max_drop=["ucerf[type=type2]=0.02", "eo_sum[type=type2]=0.02"])
     assert [check.passed for check in better] == [True, True]
     drop = measured(mild_run, "ucerf", type="type2").value - measured(planted_run, "ucerf", type="type2").value
-    (value,) = gate(planted_run, [], baseline=mild_run, max_drop=["ucerf[type=type2]=0.02"], on="value")
+    (value,) = gate(planted_run, [], baseline=mild_run, max_drop=["ucerf[type=type2]=0.02"], test_at="value")
     assert value.number == pytest.approx(drop)
-    for wrong, said in (("perplexity=0.1", "neither way"), ("nope=1", "no metric"), ("ucerf", "is no drop")):
-        with pytest.raises(EquipoiseError, match=said):
-            gate(planted_run, [], baseline=mild_run, max_drop=[wrong])
+    wrong = {"perplexity=0.1": "has no better direction", "nope=1": "no metric 'nope'", "ucerf": "is not a drop"}
+    for text, reason in wrong.items():
+        with pytest.raises(EquipoiseError, match=reason):
+            gate(planted_run, [], baseline=mild_run, max_drop=[text])
+
+
+def test_a_drop_of_calibration_is_taken_on_the_same_sentence_pairs(cloze_runs: tuple[Path, Path]) -> None:
+    far, close = cloze_runs
+    rise = measured(far, "ece").value - measured(close, "ece").value
+    assert rise > 0.02
+    (worse,) = gate(far, [], baseline=close, max_drop=["ece=0.02"], test_at="value")
+    assert worse.number == pytest.approx(rise) and not worse.passed
+    (cautious,) = gate(far, [], baseline=close, max_drop=["ece=0.02"])
+    assert cautious.tested == "high" and cautious.number > worse.number and not cautious.passed
+    (better,) = gate(close, [], baseline=far, max_drop=["ece=0.02"])
+    assert -rise < better.number < 0 and better.passed
 
 
 def test_a_drop_from_other_sentences_is_an_error(make_run: Callable[..., Path], mild_run: Path) -> None:

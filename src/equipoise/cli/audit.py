@@ -13,7 +13,7 @@ from .config import Config, PrintConfig, config_text
 from .console import plain_table, print_out, printable, progress_bar
 
 if TYPE_CHECKING:
-    from ..run import Run
+    from ..runs import Run
 
 SHOWN_NOTES = 6
 
@@ -25,7 +25,7 @@ Estimators = Annotated[
     Several,
     typer.Option(
         "--estimator",
-        help="How certainty is told: perplexity, entropy, renyi, fisher-rao, margin, top-probability, and over "
+        help="Uncertainty estimator: perplexity, entropy, renyi, fisher-rao, margin, top-probability, and over "
         "the whole vocabulary (audits with --reductions) vocab-entropy, vocab-renyi, vocab-fisher-rao. Repeatable: "
         "no estimator needs the model again. Names of all but perplexity are added to the metrics'.",
     ),
@@ -82,10 +82,15 @@ def audit(
         typer.Option("--columns", help="Which column of a table is which: --columns text=sentence,gold=answer."),
     ] = None,
     pronouns: Annotated[str, typer.Option("--pronouns", help="he,she or he,she,they (built-in sentences).")] = "he,she",
-    length: Annotated[
-        str, typer.Option("--length", help="Join a candidate's tokens by sum, mean, pmi (next-word) or max (cloze).")
+    token_aggregate: Annotated[
+        str,
+        typer.Option(
+            "--token-aggregate", help="Join a candidate's tokens by sum, mean, pmi (next-word) or max (cloze)."
+        ),
     ] = "sum",
-    label: Annotated[str, typer.Option("--label", help="mcq answers as ' A' (joined) or 'A' (apart).")] = "joined",
+    answer_space: Annotated[
+        str, typer.Option("--answer-space", help="mcq answers as ' A' (joined) or 'A' (apart).")
+    ] = "joined",
     augment: Annotated[
         str | None,
         typer.Option("--augment", help="winoidentity: markers before the referent (R), the other (NR), both (C)."),
@@ -202,8 +207,8 @@ def audit(
             seed=seed,
             columns=column_map(columns or []),
             pronouns=[pronoun.strip() for pronoun in pronouns.split(",")],
-            length=length,
-            label=label,
+            token_aggregate=token_aggregate,
+            answer_space=answer_space,
             crossed=crossed,
             device=device,
             dtype=dtype,
@@ -261,15 +266,11 @@ def measure(
 
 def metrics() -> None:
     """List the metrics: which way is better, and what each is."""
+    from ..catalog import find, names
     from ..metrics import METRICS
-    from ..metrics.calibration_table import CALIBRATION
 
-    units = {"items": "items", "pairs": "pairs", "contrast": "items, two kinds", "grouping": "items, by group"}
-    kinds = {"any": "", "label": "labelled ", "judged": "labelled sentence-pair ", "sided": "sentence-pair "}
-    rows = [
-        (one.name, one.better, kinds.get(one.needs, f"{one.needs} ") + units[one.over], one.says)
-        for one in (*METRICS.values(), *CALIBRATION.values())
-    ]
+    metrics = [find(name, METRICS, kind="metric") for name in names(METRICS, kind="metric")]
+    rows = [(metric.name, metric.better, metric.taken_over, metric.summary) for metric in metrics]
     print_out(plain_table(("metric", "better", "taken over", "what it is"), rows))
 
 
@@ -287,20 +288,14 @@ def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:
         return
     if quiet:
         return
-    from ..metrics import METRICS
-    from ..metrics.calibration_table import CALIBRATION
     from ..reports.calibration.tables import calibration_summary
     from ..reports.identities.tables import identity_summary
     from ..reports.terminal.tables import run_summary
 
-    measurements, notes = run.measurements, run.manifest.notes
-    says = {metric.name: metric.says for metric in (*METRICS.values(), *CALIBRATION.values())}
-    print_out(run_summary(measurements, says))
-    if (measurements["metric"] == "ece").any():
-        print_out(calibration_summary(measurements))
-    identities = identity_summary(measurements)
-    if identities is not None:
-        print_out(identities)
+    notes = run.manifest.notes
+    for summary in (run_summary(run), calibration_summary(run), identity_summary(run.measurements)):
+        if summary is not None:
+            print_out(summary)
     for note in notes[:SHOWN_NOTES]:
         typer.echo(printable(f"note: {note}"))
     if len(notes) > SHOWN_NOTES:

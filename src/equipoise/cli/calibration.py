@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -53,7 +54,7 @@ def reliability(
     if not tables and not drawn:
         raise EquipoiseError(f"{folder} has no sentence pairs with a human label; ask for --task cloze or sentence")
     if tables:
-        run.write_frame("reliability.csv", pd.concat(tables))
+        run.add({"reliability.csv": pd.concat(tables)})
     if quiet:
         return
     _say_drawn(drawn)
@@ -82,13 +83,16 @@ def calibrate(
     from ..runs.folder import RunFolder
 
     chosen = Splits(splits=splits, seed=seed, by=by, **({"methods": tuple(method)} if method else {}))
+    run = RunFolder(folder)
     with progress_bar(quiet=quiet) as progress:
-        found = recalibrate(folder, chosen, progress=progress)
+        found = recalibrate(run.outcomes(), chosen, progress=progress)
+    maps = json.dumps(list(found.maps), indent=1) + "\n"
+    run.add({"calibration.csv": found.table, "calibration_maps.json": maps})
     drawn = []
     if figures and _can_draw():
         from ..reports.calibration.figures import draw_before_after
 
-        model = RunFolder(folder).manifest().model
+        model = run.manifest().model
         for (dataset, task), sample in found.samples.items():
             rows = found.table[(found.table["dataset"] == dataset) & (found.table["task"] == task)]
             path = _figure(folder, f"calibrated-{dataset}-{task}")

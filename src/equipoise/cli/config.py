@@ -155,7 +155,7 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
 ) -> None:
     """Write a configuration file with every option of `equipoise audit`, explained in comments."""
-    from ..runs.folder import write_file
+    from ..runs.files import write_file
 
     if path.exists() and not force:
         raise EquipoiseError(f"{path} exists already; --force replaces it")

@@ -45,15 +45,15 @@ def show(
     columns: Annotated[list[str] | None, typer.Option("--columns", help="Column map of a table.")] = None,
 ) -> None:
     """Show what a dataset holds: its source and licence, its counts, and a few sentences."""
-    from ..datasets import CARDS, open_dataset
+    from ..datasets import CARDS, DatasetOptions, open_dataset
     from ..datasets.dataset import count_by
     from ..datasets.identity import NAME as IDENTITY
     from ..datasets.identity import identity_counts
 
-    dataset = open_dataset(name, columns=column_map(columns or []))
+    dataset = open_dataset(name, DatasetOptions(columns=column_map(columns or [])))
     card = CARDS.get(name)
     facts = [("licence", f"{card.licence} ({card.licence_url})"), ("home", card.home)] if card else []
-    facts.append(("examples", f"{len(dataset.examples):,} in {dataset.pairs:,} pairs; sha256 {dataset.sha256[:16]}…"))
+    facts.append(("examples", f"{len(dataset.examples):,} in {dataset.sets:,} pairs; sha256 {dataset.sha256[:16]}…"))
     for group in ("type", "gender", "form", "stereotype", "position"):
         counts = {key: count for key, count in count_by(dataset.examples, group).items() if key}
         if counts:
@@ -77,10 +77,10 @@ def check(
     every: Annotated[bool, typer.Option("--all", help="List every fault, not the first five of a kind.")] = False,
 ) -> None:
     """Check a dataset, and say what is wrong with it, where, and what is done about it."""
-    from ..datasets import open_dataset
+    from ..datasets import DatasetOptions, open_dataset
 
-    dataset = open_dataset(path, columns=column_map(columns or []))
-    found = f"{len(dataset.examples):,} examples, {dataset.pairs:,} pairs can be compared"
+    dataset = open_dataset(path, DatasetOptions(columns=column_map(columns or [])))
+    found = f"{len(dataset.examples):,} examples, {dataset.sets:,} pairs can be compared"
     typer.echo(printable(f"{dataset.name}: {found}"))
     kinds: dict[str, list[str]] = {}
     for fault in dataset.faults:

@@ -73,11 +73,11 @@ def figures(
 ) -> None:
     """Write every figure of a run for publication; of several runs, those of their comparison."""
     from ..reports.behaviour.figures import FORMATS, comparison_figures, run_figures
-    from ..runs.run import RunFrames
+    from ..runs.run import Run
 
     formats = tuple(kind or FORMATS)
     if len(runs) == 1:
-        drawn = run_figures(RunFrames(runs[0]), width=width, formats=formats)
+        drawn = run_figures(Run(runs[0]), width=width, formats=formats)
     else:
         drawn = comparison_figures(_compared(runs, {"intersect": intersect}, quiet=quiet), width=width, formats=formats)
     _write_all(((one.name, one.content) for one in drawn), _folder(runs, out, "figures"), "figures", quiet=quiet)
@@ -95,11 +95,11 @@ def tables(
     """Write every table of a run for publication; of several runs, those of their comparison."""
     from ..catalog import find
     from ..reports.paper.publication import WRITERS, comparison_tables, file_name, run_tables
-    from ..runs.run import RunFrames
+    from ..runs.run import Run
 
     writers = [find(name, WRITERS, kind="format") for name in kind or WRITERS]
     if len(runs) == 1:
-        several = run_tables(RunFrames(runs[0]))
+        several = run_tables(Run(runs[0]))
     else:
         several = comparison_tables(_compared(runs, {"intersect": intersect}, quiet=quiet))
     files = ((file_name(table, ending), write(table).encode()) for table in several for ending, write in writers)
@@ -120,26 +120,26 @@ def gate(
         list[str] | None,
         typer.Option("--max-drop", help="How much worse than the baseline is allowed: ucerf=0.02. Repeatable."),
     ] = None,
-    on: Annotated[
+    test_at: Annotated[
         str,
         typer.Option(
-            "--on",
-            help="What must keep the bound: the interval's low or high end, the value, or (cautious) the end that is "
-            "furthest from keeping it.",
+            "--test-at",
+            help="What must meet the bound: the interval's low or high end, the value, or (cautious) the end that is "
+            "furthest from meeting it.",
         ),
     ] = "cautious",
     junit: Annotated[Path | None, typer.Option("--junit", help="Write the checks as JUnit XML, for CI.")] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Hold a run against requirements: exit code 0 if all are kept, 1 if one is not, 2 if they cannot be checked.
+    """Check a run against requirements: exit code 0 if all passed, 1 if one failed, 2 if they cannot be checked.
 
-    The interval is tested, not the point: by default a requirement is kept when the whole interval keeps it.
+    The interval is tested, not the point: by default a requirement passes when the whole interval meets it.
     A requirement that names nothing in the run is an error, never a pass.
     """
     from ..reports import gate as gates
-    from ..runs.folder import write_file
+    from ..runs.files import write_file
 
-    checks = gates.gate(run, require or [], baseline=baseline, max_drop=max_drop or [], on=on)
+    checks = gates.gate(run, require or [], baseline=baseline, max_drop=max_drop or [], test_at=test_at)
     if junit is not None:
         write_file(junit, gates.junit(checks, str(run)))
     failed = [check for check in checks if not check.passed]
@@ -149,7 +149,7 @@ def gate(
         typer.echo(f"{len(failed)} of {len(checks)} requirements failed", err=True)
         raise typer.Exit(FAILED_GATE)
     if not quiet:
-        typer.echo(f"all {len(checks)} requirements are kept")
+        typer.echo(f"all {len(checks)} requirements passed")
 
 
 def _compared(runs: list[Path], chosen: dict[str, Any], *, quiet: bool) -> Comparison:
@@ -167,7 +167,7 @@ def _folder(runs: list[Path], out: Path | None, name: str) -> Path:
 
 
 def _write_all(files: Iterable[tuple[str, bytes]], folder: Path, what: str, *, quiet: bool) -> None:
-    from ..runs.folder import write_file
+    from ..runs.files import write_file
 
     count = 0
     with progress_bar(quiet=quiet) as progress:

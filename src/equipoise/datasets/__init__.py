@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..catalog import find, names
@@ -15,6 +15,8 @@ from ..records import DatasetError, EquipoiseError
 from .cards import CARDS, Card, card_of
 from .dataset import Dataset, Fault
 from .files import fetch, file_faults, find_dataset_folder
+from .identity import NAME as IDENTITY
+from .identity import Recipe, identity_dataset, recipe
 from .rows import READERS, read_rows
 from .sentence_pairs import is_pair_table, load_sentence_pairs
 from .synthbias import COLUMNS as SYNTHBIAS_COLUMNS
@@ -29,6 +31,7 @@ __all__ = [
     "DATASETS",
     "Card",
     "Dataset",
+    "DatasetOptions",
     "Fault",
     "card_of",
     "fetch",
@@ -44,47 +47,65 @@ __all__ = [
 HE_SHE = ("he", "she")
 
 
-def _builtin(pronouns: Sequence[str]) -> Dataset:
+@dataclass(frozen=True)
+class DatasetOptions:
+    """How to read a dataset.
+
+    `columns` say which column of a table is which. `limit` keeps at most that many base sentences. `base` and
+    `marking` say which sentences WinoIdentity marks, and how.
+    """
+
+    pronouns: Sequence[str] = HE_SHE
+    columns: Mapping[str, str] = field(default_factory=dict)
+    limit: int | None = None
+    base: str = "winobias"
+    marking: Recipe = field(default_factory=recipe)
+
+
+Loader = Callable[[DatasetOptions], Dataset]
+
+
+def _builtin(options: DatasetOptions) -> Dataset:
     from .builtin import load_builtin
 
-    return load_builtin(pronouns=pronouns)
+    return load_builtin(pronouns=options.pronouns)
 
 
-def _winobias(pronouns: Sequence[str]) -> Dataset:
-    return _as_published("winobias", load_winobias, pronouns)
+def _winobias(options: DatasetOptions) -> Dataset:
+    return _as_published("winobias", load_winobias, options.pronouns)
 
 
-def _synthbias(pronouns: Sequence[str]) -> Dataset:
-    return _as_published("synthbias", load_synthbias, pronouns)
+def _synthbias(options: DatasetOptions) -> Dataset:
+    return _as_published("synthbias", load_synthbias, options.pronouns)
 
 
-def _winogender(pronouns: Sequence[str]) -> Dataset:
+def _winogender(options: DatasetOptions) -> Dataset:
     folder = find_dataset_folder("winogender")
-    dataset = load_winogender(folder, pronouns=pronouns)
+    dataset = load_winogender(folder, pronouns=options.pronouns)
     return replace(dataset, faults=(*file_faults(card_of("winogender"), folder), *dataset.faults))
 
 
-def _sentence_pairs(name: str) -> Callable[[Sequence[str]], Dataset]:
+def _sentence_pairs(name: str) -> Loader:
     """Return the loader of a named CSV of sentence pairs."""
 
     def load(folder: Path) -> Dataset:
         card = card_of(name)
         return load_sentence_pairs(folder / card.files[0].path, name=name, licence=card.licence)
 
-    return lambda pronouns: _as_published(name, load, pronouns)
+    return lambda options: _as_published(name, load, options.pronouns)
 
 
 PAIR_DATASETS = ("genderlex", "genderlex-person", "genderlex-someone", "gender-ece-winobias", "gender-ece-winogender")
 """The CSVs of the Gender-ECE paper."""
 
 
-def _winoidentity(pronouns: Sequence[str]) -> Dataset:
-    from .identity import identity_dataset, recipe
+def _winoidentity(options: DatasetOptions) -> Dataset:
+    columns = {} if options.base in names(DATASETS, kind="dataset") else options.columns
+    base = open_dataset(options.base, replace(options, columns=columns, limit=None))
+    return identity_dataset(base, options.marking, limit=options.limit)
 
-    return identity_dataset(_winobias(pronouns), recipe())
 
-
-DATASETS: Mapping[str, Callable[[Sequence[str]], Dataset]] = {
+DATASETS: Mapping[str, Loader] = {
     "builtin": _builtin,
     "winobias": _winobias,
     "synthbias": _synthbias,
@@ -92,28 +113,31 @@ DATASETS: Mapping[str, Callable[[Sequence[str]], Dataset]] = {
     **{name: _sentence_pairs(name) for name in PAIR_DATASETS},
     "winoidentity": _winoidentity,
 }
-"""Name -> loader, given the pronouns asked for; other packages add theirs by the entry point `equipoise.datasets`."""
+"""Name -> loader. Other packages add theirs by the entry point `equipoise.datasets`."""
 
 
-def open_dataset(
-    spec: str | Path, *, columns: Mapping[str, str] | None = None, pronouns: Sequence[str] = HE_SHE
-) -> Dataset:
+def open_dataset(spec: str | Path, options: DatasetOptions | None = None) -> Dataset:
     """Return the dataset of that name, or the one at that path; a name wins over a path (write `./name` for that).
 
     A path is a folder in WinoBias's text format, SynthBias's CSV or folder, Winogender's folder, or a table of the
-    user's, of sentences or of sentence pairs; `columns` say which of its columns is which (see `load_table` and
-    `load_sentence_pairs`).
+    user's, of sentences or of sentence pairs (see `load_table` and `load_sentence_pairs`).
     """
-    text = os.fspath(spec)
+    options = options or DatasetOptions()
+    dataset = _open(os.fspath(spec), options)
+    return dataset if options.limit is None else dataset.limited(options.limit)
+
+
+def _open(text: str, options: DatasetOptions) -> Dataset:
     if text in names(DATASETS, kind="dataset"):
-        if columns:
+        # WinoIdentity hands the columns on to its base, which may be a table.
+        if options.columns and text != IDENTITY:
             raise DatasetError(f"{text} is not a table: columns can be named for a CSV, TSV, JSON or Parquet file only")
-        return find(text, DATASETS, kind="dataset")(pronouns)
+        return find(text, DATASETS, kind="dataset")(options)
     path = Path(text).expanduser()
     if path.exists():
-        return _open_path(path, columns or {}, pronouns)
+        return _open_path(path, options.columns, options.pronouns)
     if path.suffix or len(path.parts) > 1:
-        raise DatasetError(f"{text}: there is no such file or folder")
+        raise DatasetError(f"{text}: no such file or folder")
     try:
         find(text, DATASETS, kind="dataset")
     except EquipoiseError as error:

@@ -90,7 +90,7 @@ def _examples(sentence: Sentence, genders: Sequence[str]) -> Iterator[Example]:
                 gold=gold,
                 stereotype=stereotype,
             ),
-            pair_id=f"builtin-{sentence.id}",
+            set_id=f"builtin-{sentence.id}",
             slots={"pronoun": pronoun},
         )
 

@@ -19,7 +19,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "answerable": ("answerable",),
     "stereotype": ("stereotype", "is_stereotypical", "stereotyped"),
     "group": ("group", "gender"),
-    "pair": ("pair", "pair_id"),
+    "pair": ("pair", "pair_id", "set", "set_id"),
     "type": ("type",),
     "id": ("id", "example_id"),
     "form": ("form", "pronoun_form"),
@@ -30,7 +30,20 @@ _CANDIDATE = re.compile(r"(?:candidate|occ|occupation|option|choice)_?([1-9])")
 _GROUP = re.compile(r"group:([A-Za-z][\w-]*)")
 _OWN_GROUPS = ("type", "gender", "form", "occupation", "other", "position", "side", "stereotype", "split")
 _TAKEN = (
-    *("model", "dataset", "task", "example_id", "variant", "seed", "pair_id", "answerable", "gold", "stereotype_index"),
+    *(
+        "model",
+        "dataset",
+        "task",
+        "example_id",
+        "variant",
+        "seed",
+        "set_id",
+        "cluster_id",
+        "sides",
+        "answerable",
+        "gold",
+        "stereotype_index",
+    ),
     *("predicted", "probs", "logprobs", "correct", "perplexity", "mass", "flags"),
 )
 """What a group cannot be called, because outcomes.parquet has a column of that name."""

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 
 from ..records import DatasetError, Example
 from . import occupations
@@ -37,7 +37,7 @@ class Dataset:
             raise DatasetError(f"{self.source or self.name}: holds no sentence")
         repeated = [id for id, count in Counter(example.id for example in self.examples).items() if count > 1]
         if repeated:
-            raise DatasetError(f"{self.source or self.name}: the id {repeated[0]!r} stands more than once")
+            raise DatasetError(f"{self.source or self.name}: duplicate id {repeated[0]!r}")
 
     @property
     def sha256(self) -> str:
@@ -48,27 +48,27 @@ class Dataset:
             # Not asdict, which copies every field deeply: a dataset may hold a quarter of a million examples.
             record = {name: getattr(example, name) for name in names}
             record |= {"groups": dict(example.groups), "slots": dict(example.slots)}
+            record["pair"] = None if example.pair is None else asdict(example.pair)
             digest.update(json.dumps(record, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 
     @property
-    def pairs(self) -> int:
-        """The number of counterfactual sets: examples that share a `pair_id`, or single sentence pairs."""
-        within = sum("more" in example.slots for example in self.examples)
-        across = Counter(example.pair_id for example in self.examples if "more" not in example.slots)
+    def sets(self) -> int:
+        """The number of counterfactual sets with at least two members; a sentence pair is a set by itself."""
+        within = sum(example.pair is not None for example in self.examples)
+        across = Counter(example.set_id for example in self.examples if example.pair is None)
         return within + sum(count > 1 for count in across.values())
 
-    def limited(self, pairs: int) -> Dataset:
-        """Return the first so many counterfactual sets, spread evenly over the dataset (whole sets, never halves)."""
-        if pairs < 1:
-            raise DatasetError(f"--limit must be at least 1, not {pairs}")
-        names = list(dict.fromkeys(example.pair_id for example in self.examples))
-        if pairs >= len(names):
+    def limited(self, limit: int) -> Dataset:
+        """Return the dataset with at most `limit` base sentences (whole clusters), spread evenly over it."""
+        if limit < 1:
+            raise DatasetError(f"limit must be at least 1, not {limit}")
+        names = list(dict.fromkeys(example.cluster_id for example in self.examples))
+        if limit >= len(names):
             return self
         # Spread, because files are sorted by type: the first 100 lines would hold one type only.
-        kept = {names[i * len(names) // pairs] for i in range(pairs)}
-        examples = tuple(example for example in self.examples if example.pair_id in kept)
-        return Dataset(self.name, examples, self.faults, self.source, self.licence)
+        kept = {names[i * len(names) // limit] for i in range(limit)}
+        return replace(self, examples=tuple(example for example in self.examples if example.cluster_id in kept))
 
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")

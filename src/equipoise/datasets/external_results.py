@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 
 from ..catalog import find
-from ..records import ABSENT, DatasetError, Example, Floats, Outcomes
+from ..records import ABSENT, DatasetError, Example, Floats, Outcomes, SentencePair
 from ..uncertainty import renormalise
 from .columns import as_flag, as_label, as_text, is_missing
 from .dataset import Dataset
-from .pronouns import gender_of
 from .rows import Row, Rows, read_rows
 from .sentence_pairs import load_sentence_pairs
 
@@ -158,21 +157,25 @@ def _item(table: Rows, id: str, rows: Sequence[Row]) -> Example:
         if name.startswith("group:")
     }
     standing = [as_label("stands_for", row.cells.get("stands_for")) for row in rows]
-    if any(standing):
-        if not all(standing) or len(set(standing)) < len(standing):
-            raise DatasetError(f"item {id!r}: stands_for must name another side for each candidate")
-        groups["sides"] = "|".join(standing)
+    if any(standing) and (not all(standing) or len(set(standing)) < len(standing)):
+        raise DatasetError(f"item {id!r}: stands_for must name another side for each candidate")
     gold, stereotype = (_marked(name, rows) for name in ("gold", "stereotype"))
     answerable = as_flag("answerable", first.get("answerable"))
+    candidates = tuple(as_text("candidate", row.cells["candidate"]) for row in rows)
+    together = as_label("pair", first.get("pair")) or id
+    cluster = as_label("cluster", first.get("cluster")) or together
     return Example(
         id=id,
         text=as_text("text", first["text"]) if not is_missing(first.get("text")) else id,
-        candidates=tuple(as_text("candidate", row.cells["candidate"]) for row in rows),
+        candidates=candidates,
         gold=gold,
         answerable=gold is not None and not any(standing) if answerable is None else answerable,
         stereotype=stereotype,
         groups={name: value for name, value in groups.items() if value},
-        pair_id=as_label("pair", first.get("pair")) or id,
+        # A sentence pair holds its contrast itself: items with the same `pair` are only resampled together.
+        set_id=id if any(standing) else together,
+        cluster_id=cluster,
+        pair=SentencePair("", candidates, tuple(standing)) if any(standing) else None,
     )
 
 
@@ -215,12 +218,10 @@ def _need(table: Rows, columns: Iterable[str]) -> None:
 def _outcomes(examples: Sequence[Example], probs: Floats, logprobs: Floats) -> Outcomes:
     names = dict.fromkeys(name for example in examples for name in example.groups)
     groups = {name: _strings(example.groups.get(name, "") for example in examples) for name in names}
-    if "sides" not in groups and all("more" in example.slots for example in examples):
-        groups["sides"] = _strings(_sides(example.candidates) for example in examples)
     return Outcomes(
         example_id=_strings(example.id for example in examples),
         variant=_strings("" for _ in examples),
-        pair_id=_strings(example.pair_id for example in examples),
+        set_id=_strings(example.set_id for example in examples),
         probs=probs,
         logprobs=logprobs,
         gold=np.array([ABSENT if example.gold is None else example.gold for example in examples], dtype=np.int64),
@@ -228,12 +229,9 @@ def _outcomes(examples: Sequence[Example], probs: Floats, logprobs: Floats) -> O
         answerable=np.array([example.answerable for example in examples], dtype=bool),
         groups=groups,
         flags=_strings("" for _ in examples),
+        cluster_id=_strings(example.cluster_id for example in examples),
+        sides=_strings(example.pair.label if example.pair else "" for example in examples),
     )
-
-
-def _sides(words: Sequence[str]) -> str:
-    genders = [gender_of(word) or "" for word in words]
-    return "|".join(genders) if all(genders) and len(set(genders)) == len(genders) else "more|less"
 
 
 def _strings(values: Iterable[str]) -> Any:

@@ -2,7 +2,8 @@
 
 R puts a marker before the referent, NR before the other candidate, C before both, contrasting ones. A marker goes
 directly before the noun, at its first mention only, and an "a" or "an" before it is made to fit. All variants of a
-sentence keep its `pair_id`; the sentence without a marker comes first and stands once.
+sentence keep its `cluster_id`, and those with the same marking share a `set_id`; the sentence without a marker comes
+first and is listed once.
 """
 
 from __future__ import annotations
@@ -127,7 +128,9 @@ def _variant(
     words = "-".join(mark.word for mark in (marker, *others))
     if others:
         groups["contrast"] = others[0].word
-    return replace(example, id=f"{example.id}+{augmentation}-{words}", text=text, groups=groups, slots=slots)
+    marking = f"+{augmentation}-{words}"
+    marked = replace(example, id=example.id + marking, set_id=example.set_id + marking)
+    return replace(marked, text=text, groups=groups, slots=slots)
 
 
 def _insert(text: str, start: int, marker: Marker) -> str:
@@ -194,8 +197,8 @@ def identity_counts(dataset: Dataset) -> list[tuple[str, str]]:
         sides = dict.fromkeys(marker.side for marker in attribute.markers)
         words = " | ".join(", ".join(m.word for m in attribute.markers if m.side == side) for side in sides)
         facts.append(("attribute", f"{attribute.name}: {words}"))
-    first = dataset.examples[0].pair_id
+    first = dataset.examples[0].cluster_id
     for way in AUGMENTATIONS:
-        one = next(e for e in dataset.examples if e.pair_id == first and e.groups["augmentation"] == way)
+        one = next(e for e in dataset.examples if e.cluster_id == first and e.groups["augmentation"] == way)
         facts.append((f"e.g. {way}", one.text))
     return facts

@@ -1,8 +1,8 @@
 """Sentence pairs with a human label as Examples: GenderLex, the Gender-ECE paper's CSVs, WinoQueer, a user's own.
 
 A row holds both sentences of a pair, so an Example is the pair itself: its candidates are the words in which the two
-differ, `sent_more` first, and `gold` is the side that people call the biased one. What precedes the first difference,
-and the rest of each sentence, are its slots. Rows that a left-to-right model cannot tell apart share a `pair_id`.
+differ, `sent_more` first, and `gold` is the side that people call the biased one. Rows that a left-to-right model
+cannot tell apart share a `cluster_id`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from ..records import DatasetError, Example
+from ..records import DatasetError, Example, SentencePair
 from . import occupations
 from .columns import as_label, as_text, is_missing
 from .dataset import Dataset, Fault
@@ -161,7 +161,7 @@ def _example(pair: _Pair, asked: _Pair, name: str, varied: set[str]) -> Example:
     groups = {key: value for key, value in pair.groups.items() if value and key in varied}
     if all(gender_of(word) for word in words):
         groups["form"] = form_of(words[0], words[1:])
-    slots = {"before": pair.split.before, "more": pair.split.rests[0], "less": pair.split.rests[1]}
+    slots: dict[str, str] = {}
     named = {mention.name for mention in occupations.mentions(pair.more)}
     if len(named) == 1:
         groups["occupation"] = named.pop()
@@ -175,9 +175,17 @@ def _example(pair: _Pair, asked: _Pair, name: str, varied: set[str]) -> Example:
         answerable=False,
         stereotype=pair.gold,
         groups=groups,
-        pair_id=f"{name}-prefix-{asked.number:05}",
+        set_id=pair.id or f"{name}-{pair.number:05}",
+        cluster_id=f"{name}-prefix-{asked.number:05}",
         slots=slots,
+        pair=SentencePair(pair.split.before, pair.split.rests, sides_of(words)),
     )
+
+
+def sides_of(words: Sequence[str]) -> tuple[str, ...]:
+    """Return whom each of the differing words stands for: their genders, or "more" and "less" where they have none."""
+    genders = tuple(gender_of(word) or "" for word in words)
+    return genders if all(genders) and len(set(genders)) == len(genders) else ("more", "less")
 
 
 def _pair_faults(pair: _Pair) -> Iterator[Fault]:

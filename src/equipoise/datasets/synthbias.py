@@ -84,7 +84,7 @@ def _example(sentence: _Sentence, members: Sequence[_Sentence], faults: list[Fau
     gender = gender_of(sentence.pronoun) or ""
     paired = sorted(str(gender_of(member.pronoun)) for member in members) == ["female", "male"]
     id = f"synthbias-{sentence.number:05}"
-    pair_id = f"synthbias-pair-{members[0].number:05}" if paired else id
+    set_id = f"synthbias-pair-{members[0].number:05}" if paired else id
     if not paired:
         what = f"its sentence stands {len(members)} times, not once with each pronoun"
         faults.append(Fault(sentence.where, "not a minimal pair", what, "kept, unpaired"))
@@ -106,7 +106,7 @@ def _example(sentence: _Sentence, members: Sequence[_Sentence], faults: list[Fau
         faults.append(Fault(sentence.where, "wrong label", what, "the table of occupations is followed"))
     faults += _row_faults(sentence)
     slots = {"pronoun": sentence.pronoun.lower()}
-    return Example(id, sentence.text, candidates, gold, gold is not None, stereotype, groups, pair_id, slots)
+    return Example(id, sentence.text, candidates, gold, gold is not None, stereotype, groups, set_id, slots=slots)
 
 
 def _row_faults(sentence: _Sentence) -> Iterator[Fault]:

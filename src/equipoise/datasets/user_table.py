@@ -217,11 +217,11 @@ def _forms_agree(one: str, other: str) -> bool:
 
 
 def _example(item: _Item, members: Sequence[_Item], name: str) -> Example:
-    pair_id = item.id
+    set_id = item.id
     if item.pair:
-        pair_id = f"{name}-pair-{item.pair}"
+        set_id = f"{name}-pair-{item.pair}"
     elif len(members) > 1:
-        pair_id = f"{name}-pair-of-{members[0].id}"
+        set_id = f"{name}-pair-of-{members[0].id}"
     groups = gender_groups(
         kind=item.kind,
         gender=item.gender,
@@ -238,7 +238,7 @@ def _example(item: _Item, members: Sequence[_Item], name: str) -> Example:
         answerable=item.answerable,
         stereotype=item.stereotype,
         groups={**groups, **item.groups},
-        pair_id=pair_id,
+        set_id=set_id,
         slots={"pronoun": item.pronoun},
     )
 

@@ -34,7 +34,7 @@ def load_winobias(folder: Path | str, *, name: str = "winobias") -> Dataset:
     """Return the sentences of a folder in WinoBias's text format (or of one such file and its counterpart).
 
     Every line has a referent, type 1 too; only type 2 is answerable from the text. What is wrong with a line is
-    in the dataset's faults; lines that are no minimal pair are kept, each with a `pair_id` of its own.
+    in the dataset's faults; lines that are no minimal pair are kept, each in a set of its own.
     """
     path = Path(folder)
     examples, faults = _read_text_format(path, name, type1_labelled=True)
@@ -111,7 +111,7 @@ class _Asked:
     pronoun: Found
     counterpart: str
     id: str
-    pair_id: str
+    set_id: str
 
 
 def _read_text_format(path: Path, name: str, *, type1_labelled: bool) -> tuple[tuple[Example, ...], tuple[Fault, ...]]:
@@ -199,8 +199,8 @@ def _pair_up(name: str, pro: Mapping[int, _Line], anti: Mapping[int, _Line], fau
             if line is None:
                 continue
             parts = [name, line.key.type, line.key.split, f"{number:04}"]
-            pair_id = "-".join(part for part in parts if part)
-            id = f"{pair_id}-{line.key.label}"
+            set_id = "-".join(part for part in parts if part)
+            id = f"{set_id}-{line.key.label}"
             if isinstance(shared, str) or other is None:
                 what = f"{shared} {other.where if other else 'the counterpart file'}"
                 faults.append(Fault(line.where, "not a minimal pair", what, "kept, unpaired"))
@@ -211,7 +211,7 @@ def _pair_up(name: str, pro: Mapping[int, _Line], anti: Mapping[int, _Line], fau
                     what = f"the brackets stand otherwise than in {other.where}; the texts are a minimal pair"
                     handling = "paired; asked about the first pronoun that is in brackets in both"
                     faults.append(Fault(line.where, "brackets differ", what, handling))
-                yield _Asked(line, line.pronouns[shared], other.pronouns[shared].word, id, pair_id)
+                yield _Asked(line, line.pronouns[shared], other.pronouns[shared].word, id, set_id)
 
 
 def _shared_pronoun(one: _Line, other: _Line) -> int | str:
@@ -276,7 +276,7 @@ def _example(item: _Asked, labelled: bool, faults: list[Fault]) -> Example:
         groups = {**groups, "split": line.key.split}
     answerable = line.key.type == "type2"
     slots = {"pronoun": item.pronoun.word}
-    return Example(item.id, line.text, candidates, gold, answerable, stereotype, groups, item.pair_id, slots)
+    return Example(item.id, line.text, candidates, gold, answerable, stereotype, groups, item.set_id, slots=slots)
 
 
 def _candidates(line: _Line, pronoun_start: int) -> tuple[str, str]:

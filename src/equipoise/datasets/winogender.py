@@ -71,8 +71,8 @@ def _example(row: Row, shares: Mapping[str, str], words: Iterable[str], *, neutr
     if occupation in shares:
         slots["female_share"] = shares[occupation]
     groups = {**groups, "occupation": occupation, "other": participant}
-    id, pair_id = f"winogender-{'-'.join(parts[:4])}", f"winogender-{'-'.join(parts[:3])}"
-    return Example(id, text, candidates, gold, True, None, groups, pair_id, slots)
+    id, set_id = f"winogender-{'-'.join(parts[:4])}", f"winogender-{'-'.join(parts[:3])}"
+    return Example(id, text, candidates, gold, True, None, groups, set_id, slots=slots)
 
 
 def _female_shares(path: Path) -> dict[str, str]:

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..metrics import confidence
-from ..records import Better, Booleans, Estimate, Floats, Measurement, Outcomes, group_label
+from ..metrics import METRICS, confidence
+from ..records import Booleans, Estimate, Floats, Measurement, Outcomes, RunKey, group_label
 from ..stats import bootstrap, maximum
 
 NONE, NEUTRAL = "none", "neutral"
@@ -29,22 +29,10 @@ LEVELS: tuple[tuple[str, ...], ...] = (
 )
 """What means and drops are taken by, from the whole to gender x marker."""
 
-BETTER: Mapping[str, Better] = {"candidate_mass": "neither"}
 DISPARATE = ("confidence", "confidence_pair", "confidence_marked", "accuracy")
 
 
-class Labelled(Protocol):
-    """What measurements are about."""
-
-    @property
-    def model(self) -> str: ...
-    @property
-    def dataset(self) -> str: ...
-    @property
-    def task(self) -> str: ...
-
-
-class Planned(Protocol):
+class Resampling(Protocol):
     """How to resample."""
 
     @property
@@ -78,63 +66,60 @@ def is_marked(outcomes: Outcomes) -> bool:
 
 
 def measure_identities(
-    outcomes: Outcomes, plan: Planned, labels: Labelled, sample: Sample | None = None
+    outcomes: Outcomes, plan: Resampling, key: RunKey, sample: Sample | None = None
 ) -> list[Measurement]:
     """Return confidence by identity, its drop against the unmarked sentence, and its disparity by attribute.
 
     With a `sample`, intervals of disparities are about all base sentences, and hold whenever sampling stopped.
     """
-    found: list[Measurement] = []
+    measurements: list[Measurement] = []
     for kind, rows in _types(outcomes):
         table = _Table(outcomes.take(rows), plan)
         parts = {"type": kind} if kind else {}
-        found += _rows(_means(table, plan), parts, labels)
-        found += _rows(_occupations(table, plan), parts, labels)
-        found += _rows(_disparities(table, plan, kind, sample or Sample()), parts, labels)
-    return found
+        measurements += _rows(_means(table, plan), parts, key)
+        measurements += _rows(_occupations(table, plan), parts, key)
+        measurements += _rows(_disparities(table, plan, kind, sample or Sample()), parts, key)
+    return measurements
 
 
-def confidence_disparities(outcomes: Outcomes, plan: Planned, sample: Sample) -> dict[str, Estimate]:
+def confidence_disparities(outcomes: Outcomes, plan: Resampling, sample: Sample) -> dict[str, Estimate]:
     """Return the confidence disparity of every attribute, augmentation and type, by the group's name."""
-    found = {}
+    estimates = {}
     for kind, rows in _types(outcomes):
         table = _Table(outcomes.take(rows), plan)
-        for name, parts, estimate, _ in _disparities(table, plan, kind, sample, metrics=("confidence",)):
+        for name, parts, estimate in _disparities(table, plan, kind, sample, metrics=("confidence",)):
             if name == "confidence_disparity" and parts["augmentation"] != NONE:
-                found[group_label({**parts, "type": kind} if kind else parts)] = estimate
-    return found
+                estimates[group_label({**parts, "type": kind} if kind else parts)] = estimate
+    return estimates
 
 
 def widest(disparities: Mapping[str, Estimate]) -> tuple[float, str]:
     """Return the width of the widest interval among the disparities, and which it is of."""
     # NaN (no interval) must not pass for a narrow one.
-    widths = {name: float(np.nan_to_num(one.high - one.low, nan=np.inf)) for name, one in disparities.items()}
+    widths = {name: float(np.nan_to_num(e.high - e.low, nan=np.inf)) for name, e in disparities.items()}
     name = max(widths, key=lambda name: widths[name])
     return widths[name], name
 
 
-_Found = tuple[str, dict[str, str], Estimate, Better]
+_Row = tuple[str, dict[str, str], Estimate]
+"""A metric's name, the parts of its group, and its estimate."""
 
 
 class _Table:
     """Items of one type, added up by base sentence and subgroup, and the resamples of base sentences."""
 
-    def __init__(self, outcomes: Outcomes, plan: Planned) -> None:
+    def __init__(self, outcomes: Outcomes, plan: Resampling) -> None:
         labelled = outcomes.take(outcomes.labelled)
         self.values = _values(labelled)
         self.groups = {name: labelled.group(name) for name in (*KEYS, "privilege", "occupation")}
-        self.cluster = bootstrap.cluster_numbers(labelled.pair_id)
+        self.cluster = bootstrap.cluster_numbers(labelled.cluster_id)
         self.clusters = int(self.cluster.max()) + 1
-        names = np.array(
-            ["\0".join(row) for row in zip(*(self.groups[key] for key in KEYS), strict=True)], dtype=object
-        )
-        self.cell = bootstrap.cluster_numbers(names)
+        self.cell = bootstrap.joint_numbers(*(bootstrap.cluster_numbers(self.groups[key]) for key in KEYS))
         first = np.unique(self.cell, return_index=True)[1]
         self.cells = [{name: str(self.groups[name][row]) for name in (*KEYS, "privilege")} for row in first]
-        self.share = _contrast_shares(labelled)
-        rng = np.random.default_rng(plan.seed)
-        chunks = bootstrap.weight_chunks(np.arange(self.clusters), resamples=plan.resamples, rng=rng)
-        self.weights = np.concatenate(list(chunks), axis=1).astype(np.float64)
+        self.share = contrast_shares(labelled)
+        chunks = bootstrap.weight_chunks(self.clusters, resamples=plan.resamples, seed=plan.seed)
+        self.weights = np.concatenate(list(chunks()), axis=1).astype(np.float64)
 
     def sums(self, name: str, rows: NDArray[Any] | slice = slice(None)) -> tuple[Floats, Floats]:
         """Return (sums, counts) of a value by base sentence and subgroup, over some rows."""
@@ -176,21 +161,20 @@ def _values(outcomes: Outcomes) -> dict[str, Floats]:
         "accuracy": (raw > 0).astype(np.float64),
         "candidate_mass": np.exp(outcomes.logprobs).sum(axis=1),
     }
-    if outcomes.marked is not None:
-        values["confidence_marked"] = confidence.coreference_confidence(outcomes.gold, outcomes.marked)
+    if outcomes.logprobs_with_marker is not None:
+        values["confidence_marked"] = confidence.coreference_confidence(outcomes.gold, outcomes.logprobs_with_marker)
     return values
 
 
-def _contrast_shares(outcomes: Outcomes) -> Floats:
-    """Return what each item counts: a marker with three contrasts has three items a sentence, of a third each."""
-    marker, contrast = outcomes.group("marker"), outcomes.group("contrast")
+def contrast_shares(outcomes: Outcomes) -> Floats:
+    """Return what each item counts: a marker with three contrasts has three items for each sentence, a third each."""
     share = np.ones(len(outcomes))
-    contrasted = np.flatnonzero(contrast != "")
-    against: dict[str, set[str]] = {}
-    for row in contrasted:
-        against.setdefault(marker[row], set()).add(contrast[row])
-    for row in contrasted:
-        share[row] = 1 / len(against[marker[row]])
+    rows = np.flatnonzero(outcomes.group("contrast") != "")
+    if len(rows):
+        marker = bootstrap.cluster_numbers(outcomes.group("marker")[rows])
+        contrast = bootstrap.cluster_numbers(outcomes.group("contrast")[rows])
+        pairs = np.unique(np.stack([marker, contrast]), axis=1)
+        share[rows] = 1 / np.bincount(pairs[0])[marker]
     return share
 
 
@@ -208,7 +192,7 @@ def _resampled(total: Floats, count: Floats, weights: Floats) -> tuple[Floats, F
         return total.sum(axis=0) / count.sum(axis=0), (weights.T @ total) / (weights.T @ count)
 
 
-def _means(table: _Table, plan: Planned) -> Iterator[_Found]:
+def _means(table: _Table, plan: Resampling) -> Iterator[_Row]:
     """Yield the mean of every metric at every level, and what it has lost against the unmarked sentences."""
     # Without genders two levels are the same: each group counts once.
     groups = list(
@@ -220,15 +204,14 @@ def _means(table: _Table, plan: Planned) -> Iterator[_Found]:
         total, count = table.sums(name)
         sentences = ((count @ inside) > 0).sum(axis=0)
         means, resampled = _resampled(total @ inside, count @ inside, table.weights)
+        estimates = _percentiles(means, resampled, plan, sentences)
         for number, (parts, _) in enumerate(groups):
-            better = BETTER.get(name, "higher")
-            estimate = _percentile(means[number], resampled[:, number], plan, int(sentences[number]))
-            yield name, parts, estimate, better
+            yield name, parts, estimates[number]
             if parts["augmentation"] != NONE and name != "candidate_mass" and _gender(parts) in baselines:
                 base = baselines[_gender(parts)]
                 lost = resampled[:, base] - resampled[:, number]
                 value = means[base] - means[number]
-                yield f"{name}_drop", parts, _percentile(value, lost, plan, int(sentences[number])), "lower"
+                yield f"{name}_drop", parts, _percentile(value, lost, plan, int(sentences[number]))
 
 
 def _is_baseline(parts: Mapping[str, str]) -> bool:
@@ -239,7 +222,7 @@ def _gender(parts: Mapping[str, str]) -> str:
     return parts.get("gender", "")
 
 
-def _occupations(table: _Table, plan: Planned) -> Iterator[_Found]:
+def _occupations(table: _Table, plan: Resampling) -> Iterator[_Row]:
     """Yield the confidence of every subgroup by the referent's occupation."""
     occupation = table.groups["occupation"]
     for name in sorted(set(occupation.tolist()) - {""}):
@@ -247,16 +230,15 @@ def _occupations(table: _Table, plan: Planned) -> Iterator[_Found]:
         drawn = np.unique(table.cluster[rows])
         total, count = (matrix[drawn] for matrix in table.sums("confidence", rows))
         means, resampled = _resampled(total, count, table.weights[drawn])
+        estimates = _percentiles(means, resampled, plan, (count > 0).sum(axis=0))
         for number in np.flatnonzero(count.sum(axis=0)):
             parts = {key: value for key, value in table.cells[number].items() if value and key != "privilege"}
-            n = int((count[:, number] > 0).sum())
-            estimate = _percentile(means[number], resampled[:, number], plan, n)
-            yield "confidence", {**parts, "occupation": name}, estimate, "higher"
+            yield "confidence", {**parts, "occupation": name}, estimates[number]
 
 
 def _disparities(
-    table: _Table, plan: Planned, kind: str, sample: Sample, *, metrics: Sequence[str] = DISPARATE
-) -> Iterator[_Found]:
+    table: _Table, plan: Resampling, kind: str, sample: Sample, *, metrics: Sequence[str] = DISPARATE
+) -> Iterator[_Row]:
     """Yield max - min over the subgroups of each attribute, and the p-value of "none differs", corrected (Holm)."""
     attributes = [*table.choose(("augmentation", "attribute"))]
     attributes += [group for group in table.choose(("augmentation",)) if group[0]["augmentation"] == NONE]
@@ -271,7 +253,7 @@ def _disparities(
             low, high = maximum.range_interval(own, drawn, level=level, shrink=shrink)
             value = float(np.ptp(own))
             estimate = Estimate(value, low, high, plan.level, table.clusters, maximum.METHOD)
-            yield f"{name}_disparity", parts, estimate, "lower"
+            yield f"{name}_disparity", parts, estimate
             if name == "confidence" and parts["augmentation"] != NONE:
                 yield from _gender_gap(table, parts, mask, means, resampled, plan)
             p = min(1.0, sample.looks * maximum.range_p_value(own, drawn))
@@ -281,12 +263,12 @@ def _disparities(
             for (parts, p), p_holm in zip(family, corrected, strict=True):
                 for suffix, value in (("p", p), ("p_holm", p_holm)):
                     estimate = Estimate(value, np.nan, np.nan, plan.level, table.clusters, maximum.METHOD)
-                    yield f"{name}_disparity_{suffix}", parts, estimate, "neither"
+                    yield f"{name}_disparity_{suffix}", parts, estimate
 
 
 def _gender_gap(
-    table: _Table, parts: dict[str, str], mask: Booleans, means: Floats, resampled: Floats, plan: Planned
-) -> Iterator[_Found]:
+    table: _Table, parts: dict[str, str], mask: Booleans, means: Floats, resampled: Floats, plan: Resampling
+) -> Iterator[_Row]:
     """Yield the mean over markers of |confidence with he - with she|: the paper's row for markers without a side."""
     by_marker: dict[str, dict[str, int]] = {}
     for number in np.flatnonzero(mask):
@@ -301,17 +283,26 @@ def _gender_gap(
     deviation = np.abs(drawn - gaps).mean(axis=1)
     r = float(np.quantile(deviation[~np.isnan(deviation)], plan.level))
     estimate = Estimate(value, max(0.0, value - r), value + r, plan.level, table.clusters, "bootstrap of deviations")
-    yield "confidence_gender_gap", parts, estimate, "lower"
+    yield "confidence_gender_gap", parts, estimate
 
 
-def _percentile(value: float, samples: Floats, plan: Planned, n: int) -> Estimate:
-    low, high = bootstrap.interval(samples, level=plan.level)
+def _percentiles(values: Floats, samples: Floats, plan: Resampling, n: NDArray[Any]) -> list[Estimate]:
+    """Return the estimate of each value with the percentile interval of its column of samples."""
     method = f"percentile bootstrap, {plan.resamples} resamples of base sentences"
-    return Estimate(float(value), low, high, plan.level, n, method)
-
-
-def _rows(found: Iterator[_Found], parts: Mapping[str, str], labels: Labelled) -> list[Measurement]:
+    ends = bootstrap.intervals(samples, level=plan.level)
     return [
-        Measurement(name, labels.model, labels.dataset, labels.task, group_label({**own, **parts}), estimate, better)
-        for name, own, estimate, better in found
+        Estimate(float(value), low, high, plan.level, int(count), method)
+        for value, (low, high), count in zip(values, ends, n, strict=True)
+    ]
+
+
+def _percentile(value: float, samples: Floats, plan: Resampling, n: int) -> Estimate:
+    return _percentiles(np.array([value]), samples[:, None], plan, np.array([n]))[0]
+
+
+def _rows(rows: Iterator[_Row], parts: Mapping[str, str], key: RunKey) -> list[Measurement]:
+    """Return the rows as measurements; which direction is better is for the table of metrics to say."""
+    return [
+        Measurement.of(name, key, group_label({**groups, **parts}), estimate, METRICS[name].better)
+        for name, groups, estimate in rows
     ]

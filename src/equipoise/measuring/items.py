@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,79 +13,183 @@ from numpy.typing import NDArray
 from ..metrics import confidence, fairness
 from ..metrics.sides import side_columns
 from ..records import ABSENT, Booleans, EquipoiseError, Floats, Integers, Outcomes
-from ..stats import bootstrap
-from ..uncertainty import Estimator, perplexity
+from ..stats.bootstrap import cluster_numbers, joint_numbers, resampling_units
+from ..uncertainty import PERPLEXITY, Estimator, perplexity
 
 Columns = dict[str, NDArray[Any]]
+NONE = "none"
+"""The augmentation of an unmarked sentence."""
 
 
-def set_members(outcomes: Outcomes) -> Integers:
-    """Return the rows of each counterfactual set as (sets, members), ABSENT-padded; rows of no set are left out."""
-    sided = outcomes.group("sides") != ""
-    # A sentence pair is one row; rows that share its id are repeats of one question, not counterparts.
-    alone = np.where(sided, np.arange(len(outcomes)).astype(str), "")
-    parts = zip(outcomes.pair_id, outcomes.variant, alone, strict=True)
-    names = np.array([f"{pair}\0{variant}\0{row}" for pair, variant, row in parts])
-    numbers = bootstrap.cluster_numbers(names)
+@dataclass(frozen=True)
+class Items:
+    """Outcomes with what several metrics, groups and tables need of them, computed once."""
+
+    outcomes: Outcomes
+    disparity: str = "range"
+
+    def __len__(self) -> int:
+        return len(self.outcomes)
+
+    @cached_property
+    def clusters(self) -> Integers:
+        """The number of each item's resampling unit."""
+        return resampling_units(self.outcomes.cluster_id)
+
+    @cached_property
+    def sentences(self) -> Integers:
+        """The number of each item's base sentence."""
+        return cluster_numbers(self.outcomes.cluster_id)
+
+    @cached_property
+    def variants(self) -> Integers:
+        """The number of each item's variant (seed)."""
+        return cluster_numbers(self.outcomes.variant)
+
+    @cached_property
+    def members(self) -> Integers:
+        """The rows of each counterfactual set as (sets, members), ABSENT-padded; rows of no set are left out."""
+        return _members(joint_numbers(cluster_numbers(self.outcomes.set_id), self.variants))
+
+    @cached_property
+    def intersections(self) -> Integers:
+        """The rows of each base sentence that has several markings, over all genders and markings."""
+        marked = self.outcomes.group("augmentation") != ""
+        if not marked.any():
+            return np.empty((0, 1), dtype=np.int64)
+        rows = np.flatnonzero(marked)
+        return np.where(
+            (found := _members(joint_numbers(self.sentences[rows], self.variants[rows]))) == ABSENT, ABSENT, rows[found]
+        )
+
+    @cached_property
+    def predicted(self) -> Integers:
+        """The most probable candidate, ABSENT for a tie."""
+        return self.outcomes.predicted
+
+    @cached_property
+    def applicable(self) -> Mapping[str, Booleans]:
+        """Which items each kind of metric is defined for (`Metric.applies_to`)."""
+        outcomes = self.outcomes
+        pairs = outcomes.sides != ""
+        marked = outcomes.group("augmentation")
+        return {
+            "all": np.ones(len(outcomes), dtype=bool),
+            "labelled": outcomes.labelled & ~pairs,
+            "answerable": outcomes.answerable & ~pairs,
+            "unanswerable": ~outcomes.answerable & ~pairs,
+            "pairs": pairs,
+            "labelled pairs": pairs & outcomes.labelled,
+            "markers": outcomes.labelled & (outcomes.logprobs_with_marker is not None),
+            "variants": (marked != "") & bool(((marked != "") & (marked != NONE)).any()),
+            "reductions": np.full(len(outcomes), bool(outcomes.reductions)),
+        }
+
+    @cached_property
+    def shared(self) -> Columns:
+        """The columns that do not depend on an uncertainty estimator."""
+        outcomes = self.outcomes
+        correct = np.where(outcomes.labelled, (self.predicted == outcomes.gold).astype(float), np.nan)
+        side = np.where(outcomes.labelled, outcomes.group("side"), "")
+        positive, chosen = fairness.resolved_to_positive(self.predicted, outcomes.gold, side)
+        nothing = np.full(len(outcomes), np.nan)
+        with_marker = outcomes.logprobs_with_marker
+        return {
+            "correct": correct,
+            "perplexity": perplexity(outcomes.probs),
+            "stereotype": _names(outcomes.group("stereotype")),
+            "gender": _names(outcomes.group("gender")),
+            "positive": positive,
+            "chosen_positive": chosen,
+            "candidate_mass": np.exp(outcomes.logprobs).sum(axis=1),
+            **{name: outcomes.reductions.get(name, nothing) for name in ("vocab_bits", "vocab_mass")},
+            "probs": outcomes.probs,
+            "logprobs": outcomes.logprobs,
+            "gold": outcomes.gold,
+            **side_columns(outcomes),
+            "confidence": confidence.coreference_confidence(outcomes.gold, outcomes.logprobs),
+            "confidence_pair": confidence.pair_confidence(outcomes.gold, outcomes.logprobs),
+            "confidence_marked": confidence.coreference_confidence(
+                outcomes.gold, outcomes.logprobs if with_marker is None else with_marker
+            ),
+        }
+
+    def columns(self, estimator: Estimator) -> Columns:
+        """Return the columns that metrics read, one value an item (see `equipoise.metrics.columns`)."""
+        if estimator.name not in self._by_estimator:
+            self._by_estimator[estimator.name] = {**self.shared, **self._estimated(estimator)}
+        return self._by_estimator[estimator.name]
+
+    @cached_property
+    def _by_estimator(self) -> dict[str, Columns]:
+        return {}
+
+    def _estimated(self, estimator: Estimator) -> Columns:
+        outcomes, correct = self.outcomes, self.shared["correct"]
+        certainty = self.certainty(estimator)
+        desirability = fairness.desirability(np.where(outcomes.answerable, correct, np.nan), certainty)
+        columns = {
+            "certainty": certainty,
+            "desirability": desirability,
+            "performance": np.where(outcomes.answerable, correct, 1 - certainty),
+        }
+        signed = fairness.signed_certainty(self.predicted, certainty)
+        sets = _set_values(self.members, outcomes.answerable, certainty, desirability, signed, self.disparity)
+        for name, values in sets.items():
+            columns[name] = self.on_first(self.members, values)
+        everyone = self.intersections
+        values = _set_values(everyone, outcomes.answerable, certainty, desirability, signed, self.disparity)["u"]
+        columns["u_intersectional"] = self.on_first(everyone, values)
+        return columns
+
+    def on_first(self, members: Integers, values: Floats) -> Floats:
+        """Return a column with each set's value on its first item, so that items and sets share their weights."""
+        column = np.full(len(self), np.nan)
+        if len(members):
+            column[members[:, 0]] = values
+        return column
+
+    def certainty(self, estimator: Estimator) -> Floats:
+        """Return the certainty of each item."""
+        if not estimator.reduction:
+            return estimator.certainty(self.outcomes.probs)
+        if estimator.reduction not in self.outcomes.reductions:
+            raise EquipoiseError(
+                f"estimator {estimator.name} looks at the whole vocabulary, but these items were scored without"
+                " reductions; audit the model with reductions"
+            )
+        return self.outcomes.reductions[estimator.reduction]
+
+    def constant_within_sets(self, column: NDArray[Any]) -> bool:
+        """Return whether all members of every set have the same value in the column."""
+        codes = cluster_numbers(column)
+        members = self.members
+        first = codes[members[:, 0]] if len(members) else np.empty(0)
+        return all(
+            bool(np.all((members[:, i] == ABSENT) | (codes[members[:, i]] == first))) for i in range(members.shape[1])
+        )
+
+
+def suffix(estimator: Estimator) -> str:
+    """Return what an estimator adds to a name: nothing for perplexity, the default."""
+    return "" if estimator is PERPLEXITY else f"_{estimator.name.replace('-', '_')}"
+
+
+def _names(column: NDArray[Any]) -> NDArray[Any]:
+    """Return a column of short names in a form that is quick to compare."""
+    return column.astype(str) if len(column) else column
+
+
+def _members(numbers: Integers) -> Integers:
+    """Return the rows of each number that occurs at least twice, as (numbers, rows), ABSENT-padded."""
+    if not len(numbers):
+        return np.empty((0, 1), dtype=np.int64)
     order = np.argsort(numbers, kind="stable")
     sizes = np.bincount(numbers)
     rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     members = np.full((len(sizes), int(sizes.max())), ABSENT, dtype=np.int64)
     members[numbers[order], rank] = order
     return members[sizes > 1]
-
-
-def item_columns(outcomes: Outcomes, estimator: Estimator, *, disparity: str = "range") -> Columns:
-    """Return the columns that metrics read, one value an item (see COLUMNS)."""
-    certainty = _certainty(outcomes, estimator)
-    predicted = outcomes.predicted
-    nothing = np.full(len(outcomes), np.nan)
-    correct = np.where(outcomes.labelled, (predicted == outcomes.gold).astype(float), np.nan)
-    side = np.where(outcomes.labelled, outcomes.group("side"), "")
-    positive, chosen = fairness.resolved_to_positive(predicted, outcomes.gold, side)
-    answered = np.where(outcomes.answerable, correct, np.nan)
-    desirability = fairness.desirability(answered, certainty)
-    columns = {
-        "correct": correct,
-        "perplexity": perplexity(outcomes.probs),
-        "certainty": certainty,
-        "desirability": desirability,
-        "performance": np.where(outcomes.answerable, correct, 1 - certainty),
-        "stereotype": outcomes.group("stereotype"),
-        "gender": outcomes.group("gender"),
-        "positive": positive,
-        "chosen_positive": chosen,
-        "mass": np.exp(outcomes.logprobs).sum(axis=1),
-        **{name: outcomes.reductions.get(name, nothing) for name in ("vocab_bits", "vocab_mass")},
-        "probs": outcomes.probs,
-        "logprobs": outcomes.logprobs,
-        "gold": outcomes.gold,
-        **side_columns(outcomes),
-        "confidence": confidence.coreference_confidence(outcomes.gold, outcomes.logprobs),
-        "confidence_pair": confidence.pair_confidence(outcomes.gold, outcomes.logprobs),
-        "confidence_marked": confidence.coreference_confidence(
-            outcomes.gold, outcomes.logprobs if outcomes.marked is None else outcomes.marked
-        ),
-    }
-    members = set_members(outcomes)
-    signed = fairness.signed_certainty(predicted, certainty)
-    values = _set_values(members, outcomes.answerable, certainty, desirability, signed, disparity)
-    # A set's value stands on its first item, so that item and set metrics share one set of weights.
-    for name, value in values.items():
-        columns[name] = np.full(len(outcomes), np.nan)
-        columns[name][members[:, 0]] = value
-    return columns
-
-
-def _certainty(outcomes: Outcomes, estimator: Estimator) -> Floats:
-    if not estimator.reduction:
-        return estimator.certainty(outcomes.probs)
-    if estimator.reduction not in outcomes.reductions:
-        raise EquipoiseError(
-            f"estimator {estimator.name} looks at the whole vocabulary, which was not summed up when these items were"
-            " scored; audit a model with --reductions"
-        )
-    return outcomes.reductions[estimator.reduction]
 
 
 def _set_values(

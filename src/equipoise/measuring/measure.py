@@ -1,33 +1,34 @@
-"""Outcomes in, Measurements out: every metric, for every group, with an interval over counterfactual sets."""
+"""Outcomes in, Measurements out: every metric, for every group, with an interval from resampling clusters."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics import Metric
-from ..metrics.columns import COLUMNS as COLUMNS
-from ..metrics.columns import HIDDEN_GROUPS
-from ..metrics.sides import side_columns, with_predictions
+from ..metrics.columns import COLUMNS
+from ..metrics.sides import with_predictions
 from ..records import (
-    ABSENT,
     Booleans,
     EquipoiseError,
     Estimate,
-    Example,
+    Floats,
     Integers,
     Measurement,
     Outcomes,
+    RunKey,
     UndefinedMetric,
     group_label,
 )
 from ..stats import bootstrap
+from ..stats.resampling import Statistic, evaluate
 from ..uncertainty import PERPLEXITY, Estimator
-from .items import Columns, item_columns, set_members
+from .cells import Cell, cells, group_keys
+from .items import Items, suffix
 
 
 @dataclass(frozen=True)
@@ -44,258 +45,136 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Labels:
-    """What a measurement is about, as `measurements.csv` names it."""
-
-    model: str
-    dataset: str
-    task: str
-
-    def __str__(self) -> str:
-        return f"{self.dataset} · {self.task}"
-
-
-def derived_columns(outcomes: Outcomes, plan: Plan) -> Columns:
-    """Return what `outcomes.parquet` holds beside the probabilities, for every estimator of the plan."""
-    derived: Columns = {}
-    for estimator in plan.estimators:
-        columns = item_columns(outcomes, estimator, disparity=plan.disparity)
-        suffix = _suffix(estimator)
-        if not derived:
-            derived |= {name: columns[name] for name in ("correct", "perplexity", "mass")}
-        derived |= {name + suffix: columns[name] for name in ("certainty", "desirability")}
-    if (outcomes.group("sides") != "").any():
-        derived |= {name: column for name, column in side_columns(outcomes).items() if name != "prefers"}
-    return derived
-
-
-def pair_columns(outcomes: Outcomes, plan: Plan) -> Columns:
-    """Return what `pairs.parquet` holds: D and certainty of each side of every counterfactual set, and its U."""
-    members = set_members(outcomes)
-    first = members[:, 0] if len(members) else np.empty(0, dtype=np.int64)
-    table: Columns = {"pair_id": outcomes.pair_id[first], "variant": outcomes.variant[first]}
-    for name in ("type", "occupation", "other"):
-        table[name] = outcomes.group(name)[first]
-    gender = outcomes.group("gender")
-    sides = sorted(set(gender[members[members != ABSENT]].tolist()) - {""})
-    for estimator in plan.estimators:
-        columns = item_columns(outcomes, estimator, disparity=plan.disparity)
-        for short, name in (("d", "desirability"), ("c", "certainty")):
-            for side in sides:
-                here = (members != ABSENT) & (gender[members] == side)
-                rows = members[np.arange(len(members)), here.argmax(axis=1)]
-                table[f"{short}_{side}{_suffix(estimator)}"] = np.where(here.any(axis=1), columns[name][rows], np.nan)
-        for name in ("u", "u_eq3", "u_signed"):
-            table[name + _suffix(estimator)] = columns[name][first]
-    return table
-
-
-def _suffix(estimator: Estimator) -> str:
-    """Return what an estimator adds to a name: nothing for perplexity, the default."""
-    return "" if estimator is PERPLEXITY else f"_{estimator.name.replace('-', '_')}"
-
-
-@dataclass(frozen=True)
-class _Cell:
-    """A group of items that some metrics are taken over; `rows` are listed apart for every variant (seed)."""
-
-    parts: Mapping[str, str]
-    rows: Mapping[str, Integers]
-    over: frozenset[str]
-    mixed: bool
-    key: str = ""
-
-
-@dataclass(frozen=True)
-class _Job:
-    """A metric with the columns of one estimator."""
+class Job:
+    """A metric with the columns of one estimator, and the items it applies to."""
 
     metric: Metric
     name: str
     arrays: tuple[NDArray[Any], ...]
-    keep: Booleans
+    applies: Booleans
     key: str = ""
 
-    def rows(self, rows: Integers) -> Integers:
-        return rows[self.keep[rows]]
-
-    def value(self, rows: Integers, weights: NDArray[Any] | None = None) -> Any:
-        """Return the metric of some rows, or of many resamples of them when given their weights."""
-        arrays = [array[rows] for array in self.arrays]
-        if weights is None:
-            return float(self.metric.function(*arrays))
-        return bootstrap.resampled(self.metric.function, arrays, weights)
-
     def units(self, rows: Integers) -> int:
-        """Return how many items, or sets, the value is taken over."""
+        """Return the number of items, or of sets, that the value is taken over."""
         counts = np.ones(len(rows), dtype=bool)
         for name, array in zip(self.metric.inputs, self.arrays, strict=True):
-            if self.metric.over == "pairs" and not name.startswith("u"):
+            column = COLUMNS[name]
+            if self.metric.unit == "sets" and not name.startswith("u"):
                 continue
-            if array.dtype.kind == "f" and array.ndim == 1:
-                counts &= ~np.isnan(array[rows])
-            elif name in ("stereotype", "gender", "predicted_side", "group"):
+            if column.names:
                 counts &= array[rows] != ""
+            elif array.dtype.kind == "f" and array.ndim == 1:
+                counts &= ~np.isnan(array[rows])
         return int(counts.sum())
 
 
-def measure(outcomes: Outcomes, plan: Plan, labels: Labels) -> tuple[list[Measurement], list[str]]:
-    """Return every metric of the plan for every group, and a sentence for each that is undefined."""
-    outcomes = with_predictions(outcomes)
-    jobs = list(_jobs(outcomes, plan))
-    points, notes = _points(jobs, list(_cells(outcomes, plan)))
-    samples: list[dict[str, list[Any]]] = [{variant: [] for variant in point.values} for point in points]
-    clusters = bootstrap.cluster_numbers(outcomes.pair_id)
-    rng = np.random.default_rng(plan.seed)
-    for weights in bootstrap.weight_chunks(clusters, resamples=plan.resamples, rng=rng):
-        held: tuple[Any, Any] = (None, None)
-        for point, drawn in zip(points, samples, strict=True):
-            for variant, rows in point.rows.items():
-                if not point.job.metric.resampled:
-                    drawn[variant].append(np.full(weights.shape[1], np.nan))
-                    continue
-                # Points of one cell follow each other: the slice of the weights is copied once for all its metrics.
-                if held[0] is None or len(held[0]) != len(rows) or not np.array_equal(held[0], rows):
-                    held = (rows, weights[rows])
-                drawn[variant].append(point.job.value(rows, held[1]))
-    measurements: list[Measurement] = []
-    for point, drawn in zip(points, samples, strict=True):
-        measurements += _measurements(point, {v: np.concatenate(chunks) for v, chunks in drawn.items()}, plan, labels)
-    return measurements, notes
-
-
 @dataclass(frozen=True)
-class _Point:
+class Point:
     """A metric of a cell that has a value: by variant, with the rows it was taken over."""
 
-    job: _Job
-    cell: _Cell
+    job: Job
+    cell: Cell
     rows: Mapping[str, Integers]
     values: Mapping[str, float]
 
+    @property
+    def value(self) -> float:
+        """The mean over the variants."""
+        return float(np.mean(list(self.values.values())))
 
-def _jobs(outcomes: Outcomes, plan: Plan) -> Iterator[_Job]:
-    sided = outcomes.group("sides") != ""
-    keep = {
-        "any": np.ones(len(outcomes), dtype=bool),
-        "label": outcomes.labelled & ~sided,
-        "answerable": outcomes.answerable & ~sided,
-        "unanswerable": ~outcomes.answerable & ~sided,
-        "sided": sided,
-        "judged": sided & outcomes.labelled,
-        "marked": outcomes.labelled & (outcomes.marked is not None),
-        "reduced": np.full(len(outcomes), bool(outcomes.reductions)),
-    }
-    columns = {e.name: item_columns(outcomes, e, disparity=plan.disparity) for e in plan.estimators}
-    for metric in plan.metrics:
-        if not keep[metric.needs].any():
-            continue
-        if metric.over == "grouping":
-            for key in _keys(outcomes, plan):
-                own = {**columns[plan.estimators[0].name], "group": outcomes.groups[key]}
-                yield _Job(metric, metric.name, tuple(own[name] for name in metric.inputs), keep[metric.needs], key)
-            continue
-        # A sentence pair holds its contrast within itself: what compares sets or kinds of items says nothing of it.
-        kept = keep[metric.needs]
-        if metric.over in ("pairs", "contrast") and metric.needs != "judged":
-            kept = kept & ~sided
-        for estimator in plan.estimators if metric.estimated else plan.estimators[:1]:
-            unknown = [name for name in metric.inputs if name not in columns[estimator.name]]
-            if unknown:
-                raise EquipoiseError(f"metric {metric.name} reads {unknown[0]!r}; there are: {', '.join(COLUMNS)}")
-            name = metric.name + (_suffix(estimator) if metric.estimated else "")
-            arrays = tuple(columns[estimator.name][column] for column in metric.inputs)
-            yield _Job(metric, name, arrays, kept)
+    @property
+    def n(self) -> int:
+        """The number of units: those of one variant, since each variant asks the same items again."""
+        return self.job.units(next(iter(self.rows.values())))
+
+    def statistics(self, clusters: Integers) -> list[Statistic]:
+        """Return the metric as a statistic of each variant."""
+        return [
+            Statistic(self.job.metric.function, [array[rows] for array in self.job.arrays], clusters[rows])
+            for rows in self.rows.values()
+        ]
 
 
-def _keys(outcomes: Outcomes, plan: Plan) -> list[str]:
-    """Return the groups to break down by."""
-    keys = [key for key in outcomes.groups if key not in HIDDEN_GROUPS] if plan.by is None else list(plan.by)
-    _refuse_unknown(keys, list(outcomes.groups))
-    return keys
+def measure(items: Items, plan: Plan, key: RunKey) -> tuple[list[Measurement], list[str]]:
+    """Return every metric of the plan for every group, and a sentence for each that is undefined somewhere."""
+    points, notes = measured_points(items, plan)
+    resampled = [point for point in points if point.job.metric.resampled]
+    samples = dict(zip(map(id, resampled), _samples(resampled, items, plan), strict=True))
+    measurements: list[Measurement] = []
+    for point in points:
+        measurements += _measurements(point, samples.get(id(point)), plan, key)
+    return measurements, notes
 
 
-def check_groups(examples: Iterable[Example], plan: Plan) -> None:
-    """Refuse a breakdown by a group that no example has: before the model is asked, not after."""
-    # What was predicted is a group too, once the model has been asked.
-    keys = [key for key in plan.by or () if not key.startswith("predicted_")]
-    _refuse_unknown(keys, sorted({name for example in examples for name in example.groups}) if keys else [])
+def measured_items(outcomes: Outcomes, plan: Plan) -> Items:
+    """Return the outcomes as metrics read them: with the sides predicted, and each column computed once."""
+    return Items(with_predictions(outcomes), plan.disparity)
 
 
-def _refuse_unknown(keys: Iterable[str], known: Sequence[str]) -> None:
-    for key in keys:
-        if key not in known:
-            raise EquipoiseError(f"no item has a group {key!r}; there are: {', '.join(known)}")
-
-
-def _cells(outcomes: Outcomes, plan: Plan) -> Iterator[_Cell]:
-    """Yield the whole, each type, and each group of either."""
-    everything = np.ones(len(outcomes), dtype=bool)
-    keys = _keys(outcomes, plan)
-    kinds = outcomes.group("type")
-    bases: list[tuple[dict[str, str], Booleans]] = [({}, everything)] + [
-        ({"type": kind}, kinds == kind) for kind in sorted(set(kinds.tolist()) - {""})
-    ]
-    for parts, base in bases:
-        yield _cell(outcomes, parts, base, ("items", "pairs", "contrast"))
-        for key in keys:
-            column = outcomes.groups[key]
-            constant = _constant_within_sets(outcomes, column)
-            for value in sorted(set(column[base].tolist()) - {""}):
-                inside = base & (column == value)
-                named = {**parts, key: value}
-                yield _cell(outcomes, named, inside, ("items", "pairs") if constant else ("items",))
-                if key == "occupation":
-                    # Rates of both classes need the sentences in which the occupation is the other one, too.
-                    inside = inside | (base & (outcomes.group("other") == value))
-                if constant and not key.startswith("predicted_"):
-                    yield _cell(outcomes, named, inside, ("contrast",))
-    for key in keys if "grouping" in {metric.over for metric in plan.metrics} else ():
-        if not key.startswith("predicted_") and len(set(outcomes.groups[key].tolist()) - {""}) > 1:
-            cell = _cell(outcomes, {"by": key}, outcomes.groups[key] != "", ("grouping",))
-            yield replace(cell, key=key)
-
-
-def _cell(outcomes: Outcomes, parts: Mapping[str, str], inside: Booleans, over: Iterable[str]) -> _Cell:
-    variants = sorted(set(outcomes.variant[inside].tolist()))
-    rows = {variant: np.flatnonzero(inside & (outcomes.variant == variant)) for variant in variants}
-    mixed = len(set(outcomes.answerable[inside].tolist())) > 1
-    return _Cell(parts, rows, frozenset(over), mixed)
-
-
-def _constant_within_sets(outcomes: Outcomes, column: NDArray[Any]) -> bool:
-    members = set_members(outcomes)
-    first = column[members[:, 0]]
-    return all(
-        bool(np.all((members[:, i] == ABSENT) | (column[members[:, i]] == first))) for i in range(members.shape[1])
-    )
-
-
-def _points(jobs: Sequence[_Job], cells: Sequence[_Cell]) -> tuple[list[_Point], list[str]]:
+def measured_points(items: Items, plan: Plan) -> tuple[list[Point], list[str]]:
     """Return the metrics that have a value, cell by cell, and a sentence for each metric that has none somewhere."""
-    points: list[_Point] = []
+    points: list[Point] = []
     undefined: dict[str, dict[str, str]] = {}
-    typed = any("type" in cell.parts for cell in cells)
-    for cell in cells:
+    jobs, groups = list(_jobs(items, plan)), list(cells(items, plan.by))
+    typed = any("type" in cell.parts for cell in groups)
+    for cell in groups:
         for job in jobs:
-            if job.metric.over not in cell.over or job.key != cell.key:
+            if job.metric.unit not in cell.units or job.key != cell.key:
                 continue
-            if cell.mixed and not job.metric.pools:
-                # Types are there to keep the two apart; where they do not, or there are none, somebody has to know.
+            if cell.mixed and not job.metric.mixes_answerable:
+                # Types keep the two apart. Where they do not, or there are none, the user has to know.
                 if set(cell.parts) == ({"type"} if typed else set()):
-                    reason = "answerable and unanswerable items are never pooled; give them types of their own"
+                    reason = "answerable and unanswerable items are never pooled; give each kind its own type"
                     undefined.setdefault(job.name, {})[group_label(cell.parts)] = reason
                 continue
-            rows = {variant: job.rows(rows) for variant, rows in cell.rows.items()}
+            rows = {variant: rows[job.applies[rows]] for variant, rows in cell.rows.items()}
             if not all(len(chosen) for chosen in rows.values()):
                 continue
             try:
-                values = {variant: job.value(chosen) for variant, chosen in rows.items()}
+                values = {variant: _value(job, chosen) for variant, chosen in rows.items()}
             except UndefinedMetric as reason:
                 undefined.setdefault(job.name, {})[group_label(cell.parts)] = str(reason)
                 continue
-            points.append(_Point(job, cell, rows, values))
-    return points, [_undefined_note(name, groups) for name, groups in undefined.items()]
+            points.append(Point(job, cell, rows, values))
+    return points, [_undefined_note(name, labels) for name, labels in undefined.items()]
+
+
+def _value(job: Job, rows: Integers) -> float:
+    return float(job.metric.function(*(array[rows] for array in job.arrays)))
+
+
+def _samples(points: Sequence[Point], items: Items, plan: Plan) -> list[dict[str, Floats]]:
+    """Return the resampled values of each point, by variant."""
+    if not points:
+        return []
+    chunks = bootstrap.weight_chunks(int(items.clusters.max()) + 1, resamples=plan.resamples, seed=plan.seed)
+    statistics = [statistic for point in points for statistic in point.statistics(items.clusters)]
+    values = iter(evaluate(statistics, chunks))
+    return [{variant: next(values) for variant in point.rows} for point in points]
+
+
+def _jobs(items: Items, plan: Plan) -> Iterator[Job]:
+    pairs = items.outcomes.sides != ""
+    keys = group_keys(items.outcomes, plan.by)
+    for metric in plan.metrics:
+        applies = items.applicable[metric.applies_to]
+        if metric.unit == "identity" or not applies.any():
+            continue
+        unknown = [name for name in metric.inputs if name not in COLUMNS]
+        if unknown:
+            raise EquipoiseError(f"metric {metric.name} reads {unknown[0]!r}; known columns: {', '.join(COLUMNS)}")
+        if metric.unit == "grouping":
+            for key in keys:
+                columns = {**items.columns(plan.estimators[0]), "group": items.outcomes.groups[key]}
+                yield Job(metric, metric.name, tuple(columns[name] for name in metric.inputs), applies, key)
+            continue
+        # A sentence pair holds its contrast within itself: what compares sets or kinds of items does not apply to it.
+        if metric.unit in ("sets", "contrast") and "pairs" not in metric.applies_to:
+            applies = applies & ~pairs
+        for estimator in plan.estimators if metric.estimated else plan.estimators[:1]:
+            name = metric.name + (suffix(estimator) if metric.estimated else "")
+            columns = items.columns(estimator)
+            yield Job(metric, name, tuple(columns[column] for column in metric.inputs), applies)
 
 
 def _undefined_note(metric: str, groups: Mapping[str, str]) -> str:
@@ -305,23 +184,19 @@ def _undefined_note(metric: str, groups: Mapping[str, str]) -> str:
     return f"{metric} is undefined for {label}{more} ({reason})"
 
 
-def _measurements(
-    point: _Point, drawn: Mapping[str, NDArray[Any]], plan: Plan, labels: Labels
-) -> Iterator[Measurement]:
+def _measurements(point: Point, samples: Mapping[str, Floats] | None, plan: Plan, key: RunKey) -> Iterator[Measurement]:
     """Yield the metric averaged over the variants and, where there are several, that of each."""
-    method = f"percentile bootstrap, {plan.resamples} resamples of counterfactual sets"
+    method = f"percentile bootstrap, {plan.resamples} resamples of clusters" if samples else "no interval"
 
-    def row(parts: Mapping[str, str], value: float, samples: NDArray[Any], rows: Integers) -> Measurement:
-        low, high = bootstrap.interval(samples, level=plan.level)
+    def row(parts: Mapping[str, str], value: float, drawn: Floats | None, rows: Integers) -> Measurement:
+        low, high = (np.nan, np.nan) if drawn is None else bootstrap.interval(drawn, level=plan.level)
         estimate = Estimate(value, low, high, plan.level, point.job.units(rows), method)
-        metric = point.job.metric
-        return Measurement(
-            point.job.name, labels.model, labels.dataset, labels.task, group_label(parts), estimate, metric.better
-        )
+        return Measurement.of(point.job.name, key, group_label(parts), estimate, point.job.metric.better)
 
-    mean_value = float(np.mean(list(point.values.values())))
-    yield row(point.cell.parts, mean_value, np.mean(list(drawn.values()), axis=0), next(iter(point.rows.values())))
+    drawn = None if samples is None else np.mean(list(samples.values()), axis=0)
+    yield row(point.cell.parts, point.value, drawn, next(iter(point.rows.values())))
     if len(point.values) > 1:
         for variant, value in point.values.items():
-            key, _, name = variant.partition("=")
-            yield row({**point.cell.parts, key: name}, value, drawn[variant], point.rows[variant])
+            name, _, number = variant.partition("=")
+            drawn = None if samples is None else samples[variant]
+            yield row({**point.cell.parts, name: number}, value, drawn, point.rows[variant])

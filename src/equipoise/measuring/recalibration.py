@@ -1,16 +1,14 @@
 """Post-hoc calibration of a run: maps fitted on one half of the sentences, tested on the other, over many splits.
 
-Rows that a left-to-right model cannot tell apart fall into the same half. Written into the run folder: the maps
+Rows that a left-to-right model cannot tell apart fall into the same half. A run folder keeps the maps
 (`calibration_maps.json`), and what they did to the other half (`calibration.csv`).
 """
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,6 @@ from ..metrics import calibration
 from ..metrics.posthoc import METHODS, CalibrationMap, one_thread
 from ..metrics.sides import side_columns, with_predictions
 from ..records import Booleans, EquipoiseError, Floats, Integers, Outcomes, RunError, Strings, UndefinedMetric
-from ..runs.folder import RunFolder
 from ..stats.bootstrap import cluster_numbers
 
 POOLED = "pooled"
@@ -61,9 +58,10 @@ class Splits:
 
 @dataclass(frozen=True)
 class Recalibrated:
-    """What a recalibration found: the before/after table, sentences of warning, and the first split to look at."""
+    """The before/after table, the maps, sentences of warning, and the first split to look at."""
 
     table: pd.DataFrame
+    maps: Sequence[Mapping[str, Any]]
     warnings: tuple[str, ...]
     samples: Mapping[tuple[str, str], pd.DataFrame]
 
@@ -94,35 +92,33 @@ class _Judged:
         return np.isin(self.clusters, order[: len(order) // 2])
 
 
-def recalibrate(path: str | Path, plan: Splits | None = None, *, progress: Progress | None = None) -> Recalibrated:
-    """Return what calibration maps do to each dataset and task of a run; the folder then holds them."""
+def recalibrate(
+    parts: Iterable[tuple[str, str, Outcomes]], plan: Splits | None = None, *, progress: Progress | None = None
+) -> Recalibrated:
+    """Return what calibration maps do to each dataset and task of a run."""
     plan = plan or Splits()
-    folder = RunFolder(Path(path))
     rows: list[dict[str, Any]] = []
     maps: list[dict[str, Any]] = []
     warnings: list[str] = []
     samples: dict[tuple[str, str], pd.DataFrame] = {}
-    for dataset, task, outcomes in folder.outcomes():
-        found = _judged(outcomes, plan.by)
-        if found is None:
+    for dataset, task, outcomes in parts:
+        labelled = _judged(outcomes, plan.by)
+        if labelled is None:
             continue
-        judged, key = found
+        judged, key = labelled
         for number in range(plan.splits):
             with one_thread():
-                found_maps = list(_one_split(judged, plan, plan.seed + number))
-            maps += [{"dataset": dataset, "task": task, **one} for one in found_maps]
+                split_maps = list(_one_split(judged, plan, plan.seed + number))
+            maps += [{"dataset": dataset, "task": task, **fitted} for fitted in split_maps]
             if progress:
                 progress(f"{dataset} · {task}", number + 1, plan.splits)
-        maps += [{"dataset": dataset, "task": task, **one} for one in _maps_of_all(judged, plan)]
+        maps += [{"dataset": dataset, "task": task, **fitted} for fitted in _maps_of_all(judged, plan)]
         rows += [{"dataset": dataset, "task": task, **row} for row in _table(judged, key)]
         warnings += [f"{dataset} · {task}: {sentence}" for sentence in _at_the_floor(judged, key, plan)]
         samples[dataset, task] = _sample(judged, plan)
     if not rows:
-        raise RunError(f"{path} has no sentence pairs with a human label, so there is nothing to calibrate")
-    table = pd.DataFrame(rows, columns=list(COLUMNS))
-    folder.write_frame("calibration.csv", table)
-    folder.write_text("calibration_maps.json", json.dumps(maps, indent=1) + "\n")
-    return Recalibrated(table, tuple(warnings), samples)
+        raise RunError("the run has no sentence pairs with a human label, so there is nothing to calibrate")
+    return Recalibrated(pd.DataFrame(rows, columns=list(COLUMNS)), maps, tuple(warnings), samples)
 
 
 def _judged(outcomes: Outcomes, by: str) -> tuple[_Judged, str] | None:
@@ -134,8 +130,8 @@ def _judged(outcomes: Outcomes, by: str) -> tuple[_Judged, str] | None:
         return None
     key = by or next(name for name in outcomes.groups if name.startswith("predicted_"))
     if key not in outcomes.groups:
-        raise EquipoiseError(f"no item has a group {key!r}; there are: {', '.join(outcomes.groups)}")
-    clusters = cluster_numbers(outcomes.pair_id[rows])
+        raise EquipoiseError(f"no item has a group {key!r}; known groups: {', '.join(outcomes.groups)}")
+    clusters = cluster_numbers(outcomes.cluster_id[rows])
     if clusters.max() < 1:
         raise RunError("calibration needs at least two sentences, one to fit on and one to test on")
     return _Judged(columns["y"][rows], columns["p"][rows], outcomes.groups[key][rows], clusters), key

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
 from ..datasets import Dataset
-from ..records import EquipoiseError, Example, Outcomes
+from ..records import EquipoiseError, Example, Outcomes, RunKey, RunManifest
 from ..stats.sequential import balanced_order, planned_looks
-from .identities import Planned, Sample, confidence_disparities, widest
+from .identities import Resampling, Sample, confidence_disparities, widest
 
 Ask = Callable[[Sequence[Example]], Outcomes]
 """Asks the model some examples; what was asked before costs nothing."""
@@ -54,7 +54,7 @@ class Sampled:
         )
 
 
-def until_precise(dataset: Dataset, ask: Ask, plan: Planned, *, precision: float, seed: int) -> Sampled:
+def until_precise(dataset: Dataset, ask: Ask, plan: Resampling, *, precision: float, seed: int) -> Sampled:
     """Return the sample at which the interval of every confidence disparity is narrower than `precision`.
 
     The base sentences come in batches balanced over type and occupation; the same seed gives the same batches, so
@@ -63,16 +63,18 @@ def until_precise(dataset: Dataset, ask: Ask, plan: Planned, *, precision: float
     if precision <= 0:
         raise EquipoiseError(f"precision must be greater than 0, not {precision}")
     if not any("marker" in example.groups for example in dataset.examples):
-        raise EquipoiseError("--precision is about disparities between identities: use it with --data winoidentity")
+        raise EquipoiseError(
+            "precision is about disparities between identities: it needs data with markers, such as winoidentity"
+        )
     sentences: dict[str, list[Example]] = {}
     for example in dataset.examples:
-        sentences.setdefault(example.pair_id, []).append(example)
+        sentences.setdefault(example.cluster_id, []).append(example)
     firsts = [group[0] for group in sentences.values()]
-    strata = [f"{one.groups.get('type', '')}\0{one.groups.get('occupation', '')}" for one in firsts]
+    strata = [f"{e.groups.get('type', '')}\0{e.groups.get('occupation', '')}" for e in firsts]
     order = balanced_order(strata, np.random.default_rng(seed))
     ordered = [list(sentences.values())[unit] for unit in order]
     sizes = planned_looks(len(ordered))
-    population = dict(Counter(one.groups.get("type", "") for one in firsts))
+    population = dict(Counter(example.groups.get("type", "") for example in firsts))
     sample = Sample(population, looks=max(1, len(sizes)))
     looks: list[Look] = []
     for number, size in enumerate(sizes, start=1):
@@ -83,3 +85,20 @@ def until_precise(dataset: Dataset, ask: Ask, plan: Planned, *, precision: float
         if width < precision:
             return Sampled(replace(dataset, examples=examples), tuple(looks), sample)
     return Sampled(dataset, tuple(looks), None)
+
+
+def with_samples(manifest: RunManifest, sampled: Iterable[tuple[RunKey, Sampled]]) -> RunManifest:
+    """Return the manifest that says how the sentences of each dataset and task were sampled."""
+    tasks = {name: dict(task) for name, task in manifest.tasks.items()}
+    notes = []
+    for key, drawn in sampled:
+        notes.append(f"{key}: {drawn.note}")
+        if drawn.sample is not None:
+            tasks[key.task].setdefault("samples", {})[key.dataset] = asdict(drawn.sample)
+    return replace(manifest, tasks=tasks, notes=[*notes, *manifest.notes])
+
+
+def sample_of(manifest: RunManifest, key: RunKey) -> Sample | None:
+    """Return how the sentences of a dataset were sampled for a task, None where all were asked."""
+    drawn = manifest.tasks[key.task].get("samples", {}).get(key.dataset)
+    return None if drawn is None else Sample(**drawn)

@@ -1,38 +1,83 @@
-"""The columns that metrics read, and the groups that items have: one value an item."""
+"""The columns that metrics read: one value an item. A column owns its facts, as a metric does."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column by name: numbers within `bounds`, or one of `names`, or a flag. NaN and "" mean "does not apply".
+
+    `whole`: only the two bounds occur. `table`: one row an item, one column a candidate.
+    """
+
+    name: str
+    summary: str
+    bounds: tuple[float, float] | None = None
+    names: tuple[str, ...] = ()
+    whole: bool = False
+    table: bool = False
+
+
 COLUMNS = {
-    "correct": "1 right, 0 wrong (a tie is wrong), NaN without a right answer on record",
-    "perplexity": "2^entropy over the candidates, in [1, k]",
-    "certainty": "certainty by the estimator, in [0, 1]",
-    "desirability": "D in [-1, 1]",
-    "performance": "correct where answerable, 1 - certainty where not",
-    "stereotype": "'pro', 'anti' or ''",
-    "positive": "1 if the referent is the male-stereotyped occupation, 0 if the female one, NaN if neither",
-    "chosen_positive": "whether the male-stereotyped occupation was chosen",
-    "mass": "raw probability of all candidates together",
-    "vocab_bits": "entropy of the next token over the whole vocabulary, in bits (audits with --reductions)",
-    "vocab_mass": "probability that the next token begins a candidate (audits with --reductions)",
-    "u": "U of the item's counterfactual set, on the set's first item; NaN elsewhere",
-    "u_eq3": "the same by the printed equation 3",
-    "u_signed": "the same from certainty signed by which candidate was chosen",
-    "probs": "(n, k) probabilities over the candidates",
-    "logprobs": "(n, k) raw log-probabilities",
-    "gold": "index of the right candidate, -1 without one",
-    "gender": "'male', 'female', 'neutral' or ''",
-    "y": "sentence pairs: 1 if people call the first side the biased one, 0 the second, NaN without a label",
-    "p": "sentence pairs: probability of the first side against the second, NaN for other items",
-    "prefers": "sentence pairs: 1 if the first side is more probable, 1/2 for a tie, NaN for other items",
-    "predicted_side": "sentence pairs: name of the more probable side, '' for a tie and for other items",
-    "group": "the group broken down by (metrics over groupings)",
-    "confidence": "coreference confidence, P(referent) - P(the other), raw; NaN without a referent",
-    "confidence_pair": "the same with the candidates' probabilities renormalised",
-    "confidence_marked": "the same with 'young nurse' counted as naming the nurse, where the sentence says so",
+    column.name: column
+    for column in (
+        Column(
+            "correct", "1 right, 0 wrong (a tie is wrong), NaN without a right answer on record", (0, 1), whole=True
+        ),
+        Column("perplexity", "2^entropy over the candidates, in [1, k]", (1, math.inf)),
+        Column("certainty", "certainty by the estimator", (0, 1)),
+        Column("desirability", "D: certainty, negative where the answer is wrong", (-1, 1)),
+        Column("performance", "correct where answerable, 1 - certainty elsewhere", (0, 1)),
+        Column("stereotype", "whether the item fits the stereotype", names=("pro", "anti")),
+        Column(
+            "positive",
+            "1 if the referent is the male-stereotyped occupation, 0 if the female one, NaN if neither",
+            (0, 1),
+            whole=True,
+        ),
+        Column("chosen_positive", "whether the male-stereotyped occupation was chosen"),
+        Column("candidate_mass", "raw probability of all candidates together", (0, 1)),
+        Column("vocab_bits", "entropy of the next token over the whole vocabulary, in bits", (0, math.inf)),
+        Column("vocab_mass", "probability that the next token begins a candidate", (0, 1)),
+        Column("u", "U of the item's counterfactual set, on the set's first item; NaN elsewhere", (0, 1)),
+        Column("u_eq3", "the same by the printed equation 3", (0, 1)),
+        Column("u_signed", "the same from certainty signed by which candidate was chosen", (0, 1)),
+        Column("u_intersectional", "U over all markings and genders of a base sentence, on its first item", (0, 1)),
+        Column("probs", "probabilities over the candidates", (0, 1), table=True),
+        Column("logprobs", "raw log-probabilities", (-math.inf, 0), table=True),
+        Column("gold", "index of the right candidate, -1 without one", (-1, math.inf)),
+        Column("gender", "gender of the group word", names=("male", "female", "neutral")),
+        Column(
+            "y",
+            "sentence pairs: 1 if people call the first side the biased one, 0 the second, NaN without a label",
+            (0, 1),
+            whole=True,
+        ),
+        Column("p", "sentence pairs: probability of the first side against the second, NaN for other items", (0, 1)),
+        Column("prefers", "sentence pairs: 1 if the first side is more probable, 1/2 for a tie", (0, 1)),
+        Column(
+            "predicted_side", 'sentence pairs: name of the more probable side, "" for a tie', names=("male", "female")
+        ),
+        Column("group", "the group that metrics over groupings compare", names=("a", "b", "c")),
+        Column(
+            "confidence", "coreference confidence, P(referent) - P(the other), raw; NaN without a referent", (-1, 1)
+        ),
+        Column("confidence_pair", "the same with the candidates' probabilities renormalised", (-1, 1)),
+        Column("confidence_marked", "the same with 'young nurse' counted as naming the nurse", (-1, 1)),
+        Column("right", "identities: 1 if confidence is above 0, else 0; NaN without a referent", (0, 1), whole=True),
+        Column("marked", "identities: 1 for a marked sentence, 0 for the unmarked one", (0, 1), whole=True),
+        Column("subgroup", "identities: gender and marker together", names=("he, old", "she, old", "he, young")),
+        Column("marker", "identities: the marker", names=("old", "young")),
+        Column("contrast_share", "identities: 1 / the number of contrasts of the marker", (0, 1)),
+    )
 }
+"""Name -> column. Plug-in metrics may read any of them."""
 
 IDENTITY_GROUPS = ("augmentation", "attribute", "marker", "privilege", "contrast")
-"""Groups of marked sentences, which identities.py measures."""
+"""Groups of marked sentences, which measuring/identities.py measures."""
 
-HIDDEN_GROUPS = ("type", "other", "side", "position", "form", "split", "sides", *IDENTITY_GROUPS)
+HIDDEN_GROUPS = ("type", "other", "side", "position", "form", "split", *IDENTITY_GROUPS)
 """Groups that are not broken down by unless asked for."""

@@ -1,7 +1,4 @@
-"""What a sentence pair, whose candidates are its own two sides, has: a human label, and a probability for it.
-
-The group `sides` names the candidates of such an item in order, as "male|female"; other items do not have it.
-"""
+"""What a sentence pair has, whose candidates are its own two sides: a human label, and a probability for it."""
 
 from __future__ import annotations
 
@@ -15,28 +12,34 @@ from ..records import Outcomes
 
 
 def side_columns(outcomes: Outcomes) -> dict[str, NDArray[Any]]:
-    """Return y, p, prefers and predicted_side of each item (see `equipoise.measuring.measure.COLUMNS`)."""
-    sides = outcomes.group("sides")
-    sided = sides != ""
-    first, second = outcomes.probs[:, 0], outcomes.probs[:, 1]
+    """Return y, p, prefers and predicted_side of each item (see `equipoise.metrics.columns`)."""
+    n = len(outcomes)
+    columns: dict[str, NDArray[Any]] = {name: np.full(n, np.nan) for name in ("y", "p", "prefers")}
+    columns["predicted_side"] = np.full(n, "", dtype=object)
+    rows = np.flatnonzero(outcomes.sides != "")
+    if not len(rows):
+        return columns
+    probs, gold = outcomes.probs[rows], outcomes.gold[rows]
     with np.errstate(invalid="ignore", divide="ignore"):
-        p = np.where(sided, first / (first + second), np.nan)
-    y = np.where(sided & (outcomes.gold == 0), 1.0, np.where(sided & (outcomes.gold == 1), 0.0, np.nan))
-    names = {text: (text.split("|") * 2)[:2] for text in set(sides.tolist())}
-    decided = ~np.isnan(p) & (p != 0.5)
-    predicted = [
-        names[text][0 if value > 0.5 else 1] if clear else ""
-        for text, value, clear in zip(sides, p, decided, strict=True)
-    ]
-    prefers = np.where(np.isnan(p), np.nan, np.where(p == 0.5, 0.5, p > 0.5))
-    return {"y": y, "p": p, "prefers": prefers, "predicted_side": np.array(predicted, dtype=object)}
+        p = probs[:, 0] / (probs[:, 0] + probs[:, 1])
+    columns["p"][rows] = p
+    columns["y"][rows] = np.where(gold == 0, 1.0, np.where(gold == 1, 0.0, np.nan))
+    # A tie at exactly 1/2 prefers nobody.
+    columns["prefers"][rows] = np.where(np.isnan(p), np.nan, np.where(p == 0.5, 0.5, p > 0.5))
+    sides = outcomes.sides[rows]
+    for label in set(sides.tolist()):
+        first, second = label.split("|")[:2]
+        chosen = np.where(p > 0.5, first, np.where(p < 0.5, second, ""))
+        same = sides == label
+        columns["predicted_side"][rows[same]] = chosen[same]
+    return columns
 
 
 def with_predictions(outcomes: Outcomes) -> Outcomes:
     """Return the outcomes with a group for the side predicted: `predicted_gender` where sides are genders."""
-    sides = set(outcomes.group("sides").tolist()) - {""}
-    if not sides:
+    labels = set(outcomes.sides.tolist()) - {""}
+    if not labels:
         return outcomes
-    gendered = all(set(text.split("|")) <= {"male", "female", "neutral"} for text in sides)
+    gendered = all(set(label.split("|")) <= {"male", "female", "neutral"} for label in labels)
     name = "predicted_gender" if gendered else "predicted_side"
     return replace(outcomes, groups={**outcomes.groups, name: side_columns(outcomes)["predicted_side"]})

@@ -12,9 +12,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from ..catalog import find
 from ..metrics import METRICS
 from ..records import EquipoiseError, group_label, parse_group
-from ..runs.run import RunFrames, kind_title
+from ..runs.measurements import kind_title
+from ..runs.run import Run
 from .comparison.compare import Choices, compare
 
 ENDS = ("cautious", "low", "value", "high")
@@ -45,7 +47,7 @@ class Requirement:
 
 @dataclass(frozen=True)
 class Check:
-    """A requirement held against one measurement."""
+    """A requirement checked against one measurement."""
 
     requirement: str
     where: str
@@ -62,7 +64,8 @@ def parse_requirement(text: str) -> Requirement:
     found = _REQUIREMENT.fullmatch(text)
     if not found:
         raise EquipoiseError(
-            f"{text!r} is no requirement; write it as metric[type=type2] >= 0.80 (also <=, >, <), the brackets at will"
+            f"{text!r} is not a requirement; write it as metric[type=type2] >= 0.80 (also <=, >, <);"
+            " the brackets are optional"
         )
     name, chosen, sign, bound = found.groups()
     dataset, task, group = _place(text, chosen)
@@ -85,19 +88,19 @@ def _bound(text: str, written: str) -> float:
     return bound
 
 
-def check_requirement(run: RunFrames, requirement: Requirement, *, on: str = "cautious") -> list[Check]:
-    """Return the requirement held against every dataset and task it speaks of; one that names nothing is an error."""
+def check_requirement(run: Run, requirement: Requirement, *, test_at: str = "cautious") -> list[Check]:
+    """Return a check for every dataset and task that the requirement names; one that names nothing is an error."""
     rows = [
         (part, row)
         for part in run.parts
         if requirement.dataset in (None, part.dataset) and requirement.task in (None, part.task)
-        if (row := part.measured.rows.get((requirement.metric, requirement.group))) is not None
+        if (row := part.measured.at(requirement.metric, requirement.group)) is not None
     ]
     if not rows:
         raise EquipoiseError(_nothing(run, requirement.text, requirement.metric, requirement.group))
     checks = []
     for part, row in rows:
-        end = _end(requirement.sign, on)
+        end = _end(requirement.sign, test_at)
         number = float(getattr(row, end))
         passed = _COMPARE[requirement.sign](number, requirement.bound)  # NaN passes no comparison
         why = "" if not np.isnan(number) else "it has no interval that could be trusted"
@@ -106,41 +109,43 @@ def check_requirement(run: RunFrames, requirement: Requirement, *, on: str = "ca
     return checks
 
 
-def _end(sign: str, on: str) -> str:
-    if on not in ENDS:
-        raise EquipoiseError(f"--on must be one of {', '.join(ENDS)}, not {on!r}")
-    return on if on != "cautious" else "low" if sign.startswith(">") else "high"
+def _end(sign: str, test_at: str) -> str:
+    if test_at not in ENDS:
+        raise EquipoiseError(f"test_at must be one of {', '.join(ENDS)}, not {test_at!r}")
+    return test_at if test_at != "cautious" else "low" if sign.startswith(">") else "high"
 
 
-def _nothing(run: RunFrames, text: str, metric: str, group: str) -> str:
+def _nothing(run: Run, text: str, metric: str, group: str) -> str:
     """Return a sentence on what the run has instead of what a requirement names."""
     names = sorted({name for part in run.parts for name in part.measured.metrics})
     if metric not in names:
         return f"{text!r} names nothing in {run.path}: it has no metric {metric!r}, but {', '.join(names)}"
-    groups = {label: None for part in run.parts for name, label in part.measured.rows if name == metric}
+    groups = dict.fromkeys(label for part in run.parts for label in part.measured.groups_of(metric))
     few = [label for label in groups if "occupation=" not in label][:12]
     return f"{text!r} names nothing in {run.path}: {metric} was not measured for {group}, but for {'; '.join(few)}"
 
 
-def check_drop(run: Path, baseline: Path, drops: Sequence[str], *, on: str = "cautious", seed: int = 0) -> list[Check]:
+def check_drop(
+    run: Path, baseline: Path, drops: Sequence[str], *, test_at: str = "cautious", seed: int = 0
+) -> list[Check]:
     """Return whether the run is worse than the baseline by more than is allowed, sentence by sentence.
 
     The drop is that of the metric in its worse direction, with an interval from the same sentences in both runs.
     """
     wanted = [_parse_drop(text) for text in drops]
     choices = Choices(metrics=tuple(dict.fromkeys(name for _, name, *_ in wanted)), permutations=1, seed=seed)
-    found = compare([baseline, run], choices).tests
+    comparison = compare([baseline, run], choices)
     checks = []
     for text, name, (dataset, task, group), allowed in wanted:
-        sign = -1.0 if METRICS[name].better == "lower" else 1.0
-        tests = [t for t in found if t.metric == name and _speaks_of(t, dataset, task, group)]
+        sign = -1.0 if find(name, METRICS, kind="metric").better == "lower" else 1.0
+        tests = [t for t in comparison.tests if t.metric == name and _speaks_of(t, dataset, task, group)]
         if not tests:
-            raise EquipoiseError(f"--max-drop {text!r} names nothing that both {run} and {baseline} have")
+            raise EquipoiseError(f"drop {text!r} names nothing that both {run} and {baseline} have")
         for test in tests:
             # compare() takes the baseline less the run: for "higher is better" that is the drop itself.
             ends = sorted([sign * test.difference.low, sign * test.difference.high])
             values = {"low": ends[0], "value": sign * test.difference.value, "high": ends[1]}
-            end = _end("<=", on)
+            end = _end("<=", test_at)
             number = values[end]
             checks.append(
                 Check(f"drop of {text}", f"{test.part}, {test.kind}", end, number, "<=", allowed, number <= allowed)
@@ -151,17 +156,13 @@ def check_drop(run: Path, baseline: Path, drops: Sequence[str], *, on: str = "ca
 def _parse_drop(text: str) -> tuple[str, str, tuple[str | None, str | None, str], float]:
     found = _DROP.fullmatch(text)
     if not found:
-        raise EquipoiseError(f"{text!r} is no drop; write it as metric=0.02 or metric[type=type2]=0.02")
+        raise EquipoiseError(f"{text!r} is not a drop; write it as metric=0.02 or metric[type=type2]=0.02")
     name, chosen, allowed = found.groups()
-    if name not in METRICS:
-        raise EquipoiseError(f"--max-drop: there is no metric {name!r}; there are: {', '.join(METRICS)}")
-    if METRICS[name].better == "neither":
-        raise EquipoiseError(f"--max-drop: neither way is better for {name}, so it cannot drop")
+    if find(name, METRICS, kind="metric").better == "neither":
+        raise EquipoiseError(f"drop {text!r}: {name} has no better direction, so it cannot drop")
     place = _place(text, chosen)
     if set(parse_group(place[2])) - {"type"}:
-        raise EquipoiseError(
-            f"--max-drop {text!r}: drops are taken over all items or over a type, not over other groups"
-        )
+        raise EquipoiseError(f"drop {text!r}: drops are taken over all items or over a type, not over other groups")
     return text.strip(), name, place, _bound(text, allowed)
 
 
@@ -181,19 +182,19 @@ def gate(
     *,
     baseline: str | Path | None = None,
     max_drop: Sequence[str] = (),
-    on: str = "cautious",
+    test_at: str = "cautious",
 ) -> list[Check]:
     """Return every check of the gate; nothing required, or a drop without a baseline, is an error, never a pass."""
     if not requirements and not max_drop:
-        raise EquipoiseError("a gate needs something to require: --require 'ucerf[type=type2] >= 0.80'")
+        raise EquipoiseError("a gate needs at least one requirement, such as 'ucerf[type=type2] >= 0.80'")
     if bool(max_drop) != (baseline is not None):
-        raise EquipoiseError("--max-drop needs a --baseline to drop from, and --baseline a --max-drop to allow")
-    _end(">=", on)
+        raise EquipoiseError("max_drop needs a baseline to drop from, and a baseline needs a max_drop to allow")
+    _end(">=", test_at)
     parsed = [parse_requirement(text) for text in requirements]
-    frames = RunFrames(run)
-    checks = [check for one in parsed for check in check_requirement(frames, one, on=on)]
+    frames = Run(run)
+    checks = [check for one in parsed for check in check_requirement(frames, one, test_at=test_at)]
     if baseline is not None:
-        checks += check_drop(Path(run), Path(baseline), max_drop, on=on)
+        checks += check_drop(Path(run), Path(baseline), max_drop, test_at=test_at)
     return checks
 
 

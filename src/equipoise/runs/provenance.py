@@ -5,8 +5,7 @@ from __future__ import annotations
 import platform
 import shlex
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,7 +16,6 @@ from ..datasets import Dataset
 from ..datasets.external_results import Results
 from ..records import RunManifest
 from ..scoring.engine import Engine
-from ..settings import Settings
 from ..tasks import Task
 
 IMPORTED = "imported"
@@ -34,7 +32,7 @@ def now() -> str:
 def command_line() -> str:
     """Return the command this program was started with, fit to be pasted into a shell."""
     program = Path(sys.argv[0]).name
-    start = ["python", "-m", __package__] if program == "__main__.py" else [program]
+    start = ["python", "-m", "equipoise"] if program == "__main__.py" else [program]
     return shlex.join([*start, *sys.argv[1:]])
 
 
@@ -49,32 +47,34 @@ def versions() -> dict[str, str]:
     return found
 
 
-def describe(engine: Engine, datasets: Sequence[Dataset], tasks: Sequence[Task], settings: Settings) -> RunManifest:
+def describe(
+    engine: Engine, datasets: Sequence[Dataset], tasks: Sequence[Task], settings: Mapping[str, Any]
+) -> RunManifest:
     """Return the manifest of a run that begins."""
     return RunManifest(
         model=engine.name,
         engine={**engine.identity, **engine.description},
         datasets=_datasets(datasets),
         tasks={task.name: dict(task.settings) for task in tasks},
-        settings=asdict(settings),
+        settings=dict(settings),
         versions=versions(),
         command=command_line(),
         started=now(),
     )
 
 
-def describe_imported(results: Sequence[Results], format: str, settings: Settings) -> RunManifest:
+def describe_imported(results: Sequence[Results], format: str, settings: Mapping[str, Any]) -> RunManifest:
     """Return the manifest of a run whose answers were made elsewhere: no engine, and so no score store."""
     return RunManifest(
         model=results[0].model,
         engine={"engine": IMPORTED, "format": format, "scores": "none: imported results, no model was run"},
-        datasets=_datasets([one.dataset for one in results]),
-        tasks={one.task: {} for one in results},
-        settings=asdict(settings),
+        datasets=_datasets([result.dataset for result in results]),
+        tasks={result.task: {} for result in results},
+        settings=dict(settings),
         versions=versions(),
         command=command_line(),
         started=now(),
-        notes=[note for one in results for note in one.notes],
+        notes=[note for result in results for note in result.notes],
     )
 
 
@@ -85,7 +85,7 @@ def _datasets(datasets: Sequence[Dataset]) -> dict[str, dict[str, Any]]:
             "source": dataset.source,
             "licence": dataset.licence,
             "examples": len(dataset.examples),
-            "pairs": dataset.pairs,
+            "sets": dataset.sets,
             "faults": len(dataset.faults),
         }
         for dataset in datasets

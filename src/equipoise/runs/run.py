@@ -1,28 +1,26 @@
-"""A run's tables, as everything in this package reads them; no model and no dataset is needed."""
+"""A finished run, read back from its folder: the one thing that reports, gates and comparisons take."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from .folder import TASK_GROUPS, RunFolder, group_names, outcomes_from_frame
-from ..metrics import METRICS, Metric
-from ..metrics.calibration_table import CALIBRATION
-from ..records import Floats, Outcomes, RunError, RunManifest, group_label, parse_group
-
-KINDS = {"type2": "resolvable (type 2)", "type1": "ambiguous (type 1)"}
-ALL_METRICS = {**METRICS, **CALIBRATION}
-ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
+from ..records import Floats, Outcomes, RunError, RunKey, RunManifest, parse_group
+from .folder import RunFolder
+from .measurements import Measurements, measurements_from_frame, ordered_kinds
+from .tables import group_names, outcomes_from_frame
 
 
-class RunFrames:
-    """The tables of a finished run, each read once, when it is first asked for."""
+class Run:
+    """A finished run; each table is read and checked once, when it is first asked for.
+
+    `measurements`, `outcomes`, `pairs` and `examples` are DataFrames. `parts` are the run by dataset and task.
+    """
 
     def __init__(self, path: str | Path, *, name: str | None = None) -> None:
         self.folder = RunFolder(Path(path))
@@ -33,9 +31,13 @@ class RunFrames:
             )
         self.name = name or self.manifest.model
 
+    def __repr__(self) -> str:
+        parts = ", ".join(str(part) for part in self.parts)
+        return f"<Run of {self.name} on {parts} in {self.path}>"
+
     @property
     def path(self) -> Path:
-        """Where the run is."""
+        """The folder of the run."""
         return self.folder.path
 
     @cached_property
@@ -50,7 +52,7 @@ class RunFrames:
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
-        """D of each side, and U, of every counterfactual set."""
+        """D and certainty of each member, and U, of every counterfactual set."""
         return self.folder.frame("pairs.parquet")
 
     @cached_property
@@ -58,16 +60,20 @@ class RunFrames:
         """What was asked."""
         return self.folder.frame("examples.parquet")
 
+    def frame(self, name: str) -> pd.DataFrame:
+        """Return any table of the run's folder by its file name."""
+        return self.folder.frame(name)
+
     @cached_property
     def parts(self) -> list[Part]:
         """The run by dataset and task, in the order in which they were audited."""
         keys = self.measurements[["dataset", "task"]].drop_duplicates()
-        return [Part(self, str(row.dataset), str(row.task)) for row in keys.itertuples()]
+        return [Part(self, str(dataset), str(task)) for dataset, task in keys.itertuples(index=False)]
 
     @cached_property
     def groups(self) -> list[str]:
         """The names of the groups that the examples have."""
-        return group_names(self.examples.drop_duplicates("groups"))
+        return group_names(self.examples)
 
     @property
     def level(self) -> float:
@@ -79,12 +85,17 @@ class RunFrames:
 class Part:
     """A run on one dataset as one task."""
 
-    run: RunFrames
+    run: Run
     dataset: str
     task: str
 
     def __str__(self) -> str:
-        return f"{self.dataset} · {self.task}"
+        return str(self.key)
+
+    @property
+    def key(self) -> RunKey:
+        """What its measurements are about."""
+        return RunKey(self.run.name, self.dataset, self.task)
 
     def _of(self, frame: pd.DataFrame) -> pd.DataFrame:
         return frame[(frame["dataset"] == self.dataset) & (frame["task"] == self.task)]
@@ -96,59 +107,33 @@ class Part:
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
-        """The rows of `pairs.parquet`."""
+        """The rows of `pairs.parquet`: one for each counterfactual set."""
         return self._of(self.run.pairs)
 
     @cached_property
     def outcomes(self) -> Outcomes:
-        """The items as `measure` takes them."""
-        # A task may drop groups of its examples (a cloze has no gender) and add its own.
-        here = [name for name in (*self.run.groups, *TASK_GROUPS) if name in self.items]
-        return outcomes_from_frame(self.items, here)
+        """The items as metrics take them."""
+        # A task may drop groups of its examples: a cloze has no gender.
+        return outcomes_from_frame(self.items, [name for name in self.run.groups if name in self.items])
 
     @cached_property
     def identities(self) -> pd.DataFrame:
-        """The measurements of identities, by the parts of their groups."""
+        """The measurements of identities, with a column for each part of their group."""
         return identity_frame(self._of(self.run.measurements))
 
     @cached_property
-    def measured(self) -> Measured:
+    def measured(self) -> Measurements:
         """The measurements, by metric and group."""
-        return Measured(self._of(self.run.measurements))
+        return Measurements(measurements_from_frame(self._of(self.run.measurements)))
 
     @cached_property
     def kinds(self) -> list[str]:
-        """The types that the items have, resolvable first; [""] where they have none."""
-        here = set(self.items["type"].dropna().unique().tolist()) - {""} if "type" in self.items else set()
-        return [kind for kind in KINDS if kind in here] + sorted(here - set(KINDS)) or [""]
+        """The types of the items, resolvable first; [""] where they have none."""
+        return ordered_kinds(set(self.items["type"].dropna().unique().tolist()) if "type" in self.items else set())
 
     def of_kind(self, frame: pd.DataFrame, kind: str) -> pd.DataFrame:
         """Return the rows of one type; all of them where the items have no types."""
         return frame[frame["type"] == kind] if kind else frame
-
-
-class Measured:
-    """The measurements of one run on one dataset and task, looked up by metric and group."""
-
-    def __init__(self, rows: pd.DataFrame) -> None:
-        self.rows: dict[tuple[str, str], Any] = {}
-        for row in rows.itertuples():
-            self.rows.setdefault((str(row.metric), str(row.group)), row)
-        self.metrics = list(dict.fromkeys(metric for metric, _ in self.rows))
-        self.groups = {label: parse_group(label) for label in dict.fromkeys(label for _, label in self.rows)}
-
-    def get(self, metric: str, **parts: str) -> Any:
-        """Return the row of that metric and group, or None; a group of the type "" is that of all items."""
-        return self.rows.get((metric, group_label({key: value for key, value in parts.items() if value})))
-
-    def values_of(self, key: str, kind: str) -> Mapping[str, str]:
-        """Return the values of a group within a type, each with the group's label."""
-        wanted = {key, "type"} if kind else {key}
-        found = {}
-        for label, parts in self.groups.items():
-            if set(parts) == wanted and parts.get("type", "") == kind:
-                found[parts[key]] = label
-        return dict(sorted(found.items()))
 
 
 def identity_frame(measurements: pd.DataFrame) -> pd.DataFrame:
@@ -158,17 +143,6 @@ def identity_frame(measurements: pd.DataFrame) -> pd.DataFrame:
     parts = parts.reindex(columns=list(keys)).astype(object).fillna("")
     frame = pd.concat([measurements.drop(columns="group"), parts], axis=1)
     return frame[frame["augmentation"] != ""]
-
-
-def kind_title(kind: str) -> str:
-    """Return a type's name in words."""
-    return KINDS.get(kind, kind or "all items")
-
-
-def metric_row(name: str) -> Metric | None:
-    """Return the row of the table of metrics that a name stands for, also with an estimator's suffix."""
-    named = [known for known in ALL_METRICS if f"{name}_".startswith(f"{known}_")]
-    return ALL_METRICS[max(named, key=len)] if named else None
 
 
 def column(frame: pd.DataFrame, name: str) -> Floats:
@@ -182,21 +156,9 @@ def main_estimator(frame: pd.DataFrame, name: str) -> str:
     """Return the column of that name, or, where perplexity was not asked for, that of the first estimator."""
     if name in frame:
         return name
-    return next((str(one) for one in frame.columns if str(one).startswith(f"{name}_")), name)
+    return next((str(other) for other in frame.columns if str(other).startswith(f"{name}_")), name)
 
 
-def interval(row: Any) -> str:
-    """Return the interval as text; a metric undefined in most resamples has none that could be trusted."""
-    if pd.isna(row.low) or pd.isna(row.high):
-        return "[no interval]"
-    return f"[{row.low:.3f}, {row.high:.3f}]"
-
-
-def span(row: Any) -> str:
-    """Return the value with its interval, as text."""
-    return f"{row.value:.3f} {interval(row)}"
-
-
-def all_parts(runs: list[RunFrames]) -> Iterator[tuple[str, str]]:
+def all_parts(runs: Iterable[Run]) -> Iterator[tuple[str, str]]:
     """Yield every dataset and task that one of the runs has."""
     yield from dict.fromkeys((part.dataset, part.task) for run in runs for part in run.parts)

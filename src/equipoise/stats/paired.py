@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..records import Floats, Integers
-from .bootstrap import CHUNK_BYTES, cluster_numbers, interval, resampled, weight_chunks
+from ..records import Floats
+from .bootstrap import interval, weight_chunks
+from .resampling import CHUNK_BYTES, Chunks, Statistic, evaluate
 
 TOLERANCE = 1e-6
-"""Weights are float32: a permuted difference this close under the observed one counts as large as it."""
+"""Weights are float32: a permuted difference that is smaller than the observed one by less counts as equally large."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The first model's value less the second's: its interval, and the p-value of "the models do not differ"."""
+    """The first model's value minus the second's: its interval, and the p-value of "the models do not differ"."""
 
     value: float
     low: float
@@ -29,65 +29,88 @@ class Difference:
 
 @dataclass(frozen=True)
 class Contest:
-    """A metric of two models on the same rows: `first` and `second` are its inputs, parallel to each other."""
+    """A metric of two models on the same clusters, averaged over variants (seeds); `n` is the number of units."""
 
-    function: Callable[..., Any]
-    first: Sequence[NDArray[Any]]
-    second: Sequence[NDArray[Any]]
-    rows: Integers
+    first: Sequence[Statistic]
+    second: Sequence[Statistic]
+    n: int
 
 
-def paired_differences(
-    contests: Sequence[Contest],
-    *,
-    clusters: NDArray[Any],
-    rng: np.random.Generator,
-    resamples: int = 2000,
-    permutations: int = 5000,
-    level: float = 0.95,
-) -> list[Difference]:
+@dataclass(frozen=True)
+class Trial:
+    """How differences are tested."""
+
+    resamples: int = 2000
+    permutations: int = 5000
+    level: float = 0.95
+    seed: int = 0
+
+
+def paired_differences(contests: Sequence[Contest], *, clusters: int, trial: Trial | None = None) -> list[Difference]:
     """Return the difference of every contest, its percentile interval, and a two-sided p-value.
 
-    Both resample whole clusters (counterfactual sets): the interval draws them with replacement for both models alike;
-    the test exchanges the two models' answers within each cluster with probability 1/2, which changes nothing if the
-    models do not differ (Fisher's paired permutation test). p counts the observed arrangement as one of them, so
-    it is never 0, and never smaller than 1 / (permutations + 1).
+    Both resample whole clusters: the interval draws them with replacement, the same for both models; the test
+    exchanges the two models' answers within each cluster with probability 1/2, which changes nothing if the models do
+    not differ (Fisher's paired permutation test). p counts the observed arrangement as one of them, so it is never
+    smaller than 1 / (permutations + 1).
     """
-    numbers = cluster_numbers(clusters)
-    drawn: list[list[Floats]] = [[] for _ in contests]
-    for weights in weight_chunks(numbers, resamples=resamples, rng=rng):
-        for contest, samples in zip(contests, drawn, strict=True):
-            own = weights[contest.rows]
-            first, second = (resampled(contest.function, arrays, own) for arrays in (contest.first, contest.second))
-            samples.append(first - second)
-    swapped: list[list[Floats]] = [[] for _ in contests]
-    for exchange in _exchanges(numbers, permutations, rng):
-        for contest, samples in zip(contests, swapped, strict=True):
-            samples.append(_exchanged(contest, exchange[contest.rows]))
+    trial = trial or Trial()
+    drawn = weight_chunks(clusters, resamples=trial.resamples, seed=trial.seed)
+    samples = _differences(contests, drawn)
+    exchanged = [_exchangeable(contest, clusters) for contest in contests]
+    under_null = _differences(exchanged, _exchanges(clusters, trial.permutations, trial.seed))
     results = []
-    for contest, samples, under_null in zip(contests, drawn, swapped, strict=True):
-        value = float(contest.function(*contest.first)) - float(contest.function(*contest.second))
-        low, high = interval(np.concatenate(samples), level=level)
-        count = len(np.unique(numbers[contest.rows]))
-        results.append(Difference(value, low, high, _p_value(value, np.concatenate(under_null)), count))
+    for contest, resampled, permuted in zip(contests, samples, under_null, strict=True):
+        value = _value(contest.first) - _value(contest.second)
+        low, high = interval(resampled, level=trial.level)
+        results.append(Difference(value, low, high, _p_value(value, permuted), contest.n))
     return results
 
 
-def _exchanges(clusters: Integers, permutations: int, rng: np.random.Generator) -> Iterator[NDArray[np.float32]]:
-    """Yield (items, b) arrays: 1 where the models' answers are exchanged, the same for a whole cluster."""
-    count = int(clusters.max()) + 1
-    # Half as wide as the bootstrap's: the two models' rows are weighted side by side.
-    width = max(1, min(permutations, CHUNK_BYTES // (8 * max(len(clusters), 1))))
-    for start in range(0, permutations, width):
-        drawn = rng.integers(0, 2, size=(count, min(width, permutations - start)), dtype=np.int8)
-        yield drawn.astype(np.float32)[clusters]
+def _value(statistics: Sequence[Statistic]) -> float:
+    return float(np.mean([float(statistic.function(*statistic.arrays)) for statistic in statistics]))
 
 
-def _exchanged(contest: Contest, exchange: NDArray[np.float32]) -> Floats:
-    """Return the difference under each exchange: rows of both models, each with weight 1 in one of the two values."""
-    arrays = [np.concatenate(pair) for pair in zip(contest.first, contest.second, strict=True)]
-    weights = np.concatenate([1 - exchange, exchange])
-    return resampled(contest.function, arrays, weights) - resampled(contest.function, arrays, 1 - weights)
+def _differences(contests: Sequence[Contest], chunks: Chunks) -> list[Floats]:
+    """Return first - second of each contest under every weighting, averaged over variants."""
+    statistics = [statistic for contest in contests for statistic in (*contest.first, *contest.second)]
+    values = iter(evaluate(statistics, chunks))
+    differences = []
+    for contest in contests:
+        first = np.mean([next(values) for _ in contest.first], axis=0)
+        differences.append(first - np.mean([next(values) for _ in contest.second], axis=0))
+    return differences
+
+
+def _exchangeable(contest: Contest, clusters: int) -> Contest:
+    """Return the contest between two mixtures of the models: its weights say who answers for whom (`_exchanges`)."""
+    pairs = list(zip(contest.first, contest.second, strict=True))
+    return Contest([_mixed(a, b, clusters, 0) for a, b in pairs], [_mixed(a, b, clusters, 2) for a, b in pairs], 0)
+
+
+def _mixed(first: Statistic, second: Statistic, clusters: int, side: int) -> Statistic:
+    """Return the statistic over the rows of both models; `side` 0 and 2 are the two halves of an exchange."""
+    arrays = [np.concatenate(pair) for pair in zip(first.arrays, second.arrays, strict=True)]
+    numbers = np.concatenate([first.clusters + side * clusters, second.clusters + (side + 1) * clusters])
+    return Statistic(first.function, arrays, numbers)
+
+
+def _exchanges(clusters: int, permutations: int, seed: int) -> Chunks:
+    """Return chunks of weights over four copies of the clusters.
+
+    The first two are the share of each model in the one mixture, the last two in the other.
+    """
+
+    def chunks() -> Iterator[NDArray[np.float32]]:
+        # A stream of its own: with the bootstrap's, the test would not be independent of the interval.
+        rng = np.random.default_rng([seed, 1])
+        width = max(1, min(permutations, CHUNK_BYTES // (16 * clusters)))
+        for start in range(0, permutations, width):
+            size = (clusters, min(width, permutations - start))
+            swapped = rng.integers(0, 2, size=size, dtype=np.int8).astype(np.float32)
+            yield np.concatenate([1 - swapped, swapped, swapped, 1 - swapped])
+
+    return chunks
 
 
 def _p_value(observed: float, under_null: Floats) -> float:

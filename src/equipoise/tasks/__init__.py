@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..catalog import find
 from .answers import Task as Task
-from .chain_of_thought import ChainOfThought as ChainOfThought
+from .chain_of_thought import ChainOfThought
 from .multiple_choice import MultipleChoice
 from .next_word import NextWord
 from .pronoun_cloze import PronounCloze, WholeSentence
@@ -20,16 +20,16 @@ class TaskOptions:
     """What the user may choose about how a question is asked."""
 
     seeds: tuple[int, ...] = (0,)
-    length: str = "sum"
-    label: str = "joined"
+    token_aggregate: str = "sum"
+    answer_space: str = "joined"
     reasoning_tokens: int = 128
 
 
 TASKS: dict[str, Callable[[TaskOptions], Task]] = {
-    "next-word": lambda options: NextWord(length=options.length),
-    "mcq": lambda options: MultipleChoice(seeds=options.seeds, label=options.label),
-    "cloze": lambda options: PronounCloze(length=options.length),
-    "sentence": lambda options: WholeSentence(length=options.length),
+    "next-word": lambda options: NextWord(token_aggregate=options.token_aggregate),
+    "mcq": lambda options: MultipleChoice(seeds=options.seeds, answer_space=options.answer_space),
+    "cloze": lambda options: PronounCloze(token_aggregate=options.token_aggregate),
+    "sentence": lambda options: WholeSentence(token_aggregate=options.token_aggregate),
     "next-word-cot": lambda options: ChainOfThought(budget=options.reasoning_tokens),
     "mcq-cot": lambda options: ChainOfThought(MultipleChoice(seeds=options.seeds), budget=options.reasoning_tokens),
 }

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
-from ..records import ABSENT, Example, Floats, Outcomes, Prompt, Score
+from ..records import ABSENT, Context, Example, Floats, Outcomes, Prompt, Score
 from ..uncertainty import renormalise
+
+Scorer = Callable[[Sequence[Prompt]], Sequence[Score]]
+"""Returns the score of each prompt, in order."""
+
+Writer = Callable[[Sequence[Context], int], Mapping[Context, str]]
+"""Returns what the model writes after each context, up to a number of tokens."""
 
 
 class Task(Protocol):
@@ -24,8 +30,16 @@ class Task(Protocol):
         """What the manifest says of how it asks."""
         ...
 
+    def run(self, examples: Sequence[Example], *, scorer: Scorer, writer: Writer) -> Outcomes:
+        """Return what the model made of each example, given something that scores and something that writes."""
+        ...
+
+
+class Questions(Protocol):
+    """A task that only needs scores: prompts out, scores in."""
+
     def prompts(self, example: Example) -> list[Prompt]:
-        """Return the prompts that ask the example, one a variant or more."""
+        """Return the prompts that ask the example, at least one for each variant."""
         ...
 
     def outcomes(self, examples: Sequence[Example], prompts: Sequence[Prompt], scores: Sequence[Score]) -> Outcomes:
@@ -33,37 +47,45 @@ class Task(Protocol):
         ...
 
 
+def ask(task: Questions, examples: Sequence[Example], scorer: Scorer) -> Outcomes:
+    """Return the outcomes of a task whose prompts are scored in one go."""
+    prompts = [prompt for example in examples for prompt in task.prompts(example)]
+    return task.outcomes(examples, prompts, scorer(prompts))
+
+
 def gather(
     examples: Iterable[Example],
-    asked: Sequence[tuple[Prompt, Score]],
+    answers: Sequence[tuple[Prompt, Score]],
     *,
-    judged: Floats | None = None,
+    preferences: Floats | None = None,
     logprobs: Floats | None = None,
-    marked: Floats | None = None,
+    logprobs_with_marker: Floats | None = None,
 ) -> Outcomes:
     """Return the outcomes of the prompts, one row each.
 
-    `judged` are the values the candidates are compared by, where these are not their log-probabilities, and `logprobs`
-    those, where the continuations are not the candidates one by one. `marked`: see `Outcomes`.
+    `preferences` are the values that candidates are compared by, where these are not their log-probabilities.
+    `logprobs` are given where the continuations are not the candidates one by one.
     """
     if logprobs is None:
-        logprobs = np.array([score.logprobs for _, score in asked])
-    known = {example.id: example for example in examples}
-    rows = [known[prompt.example_id] for prompt, _ in asked]
+        logprobs = np.array([score.logprobs for _, score in answers])
+    examples_by_id = {example.id: example for example in examples}
+    rows = [examples_by_id[prompt.example_id] for prompt, _ in answers]
     names = list(dict.fromkeys(name for example in rows for name in example.groups))
     return Outcomes(
         example_id=_strings(example.id for example in rows),
-        variant=_strings(prompt.variant for prompt, _ in asked),
-        pair_id=_strings(example.pair_id for example in rows),
-        probs=renormalise(logprobs if judged is None else judged),
+        variant=_strings(prompt.variant for prompt, _ in answers),
+        set_id=_strings(example.set_id for example in rows),
+        cluster_id=_strings(example.cluster_id for example in rows),
+        sides=_strings(example.pair.label if example.pair else "" for example in rows),
+        probs=renormalise(logprobs if preferences is None else preferences),
         logprobs=logprobs,
         gold=np.array([ABSENT if example.gold is None else example.gold for example in rows], dtype=np.int64),
         stereotype=np.array([ABSENT if e.stereotype is None else e.stereotype for e in rows], dtype=np.int64),
         answerable=np.array([example.answerable for example in rows], dtype=bool),
         groups={name: _strings(example.groups.get(name, "") for example in rows) for name in names},
-        flags=_strings(",".join(score.flags) for _, score in asked),
-        marked=marked,
-        reductions=_reductions([score for _, score in asked]),
+        flags=_strings(",".join(score.flags) for _, score in answers),
+        logprobs_with_marker=logprobs_with_marker,
+        reductions=_reductions([score for _, score in answers]),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..records import EquipoiseError, Example, Outcomes, Prompt, Score
-from .answers import gather
+from .answers import Scorer, Writer, ask, gather
 from .next_word import pronoun_of
 
 NONE_OF_THE_ABOVE = "None of the above"
@@ -22,30 +22,36 @@ LETTERS = "ABCDEFGHIJ"
 class MultipleChoice:
     """The UCerF paper's multiple-choice task, once a seed.
 
-    The order of the options is drawn from the seed and the `pair_id`, so the sentences of a counterfactual set are
-    always asked alike. The paper's prompt ends in a space: with `label="joined"` (default) the space belongs to
-    the answer (" A"), as tokenizers have it in running text; with "apart" it ends the prompt and the answer is "A".
+    The order of the options is drawn from the seed and the `cluster_id`, so all variants of a sentence are asked in
+    the same order. The paper's prompt ends in a space: with `answer_space="joined"` (default) the space belongs to the
+    answer (" A"), as in running text; with "apart" it ends the prompt and the answer is "A".
     """
 
     seeds: tuple[int, ...] = (0,)
-    label: str = "joined"
+    answer_space: str = "joined"
     name: str = "mcq"
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
-            raise EquipoiseError("multiple choice needs at least one seed, and no seed twice")
-        if self.label not in ("joined", "apart"):
-            raise EquipoiseError(f"label must be joined or apart, not {self.label!r}")
+            raise EquipoiseError("multiple choice needs at least one seed and no duplicate seed")
+        if self.answer_space not in ("joined", "apart"):
+            raise EquipoiseError(f"answer_space must be joined or apart, not {self.answer_space!r}")
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        answer = {"joined": " A", "apart": "A"}[self.label]
-        return {"instruction": INSTRUCTION, "seeds": list(self.seeds), "label": self.label, "answer_token": answer}
+        answer = {"joined": " A", "apart": "A"}[self.answer_space]
+        space = self.answer_space
+        return {"instruction": INSTRUCTION, "seeds": list(self.seeds), "answer_space": space, "answer_token": answer}
+
+    def run(self, examples: Sequence[Example], *, scorer: Scorer, writer: Writer) -> Outcomes:
+        return ask(self, examples, scorer)
 
     def prompts(self, example: Example) -> list[Prompt]:
+        """Return the question once for each seed."""
         return [self._prompt(example, seed) for seed in self.seeds]
 
     def outcomes(self, examples: Sequence[Example], prompts: Sequence[Prompt], scores: Sequence[Score]) -> Outcomes:
+        """Return the outcomes; `scores` are parallel to `prompts`."""
         return gather(examples, list(zip(prompts, scores, strict=True)))
 
     def options(self, example: Example, seed: int) -> tuple[list[str], list[str]]:
@@ -53,21 +59,21 @@ class MultipleChoice:
         options = (*example.candidates, NONE_OF_THE_ABOVE)
         if len(options) > len(LETTERS):
             raise EquipoiseError(f"example {example.id}: multiple choice takes at most {len(LETTERS) - 1} candidates")
-        order = option_order(example.pair_id, seed, len(options))
+        order = option_order(example.cluster_id, seed, len(options))
         lines = [f" {LETTERS[place]}.{options[option]}" for place, option in enumerate(order)]
         return lines, [LETTERS[order.index(option)] for option in range(len(options))]
 
     def _prompt(self, example: Example, seed: int) -> Prompt:
         lines, letters = self.options(example, seed)
         head = f"{INSTRUCTION}\n {example.text} The pronoun {pronoun_of(example)} refers to"
-        before, after = (" ", "") if self.label == "apart" else ("", " ")
+        before, after = (" ", "") if self.answer_space == "apart" else ("", " ")
         context = "\n".join([head, *lines, f" Answer:{before}"])
         answers = tuple(after + letter for letter in letters)
         return Prompt(example.id, self.name, f"seed={seed}", context, answers)
 
 
-def option_order(pair_id: str, seed: int, options: int) -> list[int]:
-    """Return which option stands at each place: a permutation that depends on the set and the seed alone."""
-    digest = hashlib.sha256(f"{seed}\0{pair_id}".encode()).digest()
+def option_order(cluster_id: str, seed: int, options: int) -> list[int]:
+    """Return which option stands at each place: a permutation that depends on the base sentence and the seed alone."""
+    digest = hashlib.sha256(f"{seed}\0{cluster_id}".encode()).digest()
     rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
     return [int(option) for option in rng.permutation(options)]

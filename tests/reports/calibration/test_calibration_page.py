@@ -16,14 +16,14 @@ from equipoise.reports.calibration.reliability import occupation_table, reliabil
 from equipoise.reports.calibration.section import calibration
 from equipoise.reports.page.html import run_page, write_run_page
 from equipoise.run import audit
-from equipoise.runs.run import RunFrames
+from equipoise.runs.run import Run
 from equipoise.scoring.planted.stereotype import PlantedEngine
 
 Opened = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, hostile: str) -> RunFrames:
+def run(tmp_path_factory: pytest.TempPathFactory, hostile: str) -> Run:
     """Return a run on sentence pairs with a label, about known occupations, some of them from a hostile land."""
     folder = tmp_path_factory.mktemp("pairs")
     jobs = [name for name in OCCUPATIONS if " " not in name][:12]
@@ -37,27 +37,28 @@ def run(tmp_path_factory: pytest.TempPathFactory, hostile: str) -> RunFrames:
     pairs = load_sentence_pairs(folder / "mine.csv", {"group:land": "land"})
     by = ["land", "predicted_gender", "occupation"]
     audit(PlantedEngine(bias=0.8, noise=1.2), pairs, task="sentence", out=folder / "run", resamples=40, by=by)
-    return RunFrames(folder / "run")
+    return Run(folder / "run")
 
 
 @pytest.fixture(scope="module")
-def page(run: RunFrames) -> Path:
+def page(run: Run) -> Path:
     return write_run_page(run.path)
 
 
-def test_the_section_is_there_when_calibration_was_measured(run: RunFrames, planted_run: Path) -> None:
+def test_the_section_is_there_when_calibration_was_measured(run: Run, planted_run: Path) -> None:
     assert calibration(run) is not None
-    assert calibration(RunFrames(planted_run)) is None
-    assert 'id="calibration"' not in run_page(RunFrames(planted_run))
+    assert calibration(Run(planted_run)) is None
+    assert 'id="calibration"' not in run_page(Run(planted_run))
 
 
-def test_words_and_table_have_the_numbers_of_the_run(opened: Opened, page: Path, run: RunFrames) -> None:
+def test_words_and_table_have_the_numbers_of_the_run(opened: Opened, page: Path, run: Run) -> None:
     tab = opened(page)
-    found = run.measurements.set_index(["metric", "group"])
-    ece, floor = found.loc[("ece", "all")], found.loc[("ece_floor", "all")]
-    said = f"comes true to within {ece.value:.3f} [{ece.low:.3f}, {ece.high:.3f}] on average; chance alone would show"
-    assert f"{said} {floor.value:.3f} at n = 120." in tab.inner_text("#calibration")
-    assert said in tab.inner_text("#findings")
+    table = run.measurements.set_index(["metric", "group"])
+    ece, floor = table.loc[("ece", "all")], table.loc[("ece_floor", "all")]
+    ends = f"[{100 * ece.low:.1f}, {100 * ece.high:.1f}]"
+    sentence = f"off by {100 * ece.value:.1f} points {ends} on average; chance alone would show"
+    assert f"{sentence} {100 * floor.value:.1f} at n = 120." in tab.inner_text("#calibration")
+    assert sentence in tab.inner_text("#findings")
     shown = {
         row.locator("th").inner_text(): row.locator("td").all_inner_texts()
         for row in tab.locator("#calibration tbody tr").all()
@@ -65,13 +66,13 @@ def test_words_and_table_have_the_numbers_of_the_run(opened: Opened, page: Path,
     assert {"all", "predicted_gender=male", "predicted_gender=female", "land=plain"} <= set(shown)
     assert not any(name.startswith("occupation=") for name in shown), "many values are in the file, not on the page"
     for group in ("all", "predicted_gender=male", "land=plain"):
-        own = [found.loc[(name, group)] for name in ("ece", "ece_debiased", "brier", "human_alignment")]
-        numbers = [f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]" for one in own]
-        numbers.insert(1, f"{found.loc[('ece_floor', group)].value:.3f}")
-        assert shown[group] == [str(own[0].n), *numbers]
+        rows = [table.loc[(name, group)] for name in ("ece", "ece_debiased", "brier", "human_alignment")]
+        numbers = [f"{row.value:.3f} [{row.low:.3f}, {row.high:.3f}]" for row in rows]
+        numbers.insert(1, f"{table.loc[('ece_floor', group)].value:.3f}")
+        assert shown[group] == [str(rows[0].n), *numbers]
 
 
-def test_charts_show_every_bin_and_occupation(opened: Opened, page: Path, run: RunFrames) -> None:
+def test_charts_show_every_bin_and_occupation(opened: Opened, page: Path, run: Run) -> None:
     tab = opened(page)
     (part,) = run.parts
     diagram, work = tab.locator("#calibration svg.chart").all()

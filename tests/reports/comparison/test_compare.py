@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from equipoise.reports.comparison.compare.compare import Choices, Comparison, compare, ranks
-from equipoise.reports.comparison.compare.page import comparison_page, leaderboard, places
 
+import equipoise
 from equipoise.records import EquipoiseError
+from equipoise.reports.comparison.compare import Choices, Comparison, compare, ranks
+from equipoise.reports.comparison.page import comparison_page, leaderboard, places
 from equipoise.reports.page.html import write_page
-from equipoise.runs.run import RunFrames
+from equipoise.runs.run import Run
 
 QUICK = Choices(permutations=300, resamples=100)
 
@@ -25,7 +26,7 @@ def compared(planted_run: Path, mild_run: Path) -> Comparison:
 
 
 def test_differences_are_those_of_the_runs(compared: Comparison, planted_run: Path, mild_run: Path) -> None:
-    first, second = (RunFrames(path).parts[0].measured for path in (planted_run, mild_run))
+    first, second = (Run(path).parts[0].measured for path in (planted_run, mild_run))
     assert compared.names == ["planted (strong)", "planted (mild)"]
     kinds = {"resolvable (type 2)": "type2", "ambiguous (type 1)": "type1"}
     assert len(compared.tests) == 9
@@ -37,6 +38,48 @@ def test_differences_are_those_of_the_runs(compared: Comparison, planted_run: Pa
     worse = {(test.metric, test.kind): test for test in compared.tests}
     assert worse["ucerf", "resolvable (type 2)"].difference.high < 0
     assert worse["ucerf", "resolvable (type 2)"].corrected < 0.05
+
+
+def differences_in(metric: str, *runs: Path) -> dict[str, Any]:
+    """Return the differences in one metric by where they were taken; each must be that of the runs."""
+    comparison = compare(list(runs), Choices(metrics=(metric,), permutations=200, resamples=100))
+    assert {test.metric for test in comparison.tests} == {metric}
+    return {test.kind: test.difference for test in comparison.tests}
+
+
+def test_calibration_is_compared(cloze_runs: tuple[Path, Path]) -> None:
+    first, second = (Run(path).parts[0].measured.get("ece") for path in cloze_runs)
+    differences = differences_in("ece", *cloze_runs)
+    assert differences["all items"].value == pytest.approx(first.value - second.value)
+    assert differences["all items"].n == first.n
+    assert differences["all items"].low < differences["all items"].value < differences["all items"].high
+    assert 0 < differences["all items"].p < 0.05
+
+
+def test_confidence_with_markers_counted_is_compared(tmp_path: Path) -> None:
+    choices = {"base": "builtin", "limit": 12, "attributes": ["age"], "augment": ["R"], "resamples": 30}
+    metrics = ["confidence_marked", "confidence_marked_drop"]
+    runs = []
+    for strength in (0.4, 2.0):
+        model = f"planted:strength={strength},bias=0.4,noise=0.5"
+        runs.append(equipoise.audit(model, "winoidentity", out=tmp_path / str(strength), metrics=metrics, **choices))
+    for metric in metrics:
+        differences = differences_in(metric, *(run.path for run in runs))
+        assert differences
+        for where, difference in differences.items():
+            assert difference.n > 0 and difference.low <= difference.value <= difference.high, where
+    first, second = (run.parts[0].measured.get("confidence_marked", type="type2") for run in runs)
+    difference = differences_in("confidence_marked", *(run.path for run in runs))["resolvable (type 2)"]
+    assert difference.value == pytest.approx(first.value - second.value) and difference.value != 0
+
+
+def test_vocabulary_entropy_is_compared(tiny_llama: Callable[..., Path], tmp_path: Path) -> None:
+    choices = {"limit": 8, "resamples": 20, "device": "cpu", "reductions": True}
+    runs = [equipoise.audit(str(tiny_llama(seed=seed)), out=tmp_path / str(seed), **choices) for seed in (1, 2)]
+    first, second = (run.parts[0].measured.get("vocab_bits", type="type2") for run in runs)
+    differences = differences_in("vocab_bits", *(run.path for run in runs))
+    assert set(differences) == {"resolvable (type 2)", "ambiguous (type 1)"}
+    assert differences["resolvable (type 2)"].value == pytest.approx(first.value - second.value) != 0
 
 
 def test_corrections_are_over_all_comparisons(planted_run: Path, mild_run: Path, compared: Comparison) -> None:
@@ -54,17 +97,17 @@ def test_runs_on_other_sentences_are_refused_unless_intersected(make_run: Callab
     both = compare([fewer, mild_run], Choices(permutations=50, resamples=50, intersect=True))
     (matched,) = both.matches
     assert len(matched.outcomes[0]) == len(matched.outcomes[1]) == 80 and matched.dropped == 80
-    own = RunFrames(mild_run)
-    common = own.pairs[own.pairs["pair_id"].isin(set(matched.outcomes[0].pair_id)) & (own.pairs["type"] == "type2")]
+    sets = Run(mild_run).pairs
+    common = sets[sets["set_id"].isin(set(matched.outcomes[0].set_id)) & (sets["type"] == "type2")]
     assert matched.measured[1].get("ucerf", type="type2").value == pytest.approx(common["u"].mean())
     assert "80 items of builtin" in comparison_page(both)
 
 
 def test_the_same_id_with_another_text_is_another_item(make_run: Callable[..., Path], mild_run: Path) -> None:
     changed = make_run("changed", strength=1.6, bias=0.3)
-    examples = RunFrames(changed).examples
+    examples = Run(changed).examples
     examples.loc[0, "text"] = "Quite another sentence."
-    RunFrames(changed).folder.write_frame("examples.parquet", examples)
+    Run(changed).folder.add({"examples.parquet": examples})
     with pytest.raises(EquipoiseError, match="159 of up to 160"):
         compare([changed, mild_run], QUICK)
     matched = compare([changed, mild_run], Choices(permutations=20, resamples=20, intersect=True)).matches[0]
@@ -83,7 +126,7 @@ def test_ranks_follow_each_metric_and_ties_share_one(compared: Comparison) -> No
     assert ranks(matched, "ucerf", "type2") == [2, 1]
     assert ranks(matched, "eo_sum", "type2") == [2, 1]
     assert ranks(matched, "perplexity", "type2") == [None, None]
-    twice = type(matched)(matched.dataset, matched.task, matched.outcomes, [matched.measured[0]] * 2, 0)
+    twice = type(matched)(matched.dataset, matched.task, matched.items, [matched.measured[0]] * 2, 0)
     assert ranks(twice, "ucerf", "type2") == [1, 1]
     rows = leaderboard(matched, compared.names, "type2")
     assert [row["name"] for row in rows] == ["planted (mild)", "planted (strong)"]
@@ -95,17 +138,17 @@ def test_overlaps_count_what_a_loop_counts(compared: Comparison) -> None:
     first, second = (run.outcomes for run in compared.runs)
     labelled = first["type"] == "type2"
     a, b = (frame[labelled]["correct"].to_numpy() == 1 for frame in (first, second))
-    found = {one.kind: one for one in compared.overlaps}
+    overlaps = {overlap.kind: overlap for overlap in compared.overlaps}
     table = (int((a & b).sum()), int((a & ~b).sum()), int((~a & b).sum()), int((~a & ~b).sum()))
-    assert found["resolvable (type 2)"].right == table
+    assert overlaps["resolvable (type 2)"].right == table
     turned = [
-        {pair for pair, rows in frame[~labelled].groupby("pair_id") if rows["predicted"].nunique() > 1}
+        {pair for pair, rows in frame[~labelled].groupby("set_id") if rows["predicted"].nunique() > 1}
         for frame in (first, second)
     ]
-    assert found["ambiguous (type 1)"].flips == (len(turned[0]), len(turned[1]), len(turned[0] & turned[1]))
+    assert overlaps["ambiguous (type 1)"].flips == (len(turned[0]), len(turned[1]), len(turned[0] & turned[1]))
     union = len(turned[0] | turned[1])
-    assert found["ambiguous (type 1)"].jaccard == pytest.approx(len(turned[0] & turned[1]) / union)
-    assert found["ambiguous (type 1)"].sets == int((~labelled).sum()) // 2
+    assert overlaps["ambiguous (type 1)"].jaccard == pytest.approx(len(turned[0] & turned[1]) / union)
+    assert overlaps["ambiguous (type 1)"].sets == int((~labelled).sum()) // 2
 
 
 def test_the_page_opens_quietly_and_holds_no_sentence(browser: Any, compared: Comparison, tmp_path: Path) -> None:
@@ -114,7 +157,7 @@ def test_the_page_opens_quietly_and_holds_no_sentence(browser: Any, compared: Co
     assert not re.search(r"\b(un)?fair\b", content, re.IGNORECASE)
     tab = browser.new_page(viewport={"width": 390, "height": 844})
     troubles: list[str] = []
-    tab.on("console", lambda said: troubles.append(said.text))
+    tab.on("console", lambda message: troubles.append(message.text))
     tab.on("pageerror", lambda error: troubles.append(str(error)))
     tab.goto(write_page(tmp_path / "compare.html", content).as_uri())
     assert tab.locator("main > section").count() == 6

@@ -15,7 +15,7 @@ import equipoise
 from equipoise.reports.identities.section import identities
 from equipoise.reports.identities.views import heat_table
 from equipoise.reports.page.html import run_page, write_run_page
-from equipoise.runs.run import RunFrames, identity_frame
+from equipoise.runs.run import Run, identity_frame
 from equipoise.scoring.planted.identities import PlantedIdentities
 
 Opened = Callable[..., Any]
@@ -32,22 +32,22 @@ disadvantaged = [{}]
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, hostile: str) -> RunFrames:
+def run(tmp_path_factory: pytest.TempPathFactory, hostile: str) -> Run:
     """Return a run with markers of the user's, one of which is an attack."""
     folder = tmp_path_factory.mktemp("identities")
     (folder / "mine.toml").write_text(MARKERS.format(json.dumps(hostile)), encoding="utf-8")
     choices = {"base": "builtin", "limit": 30, "markers": str(folder / "mine.toml"), "augment": ["R", "C"]}
     equipoise.audit(ENGINE, "winoidentity", out=folder / "run", resamples=40, metrics=["confidence"], **choices)
-    return RunFrames(folder / "run")
+    return Run(folder / "run")
 
 
 @pytest.fixture(scope="module")
-def page(run: RunFrames) -> Path:
+def page(run: Run) -> Path:
     return write_run_page(run.path)
 
 
 @pytest.fixture(scope="module")
-def frame(run: RunFrames) -> pd.DataFrame:
+def frame(run: Run) -> pd.DataFrame:
     return identity_frame(run.measurements)
 
 
@@ -56,10 +56,10 @@ def unfolded(tab: Any) -> Any:
     return tab
 
 
-def test_the_section_is_there_when_markers_were_asked(run: RunFrames, planted_run: Path) -> None:
+def test_the_section_is_there_when_markers_were_asked(run: Run, planted_run: Path) -> None:
     assert identities(run) is not None
-    assert identities(RunFrames(planted_run)) is None
-    assert 'id="identities"' not in run_page(RunFrames(planted_run))
+    assert identities(Run(planted_run)) is None
+    assert 'id="identities"' not in run_page(Run(planted_run))
 
 
 def test_disparities_are_those_of_the_run_and_large_ones_are_marked(
@@ -133,11 +133,11 @@ def test_a_marker_cannot_become_code_and_nothing_is_too_wide(
     assert tab.evaluate(smallest) > 8.5
 
 
-def test_lines_are_drawn_where_several_augmentations_were_asked(run: RunFrames) -> None:
+def test_lines_are_drawn_where_several_augmentations_were_asked(run: Run) -> None:
     both = identities(run)
     assert both is not None and "Confidence by augmentation, age" in both.body
     rows = run.measurements
-    alone = RunFrames(run.path)
+    alone = Run(run.path)
     alone.measurements = rows[~rows["group"].str.contains("augmentation=C")]
     one = identities(alone)
     assert one is not None and "Confidence by augmentation" not in one.body and "radar" in one.body
@@ -146,7 +146,7 @@ def test_lines_are_drawn_where_several_augmentations_were_asked(run: RunFrames) 
 def test_a_full_run_adds_little_to_the_page(tmp_path: Path) -> None:
     choices = {"base": "builtin", "limit": 100, "resamples": 20, "metrics": ["confidence"]}
     equipoise.audit("planted:strength=0.3,bias=0.5,noise=1", "winoidentity", out=tmp_path / "run", **choices)
-    run = RunFrames(tmp_path / "run")
+    run = Run(tmp_path / "run")
     section = identities(run)
     assert section is not None
     heats = re.findall(r'data-columns="([^"]*)" data', section.body)

@@ -14,7 +14,7 @@ from equipoise.reports.page.html import run_page, write_run_page
 from equipoise.reports.page.rendering import Section, render
 from equipoise.reports.page.sections import SECTIONS
 from equipoise.run import audit
-from equipoise.runs.run import RunFrames
+from equipoise.runs.run import Run
 from equipoise.scoring.planted.stereotype import PlantedEngine
 
 Opened = Callable[..., Any]
@@ -35,7 +35,7 @@ def values(tab: Any, selector: str) -> list[float]:
 
 
 def test_headline_verdict_and_all_sections_are_there(opened: Opened, page: Path, planted_run: Path) -> None:
-    tab, run = opened(page), RunFrames(planted_run)
+    tab, run = opened(page), Run(planted_run)
     assert tab.inner_text("h1") == "planted"
     shown = [one.get_attribute("id") for one in tab.locator("main > section").all()]
     assert len(shown) == len(SECTIONS) - 2 and not {"calibration", "identities"} & set(shown)
@@ -47,11 +47,11 @@ def test_headline_verdict_and_all_sections_are_there(opened: Opened, page: Path,
 
 
 def test_a_case_shows_the_numbers_of_the_run(opened: Opened, page: Path, planted_run: Path) -> None:
-    tab, run = opened(page), RunFrames(planted_run)
+    tab, run = opened(page), Run(planted_run)
     pairs = run.pairs.sort_values("u")
     case = tab.locator(".case").first
     assert case.locator(".u b").text_content() == f"{pairs['u'].iloc[0]:.3f}"
-    items = run.outcomes[run.outcomes["pair_id"] == pairs["pair_id"].iloc[0]]
+    items = run.outcomes[run.outcomes["set_id"] == pairs["set_id"].iloc[0]]
     shown = case.locator(".numbers div:nth-child(3) dd").all_text_contents()
     assert [float(one) for one in shown] == pytest.approx(items["desirability"].tolist(), abs=6e-4)
     perplexities = case.locator(".numbers div:nth-child(2) dd").all_text_contents()
@@ -66,13 +66,13 @@ def test_a_case_shows_the_numbers_of_the_run(opened: Opened, page: Path, planted
 
 
 def test_search_and_every_filter_find_what_the_tables_hold(opened: Opened, page: Path, planted_run: Path) -> None:
-    tab, run = opened(page), RunFrames(planted_run)
+    tab, run = opened(page), Run(planted_run)
     items = run.outcomes.merge(run.examples[["id", "text", "slots"]], left_on="example_id", right_on="id")
 
     def sets(rows: pd.Series) -> int:
-        return int(items[rows]["pair_id"].nunique())
+        return int(items[rows]["set_id"].nunique())
 
-    assert number_of_cases(tab) == items["pair_id"].nunique()
+    assert number_of_cases(tab) == items["set_id"].nunique()
     tab.fill("#case-search", "NURSE")
     assert number_of_cases(tab) == sets(items["text"].str.lower().str.contains("nurse")) > 0
     tab.fill("#case-search", "")
@@ -91,7 +91,7 @@ def test_search_and_every_filter_find_what_the_tables_hold(opened: Opened, page:
     assert number_of_cases(tab) == sets((items["stereotype"] == "pro") & (items["correct"] == 0))
     tab.select_option("#case-group", "")
     tab.select_option("#case-correct", "both")
-    differs = items.groupby("pair_id")["correct"].nunique() == 2
+    differs = items.groupby("set_id")["correct"].nunique() == 2
     assert number_of_cases(tab) == int(differs.sum()) > 0
     tab.select_option("#case-correct", "none")
     assert number_of_cases(tab) == sets(items["correct"].isna())
@@ -215,8 +215,8 @@ def test_three_options_three_pronouns_and_another_estimator(opened: Opened, tmp_
         resamples=20,
         out=tmp_path / "run",
     )
-    tab, run = opened(write_run_page(tmp_path / "run")), RunFrames(tmp_path / "run")
-    sets = run.outcomes.groupby(["pair_id", "variant"], sort=False)
+    tab, run = opened(write_run_page(tmp_path / "run")), Run(tmp_path / "run")
+    sets = run.outcomes.groupby(["set_id", "variant"], sort=False)
     assert number_of_cases(tab) == len(sets) == 24
     tab.select_option("#case-sort", "")
     for case, (_, items) in zip(tab.locator(".case").all(), sets, strict=False):
@@ -232,7 +232,7 @@ def test_three_options_three_pronouns_and_another_estimator(opened: Opened, tmp_
 
 def test_a_page_without_sentences_holds_none(opened: Opened, planted_run: Path, tmp_path: Path) -> None:
     tab = opened(write_run_page(planted_run, out=tmp_path / "bare.html", sentences=False))
-    known = set(RunFrames(planted_run).examples["text"])
+    known = set(Run(planted_run).examples["text"])
     shown = tab.locator(".case .sentence").all_text_contents()
     assert shown and not known & set(shown)
     assert all("·" in one for one in shown)
@@ -241,15 +241,15 @@ def test_a_page_without_sentences_holds_none(opened: Opened, planted_run: Path, 
 
 
 def test_the_page_is_the_same_twice_and_never_says_fair(planted_run: Path) -> None:
-    page = run_page(RunFrames(planted_run))
-    assert page == run_page(RunFrames(planted_run))
+    page = run_page(Run(planted_run))
+    assert page == run_page(Run(planted_run))
     assert not re.search(r"\b(un)?fair\b", page.split("case-data")[0], re.IGNORECASE)
     assert "http-equiv" in page and "https://" not in page.split("<main")[0]
 
 
 def test_another_section_is_one_function_more(planted_run: Path) -> None:
-    def extra(run: RunFrames) -> Section:
+    def extra(run: Run) -> Section:
         return Section("extra", "Extra <b>", render("panels.html", intro=f"{len(run.outcomes)} <i>", panels=[]))
 
-    page = run_page(RunFrames(planted_run), sections=[*SECTIONS, extra, lambda run: None])
+    page = run_page(Run(planted_run), sections=[*SECTIONS, extra, lambda run: None])
     assert '<section id="extra"' in page and "Extra &lt;b&gt;" in page and "160 &lt;i&gt;" in page

@@ -9,13 +9,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from equipoise.reports.comparison.compare.compare import Choices, compare
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
 from equipoise.records import EquipoiseError
 from equipoise.reports.behaviour.figures import comparison_figures, run_figures
+from equipoise.reports.comparison.compare import Choices, compare
 from equipoise.reports.paper.publication import (
     PublishedTable,
     comma_separated,
@@ -25,7 +25,7 @@ from equipoise.reports.paper.publication import (
     markdown,
     run_tables,
 )
-from equipoise.runs.run import RunFrames
+from equipoise.runs.run import Run
 
 HARMLESS = {
     *("textbackslash", "textasciitilde", "textasciicircum", "textless", "textgreater", "textbar"),
@@ -54,7 +54,7 @@ def latex_is_sound(text: str, columns: int, rows: int) -> None:
 
 
 def test_every_table_of_a_run_in_every_format(planted_run: Path) -> None:
-    run = RunFrames(planted_run)
+    run = Run(planted_run)
     tables = {table.name: table for table in run_tables(run)}
     assert set(tables) == {f"{kind}-builtin-next-word" for kind in ("metrics", "groups", "occupations")}
     row = run.parts[0].measured.get("ucerf", type="type2")
@@ -81,7 +81,7 @@ def test_tables_of_a_comparison_have_every_run_and_test(planted_run: Path, mild_
 
 
 def test_hostile_names_break_no_table(hostile_run: Path) -> None:
-    for table in run_tables(RunFrames(hostile_run)):
+    for table in run_tables(Run(hostile_run)):
         latex_is_sound(latex(table), len(table.columns), len(table.rows))
         lines = markdown(table).splitlines()[: len(table.rows) + 2]
         assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {len(table.columns) + 1}
@@ -102,7 +102,7 @@ def test_any_text_at_all_is_a_cell(cells: list[str]) -> None:
 
 
 def test_every_figure_is_as_wide_as_asked_with_its_fonts_inside(planted_run: Path) -> None:
-    drawn = {one.name: one.content for one in run_figures(RunFrames(planted_run), formats=("pdf", "svg", "png"))}
+    drawn = {one.name: one.content for one in run_figures(Run(planted_run), formats=("pdf", "svg", "png"))}
     assert len(drawn) == 3 * 7
     assert {name.split("-")[0] for name in drawn} == {"scale", "histogram", "occupations"}
     for name, content in drawn.items():
@@ -125,10 +125,10 @@ def test_figures_of_a_comparison_and_of_a_page(planted_run: Path, mild_run: Path
     with pytest.raises(EquipoiseError, match="width must be one of column, page"):
         list(comparison_figures(compared, width="poster"))
     with pytest.raises(EquipoiseError, match="format must be one of pdf, svg, png"):
-        list(run_figures(RunFrames(planted_run), formats=("gif",)))
+        list(run_figures(Run(planted_run), formats=("gif",)))
 
 
 def test_hostile_names_are_drawn_as_they_are(hostile_run: Path) -> None:
-    for one in run_figures(RunFrames(hostile_run), formats=("svg",)):
+    for one in run_figures(Run(hostile_run), formats=("svg",)):
         ElementTree.fromstring(one.content)
         assert re.fullmatch(r"[\w.+-]+\.svg", one.name)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
@@ -11,24 +13,41 @@ import pytest
 from rich.console import Console
 
 from equipoise import audit
-from equipoise.metrics import METRICS
-from equipoise.records import Measurement, group_label
+from equipoise.records import Measurement, RunManifest, group_label
 from equipoise.reports.terminal.tables import run_summary
+from equipoise.runs import Run, RunFolder
 
-SAYS = {metric.name: metric.says for metric in METRICS.values()}
 NARROW, WIDE = 80, 10_000
 
 
 def rendered(table: pd.DataFrame, width: int = WIDE, *, terminal: bool = False) -> str:
+    """Return what the terminal shows of a run with these measurements, written to disk and read back."""
     out = io.StringIO()
-    Console(file=out, width=width, highlight=False, force_terminal=terminal, color_system=None).print(
-        run_summary(table, SAYS)
-    )
+    with TemporaryDirectory() as folder:
+        run = written(table, Path(folder))
+        console = Console(file=out, width=width, highlight=False, force_terminal=terminal, color_system=None)
+        console.print(run_summary(run))
     return out.getvalue()
 
 
+def written(table: pd.DataFrame, folder: Path) -> Run:
+    """Return the run of a folder that holds only these measurements."""
+    model = str(table["model"].iloc[0])
+    manifest = RunManifest(model, {}, {}, {}, {}, {}, "equipoise audit", "2026-01-01", finished="2026-01-01")
+    RunFolder(folder).commit({"measurements.csv": table}, manifest)
+    return Run(folder)
+
+
 def row(metric: str, value: float, low: float, high: float, group: str = "type=type2", **more: Any) -> dict[str, Any]:
-    about = {"model": "m", "dataset": "d", "task": "t", "level": 0.95, "n": 9, "better": "higher"}
+    about = {
+        "model": "m",
+        "dataset": "d",
+        "task": "t",
+        "level": 0.95,
+        "n": 9,
+        "better": "higher",
+        "method": "bootstrap",
+    }
     return {"metric": metric, "group": group, "value": value, "low": low, "high": high, **about, **more}
 
 
@@ -53,7 +72,7 @@ def numbers(table: pd.DataFrame) -> list[str]:
     shown = table["group"].isin(["type=type1", "type=type2"])
     some = table["group"].str.fullmatch(r"(gender|stereotype)=\w+,type=type\d")
     shown |= some & table["metric"].isin(["accuracy", "certainty", "desirability"])
-    return [f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]" for one in table[shown].dropna().itertuples()]
+    return [f"{row.value:.3f} [{row.low:.3f}, {row.high:.3f}]" for row in table[shown].dropna().itertuples()]
 
 
 @pytest.mark.parametrize("width", [60, NARROW, 100, 140, WIDE])
@@ -87,8 +106,8 @@ def test_the_usual_table_stands_side_by_side_in_80_columns() -> None:
 
 def test_a_wide_table_says_what_each_metric_is(measured: pd.DataFrame) -> None:
     text = rendered(measured)
-    assert re.search(r"^ucerf .*↑ +UCerF: 1 if a pair's sentences are treated alike", text, re.MULTILINE)
-    assert re.search(r"^ucerf_top_probability .*↑ +UCerF: 1 if", text, re.MULTILINE), "a variant is explained, too"
+    assert re.search(r"^ucerf .*↑ +1 if a set's sentences get the same certainty and correctness", text, re.MULTILINE)
+    assert re.search(r"^ucerf_top_probability .*↑ +1 if a set's", text, re.MULTILINE), "a variant is explained, too"
     assert re.search(r"^eo_sum .*↓", text, re.MULTILINE)
     assert re.search(r"^perplexity [^↑↓]*$", text, re.MULTILINE)
 

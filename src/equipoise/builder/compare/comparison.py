@@ -139,10 +139,10 @@ def sensitivity(run: Path) -> list[Sensitivity]:
     examples, pairs = folder.frame("examples.parquet"), folder.frame("pairs.parquet")
     rows = []
     for (dataset, task), scored in pairs.groupby(["dataset", "task"], sort=False):
-        items = examples[examples["dataset"] == dataset].drop_duplicates("pair_id")
-        ids = items["pair_id"].to_list()
+        items = examples[examples["dataset"] == dataset].drop_duplicates("set_id")
+        ids = items["set_id"].to_list()
         near = near_pairs(without_pronouns(text) for text in items["text"])
-        values = {str(id): float(u) for id, u in scored.groupby("pair_id")["u"].mean().items()}
+        values = {str(id): float(u) for id, u in scored.groupby("set_id")["u"].mean().items()}
         differences = score_differences([(ids[first], ids[second]) for first, second in near], values)
         if len(differences):
             rows.append(Sensitivity(str(dataset), str(task), len(near), differences.mean(), differences.max()))

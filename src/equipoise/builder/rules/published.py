@@ -63,7 +63,7 @@ def _paired(dataset: Dataset) -> Iterator[tuple[Example, Example]]:
     """Yield both examples of every minimal pair, each with its partner."""
     sets: dict[str, list[Example]] = defaultdict(list)
     for example in dataset.examples:
-        sets[example.pair_id].append(example)
+        sets[example.set_id].append(example)
     for members in sets.values():
         if len(members) == 2 and all("pronoun" in member.slots for member in members):
             yield members[0], members[1]

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...records import EquipoiseError
-from ...runs.run import RunFrames, kind_title
+from ...runs.measurements import kind_title
+from ...runs.run import Run
 from ..comparison.compare import Comparison, ranks
 from ..comparison.page import BUMPED, Place, places
 from . import views
@@ -70,7 +71,7 @@ class Drawn:
     content: bytes
 
 
-def run_figures(run: RunFrames, *, width: str = "column", formats: Sequence[str] = ("pdf",)) -> Iterator[Drawn]:
+def run_figures(run: Run, *, width: str = "column", formats: Sequence[str] = ("pdf",)) -> Iterator[Drawn]:
     """Yield every figure of a run in the formats asked for."""
     for part in run.parts:
         stem = f"{part.dataset}-{part.task}"

@@ -8,13 +8,14 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
-from ...runs.run import Measured, Part, span
+from ...runs.measurements import Measurements, span
+from ...runs.run import Part
 
 LITTLE_MASS = 0.02
 """Under this share of the model's probability the candidates are hardly an answer to the question."""
 
 
-def verdicts(found: Measured, kinds: Sequence[str], model: str) -> Iterator[Markup]:
+def verdicts(found: Measurements, kinds: Sequence[str], model: str) -> Iterator[Markup]:
     """Yield what was found on one dataset and task, a sentence at a time; all names are escaped."""
     for kind in kinds:
         yield from _resolvable(found, kind, model)
@@ -50,13 +51,13 @@ def warnings(part: Part) -> Iterator[Markup]:
         ).format(flagged, len(part.items), str(part))
 
 
-def _resolvable(found: Measured, kind: str, model: str) -> Iterator[Markup]:
+def _resolvable(found: Measurements, kind: str, model: str) -> Iterator[Markup]:
     gap = found.get("desirability_gap", type=kind)
     if gap is not None:
         yield _gap_sentence(model, gap)
 
 
-def _ambiguous(found: Measured, kind: str) -> Iterator[Markup]:
+def _ambiguous(found: Measurements, kind: str) -> Iterator[Markup]:
     signed = found.get("ucerf_signed", type=kind)
     if signed is not None:
         yield Markup(
@@ -84,8 +85,9 @@ def _gap_sentence(model: str, gap: Any) -> Markup:
 
 def _least_alike(part: Part, kind: str) -> Iterator[Markup]:
     found = part.measured
-    rows = {name: found.get("ucerf", occupation=name, type=kind) for name in found.values_of("occupation", kind)}
-    known = sorted((row.value, name) for name, row in rows.items() if row is not None and not pd.isna(row.low))
+    names = found.values_of("occupation", kind)
+    rows = {name: row for name in names if (row := found.get("ucerf", occupation=name, type=kind)) is not None}
+    known = sorted((row.value, name) for name, row in rows.items() if not pd.isna(row.low))
     if len(known) > 2:
         lowest, highest = known[0][1], known[-1][1]
         yield Markup(

@@ -11,7 +11,8 @@ import pandas as pd
 
 from ...datasets.occupations import OCCUPATIONS
 from ...records import Floats
-from ...runs.run import Part, column, kind_title, main_estimator
+from ...runs.measurements import kind_title
+from ...runs.run import Part, column, main_estimator
 
 BANDWIDTH = 0.04
 """Of the curves on the scale, in units of D: fine enough to show a peak at ±1, coarse enough to be read."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ...runs.run import interval
+from ...runs.measurements import interval
 from ..behaviour.views import short
 from ..svg.drawing import WIDTH, Axis, element, group, legend, line, mark, path, picture, text
 from .views import NAMED, Reliability, Workforce

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...runs.run import ALL_METRICS, Part, RunFrames
+from ...metrics import METRICS
+from ...runs.run import Part, Run
 from ..page.rendering import Panel, Section, render
 from .charts import reliability_chart, workforce_chart
 from .views import BY_GROUP, HEADINGS, group_rows, in_words, is_calibrated, reliability, workforce
 
 
-def calibration(run: RunFrames) -> Section | None:
+def calibration(run: Run) -> Section | None:
     """Return how far probabilities come true, by group, for the datasets with a human label."""
     parts = [_part(part) for part in run.parts if is_calibrated(part.measured)]
     return Section("calibration", "Calibration", render("calibration.html", parts=parts)) if parts else None
@@ -21,7 +22,7 @@ def _part(part: Part) -> Mapping[str, Any]:
     return {
         "title": str(part),
         "words": list(in_words(part.measured)),
-        "metrics": [(HEADINGS.get(name, name), ALL_METRICS[name].better) for name in BY_GROUP],
+        "metrics": [(HEADINGS.get(name, name), METRICS[name].better) for name in BY_GROUP],
         "rows": list(group_rows(part.measured)),
         "panels": list(_panels(part)),
     }

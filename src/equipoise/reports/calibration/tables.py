@@ -8,21 +8,21 @@ import pandas as pd
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ...runs.run import Measured, span
+from ...runs.measurements import span
+from ...runs.run import Run
 from ..terminal.tables import NOTHING, SHOWN_GROUPS, empty_table, literal, texts
 from .views import BY_GROUP, HEADINGS, GroupRow, group_rows, in_words, is_calibrated
 
 
-def calibration_summary(measurements: pd.DataFrame) -> RenderableType:
-    """Return the calibration of each group beside its noise floor, for every dataset and task that has one."""
-    parts: list[RenderableType] = []
-    for (model, dataset, task), rows in measurements.groupby(["model", "dataset", "task"], sort=False):
-        found = Measured(rows)
-        if is_calibrated(found):
-            parts.append(Text(literal(f"calibration of {model} on {dataset} · {task}"), style="bold"))
-            parts += [Text(sentence) for sentence in in_words(found)]
-            parts += [Text(), _by_group(group_rows(found)), Text()]
-    return Group(*parts)
+def calibration_summary(run: Run) -> RenderableType | None:
+    """Return the calibration of each group beside its noise floor; None where no dataset and task has any."""
+    blocks: list[RenderableType] = []
+    for part in run.parts:
+        if is_calibrated(part.measured):
+            blocks.append(Text(literal(f"calibration of {run.name} on {part}"), style="bold"))
+            blocks += [Text(sentence) for sentence in in_words(part.measured)]
+            blocks += [Text(), _by_group(group_rows(part.measured)), Text()]
+    return Group(*blocks) if blocks else None
 
 
 def _by_group(rows: Iterable[GroupRow]) -> RenderableType:

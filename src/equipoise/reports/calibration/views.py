@@ -5,14 +5,15 @@ The terminal, the figures and the page all show these.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from ...metrics.sides import with_predictions
-from ...runs.run import Measured, Part, span
+from ...runs.measurements import Measurements
+from ...runs.run import Part
 from .reliability import occupation_table, reliability_table
 
 BY_GROUP = ("ece", "ece_floor", "ece_debiased", "brier", "human_alignment")
@@ -66,19 +67,21 @@ class Workforce:
     named: Sequence[Occupation]
 
 
-def is_calibrated(found: Measured) -> bool:
+def is_calibrated(found: Measurements) -> bool:
     """Return whether calibration was measured."""
-    return ("ece", "all") in found.rows
+    return found.get("ece") is not None
 
 
-def in_words(found: Measured) -> Iterator[str]:
+def in_words(found: Measurements) -> Iterator[str]:
     """Yield how far probabilities come true, and why that should be doubted if it should; nothing if not measured."""
-    if not is_calibrated(found):
-        return
     ece, floor, mass = (found.get(name) for name in ("ece", "ece_floor", "candidate_mass"))
+    if ece is None:
+        return
     beyond = found.get("ece_debiased")
-    chance = "" if floor is None else f"; chance alone would show {floor.value:.3f} at n = {ece.n}"
-    yield f"What it says comes true to within {span(ece)} on average{chance}."
+    chance = "" if floor is None else f"; chance alone would show {100 * floor.value:.1f} at n = {ece.n}"
+    has_interval = not (math.isnan(ece.low) or math.isnan(ece.high))
+    ends = f"[{100 * ece.low:.1f}, {100 * ece.high:.1f}]" if has_interval else "[no interval]"
+    yield f"Its probabilities are off by {100 * ece.value:.1f} points {ends} on average{chance}."
     if beyond is not None and beyond.low <= 0:
         yield "That is no more than chance: these data are too few, or the model too close, to tell a miscalibration."
     if mass is not None and mass.value < 0.001:
@@ -88,15 +91,15 @@ def in_words(found: Measured) -> Iterator[str]:
         )
 
 
-def group_rows(found: Measured) -> Iterator[GroupRow]:
+def group_rows(found: Measurements) -> Iterator[GroupRow]:
     """Yield the calibration of all items, and of each group that has few values."""
-    groups = [group for metric, group in found.rows if metric == "ece"]
+    groups = found.groups_of("ece")
     keys = {group: tuple(sorted(found.groups[group])) for group in groups}
     values = list(keys.values())
     for group in groups:
         if values.count(keys[group]) <= SHOWN_VALUES:
-            cells = [found.rows.get((metric, group)) for metric in BY_GROUP]
-            yield GroupRow(group, int(found.rows["ece", group].n), cells)
+            cells = [found.at(metric, group) for metric in BY_GROUP]
+            yield GroupRow(group, cells[0].n if cells[0] else 0, cells)
 
 
 def reliability_of(table: pd.DataFrame, *, part: str = "", side: str = "first side") -> Reliability:
@@ -113,7 +116,7 @@ def reliability(part: Part) -> Reliability | None:
     table = reliability_table(part.outcomes, level=part.run.level)
     if table.empty:
         return None
-    firsts = {text.split("|")[0] for text in set(with_predictions(part.outcomes).group("sides").tolist()) - {""}}
+    firsts = {text.split("|")[0] for text in set(part.outcomes.sides.tolist()) - {""}}
     return reliability_of(table, part=str(part), side=firsts.pop() if len(firsts) == 1 else "first side")
 
 

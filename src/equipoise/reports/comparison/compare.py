@@ -12,29 +12,21 @@ import numpy as np
 import pandas as pd
 
 from ...catalog import find
-from ...measuring.items import item_columns, set_members
-from ...measuring.measure import Labels, Plan, measure
+from ...measuring.comparing import contests
+from ...measuring.items import Items
+from ...measuring.measure import Plan, measure, measured_items
 from ...metrics import METRICS, Metric
-from ...records import ABSENT, EquipoiseError, Integers, Outcomes, UndefinedMetric
-from ...runs.folder import measurements_frame, outcomes_from_frame
-from ...runs.run import Measured, RunFrames, all_parts, kind_title
-from ...stats.paired import CORRECTIONS, Contest, Difference, paired_differences
-from ...uncertainty import PERPLEXITY
+from ...records import ABSENT, EquipoiseError, Integers, Outcomes, parse_group
+from ...runs.measurements import Measurements, kind_title, ordered_kinds
+from ...runs.run import Run, all_parts
+from ...runs.tables import outcomes_from_frame
+from ...stats.paired import CORRECTIONS, Difference, Trial, paired_differences
 
-SHOWN = (
-    "ucerf",
-    "ucerf_signed",
-    "fp",
-    "accuracy",
-    "eo_sum",
-    "desirability",
-    "desirability_gap",
-    "perplexity",
-)
+SHOWN = (*(metric.name for metric in METRICS.values() if metric.leading), "perplexity")
 """The metrics of the leaderboard."""
 
-TESTED = ("ucerf", "ucerf_signed", "fp", "accuracy", "eo_sum", "desirability", "desirability_gap")
-"""The metrics whose differences are tested by default."""
+TESTED = tuple(metric.name for metric in METRICS.values() if metric.leading)
+"""The metrics whose differences are tested by default, where the runs have them."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -53,11 +45,14 @@ class Choices:
 
     def __post_init__(self) -> None:
         find(self.correction, CORRECTIONS, kind="correction")
-        for name in self.metrics:
-            find(name, METRICS, kind="metric")
+        self.rows()
         for name in ("resamples", "permutations"):
             if getattr(self, name) < 1:
                 raise EquipoiseError(f"{name} must be at least 1, not {getattr(self, name)}")
+
+    def rows(self) -> list[Metric]:
+        """Return the metrics to test; an unknown one is an error."""
+        return [find(name, METRICS, kind="metric") for name in self.metrics]
 
 
 @dataclass(frozen=True)
@@ -66,8 +61,8 @@ class Match:
 
     dataset: str
     task: str
-    outcomes: Sequence[Outcomes]
-    measured: Sequence[Measured]
+    items: Sequence[Items]
+    measured: Sequence[Measurements]
     dropped: int
 
     def __str__(self) -> str:
@@ -76,8 +71,12 @@ class Match:
     @property
     def kinds(self) -> list[str]:
         """The types of the items, resolvable first; [""] where they have none."""
-        here = set(self.outcomes[0].group("type").tolist()) - {""}
-        return [kind for kind in ("type2", "type1") if kind in here] + sorted(here - {"type1", "type2"}) or [""]
+        return ordered_kinds(set(self.outcomes[0].group("type").tolist()))
+
+    @property
+    def outcomes(self) -> list[Outcomes]:
+        """What each run made of the items."""
+        return [items.outcomes for items in self.items]
 
     def rows(self, kind: str) -> Integers:
         """Return the rows of a type."""
@@ -146,7 +145,7 @@ class Overlap:
 class Comparison:
     """Several runs, matched and compared."""
 
-    runs: Sequence[RunFrames]
+    runs: Sequence[Run]
     matches: Sequence[Match]
     tests: Sequence[Tested]
     overlaps: Sequence[Overlap]
@@ -163,14 +162,14 @@ def compare(paths: Sequence[Any], choices: Choices | None = None, *, progress: P
     choices = choices or Choices()
     if len(paths) < 2:
         raise EquipoiseError("a comparison needs at least two runs")
-    runs = named_apart([RunFrames(path) for path in paths])
+    runs = named_apart([Run(path) for path in paths])
     matches = match(runs, intersect=choices.intersect)
     tests = list(_tests(runs, matches, choices, progress or (lambda what, done, total: None)))
     overlaps = [one for matched in matches for one in _overlaps(runs, matched)]
     return Comparison(runs, matches, tests, overlaps, choices)
 
 
-def named_apart(runs: Sequence[RunFrames]) -> list[RunFrames]:
+def named_apart(runs: Sequence[Run]) -> list[Run]:
     """Return the runs, named apart: by the folder's name, or its path, where a model stands twice."""
     if len({run.path.resolve() for run in runs}) < len(runs):
         raise EquipoiseError("the same run is named twice; a comparison needs different ones")
@@ -182,7 +181,7 @@ def named_apart(runs: Sequence[RunFrames]) -> list[RunFrames]:
     return list(runs)
 
 
-def match(runs: Sequence[RunFrames], *, intersect: bool) -> list[Match]:
+def match(runs: Sequence[Run], *, intersect: bool) -> list[Match]:
     """Return the items that all runs have, dataset by dataset and task by task; refuses what they do not share."""
     matches = []
     for dataset, task in all_parts(list(runs)):
@@ -212,12 +211,12 @@ def match(runs: Sequence[RunFrames], *, intersect: bool) -> list[Match]:
     return matches
 
 
-def _keys(run: RunFrames, items: pd.DataFrame) -> pd.Series:
+def _keys(run: Run, items: pd.DataFrame) -> pd.Series:
     """Return what makes two items the same: the id, the text, the candidates, the right answer and the option order."""
     asked = run.examples[run.examples["dataset"] == items["dataset"].iloc[0]].drop_duplicates("id")
     candidates = asked["candidates"].map("|".join)
     gold = asked["gold"].fillna(ABSENT).astype(str)  # a missing number would make the whole text missing
-    content = asked["text"] + "\0" + candidates + "\0" + gold + "\0" + asked["pair_id"]
+    content = asked["text"] + "\0" + candidates + "\0" + gold + "\0" + asked["set_id"]
     known = pd.Series(content.to_numpy(), index=asked["id"].to_numpy())
     same: pd.Series = items["example_id"] + "\0" + items["variant"].fillna("") + "\0"
     same += known.reindex(items["example_id"]).to_numpy()
@@ -228,7 +227,7 @@ def _whole_sets(tables: Sequence[pd.DataFrame], common: set[str]) -> set[str]:
     """Return the common items whose counterfactual set is whole in every run: half a pair compares nobody."""
     kept = set(common)
     for table in tables:
-        names = table["pair_id"].astype(str) + "\0" + table["variant"].fillna("").astype(str)
+        names = table["set_id"].astype(str) + "\0" + table["variant"].fillna("").astype(str)
         whole = table["key"].isin(common).groupby(names).transform("all")
         kept &= set(table.loc[whole, "key"])
     return kept
@@ -237,73 +236,55 @@ def _whole_sets(tables: Sequence[pd.DataFrame], common: set[str]) -> set[str]:
 def _matched(dataset: str, task: str, parts: Sequence[Any], tables: Sequence[pd.DataFrame], dropped: int) -> Match:
     order = tables[0]["key"]
     rows = [table.set_index("key").loc[order].reset_index(drop=True) for table in tables]
-    outcomes = [outcomes_from_frame(table, part.run.groups) for table, part in zip(rows, parts, strict=True)]
-    measured = []
-    for part, made, table in zip(parts, outcomes, rows, strict=True):
+    items, measured = [], []
+    for part, table in zip(parts, rows, strict=True):
+        outcomes = outcomes_from_frame(table, part.run.groups)
+        plan = Plan([METRICS[name] for name in SHOWN], by=())
+        items.append(measured_items(outcomes, plan))
         if len(table) == len(part.items):
             measured.append(part.measured)
         else:  # the run's own measurements are of more items than these
-            plan = Plan([METRICS[name] for name in SHOWN], by=())
-            found, _ = measure(made, plan, Labels(part.run.name, dataset, task))
-            measured.append(Measured(measurements_frame(found)))
-    return Match(dataset, task, outcomes, measured, dropped)
+            found, _ = measure(items[-1], plan, part.key)
+            measured.append(Measurements(found))
+    return Match(dataset, task, items, measured, dropped)
 
 
-def _tests(runs: Sequence[RunFrames], matches: Sequence[Match], choices: Choices, say: Progress) -> Iterator[Tested]:
+def _tests(runs: Sequence[Run], matches: Sequence[Match], choices: Choices, say: Progress) -> Iterator[Tested]:
     """Yield every tested difference; all p-values of the comparison are corrected together."""
-    found: list[tuple[str, str, str, str, str, Difference]] = []
+    differences: list[tuple[str, str, str, str, str, Difference]] = []
     pairs = list(combinations(range(len(runs)), 2))
+    plan = Plan(choices.rows(), by=())
+    trial = Trial(choices.resamples, choices.permutations, choices.level, choices.seed)
     for number, (matched, (a, b)) in enumerate([(m, pair) for m in matches for pair in pairs]):
         say("comparing", number, len(matches) * len(pairs))
-        jobs = list(_contests(matched, a, b, choices.metrics))
-        differences = paired_differences(
-            [contest for *_, contest in jobs],
-            clusters=matched.outcomes[a].pair_id,
-            rng=np.random.default_rng(choices.seed),
-            resamples=choices.resamples,
-            permutations=choices.permutations,
-            level=choices.level,
-        )
-        for (kind, metric, _), difference in zip(jobs, differences, strict=True):
-            found.append((str(matched), kind_title(kind), metric, runs[a].name, runs[b].name, difference))
+        first, second = matched.items[a], matched.items[b]
+        compared = [c for c in contests(first, second, plan) if _is_shown(c.group, matched.kinds)]
+        clusters = int(first.clusters.max()) + 1
+        results = paired_differences([c.contest for c in compared], clusters=clusters, trial=trial)
+        for contest, difference in zip(compared, results, strict=True):
+            where = group_title(contest.group)
+            differences.append((str(matched), where, contest.metric, runs[a].name, runs[b].name, difference))
     say("comparing", len(matches) * len(pairs), len(matches) * len(pairs))
-    if found:
-        corrected = CORRECTIONS[choices.correction](np.array([one[-1].p for one in found]))
-        for one, p in zip(found, corrected, strict=True):
-            yield Tested(*one, float(p))
+    if differences:
+        corrected = CORRECTIONS[choices.correction](np.array([row[-1].p for row in differences]))
+        for row, p in zip(differences, corrected, strict=True):
+            yield Tested(*row, float(p))
 
 
-def _contests(matched: Match, a: int, b: int, names: Sequence[str]) -> Iterator[tuple[str, str, Contest]]:
-    """Yield the metrics that both runs have a value of, for each type."""
-    columns = [item_columns(matched.outcomes[index], PERPLEXITY) for index in (a, b)]
-    outcomes = matched.outcomes[a]
-    for kind in matched.kinds:
-        for name in names:
-            metric = METRICS[name]
-            rows = matched.rows(kind)
-            rows = rows[_applies(metric, outcomes)[rows]]
-            if not len(rows) or (not metric.pools and len(set(outcomes.answerable[rows].tolist())) > 1):
-                continue
-            first, second = ([column[name][rows] for name in metric.inputs] for column in columns)
-            try:
-                metric.function(*first), metric.function(*second)
-            except UndefinedMetric:
-                continue
-            yield kind, metric.name, Contest(metric.function, first, second, rows)
+def _is_shown(group: str, kinds: Sequence[str]) -> bool:
+    """Return whether a group is tested: within a type where there are types, else over everything."""
+    return parse_group(group).get("type", "") in kinds
 
 
-def _applies(metric: Metric, outcomes: Outcomes) -> Any:
-    every = np.ones(len(outcomes), dtype=bool)
-    return {
-        "any": every,
-        "label": outcomes.labelled,
-        "answerable": outcomes.answerable,
-        "unanswerable": ~outcomes.answerable,
-    }[metric.needs]
+def group_title(group: str) -> str:
+    """Return a group's name in words: its type, then its other parts."""
+    parts = parse_group(group)
+    kind = kind_title(parts.pop("type", ""))
+    return ", ".join([kind, *(f"{key} {value}" for key, value in parts.items())])
 
 
-def _overlaps(runs: Sequence[RunFrames], matched: Match) -> Iterator[Overlap]:
-    members = set_members(matched.outcomes[0])
+def _overlaps(runs: Sequence[Run], matched: Match) -> Iterator[Overlap]:
+    members = matched.items[0].members
     for kind in matched.kinds:
         rows = matched.rows(kind)
         labelled = rows[matched.outcomes[0].labelled[rows]]
@@ -329,9 +310,9 @@ def _flipped(outcomes: Outcomes, sets: Integers) -> Any:
 
 def ranks(matched: Match, metric: str, kind: str) -> list[int | None]:
     """Return each run's rank by a metric, 1 the best; equal values share a rank; None without a value or direction."""
-    rows = [measured.get(metric, type=kind) for measured in matched.measured]
-    if any(row is None or row.better == "neither" for row in rows):
-        return [None] * len(rows)
+    rows = [row for measured in matched.measured if (row := measured.get(metric, type=kind)) is not None]
+    if len(rows) < len(matched.measured) or rows[0].better == "neither":
+        return [None] * len(matched.measured)
     sign = -1.0 if rows[0].better == "higher" else 1.0
-    values = [sign * float(row.value) for row in rows]
+    values = [sign * row.value for row in rows]
     return [1 + sum(other < value for other in values) for value in values]

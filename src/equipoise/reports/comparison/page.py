@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from ...runs.run import kind_title
+from ...metrics import METRICS
+from ...runs.measurements import kind_title
 from ..behaviour.verdicts import warnings
 from ..behaviour.views import Estimated, short
 from ..page.html import page
@@ -90,10 +91,7 @@ def _leaderboard(comparison: Comparison) -> Section:
         for kind in matched.kinds:
             rows = leaderboard(matched, comparison.names, kind)
             metrics = shown_metrics(matched, kind)
-            better = [
-                next(m.get(name, type=kind) for m in matched.measured if m.get(name, type=kind)).better
-                for name in metrics
-            ]
+            better = [METRICS[name].better for name in metrics]
             title = f"{matched}, {kind_title(kind)}"
             moved = any(row["moved"] for row in rows)
             tables.append(

@@ -12,7 +12,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from ...records import Floats
-from ...runs.run import span
+from ...runs.measurements import span
 from ..behaviour.views import Estimated, short
 from ..svg.drawing import Axis, element, group, line, mark, path, picture, text
 from .views import NONE, Line, Lines, Radar, Spoke, heat_limit

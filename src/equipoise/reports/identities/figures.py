@@ -12,7 +12,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ...records import EquipoiseError
-from ...runs.run import KINDS, identity_frame
+from ...runs.measurements import KINDS
+from ...runs.run import identity_frame
 from ..behaviour.views import Estimated
 from . import views
 from .views import LARGE, NONE, Frames, kinds_of, values_of, ways_of

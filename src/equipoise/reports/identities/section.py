@@ -7,14 +7,15 @@ from typing import Any
 
 import pandas as pd
 
-from ...runs.run import Part, RunFrames, kind_title
+from ...runs.measurements import kind_title
+from ...runs.run import Part, Run
 from ..page.rendering import Panel, Section, render
 from . import views
 from .charts import heatmap_chart, lines_chart, radar_chart, scale_of
 from .views import HEADINGS, LARGE, MEASURES, OVERALL, WAYS
 
 
-def identities(run: RunFrames) -> Section | None:
+def identities(run: Run) -> Section | None:
     """Return how sure the model is of each identity, for the datasets with marked sentences."""
     parts = [_part(part) for part in run.parts if views.has_markers(part.identities)]
     if not parts:

@@ -11,7 +11,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ...runs.run import KINDS, identity_frame
+from ...runs.measurements import KINDS
+from ...runs.run import identity_frame
 from ..terminal.tables import NOTHING, FirstThatFits, empty_table, literal, texts
 from .views import (
     HEADINGS,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...runs.run import KINDS, kind_title, span
+from ...runs.measurements import KINDS, kind_title, span
 from ..behaviour.views import Estimated
 
 LARGE = 0.20

@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ...records import Floats
-from ...runs.run import Part, RunFrames, column, main_estimator
+from ...runs.run import Part, Run, column, main_estimator
 from ...tasks.multiple_choice import NONE_OF_THE_ABOVE
 
 NOTHING = 65535
@@ -27,7 +27,7 @@ FEW_VALUES = 60
 """A group with more values than this is no filter (its values can be searched for)."""
 
 
-def pack(run: RunFrames, *, sentences: bool = True) -> str:
+def pack(run: Run, *, sentences: bool = True) -> str:
     """Return the cases of the run as base64: a length, a header in JSON, and the columns one after another, gzipped.
 
     Without `sentences` the texts stay out: some datasets may be used, but not passed on.
@@ -73,7 +73,7 @@ def _part_columns(part: Part) -> tuple[pd.DataFrame, pd.DataFrame]:
     items["names"] = _names(asked["candidates"])[rows]
     items["k"] = items["probs"].map(len)
     items["d"] = column(items, main_estimator(items, "desirability"))
-    keys = items["pair_id"].astype(str) + "\0" + items["variant"].fillna("").astype(str)
+    keys = items["set_id"].astype(str) + "\0" + items["variant"].fillna("").astype(str)
     items["set"] = pd.factorize(keys)[0]
     items = items.sort_values("set", kind="stable")
     first = items.drop_duplicates("set")
@@ -82,7 +82,7 @@ def _part_columns(part: Part) -> tuple[pd.DataFrame, pd.DataFrame]:
     pairs = part.pairs
     known = pd.Series(
         column(pairs, main_estimator(pairs, "u")),
-        index=pairs["pair_id"].astype(str) + "\0" + pairs["variant"].fillna("").astype(str),
+        index=pairs["set_id"].astype(str) + "\0" + pairs["variant"].fillna("").astype(str),
     )
     sets["u"] = known[~known.index.duplicated()].reindex(keys[first.index]).to_numpy()
     return sets, items

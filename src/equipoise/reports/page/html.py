@@ -11,18 +11,18 @@ from pathlib import Path
 from markupsafe import Markup
 
 from ... import __version__
-from ...runs.folder import write_file
-from ...runs.run import RunFrames
+from ...runs.files import write_file
+from ...runs.run import Run
 from .cases import pack
 from .rendering import Section, render
 from .sections import SECTIONS
 
 
 def run_page(
-    run: RunFrames,
+    run: Run,
     *,
     sentences: bool = True,
-    sections: Sequence[Callable[[RunFrames], Section | None]] = SECTIONS,
+    sections: Sequence[Callable[[Run], Section | None]] = SECTIONS,
 ) -> str:
     """Return the page of a run; without `sentences` no text of the dataset is in it."""
     made = [section(run) for section in sections]
@@ -66,7 +66,7 @@ def page(
 
 def write_run_page(path: str | Path, *, out: Path | None = None, sentences: bool = True) -> Path:
     """Write the page of the run in that folder, by default into it, and return where it is."""
-    run = RunFrames(path)
+    run = Run(path)
     return write_page(out or run.path / "report.html", run_page(run, sentences=sentences))
 
 
@@ -81,7 +81,7 @@ def _web(name: str) -> str:
     return resources.files(__package__).joinpath("web", name).read_text(encoding="utf-8").strip()
 
 
-def _engine(run: RunFrames) -> str:
+def _engine(run: Run) -> str:
     engine = run.manifest.engine
     told = [engine.get("engine"), engine.get("dtype"), engine.get("quantisation"), engine.get("device")]
     return ", ".join(str(one) for one in told if one)

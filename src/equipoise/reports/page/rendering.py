@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from ...runs.run import ARROWS, interval, kind_title, span
+from ...runs.measurements import ARROWS, interval, kind_title, span
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,15 @@ run has nothing for it. A new section is a function and a row in `SECTIONS`.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import resources
 from typing import Any
 
 from ...datasets.cards import CARDS
-from ...runs.run import ALL_METRICS, Measured, Part, RunFrames, kind_title, metric_row
+from ...runs.measurements import Measurements, kind_title, metric_of, metric_place
+from ...runs.run import Part, Run
 from ..behaviour import charts, views
 from ..behaviour.verdicts import part_verdicts, warnings
 from ..calibration import views as calibration_views
@@ -19,24 +21,11 @@ from ..identities import views as identity_views
 from ..identities.section import identities
 from .rendering import Panel, Section, panels, render
 
-RANGES = {
-    "eo_sum": (0.0, 2.0),
-    "ucerf_group_disparity": (0.0, 2.0),
-    "desirability": (-1.0, 1.0),
-    "desirability_gap": (-2.0, 2.0),
-    "certainty_gap": (-1.0, 1.0),
-    "confidence": (-1.0, 1.0),
-    "ece_debiased": (-1.0, 1.0),
-    "brier_within": (-1.0, 1.0),
-    "log_loss": (0.0, 2.0),
-}
-"""Of the metrics that do not run from 0 to 1; perplexity runs from 1 to the number of candidates."""
-
 GROUP_METRICS = ("accuracy", "certainty", "desirability")
 SHOWN_GROUPS = 12
 
 
-def findings(run: RunFrames) -> Section:
+def findings(run: Run) -> Section:
     """Return what was found, in words."""
     parts = [(str(part), list(_said(part))) for part in run.parts]
     cautions = [caution for part in run.parts for caution in warnings(part)]
@@ -56,7 +45,7 @@ def _said(part: Part) -> Iterator[str]:
     yield from identity_views.in_words(part.identities)
 
 
-def scale(run: RunFrames) -> Section | None:
+def scale(run: Run) -> Section | None:
     """Return the linear scale of behaviour preference with the groups' distributions on it."""
     several = [view for part in run.parts for view in views.scales(part)]
     intro = (
@@ -74,7 +63,7 @@ def _scale_panel(view: views.Scale) -> Panel:
     return Panel(f"{view.part}, {view.kind}", charts.scale_chart(view), apart)
 
 
-def metrics(run: RunFrames) -> Section:
+def metrics(run: Run) -> Section:
     """Return the table of metrics with intervals, and those of the groups."""
     tables = [_metric_table(part) for part in run.parts]
     body = render("metrics.html", tables=tables, groups=list(_group_tables(run.parts)))
@@ -84,28 +73,25 @@ def metrics(run: RunFrames) -> Section:
 def _metric_table(part: Part) -> Mapping[str, Any]:
     found, kinds = part.measured, part.kinds
     rows = []
-    for name in sorted(found.metrics, key=_place):
+    for name in sorted(found.metrics, key=metric_place):
         cells = [found.get(name, type=kind) for kind in kinds]
-        known = metric_row(name)
+        known = metric_of(name)
         if any(cell is not None for cell in cells):
             better = next(cell.better for cell in cells if cell is not None)
             glyphs = [None if cell is None else charts.interval_glyph(cell, *_range(name, part)) for cell in cells]
             cells_shown = list(zip(cells, glyphs, strict=True))
-            rows.append({"name": name, "cells": cells_shown, "better": better, "says": known.says if known else ""})
+            rows.append(
+                {"name": name, "cells": cells_shown, "better": better, "summary": known.summary if known else ""}
+            )
     return {"title": str(part), "kinds": [kind_title(kind) for kind in kinds], "rows": rows}
 
 
-def _place(name: str) -> int:
-    known = metric_row(name)
-    return list(ALL_METRICS).index(known.name) if known else len(ALL_METRICS)
-
-
 def _range(name: str, part: Part) -> tuple[float, float]:
-    known = metric_row(name)
-    base = known.name if known else name
-    if base == "perplexity":
-        return 1.0, float(len(part.items["probs"].iloc[0]))
-    return next((RANGES[one] for one in sorted(RANGES, key=len, reverse=True) if base.startswith(one)), (0.0, 1.0))
+    """Return where a metric's glyph starts and ends: its bounds; what has none ends at k, the number of candidates."""
+    metric = metric_of(name)
+    low, high = metric.bounds if metric else (0.0, 1.0)
+    k = float(len(part.items["probs"].iloc[0]))
+    return (low if math.isfinite(low) else -k), (high if math.isfinite(high) else k)
 
 
 def _group_tables(parts: Iterable[Part]) -> Iterator[Mapping[str, Any]]:
@@ -119,17 +105,17 @@ def _group_tables(parts: Iterable[Part]) -> Iterator[Mapping[str, Any]]:
                 yield {"title": f"{part}, {kind_title(kind)}", "metrics": shown, "rows": rows}
 
 
-def _group_rows(found: Measured, key: str, kind: str, shown: list[str]) -> Iterator[Mapping[str, Any]]:
+def _group_rows(found: Measurements, key: str, kind: str, shown: list[str]) -> Iterator[Mapping[str, Any]]:
     values = found.values_of(key, kind)
     if len(values) > SHOWN_GROUPS:
         return
     for value, label in values.items():
-        cells = [found.rows.get((metric, label)) for metric in shown]
+        cells = [found.at(metric, label) for metric in shown]
         if any(cell is not None for cell in cells):
             yield {"key": key, "value": value, "cells": cells}
 
 
-def occupations(run: RunFrames) -> Section | None:
+def occupations(run: Run) -> Section | None:
     """Return UCerF against equalized odds by occupation."""
     several = [view for part in run.parts for view in views.occupations(part)]
     intro = (
@@ -141,7 +127,7 @@ def occupations(run: RunFrames) -> Section | None:
     return None if body is None else Section("occupations", "By occupation", body)
 
 
-def histograms(run: RunFrames) -> Section | None:
+def histograms(run: Run) -> Section | None:
     """Return the histograms of D by group and of U."""
     several = [view for part in run.parts for view in views.histograms(part)]
     intro = (
@@ -153,18 +139,18 @@ def histograms(run: RunFrames) -> Section | None:
     return None if body is None else Section("histograms", "How D and U are spread", body)
 
 
-def cases(run: RunFrames) -> Section:
+def cases(run: Run) -> Section:
     """Return the case browser; its rows are made in the page, from the packed data."""
     return Section("cases", "Every case", render("cases.html"))
 
 
-def data(run: RunFrames) -> Section:
+def data(run: Run) -> Section:
     """Return what was asked, under which licence, and what is known to be wrong with it."""
     sets = [{"name": name, "facts": facts, "card": CARDS.get(name)} for name, facts in run.manifest.datasets.items()]
     return Section("data", "Data and its known faults", render("data.html", datasets=sets))
 
 
-def method(run: RunFrames) -> Section:
+def method(run: Run) -> Section:
     """Return how the numbers came about, and how to get the same ones."""
     return Section(
         "method",
@@ -173,13 +159,13 @@ def method(run: RunFrames) -> Section:
     )
 
 
-def citations(run: RunFrames) -> Section | None:
+def citations(run: Run) -> Section | None:
     """Return the papers whose metrics and data were used, as BibTeX."""
     entries = list(papers(run))
     return Section("cite", "Please cite", render("citations.html", entries=entries)) if entries else None
 
 
-def papers(run: RunFrames) -> Iterator[str]:
+def papers(run: Run) -> Iterator[str]:
     """Yield the BibTeX of every paper the run rests on, each once."""
     table = tomllib.loads(resources.files(__package__).joinpath("citations.toml").read_text(encoding="utf-8"))
     names = [str(name) for name in run.measurements["metric"].unique()]
@@ -195,7 +181,7 @@ def papers(run: RunFrames) -> Iterator[str]:
     yield from {entry.split(",", 1)[0]: entry for entry in reversed(entries)}.values()
 
 
-SECTIONS: tuple[Callable[[RunFrames], Section | None], ...] = (
+SECTIONS: tuple[Callable[[Run], Section | None], ...] = (
     findings,
     scale,
     metrics,

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...runs.run import ARROWS, Part, RunFrames, interval, kind_title, span
+from ...runs.measurements import ARROWS, interval, kind_title, span
+from ...runs.run import Part, Run
 from ..behaviour.views import Estimated, occupations
 from ..comparison.compare import Comparison
 from ..comparison.page import leaderboard, shown_metrics
@@ -28,7 +29,7 @@ class PublishedTable:
     words: int = 1
 
 
-def run_tables(run: RunFrames) -> Iterator[PublishedTable]:
+def run_tables(run: Run) -> Iterator[PublishedTable]:
     """Yield the tables of a run: metrics, groups and occupations of every dataset and task."""
     for part in run.parts:
         stem = f"{part.dataset}-{part.task}"
@@ -66,7 +67,7 @@ def _group_rows(part: Part) -> Iterator[list[str]]:
             if key in ("type", "occupation"):
                 continue
             for value, label in part.measured.values_of(key, kind).items():
-                cells = [part.measured.rows.get((name, label)) for name in ("accuracy", "certainty", "desirability")]
+                cells = [part.measured.at(name, label) for name in ("accuracy", "certainty", "desirability")]
                 if any(cell is not None for cell in cells):
                     values = [NOTHING if cell is None else span(cell) for cell in cells]
                     yield [kind_title(kind), f"{key}: {value}", *values]

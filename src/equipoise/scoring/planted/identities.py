@@ -46,7 +46,7 @@ class PlantedIdentities(Planted):
             penalty += self.penalties.get(groups.get("marker", ""), 0.0)
         value = self.confidence - penalty
         if self.noise:
-            value += self.noise * (normal(example.pair_id) + 0.5 * normal(example.id))
+            value += self.noise * (normal(example.cluster_id) + 0.5 * normal(example.id))
         return min(max(value, -0.99 * self.mass), 0.99 * self.mass)
 
     def _logprobs(self, prompt: Prompt) -> tuple[tuple[float], ...]:

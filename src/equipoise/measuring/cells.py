@@ -1,0 +1,103 @@
+"""Which groups of items a metric is taken of: the whole, each type, and each group of either."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..metrics.columns import HIDDEN_GROUPS
+from ..records import Booleans, EquipoiseError, Example, Integers, Outcomes
+from ..stats.bootstrap import cluster_numbers
+from .items import Items
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A group of items that some metrics are taken over; `rows` are listed apart for every variant (seed).
+
+    `units` are those of the metrics to take; `mixed` says that it holds answerable and unanswerable items; `key` is the
+    group that metrics over groupings compare.
+    """
+
+    parts: Mapping[str, str]
+    rows: Mapping[str, Integers]
+    units: frozenset[str]
+    mixed: bool
+    key: str = ""
+
+
+def group_keys(outcomes: Outcomes, by: Sequence[str] | None) -> list[str]:
+    """Return the groups to break down by."""
+    keys = [key for key in outcomes.groups if key not in HIDDEN_GROUPS] if by is None else list(by)
+    _refuse_unknown(keys, list(outcomes.groups))
+    return keys
+
+
+def check_groups(examples: Iterable[Example], by: Sequence[str] | None) -> None:
+    """Refuse a breakdown by a group that no example has, before the model is asked."""
+    # What was predicted is a group too, once the model has been asked.
+    keys = [key for key in by or () if not key.startswith("predicted_")]
+    _refuse_unknown(keys, sorted({name for example in examples for name in example.groups}) if keys else [])
+
+
+def _refuse_unknown(keys: Iterable[str], known: Sequence[str]) -> None:
+    for key in keys:
+        if key not in known:
+            raise EquipoiseError(f"no item has a group {key!r}; known groups: {', '.join(known)}")
+
+
+def cells(items: Items, by: Sequence[str] | None) -> Iterator[Cell]:
+    """Yield the whole, each type, each group of either, and each grouping."""
+    outcomes = items.outcomes
+    keys = group_keys(outcomes, by)
+    constant = {key: items.constant_within_sets(outcomes.groups[key]) for key in keys}
+    kinds = outcomes.group("type")
+    bases: list[tuple[dict[str, str], Integers]] = [({}, np.arange(len(outcomes)))]
+    bases += [({"type": kind}, rows) for kind, rows in by_value(kinds)]
+    for parts, base in bases:
+        yield _cell(items, parts, base, ("items", "sets", "contrast"))
+        for key in keys:
+            for value, rows in by_value(outcomes.groups[key], base):
+                named = {**parts, key: value}
+                yield _cell(items, named, rows, ("items", "sets") if constant[key] else ("items",))
+                if constant[key] and not key.startswith("predicted_"):
+                    if key == "occupation":
+                        # Rates of both classes need the sentences in which the occupation is the other one, too.
+                        elsewhere = base[outcomes.group("other")[base] == value]
+                        rows = np.union1d(rows, elsewhere)
+                    yield _cell(items, named, rows, ("contrast",))
+    for key in keys:
+        names = [value for value, _ in by_value(outcomes.groups[key])]
+        if not key.startswith("predicted_") and len(names) > 1:
+            rows = np.flatnonzero(outcomes.groups[key] != "")
+            yield _cell(items, {"by": key}, rows, ("grouping",), key=key)
+
+
+def by_value(column: NDArray[Any], rows: Integers | None = None) -> list[tuple[str, Integers]]:
+    """Return each value of a column but "" with its rows, in the order of the values."""
+    rows = np.arange(len(column)) if rows is None else rows
+    if not len(rows):
+        return []
+    codes = cluster_numbers(column[rows])
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    groups = np.split(order, starts[1:])
+    named = [(str(column[rows[group[0]]]), rows[group]) for group in groups]
+    return sorted((pair for pair in named if pair[0]), key=lambda pair: pair[0])
+
+
+def _cell(items: Items, parts: Mapping[str, str], rows: Integers, units: Iterable[str], *, key: str = "") -> Cell:
+    names = items.outcomes.variant[rows]
+    variants = {"": rows} if not names.any() else dict(_variants(names, rows))
+    answerable: Booleans = items.outcomes.answerable[rows]
+    mixed = bool(answerable.any()) and not bool(answerable.all())
+    return Cell(parts, variants, frozenset(units), mixed, key)
+
+
+def _variants(names: NDArray[Any], rows: Integers) -> Iterator[tuple[str, Integers]]:
+    for name in sorted(set(names.tolist())):
+        yield name, rows[names == name]

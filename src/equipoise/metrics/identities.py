@@ -1,0 +1,84 @@
+"""Metrics of marked sentences: what a marker costs, and how far apart the identities of an attribute are.
+
+All are pure functions of arrays. `share` is what each item counts: a marker with three contrasts has three items for
+each sentence, with a third each. Intervals of ranges come from stats/maximum.py. Definitions: docs/identity.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..records import Booleans, Floats, Strings, UndefinedMetric
+from .groups import Value
+
+Weights = NDArray[Any] | None
+
+
+def drop(values: Floats, marked: Floats, share: Floats, *, weights: Weights = None) -> Value:
+    """Return the mean over unmarked sentences minus that over marked ones; lower is better, 0: markers cost nothing.
+
+    Undefined where there is no unmarked or no marked sentence.
+    """
+    unmarked, with_marker = _means(values, [marked == 0, marked == 1], share, weights, of="drop")
+    return unmarked - with_marker
+
+
+def disparity(values: Floats, subgroup: Strings, share: Floats, *, weights: Weights = None) -> Value:
+    """Return max - min of the subgroups' means; lower is better (WinoIdentity eq. 2, over means as in its tables).
+
+    An empty name is not a subgroup. Undefined for fewer than two subgroups.
+    """
+    names = sorted(set(subgroup[_counted(values, weights)].tolist()) - {""})
+    if len(names) < 2:
+        raise UndefinedMetric("disparity where a subgroup is empty: it needs at least two")
+    means = np.stack(_means(values, [subgroup == name for name in names], share, weights, of="disparity"))
+    return means.max(axis=0) - means.min(axis=0)
+
+
+def gender_gap(values: Floats, marker: Strings, gender: Strings, share: Floats, *, weights: Weights = None) -> Value:
+    """Return the mean over markers of |mean with male - mean with female pronouns|; lower is better.
+
+    The paper's row for markers that have no privileged side. Undefined where no marker has both genders.
+    """
+    counted = _counted(values, weights)
+    names = [
+        name
+        for name in sorted(set(marker.tolist()) - {""})
+        if all((counted & (marker == name) & (gender == side)).any() for side in ("male", "female"))
+    ]
+    if not names:
+        raise UndefinedMetric("gender gap where a gender is empty: no marker has both")
+    subsets = [(marker == name) & (gender == side) for side in ("male", "female") for name in names]
+    means = np.stack(_means(values, subsets, share, weights, of="gender gap"))
+    male, female = np.split(means, 2)
+    return np.abs(male - female).mean(axis=0)
+
+
+def p_value(value: float) -> float:
+    """Return the p-value as it is: tests are made with the intervals (stats/maximum.py), not from columns."""
+    return value
+
+
+def _counted(values: Floats, weights: Weights) -> Booleans:
+    """Return the items that count: those with a value and, given one weight an item, a weight above 0."""
+    counted: Booleans = ~np.isnan(values)
+    return counted & (weights > 0) if weights is not None and weights.ndim == 1 else counted
+
+
+def _means(
+    values: Floats, subsets: list[NDArray[np.bool_]], share: Floats, weights: Weights, *, of: str
+) -> list[Value]:
+    """Return the mean of the values over each subset, weighted by share; all in one product."""
+    counted = _counted(values, weights)
+    inside = np.stack([subset & counted for subset in subsets])
+    if not inside.any(axis=1).all():
+        raise UndefinedMetric(f"{of} of an empty subgroup")
+    filled = np.where(counted, values, 0.0) * share
+    rows = np.concatenate([inside * filled, inside * share])
+    sums = rows.sum(axis=1) if weights is None else rows @ weights
+    total, count = np.split(np.asarray(sums, dtype=np.float64), 2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return list(total / count)

@@ -1,0 +1,68 @@
+"""What a metric is: one row that owns every fact about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..records import Better
+
+Unit = Literal["items", "sets", "contrast", "grouping", "identity"]
+AppliesTo = Literal[
+    "all", "labelled", "answerable", "unanswerable", "pairs", "labelled pairs", "markers", "variants", "reductions"
+]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A row of the table of metrics.
+
+    `function` is pure: the columns that `inputs` name come in (see `equipoise.metrics.columns`), one float goes out.
+    With a keyword `weights` all resamples are computed in one product; without it, one call for each resample.
+
+    `better` says which direction is better, `bounds` the smallest and largest value, `label` the name in plain words
+    and `summary` what it is in one line. `paper` is the key of the paper that defines it (see citations.toml).
+
+    `unit` is what it is taken over: "items"; "sets" (one value for each counterfactual set); "contrast" (one kind of
+    item against another, so both must be present); "grouping" (one value over all groups of a name, such as their
+    mean); "identity" (marked sentences, by augmentation, attribute and marker).
+
+    `applies_to` names the items it is defined for: "all"; "labelled" (a right answer is on record); "answerable" and
+    "unanswerable" (the text settles the question or not); "pairs" (sentence pairs) and "labelled pairs" (with a human
+    label); "markers" (candidates also scored with their marker); "variants" (sentences with several markings);
+    "reductions" (audits with `reductions`).
+
+    `estimated`: it is computed for each uncertainty estimator. `mixes_answerable`: answerable and unanswerable items
+    may enter one value. `resampled`: it has a bootstrap interval. `leading`: leaderboards show it, and comparisons test
+    it unless told otherwise.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    inputs: tuple[str, ...]
+    better: Better
+    label: str
+    summary: str
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+    unit: Unit = "items"
+    applies_to: AppliesTo = "all"
+    paper: str = ""
+    estimated: bool = False
+    mixes_answerable: bool = True
+    resampled: bool = True
+    leading: bool = False
+
+    @property
+    def taken_over(self) -> str:
+        """What it is taken over, in words."""
+        units = {
+            "items": "items",
+            "sets": "sets",
+            "contrast": "items, two kinds compared",
+            "grouping": "items, by group",
+            "identity": "marked sentences",
+        }
+        kind = "" if self.applies_to == "all" else f"{self.applies_to}: "
+        return kind + units[self.unit]

@@ -1,0 +1,11 @@
+"""In: the pure functions of this package.
+Out: the table of all built-in metrics, one row for each, which owns its facts."""
+
+from __future__ import annotations
+
+from .calibration import CALIBRATION
+from .fairness import FAIRNESS
+from .identities import IDENTITIES
+
+METRICS = {metric.name: metric for metric in (*FAIRNESS, *CALIBRATION, *IDENTITIES)}
+"""Name -> metric. Other packages add theirs by the entry point `equipoise.metrics`."""

@@ -1,0 +1,74 @@
+"""The rows of identity markers: drops, disparities and their p-values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from .. import identities
+from ..metric import AppliesTo, Metric
+
+PAPER = "arifkhan2025winoidentity"
+
+VALUES = {
+    "confidence": ("confidence", "confidence", 1.0),
+    "confidence_pair": ("confidence_pair", "confidence, given one of the two,", 1.0),
+    "confidence_marked": ("confidence_marked", "confidence, markers counted,", 1.0),
+    "accuracy": ("right", "accuracy", 0.5),
+}
+"""Metric -> the column it is a mean of, its name in a sentence, and half the width of its range."""
+
+_identity = partial(Metric, unit="identity", paper=PAPER)
+
+
+def _rows() -> Iterator[Metric]:
+    for name, (column, words, half) in VALUES.items():
+        applies_to: AppliesTo = "markers" if name == "confidence_marked" else "labelled"
+        title = name.replace("_", " ").capitalize()
+        yield _identity(
+            f"{name}_drop",
+            identities.drop,
+            (column, "marked", "contrast_share"),
+            "lower",
+            f"{title} drop",
+            f"{words} of unmarked - of marked sentences",
+            (-2 * half, 2 * half),
+            applies_to=applies_to,
+            leading=name == "confidence",
+        )
+        yield _identity(
+            f"{name}_disparity",
+            identities.disparity,
+            (column, "subgroup", "contrast_share"),
+            "lower",
+            f"{title} disparity",
+            f"largest - smallest mean {words} of the identities of an attribute",
+            (0, 2 * half),
+            applies_to=applies_to,
+            leading=name == "confidence",
+        )
+        for suffix, correction in (("p", ""), ("p_holm", ", corrected for the attributes tested (Holm)")):
+            yield _identity(
+                f"{name}_disparity_{suffix}",
+                identities.p_value,
+                (),
+                "neither",
+                f"{title} disparity, p-value",
+                f"p-value of 'no identity differs in {words.rstrip(',')}'{correction}",
+                (0, 1),
+                applies_to=applies_to,
+                resampled=False,
+            )
+    yield _identity(
+        "confidence_gender_gap",
+        identities.gender_gap,
+        ("confidence", "marker", "gender", "contrast_share"),
+        "lower",
+        "Gender gap of confidence",
+        "mean over markers of |confidence with he - with she|",
+        (0, 2),
+        applies_to="labelled",
+    )
+
+
+IDENTITIES = tuple(_rows())

@@ -1,0 +1,60 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from pathlib import Path
+
+_PART = re.compile(r"\..+\.(\d+)")
+"""A file that a process is writing: its name and the number of the process."""
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file beside its place and rename it: a crash leaves the old one or the new one, never half of one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(part, "wb") as handle:
+            handle.write(content)
+            handle.flush()
+            os.fsync(handle.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder last: a rename is not on the disk before its folder is."""
+    if os.name == "nt":  # pragma: no cover  (Windows cannot open folders)
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sha256(content: bytes) -> str:
+    """Return the SHA-256 of the content, in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def remove_abandoned(folder: Path) -> None:
+    """Remove files that processes which no longer run were writing when they ended."""
+    for file in folder.glob(".*") if folder.is_dir() else ():
+        matched = _PART.fullmatch(file.name)
+        if matched and file.is_file() and not _runs(int(matched[1])):
+            file.unlink(missing_ok=True)
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True

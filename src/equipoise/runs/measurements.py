@@ -1,0 +1,167 @@
+"""Measurements of one model, dataset and task, looked up by metric and group; and their table on disk."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Protocol, get_args
+
+import pandas as pd
+
+from ..catalog import find
+from ..metrics import METRICS, Metric
+from ..records import Better, EquipoiseError, Estimate, Measurement, group_label, parse_group
+
+KINDS = {"type2": "resolvable (type 2)", "type1": "ambiguous (type 1)"}
+ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
+
+
+class Measurements:
+    """The measurements of one run on one dataset and task."""
+
+    def __init__(self, measurements: Iterable[Measurement]) -> None:
+        self._by_name: dict[tuple[str, str], Measurement] = {}
+        for measurement in measurements:
+            self._by_name.setdefault((measurement.metric, measurement.group), measurement)
+        self.metrics = list(dict.fromkeys(metric for metric, _ in self._by_name))
+        self.groups = {label: parse_group(label) for label in dict.fromkeys(label for _, label in self._by_name)}
+
+    def __iter__(self) -> Iterator[Measurement]:
+        return iter(self._by_name.values())
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def get(self, metric: str, **parts: str) -> Measurement | None:
+        """Return the measurement of that metric and group, or None; an empty part is left out of the group."""
+        return self.at(metric, group_label({key: value for key, value in parts.items() if value}))
+
+    def at(self, metric: str, group: str) -> Measurement | None:
+        """Return the measurement of that metric and the group of that label, or None."""
+        return self._by_name.get((metric, group))
+
+    def groups_of(self, metric: str) -> list[str]:
+        """Return the labels of the groups that have that metric."""
+        return [group for name, group in self._by_name if name == metric]
+
+    def values_of(self, key: str, kind: str) -> Mapping[str, str]:
+        """Return the values of a group within a type, each with the group's label."""
+        wanted = {key, "type"} if kind else {key}
+        labels = {
+            parts[key]: label
+            for label, parts in self.groups.items()
+            if set(parts) == wanted and parts.get("type", "") == kind
+        }
+        return dict(sorted(labels.items()))
+
+    @property
+    def kinds(self) -> list[str]:
+        """The types that were measured, resolvable first; [""] where the items have none."""
+        return ordered_kinds({parts["type"] for parts in self.groups.values() if "type" in parts})
+
+    @property
+    def keys(self) -> list[str]:
+        """The groups that the types are broken down by."""
+        within = [parts for parts in self.groups.values() if len(parts) == 2 and "type" in parts]
+        keys = dict.fromkeys(key for parts in within for key in parts)
+        return [key for key in keys if key not in ("type", "seed")]
+
+    def spread(self, metric: str, group: str) -> float | None:
+        """Return the standard deviation over seeds, None where there are fewer than two."""
+        parts = self.groups[group]
+        seeds = dict.fromkeys(p["seed"] for p in self.groups.values() if "seed" in p)
+        rows = [self.at(metric, group_label({**parts, "seed": seed})) for seed in seeds]
+        values = [row.value for row in rows if row is not None]
+        return float(pd.Series(values).std()) if len(values) > 1 else None
+
+
+def ordered_kinds(kinds: set[str]) -> list[str]:
+    """Return the types in the order in which they are shown, resolvable first; [""] where there are none."""
+    kinds = kinds - {""}
+    return [kind for kind in KINDS if kind in kinds] + sorted(kinds - set(KINDS)) or [""]
+
+
+def kind_title(kind: str) -> str:
+    """Return a type's name in words."""
+    return KINDS.get(kind, kind or "all items")
+
+
+def metric_of(name: str) -> Metric | None:
+    """Return the row of the table of metrics that a measurement's name belongs to, also with an estimator's suffix."""
+    named = [known for known in METRICS if f"{name}_".startswith(f"{known}_")]
+    if named:
+        return METRICS[max(named, key=len)]
+    try:
+        return find(name, METRICS, kind="metric")  # a plug-in's
+    except EquipoiseError:
+        return None
+
+
+def metric_place(name: str) -> int:
+    """Return where a measurement's metric comes in tables: the order of the table of metrics."""
+    metric = metric_of(name)
+    return list(METRICS).index(metric.name) if metric and metric.name in METRICS else len(METRICS)
+
+
+def measurements_frame(measurements: Iterable[Measurement]) -> pd.DataFrame:
+    """Return the measurements as the table of `measurements.csv`."""
+    return pd.DataFrame([measurement.row() for measurement in measurements], columns=list(Measurement.COLUMNS))
+
+
+def measurements_from_frame(frame: pd.DataFrame) -> list[Measurement]:
+    """Return the rows of `measurements.csv` as measurements."""
+    rows: Iterable[Any] = frame.itertuples(index=False)
+    return [
+        Measurement(
+            row.metric,
+            row.model,
+            row.dataset,
+            row.task,
+            row.group,
+            Estimate(row.value, row.low, row.high, row.level, row.n, row.method),
+            row.better,
+        )
+        for row in rows
+    ]
+
+
+def read_measurements(content: bytes) -> pd.DataFrame:
+    """Return the table of `measurements.csv` as it was written; ValueError if it is not whole."""
+    # As text first: else a model called 1.0 would be a number, and a dataset called NA would be missing.
+    frame = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
+    if tuple(frame.columns) != Measurement.COLUMNS or not frame["better"].isin(get_args(Better)).all():
+        raise ValueError("it is cut off or altered")
+    numbers = frame[["value", "low", "high", "level"]].replace("", "nan").astype(float)
+    return frame.assign(**numbers, n=frame["n"].astype(int))
+
+
+class Span(Protocol):
+    """Anything with a value and an interval."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+
+
+class Ends(Protocol):
+    """Anything with the two ends of an interval."""
+
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+
+
+def interval(row: Ends) -> str:
+    """Return the interval as text."""
+    if pd.isna(row.low) or pd.isna(row.high):
+        return "[no interval]"
+    return f"[{row.low:.3f}, {row.high:.3f}]"
+
+
+def span(row: Span) -> str:
+    """Return the value with its interval, as text."""
+    return f"{row.value:.3f} {interval(row)}"

@@ -1,0 +1,233 @@
+"""Many statistics under many weightings of clusters, in few large products.
+
+A resample gives each cluster a weight: how often it was drawn. Most metrics need nothing of the weights but weighted
+sums of columns. So each statistic is run twice: once to record the columns it sums, which are added up by cluster, and
+once to replay it with the sums of all resamples. Between the two, one product computes the sums of all statistics.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..records import Floats, Integers, UndefinedMetric
+
+CHUNK_BYTES = 128 * 2**20
+"""Bound on the weights held at once: memory stays flat whatever the number of resamples."""
+
+WAVE_BYTES = 1024 * 2**20
+"""Bound on the recorded columns held at once; more statistics take several rounds of the same weights."""
+
+Chunks = Callable[[], Iterator[NDArray[np.float32]]]
+"""Yields the weights as (clusters, resamples) arrays; each call yields the same ones."""
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A function of rows, to be taken under many weightings of the rows' clusters."""
+
+    function: Callable[..., Any]
+    arrays: Sequence[NDArray[Any]]
+    clusters: Integers
+
+
+class _NeedsRows(Exception):
+    """A function asks for the weights themselves, not for sums of columns."""
+
+
+class ClusterWeights:
+    """Looks like an (items, resamples) array of weights, but is held by cluster.
+
+    Functions may take `columns @ weights` and `weights[rows]`; anything else needs the array itself.
+    """
+
+    __array_ufunc__ = None  # so that `columns @ weights` comes here
+    ndim = 2
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, tape: _Tape, clusters: Integers) -> None:
+        self._tape = tape
+        self._clusters = clusters
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of items, and of resamples."""
+        return len(self._clusters), self._tape.width
+
+    def __len__(self) -> int:
+        return len(self._clusters)
+
+    def __getitem__(self, rows: Any) -> ClusterWeights:
+        return ClusterWeights(self._tape, self._clusters[rows])
+
+    def __rmatmul__(self, columns: NDArray[Any]) -> Floats:
+        table = np.atleast_2d(np.asarray(columns, dtype=np.float64))
+        sums = self._tape.sums(table, self._clusters)
+        return sums if np.ndim(columns) == 2 else sums[0]
+
+    def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
+        raise _NeedsRows
+
+    def __getattr__(self, name: str) -> Any:
+        # numpy asks for names of its own; whoever asks for a method of an array needs the array.
+        raise AttributeError(name) if name.startswith("__") else _NeedsRows(name)
+
+
+@dataclass
+class _Batch:
+    """Statistics over the same clusters: their recorded columns, each held once, and the sums of these."""
+
+    local: Integers | None  # None: all clusters
+    clusters: int
+    columns: list[NDArray[np.float32]] = field(default_factory=list)
+    places: dict[bytes, int] = field(default_factory=dict)
+    bytes: int = 0
+    parts: list[NDArray[np.float32]] = field(default_factory=list)
+
+    def place(self, column: Floats) -> int:
+        """Return where the sums of a column will be; equal columns share a place."""
+        narrow = column.astype(np.float32)
+        key = narrow.tobytes()
+        if key not in self.places:
+            self.places[key] = len(self.columns)
+            self.columns.append(narrow)
+            self.bytes += 2 * narrow.nbytes  # the column and its key
+        return self.places[key]
+
+    def multiply(self, weights: NDArray[np.float32]) -> None:
+        if self.columns:
+            # The last clusters may have no row in any statistic of the batch.
+            inside = weights[: self.clusters] if self.local is None else weights[self.local]
+            self.parts.append(self._matrix @ inside)
+
+    @cached_property
+    def _matrix(self) -> NDArray[np.float32]:
+        return np.stack(self.columns)
+
+    def finish(self) -> NDArray[np.float32]:
+        return np.concatenate(self.parts, axis=1) if self.parts else np.empty((0, 0), dtype=np.float32)
+
+
+class _Tape:
+    """What one statistic recorded in its batch, and its replay."""
+
+    def __init__(self, batch: _Batch) -> None:
+        self.batch = batch
+        self.recorded: list[list[int]] = []
+        self.results: NDArray[np.float32] | None = None
+        self.width = 1
+        self._next = 0
+
+    def sums(self, table: Floats, clusters: Integers) -> Floats:
+        if self.results is not None:
+            places = self.recorded[self._next]
+            self._next += 1
+            return self.results[places].astype(np.float64)
+        size = self.batch.clusters
+        by_cluster = [np.bincount(clusters, column, size).astype(np.float64) for column in table]
+        self.recorded.append([self.batch.place(column) for column in by_cluster])
+        return np.ones((len(table), 1))  # any defined value: only what is summed matters now
+
+    def replay(self, results: NDArray[np.float32]) -> None:
+        self.results, self.width = results, results.shape[1]
+
+
+def evaluate(statistics: Sequence[Statistic], chunks: Chunks) -> list[Floats]:
+    """Return the values of each statistic under every weighting; NaN where it is undefined."""
+    values: list[Floats | None] = [None] * len(statistics)
+    start = 0
+    while start < len(statistics):
+        start = _wave(statistics, start, values, chunks)
+    return [value for value in values if value is not None]
+
+
+def _wave(statistics: Sequence[Statistic], start: int, values: list[Floats | None], chunks: Chunks) -> int:
+    """Evaluate as many statistics as fit into memory; return where the next wave starts."""
+    batches: dict[Any, _Batch] = {}
+    tapes: dict[int, tuple[_Tape, ClusterWeights]] = {}
+    row_wise: dict[int, list[Floats]] = {}
+    clusters = _cluster_count(statistics)
+    number = start
+    for number in range(start, len(statistics)):
+        statistic = statistics[number]
+        tape, weights = _tape(statistic, batches, clusters)
+        try:
+            if not _takes_weights(statistic.function):
+                raise _NeedsRows
+            with np.errstate(all="ignore"):
+                statistic.function(*statistic.arrays, weights=weights)
+            tapes[number] = (tape, weights)
+        except _NeedsRows:
+            row_wise[number] = []
+        if tape.batch.bytes > WAVE_BYTES:
+            break
+    for chunk in chunks():
+        for batch in batches.values():
+            batch.multiply(chunk)
+        for place, parts in row_wise.items():
+            parts.append(_row_wise(statistics[place], chunk))
+    results = {key: batch.finish() for key, batch in batches.items()}
+    by_batch = {id(batch): results[key] for key, batch in batches.items()}
+    for place, (tape, weights) in tapes.items():
+        tape.replay(by_batch[id(tape.batch)])
+        statistic = statistics[place]
+        values[place] = np.asarray(statistic.function(*statistic.arrays, weights=weights), dtype=np.float64)
+    for place, parts in row_wise.items():
+        values[place] = np.concatenate(parts)
+    return number + 1
+
+
+def _cluster_count(statistics: Sequence[Statistic]) -> int:
+    return max(int(statistic.clusters.max()) + 1 for statistic in statistics)
+
+
+def _tape(statistic: Statistic, batches: dict[Any, _Batch], clusters: int) -> tuple[_Tape, ClusterWeights]:
+    """Return a tape in the batch of the statistic's clusters, and the weights to record with."""
+    inside = np.zeros(clusters, dtype=bool)
+    inside[statistic.clusters] = True
+    # A slice of most of the weights would only copy them.
+    if 2 * int(inside.sum()) > clusters:
+        batch = batches.setdefault(None, _Batch(None, clusters))
+        numbers = statistic.clusters
+    else:
+        local = np.flatnonzero(inside)
+        batch = batches.setdefault(local.tobytes(), _Batch(local, len(local)))
+        numbers = (np.cumsum(inside) - 1)[statistic.clusters]
+    tape = _Tape(batch)
+    return tape, ClusterWeights(tape, numbers)
+
+
+def _takes_weights(function: Callable[..., Any]) -> bool:
+    return "weights" in inspect.signature(function).parameters
+
+
+def _row_wise(statistic: Statistic, chunk: NDArray[np.float32]) -> Floats:
+    """Return the values under each column of the weights, with the weights spread over the rows."""
+    width = max(1, CHUNK_BYTES // (4 * max(len(statistic.clusters), 1)))
+    parts = []
+    for start in range(0, chunk.shape[1], width):
+        weights = chunk[statistic.clusters, start : start + width]
+        parts.append(resampled(statistic.function, statistic.arrays, weights))
+    return np.concatenate(parts)
+
+
+def resampled(
+    function: Callable[..., Any], arrays: Sequence[NDArray[Any]], weights: NDArray[np.float32]
+) -> NDArray[np.float64]:
+    """Return the metric of each resample: a column of `weights` holds how often each row was drawn."""
+    if _takes_weights(function):
+        return np.asarray(function(*arrays, weights=weights), dtype=np.float64)
+    values = np.full(weights.shape[1], np.nan)
+    for column in range(weights.shape[1]):
+        rows = np.repeat(np.arange(len(weights)), weights[:, column].astype(np.int64))
+        try:
+            values[column] = function(*(array[rows] for array in arrays))
+        except UndefinedMetric:
+            continue
+    return values
