@@ -166,5 +166,5 @@ def _check_batch(logprobs: Tensor, gold: Tensor, sets: Tensor) -> None:
         raise TrainingError(f"gold[{place}] is {int(gold[place])}; it must be a candidate from 0 to {k - 1}, or -1")
     broken = ~torch.isfinite(logprobs.detach())
     if bool(broken.any()):
-        row, column = (int(place) for place in broken.nonzero()[0])
-        raise TrainingError(f"logprobs[{row}, {column}] is {float(logprobs[row, column])}; it must be finite")
+        row, candidate = (int(index) for index in broken.nonzero()[0])
+        raise TrainingError(f"logprobs[{row}, {candidate}] is {float(logprobs[row, candidate])}; it must be finite")
