@@ -30,7 +30,7 @@ EXTRAS = {
     "zipfile_zstd": "inspect",
     **dict.fromkeys(("mlflow", "wandb", "tensorboardX"), "trackers"),
     **dict.fromkeys(
-        ("alembic", "fastapi", "psycopg", "python_multipart", "multipart", "sqlalchemy", "tenacity", "uvicorn"),
+        ("alembic", "fastapi", "psycopg", "python_multipart", "multipart", "sqlalchemy", "uvicorn"),
         "builder",
     ),
 }
