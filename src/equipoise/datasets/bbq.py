@@ -8,6 +8,7 @@ plays which role. Options are shown in the same order of roles, and "unknown" is
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from typing import Any
 from ..records import DatasetError, Example
 from .cards import CARDS
 from .dataset import Dataset, Fault
-from .rows import read_rows
+from .rows import read_rows, read_text
 
 CATEGORIES: Mapping[str, str] = {
     "Age": "Age",
@@ -107,26 +108,37 @@ def load_bbq(path: Path | str, *, category: str = "", as_published: bool = False
 
 
 def is_bbq(path: Path) -> bool:
-    """Return whether the path is a file of BBQ, by its name, or a folder with some."""
+    """Return whether the path is a file of BBQ, by its name or as BIG-bench's JSON, or a folder with some."""
     if path.is_dir():
-        return any(is_bbq(file) for file in path.iterdir() if file.is_file())
+        return any(is_bbq(file) for file in path.iterdir() if file.is_file() and file.suffix == ".jsonl")
+    if path.suffix == ".json":
+        return "target_scores" in read_text(path) and bool(_big_bench(path))
     return path.suffix == ".jsonl" and path.stem in CATEGORIES
 
 
 def read_bbq(path: Path) -> list[BbqRow]:
-    """Return the rows of one file; DatasetError names the line of a row that is not BBQ's."""
-    table = read_rows(path)
+    """Return the rows of one file; DatasetError names the line, or the number of the example, that is not BBQ's."""
+    examples = _big_bench(path) if path.suffix == ".json" else []
+    numbered = list(enumerate(examples, start=1)) or [(row.line, row.cells) for row in read_rows(path).rows]
     rows = []
-    big_bench = len(table.rows) == 1 and isinstance(table.rows[0].cells.get("examples"), list)
-    records = table.rows[0].cells["examples"] if big_bench else [row.cells for row in table.rows]
-    lines = range(1, len(records) + 1) if big_bench else [row.line for row in table.rows]
-    for line, cells in zip(lines, records, strict=True):
-        where = f"{path.name}:{line}"
+    for number, cells in numbered:
+        where = f"{path.name}:{number}"
         try:
-            rows.append(_from_big_bench(path, line, cells) if _is_big_bench(cells) else _row(where, cells))
+            rows.append(_from_big_bench(path, number, cells) if examples else _row(where, cells))
         except DatasetError as error:
             raise DatasetError(f"{where}: {error}") from None
     return rows
+
+
+def _big_bench(path: Path) -> list[Mapping[str, Any]]:
+    """Return the examples of a task in BIG-bench's JSON, nothing where the file is something else."""
+    try:
+        task = json.loads(read_text(path))
+    except ValueError:
+        return []
+    examples = task.get("examples") if isinstance(task, dict) else None
+    kept = examples if isinstance(examples, list) else []
+    return kept if all(isinstance(cells, dict) and "target_scores" in cells for cells in kept) else []
 
 
 def _chosen_files(path: Path, category: str) -> list[Path]:
@@ -159,7 +171,8 @@ def _row(where: str, cells: Mapping[str, Any]) -> BbqRow:
     info = cells.get("answer_info")
     if not isinstance(info, dict) or set(info) != set(_NAMES) or not isinstance(metadata, dict):
         raise DatasetError("has no answer_info for ans0, ans1 and ans2, or no additional_metadata")
-    unknown, people = [], []
+    unknown: list[Person] = []
+    people: list[Person] = []
     for answer, place in _NAMES.items():
         name, group = (str(part) for part in (*info[answer], "", "")[:2])
         person = Person(name, group, _text(answer, cells), place)
@@ -220,10 +233,6 @@ def _labels(person: Person) -> list[str]:
     parts = [person.group, person.name, *re.split(r"[-_ ]", person.group)]
     labels = [part.lower() for part in parts]
     return labels + [_GENDERED[label] for label in labels if label in _GENDERED]
-
-
-def _is_big_bench(cells: Any) -> bool:
-    return isinstance(cells, dict) and "target_scores" in cells
 
 
 def _from_big_bench(path: Path, number: int, cells: Mapping[str, Any]) -> BbqRow:

@@ -76,7 +76,9 @@ def fill(template: str, example: Example) -> str:
     def value(match: re.Match[str]) -> str:
         if match[1] not in values:
             known = ", ".join(f"{{{name}}}" for name in values)
-            raise EquipoiseError(f"question {template!r}: example {example.id} has no slot {{{match[1]}}}; it has {known}")
+            raise EquipoiseError(
+                f"question {template!r}: example {example.id} has no slot {{{match[1]}}}; it has {known}"
+            )
         return values[match[1]]
 
     return _SLOT.sub(value, template)
