@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ..catalog import find, names
 from ..records import DatasetError, EquipoiseError
@@ -19,7 +20,8 @@ from .dataset import Dataset, Fault
 from .files import fetch, file_faults, find_dataset_folder
 from .identity import NAME as IDENTITY
 from .identity import Recipe, identity_dataset, recipe
-from .rows import READERS, read_rows
+from .in_memory import rows_in_memory
+from .rows import READERS, Rows, read_rows
 from .sentence_pairs import is_pair_table, load_sentence_pairs
 from .synthbias import COLUMNS as SYNTHBIAS_COLUMNS
 from .synthbias import CSV_NAME
@@ -129,14 +131,18 @@ DATASETS: Mapping[str, Loader] = {
 """Name -> loader. Other packages add theirs by the entry point `equipoise.datasets`."""
 
 
-def open_dataset(spec: str | Path, options: DatasetOptions | None = None) -> Dataset:
-    """Return the dataset of that name, or the one at that path; a name wins over a path (write `./name` for that).
+def open_dataset(spec: Any, options: DatasetOptions | None = None) -> Dataset:
+    """Return the dataset of that name or at that path, or in memory; a name wins over a path (write `./name` for that).
 
     A path is a folder in WinoBias's text format, SynthBias's CSV or folder, Winogender's folder, or a table of the
-    user's, of sentences or of sentence pairs (see `load_table` and `load_sentence_pairs`).
+    user's, of sentences or of sentence pairs (see `load_table` and `load_sentence_pairs`). In memory: a Dataset, or
+    such a table as a DataFrame, a list of dicts or a `datasets.Dataset`.
     """
     options = options or DatasetOptions()
-    dataset = _open(os.fspath(spec), options)
+    if isinstance(spec, str | os.PathLike):
+        dataset = _open(os.fspath(spec), options)
+    else:
+        dataset = spec if isinstance(spec, Dataset) else _open_rows(rows_in_memory(spec), options)
     return dataset if options.limit is None else dataset.limited(options.limit)
 
 
@@ -164,6 +170,13 @@ def _open(text: str, options: DatasetOptions) -> Dataset:
         known = ", ".join(names(DATASETS, kind="dataset"))
         raise DatasetError(f"{error} (known: {known}; or the path of a file or folder)") from None
     raise AssertionError("a name that `names` lacks is an error of `find`")
+
+
+def _open_rows(table: Rows, options: DatasetOptions) -> Dataset:
+    if is_pair_table(table.columns, options.columns):
+        _only_he_and_she("data", options.pronouns)
+        return load_sentence_pairs(table, options.columns)
+    return load_table(table, options.columns, pronouns=options.pronouns)
 
 
 def _open_path(path: Path, options: DatasetOptions) -> Dataset:

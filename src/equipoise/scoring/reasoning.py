@@ -89,13 +89,6 @@ class TextStore:
         return texts
 
 
-def reason(
-    engine: Engine, questions: Sequence[Context], *, budget: int, path: Path, progress: Progress | None = None
-) -> dict[Context, str]:
-    """Return `TextStore(path).writer(engine, progress)(questions, budget)`."""
-    return TextStore(path).writer(engine, progress)(questions, budget)
-
-
 def _end_line(file: IO[bytes], path: Path) -> None:
     """Begin a new line where a crash left half of one."""
     if file.tell():
