@@ -172,9 +172,7 @@ def audit(
     merge_adapter: Annotated[
         bool, typer.Option("--merge-adapter", help="Add the adapter to the weights instead of computing it apart.")
     ] = False,
-    quantize: Annotated[
-        str | None, typer.Option("--quantize", help="Round the weights to int8 or int4 (torchao).")
-    ] = None,
+    quantize: Annotated[str | None, typer.Option("--quantize", help="Round the weights to int8 or int4.")] = None,
     server: Annotated[
         str | None,
         typer.Option(
