@@ -93,8 +93,8 @@ def test_shots_come_first_with_their_answers_and_are_never_asked(tmp_path: Path)
 
 def test_rows_that_are_no_counterfactual_set_are_reported_with_their_line(tmp_path: Path) -> None:
     rows = (
-        ROWS
-        + "Eve slept.,good|bad,good,female,c,Oman\nUwe ran.,good|bad,bad,male,d,Oman\nUdo ran.,good|bad,bad,male,d,Oman\n"
+        ROWS + "Eve slept.,good|bad,good,female,c,Oman\nUwe ran.,good|bad,bad,male,d,Oman\n"
+        "Udo ran.,good|bad,bad,male,d,Oman\n"
         "Ida ate.,good|bad,bad,female,d,Oman\nJan ate.,bad|good,bad,male,e,Oman\nIne ate.,good|bad,good,female,e,Oman\n"
     )
     faults = {(fault.where, fault.kind) for fault in open_dataset(table(tmp_path, rows)).faults}
