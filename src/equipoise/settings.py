@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from .catalog import find
-from .datasets import DatasetOptions
+from .datasets import DatasetOptions, open_dataset
 from .datasets.identity import AUGMENTATIONS, recipe
 from .measuring.measure import Plan
 from .metrics import METRICS
 from .records import EquipoiseError
 from .scoring.engine import EngineOptions
-from .tasks import TaskOptions
+from .tasks import Shots, TaskOptions
 from .uncertainty import ESTIMATORS, PERPLEXITY
 
 
@@ -31,6 +31,9 @@ class Settings:
     level: float = 0.95
     pronouns: Sequence[str] = ("he", "she")
     columns: Mapping[str, str] = field(default_factory=dict)
+    as_published: bool = False
+    questions: Sequence[str] = ()
+    shots: str | None = None
     augment: Sequence[str] = AUGMENTATIONS
     attributes: Sequence[str] | None = None
     base: str = "winobias"
@@ -47,6 +50,9 @@ class Settings:
     trust_remote_code: bool = False
     allow_pickle: bool = False
     reductions: bool = False
+    adapter: str | None = None
+    merge_adapter: bool = False
+    quantize: str | None = None
     server: str | None = None
     samples: int = 0
     concurrency: int = 16
@@ -68,7 +74,7 @@ class Settings:
     @property
     def asked(self) -> dict[str, str]:
         """The choices that decide what is asked, where they are not the usual ones: they name the run folder."""
-        chosen = {option.name: getattr(self, option.name) for option in fields(self) if option.name in _ASKED}
+        chosen = {option.name: getattr(self, option.name) for option in fields(self) if option.name not in _NOT_ASKED}
         usual = {option.name: getattr(_USUAL, option.name) for option in fields(self)}
         return {name: _label(value) for name, value in chosen.items() if _label(value) != _label(usual[name])}
 
@@ -91,7 +97,7 @@ class Settings:
         marking = recipe(
             augmentations=self.augment, attributes=self.attributes, markers=self.markers, crossed=self.crossed
         )
-        return DatasetOptions(self.pronouns, self.columns, self.limit, self.base, marking)
+        return DatasetOptions(self.pronouns, self.columns, self.limit, self.base, marking, self.as_published)
 
     @property
     def engine(self) -> EngineOptions:
@@ -105,13 +111,17 @@ class Settings:
     def task(self) -> TaskOptions:
         """How to ask."""
         seeds = tuple(range(self.seed, self.seed + self.seeds))
-        return TaskOptions(seeds, self.token_aggregate, self.answer_space, self.reasoning_tokens)
+        shots = Shots(open_dataset(self.shots).examples) if self.shots else Shots()
+        return TaskOptions(
+            seeds, self.token_aggregate, self.answer_space, self.reasoning_tokens, tuple(self.questions), shots
+        )
 
 
-_ASKED = (
-    *("limit", "seeds", "seed", "pronouns", "columns", "augment", "attributes", "base", "markers", "crossed"),
-    *("precision", "reasoning_tokens", "token_aggregate", "answer_space", "dtype", "bos", "revision", "samples"),
+_NOT_ASKED = (
+    *("metrics", "estimators", "by", "disparity", "resamples", "level", "reductions"),
+    *("device", "trust_remote_code", "allow_pickle", "server", "concurrency", "timeout"),
 )
+"""Choices that change how a run is measured or made, but not what the model is asked."""
 _USUAL = Settings()
 
 

@@ -19,9 +19,6 @@ from .engine import Engine, identity_key
 from .lines import damage_note, read_lines
 from .store import Progress
 
-BATCH = 16
-"""Questions written together: what a crash can lose."""
-
 Writer = Callable[[Sequence[Context], int], dict[Context, str]]
 """Takes contexts and the most tokens of a text; returns the text that the model writes after each context."""
 
@@ -53,8 +50,9 @@ class TextStore:
         done = len(unique) - len(missing)
         if progress:
             progress(done, len(unique))
-        for start in range(0, len(missing), BATCH):
-            batch = missing[start : start + BATCH]
+        size = engine.texts_at_once
+        for start in range(0, len(missing), size):
+            batch = missing[start : start + size]
             written = dict(zip(batch, engine.generate(batch, max_new_tokens), strict=True))
             self._append({keys[context]: (context, text) for context, text in written.items()})
             texts.update((keys[context], text) for context, text in written.items())
@@ -100,13 +98,6 @@ def _parse(line: bytes) -> dict[str, str] | None:
     except (ValueError, TypeError, RecursionError):
         return None
     return entry if isinstance(entry.get("key"), str) and isinstance(entry.get("reasoning"), str) else None
-
-
-def reason(
-    engine: Engine, questions: Sequence[Context], *, budget: int, path: Path, progress: Progress | None = None
-) -> dict[Context, str]:
-    """Return `TextStore(path).writer(engine, progress)(questions, budget)`."""
-    return TextStore(path).writer(engine, progress)(questions, budget)
 
 
 def _key(identity: str, context: Context, max_new_tokens: int) -> str:
