@@ -49,7 +49,7 @@ $(STAMP): requirements.lock pyproject.toml
 lock: ## write requirements.lock anew from pyproject.toml (needs a fresh environment)
 	rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet torch==2.13.0
-	$(VENV)-lock/bin/python -m pip install --quiet hatchling==1.33.0 editables -e '.[figures,builder,embeddings,dev,docs]'
+	$(VENV)-lock/bin/python -m pip install --quiet hatchling==1.33.0 editables -e '.[all,dev,docs]'
 	{ echo "# Written by 'make lock'."; $(VENV)-lock/bin/python -m pip freeze --exclude-editable | sed 's/+cpu$$//'; } > requirements.lock
 	rm -rf $(VENV)-lock
 

@@ -12,9 +12,9 @@ import time
 import numpy as np
 
 from equipoise.datasets import open_dataset
-from equipoise.measuring.measure import Labels, Plan, measure
+from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.metrics import METRICS
-from equipoise.records import Measurement
+from equipoise.records import Measurement, RunKey
 from equipoise.scoring.engine import EngineOptions, open_engine
 from equipoise.tasks import open_task
 
@@ -48,7 +48,7 @@ def main() -> None:
     both = [task.outcomes(dataset.examples, prompts, scores) for scores in (packed, single)]
     difference = np.abs(both[0].logprobs - both[1].logprobs)
     changed = int((both[0].predicted != both[1].predicted).sum())
-    print(f"{engine.name}, {chosen.dtype}, {dataset.name}: {len(prompts):,} prompts, {dataset.pairs:,} pairs")
+    print(f"{engine.name}, {chosen.dtype}, {dataset.name}: {len(prompts):,} prompts, {dataset.sets:,} sets")
     print(f"packed {len(prompts) / (middle - start):.1f} prompts/s, one at a time {len(prompts) / (end - middle):.1f}")
     print(f"differences of at most {difference.max():.2e} nats, {difference.mean():.2e} on average")
     print(f"predictions changed: {changed}")
@@ -64,7 +64,7 @@ def main() -> None:
 
 def _table(outcomes: object) -> dict[tuple[str, str], Measurement]:
     plan = Plan([METRICS[name] for name in SHOWN], by=())
-    rows, _ = measure(outcomes, plan, Labels("", "", ""))  # type: ignore[arg-type]
+    rows, _ = measure(measured_items(outcomes, plan), plan, RunKey("", "", ""))  # type: ignore[arg-type]
     return {(row.metric, row.group): row for row in rows if row.group.startswith("type=")}
 
 

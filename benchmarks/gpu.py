@@ -26,9 +26,9 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from equipoise.records import Prompt
+from equipoise.scoring.huggingface import engine as huggingface
 from equipoise.scoring.huggingface.engine import HuggingFaceEngine
-from equipoise.scoring.huggingface.engine import engine as huggingface
-from equipoise.scoring.huggingface.passes import Way
+from equipoise.scoring.huggingface.passes import Mode
 from equipoise.scoring.packing.prefetch import prefetch
 from equipoise.scoring.packing.prefix_tree import Sequences, shared_prefixes
 
@@ -179,7 +179,7 @@ class Bench:
         print(f"{torch.cuda.get_device_name()}, {body / 1e9:.2f}e9 weights without embedding and head")
         print(f"8192^3 product: {self.burst / 1e12:.0f} TFLOP/s in a burst, {self.sustained / 1e12:.0f} over 3 s")
 
-    def engine(self, *, way: Way | None, compiled: str = "never", **shape: int) -> HuggingFaceEngine:
+    def engine(self, *, mode: Mode | None, compiled: str = "never", **shape: int) -> HuggingFaceEngine:
         # One model serves all engines: undo what the last one made of it.
         self.model.set_attn_implementation("sdpa")
         for layer in self.model.model.layers:
@@ -187,7 +187,7 @@ class Bench:
         torch.compiler.reset()
         known = {"sha256": "0"}
         engine = HuggingFaceEngine(self.model, self.tokenizer, name="random", weights=known, compiled=compiled)
-        engine._way = way
+        engine._mode = mode
         engine.shape = engine.shape._replace(**shape)
         return engine
 
@@ -199,7 +199,7 @@ class Bench:
 
 def growth(bench: Bench, prompts: list[Prompt]) -> None:
     """Print how speed, the wait for plans and memory change with the number of prompts; all is compiled before."""
-    engine = bench.engine(way=None, compiled="always")
+    engine = bench.engine(mode=None, compiled="always")
     timed(engine, prompts[:4096])
     waited = [0.0]
 
@@ -243,11 +243,11 @@ def main() -> None:
         growth(bench, winoidentity(chosen.data, chosen.prompts or 200_000))
         return
     prompts = synthbias(chosen.data, chosen.prompts or 8192)
-    tokens = distinct_tokens(bench.engine(way="packed"), prompts)
+    tokens = distinct_tokens(bench.engine(mode="packed"), prompts)
     print(f"SynthBias: {len(prompts):,} prompts, {tokens:,} distinct tokens")
     rows = []
     for size in (64, 128, 256) if chosen.part == "synthbias" else (64, 256):
-        engine = bench.engine(way="padded", padded_rows=size)
+        engine = bench.engine(mode="padded", padded_rows=size)
         timed(engine, prompts[:1024])
         seconds, plain = timed(engine, prompts)
         rows.append(seconds)
@@ -255,7 +255,7 @@ def main() -> None:
     shapes = [(1024, 8)] if chosen.part == "synthbias" else [(512, 16), (1024, 8), (1024, 16), (2048, 4)]
     for compiled in ("never", "always"):
         for width, height in shapes:
-            engine = bench.engine(way=None, compiled=compiled, row_tokens=width, rows=height)
+            engine = bench.engine(mode=None, compiled=compiled, row_tokens=width, rows=height)
             start = time.perf_counter()
             timed(engine, prompts[:2048])
             first = time.perf_counter() - start
@@ -272,17 +272,17 @@ def main() -> None:
 
 def whole_winoidentity(bench: Bench, prompts: list[Prompt]) -> None:
     """Score the whole set from texts to log-probabilities, planning and compilation included."""
-    engine = bench.engine(way="packed", compiled="auto")
+    engine = bench.engine(mode="packed", compiled="auto")
     tokens = distinct_tokens(engine, prompts)
     print(f"WinoIdentity-like: {len(prompts):,} prompts, {tokens:,} distinct tokens")
-    engine._way = None
+    engine._mode = None
     seconds, _ = timed(engine, prompts)
     bench.line("packed, planning and compilation included", seconds, len(prompts), tokens)
     some = prompts[: len(prompts) // 5]
     spent, packed = timed(engine, some)
     bench.line("packed, a fifth of them, already compiled", spent, len(some), distinct_tokens(engine, some))
     few = prompts[: len(prompts) // 20]
-    spent, plain = timed(bench.engine(way="padded", padded_rows=256), few)
+    spent, plain = timed(bench.engine(mode="padded", padded_rows=256), few)
     bench.line("one padded row a prompt, a twentieth of them", spent, len(few), distinct_tokens(engine, few))
     difference = np.abs(packed[: len(few)] - plain)
     print(

@@ -41,7 +41,7 @@ def outcomes(values: np.ndarray) -> Outcomes:
     return Outcomes(
         example_id=np.array([f"e{i}" for i in range(n)], dtype=object),
         variant=np.full(n, "", dtype=object),
-        pair_id=np.repeat(np.array([f"p{i}" for i in range(sentences)], dtype=object), 4),
+        set_id=np.repeat(np.array([f"p{i}" for i in range(sentences)], dtype=object), 4),
         probs=renormalise(logprobs),
         logprobs=logprobs,
         gold=np.zeros(n, dtype=np.int64),

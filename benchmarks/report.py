@@ -32,7 +32,7 @@ def repeated(prompts: int) -> Dataset:
         start = f"On {day} in week {number // 28 + 1} of the {season}, as told: "
         for one in base:
             examples.append(
-                replace(one, id=f"{one.id}-{number}", pair_id=f"{one.pair_id}-{number}", text=start + one.text)
+                replace(one, id=f"{one.id}-{number}", set_id=f"{one.set_id}-{number}", text=start + one.text)
             )
     return Dataset("repeated", tuple(examples[:prompts]), source="the built-in sentences, repeated", licence="CC0-1.0")
 

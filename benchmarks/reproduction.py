@@ -12,10 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from equipoise.metrics.calibration_table import CALIBRATION
 
 from equipoise.datasets.external_results import Results, read_results
-from equipoise.measuring.measure import Labels, Plan, measure
+from equipoise.measuring.measure import Plan, measure, measured_items
+from equipoise.metrics.table.calibration import CALIBRATION
+from equipoise.records import RunKey
 
 CELLS = ("ece", "macroce", "ice", "brier_published", "gender_ece", "male", "female", "human_alignment")
 FAMILIES = ("gptj", "llama", "gemma", "qwen", "falcon", "deepseek")
@@ -29,8 +30,8 @@ def family(name: str) -> str:
 
 
 def values(found: Results, resamples: int) -> dict[str, tuple[float, float, float]]:
-    plan = Plan(list(CALIBRATION.values()), by=["predicted_gender"], resamples=resamples)
-    rows, _ = measure(found.outcomes, plan, Labels(found.model, found.dataset.name, found.task))
+    plan = Plan(CALIBRATION, by=["predicted_gender"], resamples=resamples)
+    rows, _ = measure(measured_items(found.outcomes, plan), plan, RunKey(found.model, found.dataset.name, found.task))
     cells = {row.metric: row.estimate for row in rows if row.group == "all"}
     cells |= {row.group.partition("=")[2]: row.estimate for row in rows if row.metric == "ece" and row.group != "all"}
     table = {name: (one.value, one.low, one.high) for name, one in cells.items()}

@@ -1,14 +1,19 @@
 """How does the survey hold up: many raters at once, the server killed (-9) in the middle and started again?
 
-python benchmarks/survey_load.py [--raters 100] [--seconds 60] [--database postgresql://…] [--pause 1.0]
-Loopback only. Prints the checks and the waits for the next question; ends with 1 if a check fails.
+python benchmarks/survey_load.py [--raters 100] [--seconds 60] [--pause 1.0] [--answers 70000]
+                                 [--database postgresql://…] [--before REVISION]
+Loopback only. `--answers` fills the database first. `--before` runs an earlier revision of the server under the same
+load in the same run (in a git worktree), alternating with this one. Prints the checks, the waits for the next question
+(from sending an answer to the next page) and the time of /admin; ends with 1 if a check fails.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
+import re
 import signal
 import socket
 import statistics
@@ -17,16 +22,21 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.parse
 import urllib.request
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+import sqlalchemy as sa
+
 from equipoise.builder.rules.counterparts import counterpart
-from equipoise.builder.steps import BuildFolder, Sentence, write_records
+from equipoise.builder.steps import BuildFolder, Sentence, Variant, write_records
+from equipoise.builder.survey.database.connection import with_driver
 from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.entrance import read_test
 from equipoise.builder.survey.rater_client import Profile, RaterLog, SimulatedRater, run_raters, truth_of
+from equipoise.builder.verdict.votes import SIMULATED
 from equipoise.datasets.builtin import sentences as builtin_sentences
 from equipoise.datasets.pronouns import pronoun_in_form
 
@@ -35,10 +45,12 @@ The teacher thanked the guard for his patience.,his,teacher,guard,yes,no,yes
 """
 """One question only: the load of interest comes after the entrance. Raters of accuracy 1 pass it."""
 
+TOKEN = "a-load-test-token-of-128-bits"
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is left after the storm: acknowledged answers, stored ones, and what must be empty."""
+    """What is left after the storm: acknowledged answers, stored ones, what must be zero, and times."""
 
     acknowledged: int
     stored: int
@@ -47,90 +59,178 @@ class Outcome:
     over_most: int
     reconnects: int
     waits: list[float]
+    admin: list[float]
 
     @property
     def sound(self) -> bool:
-        return not (self.lost or self.twice or self.over_most) and self.acknowledged > 0 and self.reconnects > 0
+        return not (self.lost or self.twice or self.over_most) and self.acknowledged > 0
 
 
 def sentences(count: int) -> list[Sentence]:
-    """Return so many sentences, made of the built-in ones with a number to tell them apart."""
+    """Return sentences made of the built-in ones, with a number to tell them apart."""
     made = []
-    own = builtin_sentences()
+    builtin = builtin_sentences()
     for number in range(count):
-        one = own[number % len(own)]
-        text = f"{one.with_pronoun(pronoun_in_form(one.form, 'male'))} ({number})"
+        source = builtin[number % len(builtin)]
+        pronoun = pronoun_in_form(source.form, "male")
+        text = f"{source.with_pronoun(pronoun)} ({number})"
         twin = counterpart(text)
-        words = (pronoun_in_form(one.form, "male"), one.form, one.first, one.second, one.referent or one.first)
-        made.append(Sentence(f"s{number}", one.type, text, *words, twin.text, twin.pronoun))
+        people = (source.first, source.second, source.referent or source.first)
+        variants = (Variant(twin.text, twin.pronoun, "female"),)
+        made.append(Sentence(f"s{number}", source.type, text, pronoun, source.form, *people, "male", variants))
     return made
 
 
-def start(folder: Path, port: int, database: str) -> subprocess.Popen[bytes]:
+def fill(database: str, made: list[Sentence], answers: int) -> None:
+    """Add raters and answers directly, ten per sentence; only columns that every version of the tables has."""
+    names = {
+        "raters": ("id", "entry_hash", "state", "score", "locale"),
+        "answers": ("sentence", "rater", "number", "coherent", "first", "second", "seconds", "withdrawn"),
+        "sentences": ("id", "votes", "wanted", "settled"),
+    }
+    raters, given, asked = (sa.table(table, *map(sa.column, columns)) for table, columns in names.items())
+    ids = [f"old{number}" for number in range(100)]
+    rows = [
+        {
+            "sentence": made[number // 10].id,
+            "rater": ids[number % 100],
+            "number": number // 100,
+            "coherent": True,
+            "first": number % 3 > 0,
+            "second": number % 7 > 0,
+            "withdrawn": False,
+            "seconds": 5.0 + number % 11,
+        }
+        for number in range(answers)
+    ]
+    engine = sa.create_engine(with_driver(database))
+    with engine.begin() as connection:
+        people = [{"id": id, "entry_hash": id, "state": "passed", "score": 1.0, "locale": ""} for id in ids]
+        connection.execute(raters.insert(), people)
+        for start in range(0, len(rows), 10_000):
+            connection.execute(given.insert(), rows[start : start + 10_000])
+        chosen = sa.column("id").in_(sa.bindparam("ids", expanding=True))
+        for start in range(0, answers // 10, 500):
+            done = [sentence.id for sentence in made[start : min(start + 500, answers // 10)]]
+            values = {"votes": 10, "wanted": 0, "settled": True}
+            connection.execute(asked.update().where(chosen).values(values), {"ids": done})
+    engine.dispose()
+
+
+def start(folder: Path, port: int, database: str, source: Path | None = None, invite: int = 0) -> subprocess.Popen[str]:
+    """Start a server, of this version or of the one in `source`."""
     command = [sys.executable, "-m", "equipoise", "build", "survey", str(folder), "--port", str(port)]
     command += ["--database", database, "--test", str(folder / "entrance.csv"), "--rate", "1000", "--quiet"]
-    process = subprocess.Popen(command, env={**os.environ, "EQUIPOISE_ADMIN_TOKEN": "load"})
+    command += ["--invite", str(invite)]
+    environment = {**os.environ, "EQUIPOISE_ADMIN_TOKEN": TOKEN}
+    if source is not None:
+        environment["PYTHONPATH"] = str(source / "src")
+    out = (folder / "links").open("w")
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL, stdout=out, text=True)
     for _ in range(1200):
         try:
             urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5).close()
             return process
         except OSError:
+            if process.poll() is not None:
+                break
             time.sleep(0.1)
     raise RuntimeError("the survey did not start")
 
 
-def storm(folder: Path, database: str, *, raters: int, seconds: float, pause: float, count: int = 2000) -> Outcome:
-    """Return what is left when so many raters answer for so long, with the server killed halfway."""
-    made = sentences(count)
+@dataclass(frozen=True)
+class Storm:
+    """The load: raters, how long, how long they think, sentences, answers there are before, and a kill or none."""
+
+    raters: int = 100
+    seconds: float = 60.0
+    pause: float = 1.0
+    sentences: int = 2000
+    answers: int = 0
+    kill: bool = True
+
+
+def storm(folder: Path, database: str, load: Storm) -> Outcome:
+    """Return what is left when raters answer under this load."""
+    made = sentences(load.sentences + load.answers // 10)
     write_records(BuildFolder(folder).kept, made)
     (folder / "entrance.csv").write_text(ENTRANCE)
     store = SurveyDatabase(database)
     store.load(made)
-    invitations = store.invite(raters)
-    with socket.socket() as door:
-        door.bind(("127.0.0.1", 0))
-        port = door.getsockname()[1]
+    if load.answers:
+        fill(database, made, load.answers)
+    invitations = store.raters.invite(load.raters, origin=SIMULATED)
+    port = free_port()
     servers = [start(folder, port, database)]
-
-    truth = truth_of(made, read_test(folder / "entrance.csv"), incoherent=0.03)
-    crowd = [
-        SimulatedRater(
-            f"http://127.0.0.1:{port}",
-            f"/enter/{invitation}",
-            Profile(accuracy=0.97),
-            truth,
-            random.Random(number),
-            pause_s=pause,
-        )
-        for number, invitation in enumerate(invitations)
-    ]
+    crowd = crowd_of(f"http://127.0.0.1:{port}", invitations, made, folder, load)
+    admin: list[float] = []
 
     def kill_and_restart() -> None:
-        time.sleep(seconds / 2)
+        time.sleep(load.seconds / 2)
+        if load.answers:
+            admin.extend(admin_times(port))
         servers[0].send_signal(signal.SIGKILL)
         servers[0].wait()
         servers.append(start(folder, port, database))
         # Counted from here: a slow start must not eat the second half.
         for rater in crowd:
-            rater.until = time.monotonic() + seconds / 2
+            rater.until = time.monotonic() + load.seconds / 2
 
-    killer = threading.Thread(target=kill_and_restart)
-    killer.start()
+    if load.kill:
+        killer = threading.Thread(target=kill_and_restart)
+        killer.start()
+    else:
+        for rater in crowd:
+            rater.until = time.monotonic() + load.seconds
     try:
         logs = run_raters(crowd)
+        if not load.kill and load.answers:
+            admin.extend(admin_times(port))
     finally:
-        killer.join()
+        if load.kill:
+            killer.join()
         servers[-1].terminate()
         servers[-1].wait()
-    outcome = judge(store, made, logs)
+    outcome = judge(store, made, logs, admin)
     store.close()
     return outcome
 
 
-def judge(store: SurveyDatabase, made: list[Sentence], logs: list[RaterLog]) -> Outcome:
+def free_port() -> int:
+    with socket.socket() as door:
+        door.bind(("127.0.0.1", 0))
+        return int(door.getsockname()[1])
+
+
+def crowd_of(
+    address: str, invitations: list[str], made: list[Sentence], folder: Path, load: Storm
+) -> list[SimulatedRater]:
+    truth = truth_of(made, read_test(folder / "entrance.csv").pool, incoherent=0.03)
+    profile = Profile(accuracy=0.97)
+    return [
+        SimulatedRater(address, f"/enter/{token}", profile, truth, random.Random(number), pause_s=load.pause)
+        for number, token in enumerate(invitations)
+    ]
+
+
+def admin_times(port: int, count: int = 3) -> list[float]:
+    """Return how long the administration page takes."""
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    base = f"http://127.0.0.1:{port}/admin"
+    opener.open(f"{base}/login", data=urllib.parse.urlencode({"token": TOKEN}).encode(), timeout=60).close()
+    times = []
+    for _ in range(count):
+        time.sleep(2.1)  # longer than a summary is kept
+        begun = time.monotonic()
+        opener.open(base, timeout=60).read()
+        times.append(time.monotonic() - begun)
+    return times
+
+
+def judge(store: SurveyDatabase, made: list[Sentence], logs: list[RaterLog], admin: list[float]) -> Outcome:
     """Compare what raters were told was stored with what is stored."""
-    answers = store.answers()
-    texts = {one.id: one.text for one in made}
+    answers = [answer for answer in store.results.answers() if not answer.rater.startswith("old")]
+    texts = {sentence.id: sentence.text for sentence in made}
     stored = Counter(texts[answer.sentence] for answer in answers)
     acknowledged = Counter(text for log in logs for text in log.acknowledged)
     asked_twice = sum(count > 1 for log in logs for count in Counter(log.acknowledged).values())
@@ -143,7 +243,64 @@ def judge(store: SurveyDatabase, made: list[Sentence], logs: list[RaterLog]) -> 
         over_most=sum(count > 10 for count in stored.values()),
         reconnects=sum(log.reconnects for log in logs),
         waits=[wait for log in logs for wait in log.waits],
+        admin=admin,
     )
+
+
+def storm_before(folder: Path, database: str, load: Storm, revision: str) -> Outcome:
+    """Return the same for the server of an earlier revision, without a kill: for its waits."""
+    made = sentences(load.sentences + load.answers // 10)
+    source = folder / "source"
+    root = Path(__file__).resolve().parent.parent
+    subprocess.run(["git", "-C", str(root), "worktree", "add", "--detach", str(source), revision], check=True)
+    try:
+        old = [
+            {
+                **{name: getattr(sentence, name) for name in ("id", "type", "text", "pronoun", "form", "first")},
+                "second": sentence.second,
+                "target": sentence.target,
+                "twin": sentence.variants[0].text,
+                "twin_pronoun": sentence.variants[0].pronoun,
+            }
+            for sentence in made
+        ]
+        BuildFolder(folder).kept.write_text("".join(json.dumps(row) + "\n" for row in old))
+        (folder / "entrance.csv").write_text(ENTRANCE)
+        port = free_port()
+        server = start(folder, port, database, source, invite=load.raters)
+        tokens = re.findall(r"/enter/(\S+)", (folder / "links").read_text())
+        if load.answers:
+            fill(database, made, load.answers)
+        crowd = crowd_of(f"http://127.0.0.1:{port}", tokens, made, folder, load)
+        for rater in crowd:
+            rater.until = time.monotonic() + load.seconds
+        try:
+            logs = run_raters(crowd)
+            admin = admin_times(port)
+        finally:
+            server.terminate()
+            server.wait()
+        count = sum(len(log.acknowledged) for log in logs)
+        return Outcome(count, count, 0, 0, 0, 0, [wait for log in logs for wait in log.waits], admin)
+    finally:
+        subprocess.run(["git", "-C", str(root), "worktree", "remove", "--force", str(source)], check=True)
+
+
+def shown(waits: list[float]) -> str:
+    cuts = statistics.quantiles(waits, n=100)
+    return ", ".join(f"{name} {1000 * cuts[at]:.0f} ms" for name, at in (("median", 49), ("95%", 94), ("99%", 98)))
+
+
+def report(name: str, outcome: Outcome, load: Storm) -> None:
+    busy = f"load average {os.getloadavg()[0]:.1f}"
+    print(f"{name}: {load.raters} raters, {load.seconds:g} s, {load.answers:,} answers before, {busy}")
+    print(
+        f"  acknowledged {outcome.acknowledged:,}, stored {outcome.stored:,}, lost {outcome.lost}, stored or asked "
+        f"twice {outcome.twice}, sentences over 10 answers {outcome.over_most}, reconnects {outcome.reconnects:,}"
+    )
+    print(f"  wait for the next question: {shown(outcome.waits)}")
+    if outcome.admin:
+        print("  /admin: " + ", ".join(f"{1000 * seconds:.0f} ms" for seconds in outcome.admin))
 
 
 def main() -> None:
@@ -151,18 +308,25 @@ def main() -> None:
     parser.add_argument("--raters", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--pause", type=float, default=1.0, help="mean seconds a rater thinks")
+    parser.add_argument("--answers", type=int, default=0, help="answers in the database before")
+    parser.add_argument("--no-kill", action="store_true")
     parser.add_argument("--database", help="default: SQLite in a new folder")
+    parser.add_argument("--database-before", help="another empty database, for the earlier revision")
+    parser.add_argument("--before", help="a git revision of the server to measure in the same run")
     chosen = parser.parse_args()
+    load = Storm(chosen.raters, chosen.seconds, chosen.pause, answers=chosen.answers, kill=not chosen.no_kill)
     with tempfile.TemporaryDirectory() as folder:
+        if chosen.before:
+            (Path(folder) / "before").mkdir()
+            database = chosen.database_before or f"sqlite:///{folder}/before/survey.sqlite"
+            earlier = storm_before(Path(folder) / "before", database, load, chosen.before)
+            report(f"before ({chosen.before})", earlier, load)
         database = chosen.database or f"sqlite:///{folder}/survey.sqlite"
-        outcome = storm(Path(folder), database, raters=chosen.raters, seconds=chosen.seconds, pause=chosen.pause)
-    waits = statistics.quantiles(outcome.waits, n=100)
-    shown = (("median", waits[49]), ("95%", waits[94]), ("99%", waits[98]))
-    print(f"{chosen.raters} raters, {chosen.seconds:g} s, server killed and restarted in the middle")
-    print(f"acknowledged {outcome.acknowledged:,}, stored {outcome.stored:,}")
-    print(f"lost {outcome.lost}, stored or asked twice {outcome.twice}, sentences over 10 answers {outcome.over_most}")
-    print(f"connections lost and found again {outcome.reconnects:,}")
-    print("wait for the next question: " + ", ".join(f"{name} {1000 * wait:.0f} ms" for name, wait in shown))
+        outcome = storm(Path(folder), database, load)
+    report("now", outcome, load)
+    if chosen.before:
+        p95 = [statistics.quantiles(result.waits, n=100)[94] for result in (earlier, outcome)]
+        print(f"95% of the waits: {p95[0] / p95[1]:.1f} times as fast as before")
     sys.exit(not outcome.sound)
 
 

@@ -56,7 +56,7 @@ def make_outcomes() -> Callable[[Sequence[Mapping[str, Any]]], Outcomes]:
         return Outcomes(
             example_id=strings([f"item-{number}" for number in range(len(rows))]),
             variant=strings([row.get("variant", "") for row in rows]),
-            pair_id=strings([row["pair"] for row in rows]),
+            set_id=strings([row["pair"] for row in rows]),
             probs=probs,
             logprobs=logprobs,
             gold=np.array([row.get("gold", ABSENT) for row in rows], dtype=np.int64),

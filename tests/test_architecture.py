@@ -21,7 +21,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 ROWS = (
     ("cli",),
-    ("run", "builder", "reports", "exports", "training"),
+    ("run", "builder", "reports", "exports", "training", "doctor"),
     ("settings",),
     ("runs", "measuring"),
     ("datasets", "tasks", "scoring", "metrics", "stats"),
@@ -36,7 +36,7 @@ NAMED_FOR = {
     "torch": "scoring/huggingface/*.py",
     "transformers": "scoring/huggingface/*.py",
     "huggingface_hub": "scoring/huggingface/*.py",
-    "httpx": "builder/*_client.py",
+    "httpx": "*_client.py",
     "matplotlib": "reports/*/figures.py",
     "fastapi": "builder/survey/web/*.py",
     "sqlalchemy": "builder/survey/database/*.py",

@@ -14,7 +14,8 @@ from transformers import LlamaForCausalLM
 
 from equipoise.records import Example, Message, ModelError, Prompt, Score
 from equipoise.scoring.engine import Engine, identity_key
-from equipoise.scoring.huggingface.engine import TRIAL, HuggingFaceEngine
+from equipoise.scoring.huggingface.engine import HuggingFaceEngine
+from equipoise.scoring.huggingface.trial import PROMPTS as TRIAL
 from equipoise.scoring.packing.shape import Shape
 from equipoise.scoring.planted.stereotype import PlantedEngine
 from tiny import CHAT, LLAMA, make_engine, make_model, make_tokenizer
@@ -325,7 +326,7 @@ def test_keys_differ_where_anything_differs_that_could_change_an_answer() -> Non
     assert len({identity_key(each) for each in engines}) == len(engines)
     assert identity_key(engine()) == identity_key(engines[0])
     renamed = engine()
-    renamed._name, renamed._model.config._name_or_path = "other", "elsewhere"
+    renamed.name, renamed._model.config._name_or_path = "other", "elsewhere"
     assert identity_key(renamed) == identity_key(engines[0])
 
 

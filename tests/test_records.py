@@ -39,7 +39,7 @@ def example(**changes: Any) -> Example:
         "answerable": True,
         "stereotype": 0,
         "groups": {"type": "type2"},
-        "pair_id": "p",
+        "set_id": "p",
     }
     return Example(**{**valid, **changes})
 
@@ -47,8 +47,8 @@ def example(**changes: Any) -> Example:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"id": ""}, "id and pair_id must not be empty"),
-        ({"pair_id": ""}, "example 'a': id and pair_id must not be empty"),
+        ({"id": ""}, "id and set_id must not be empty"),
+        ({"set_id": ""}, "example 'a': id and set_id must not be empty"),
         ({"text": " \n"}, "example a: the text is empty"),
         ({"text": math.nan}, "example a: the text is empty"),
         ({"candidates": ("baker",), "gold": 0, "stereotype": None}, "example a: needs at least two candidates, has 1"),
@@ -177,7 +177,7 @@ def test_take_gives_the_same_rows_of_every_column(make_outcomes, rows: np.ndarra
     )
     taken = outcomes.take(rows)
     assert isinstance(taken, Outcomes)
-    assert taken.pair_id.tolist() == outcomes.pair_id[rows].tolist()
+    assert taken.set_id.tolist() == outcomes.set_id[rows].tolist()
     assert taken.group("gender").tolist() == outcomes.group("gender")[rows].tolist()
     np.testing.assert_array_equal(taken.probs, outcomes.probs[rows])
 
@@ -185,8 +185,21 @@ def test_take_gives_the_same_rows_of_every_column(make_outcomes, rows: np.ndarra
 def test_the_row_of_a_measurement_has_the_columns_of_the_file() -> None:
     estimate = Estimate(0.8, 0.7, 0.9, 0.95, 12, "percentile bootstrap")
     row = Measurement("ucerf", "m", "d", "t", "all", estimate, "higher").row()
-    assert ",".join(row) == "metric,model,dataset,task,group,value,low,high,level,n,better"
-    assert list(row.values()) == ["ucerf", "m", "d", "t", "all", 0.8, 0.7, 0.9, 0.95, 12, "higher"]
+    assert ",".join(row) == "metric,model,dataset,task,group,value,low,high,level,n,better,method"
+    assert list(row.values()) == [
+        "ucerf",
+        "m",
+        "d",
+        "t",
+        "all",
+        0.8,
+        0.7,
+        0.9,
+        0.95,
+        12,
+        "higher",
+        "percentile bootstrap",
+    ]
 
 
 def test_the_label_of_a_group_is_sorted_by_key() -> None:

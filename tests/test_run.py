@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shutil
@@ -304,12 +305,8 @@ def test_what_was_loaded_is_what_was_returned(run: Run) -> None:
     again = load(str(run.path))
     assert (again.path, again.manifest) == (run.path, run.manifest)
     pd.testing.assert_frame_equal(again.measurements, run.measurements)
-    assert list(again.measurements["value"]) == [float(line.split(",")[-7]) for line in lines_of(run)]
-
-
-def lines_of(run: Run) -> list[str]:
-    """Return the rows of measurements.csv; a group may hold commas, so only the last columns are safe to split."""
-    return (run.path / "measurements.csv").read_text().splitlines()[1:]
+    with open(run.path / "measurements.csv", newline="", encoding="utf-8") as handle:
+        assert list(again.measurements["value"]) == [float(row["value"]) for row in csv.DictReader(handle)]
 
 
 @pytest.mark.parametrize(

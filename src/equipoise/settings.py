@@ -47,6 +47,10 @@ class Settings:
     trust_remote_code: bool = False
     allow_pickle: bool = False
     reductions: bool = False
+    server: str | None = None
+    samples: int = 0
+    concurrency: int = 16
+    timeout: float = 120.0
 
     def __post_init__(self) -> None:
         for name in ("seeds", "resamples"):

@@ -14,32 +14,27 @@ import pytest
 from local_parts import free_port, missing
 
 from equipoise.builder.rules.counterparts import counterpart
-from equipoise.builder.steps import Sentence
+from equipoise.builder.steps import Sentence, Variant
 from equipoise.datasets.builtin import sentences as builtin_sentences
 from equipoise.datasets.pronouns import pronoun_in_form
 
 
 @pytest.fixture(scope="session")
 def some_sentences() -> Callable[[int], list[Sentence]]:
-    """Return a function that gives so many of the built-in sentences as the filter would write them."""
+    """Return a function that gives N of the built-in sentences as the filter would write them."""
 
     def make(count: int) -> list[Sentence]:
         made = []
-        for one in builtin_sentences():
-            text = one.with_pronoun(pronoun_in_form(one.form, "male"))
+        for builtin in builtin_sentences():
+            pronoun = pronoun_in_form(builtin.form, "male")
+            text = builtin.with_pronoun(pronoun)
             twin = counterpart(text)
-            target = one.referent or one.first
-            words = (
-                pronoun_in_form(one.form, "male"),
-                one.form,
-                one.first,
-                one.second,
-                target,
-                twin.text,
-                twin.pronoun,
+            people = (builtin.first, builtin.second, builtin.referent or builtin.first)
+            variants = (Variant(twin.text, twin.pronoun, "female"),)
+            made.append(
+                Sentence(f"s-{builtin.id}", builtin.type, text, pronoun, builtin.form, *people, "male", variants)
             )
-            made.append(Sentence(f"s-{one.id}", one.type, text, *words))
-        # Both types: they stand one after the other in the file.
+        # Both types: the file has one after the other.
         return made[:: max(1, len(made) // count)][:count]
 
     return make

@@ -23,7 +23,9 @@ from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.entrance import read_test
 from equipoise.builder.survey.rater_client import Profile, SimulatedRater, Truth, run_raters, truth_of
 from equipoise.builder.survey.rehearsal import UNLIMITED
-from equipoise.builder.survey.web.app import SurveyOptions, serving, survey_app
+from equipoise.builder.survey.web.app import serving, survey_app
+from equipoise.builder.survey.web.options import SurveyOptions
+from equipoise.builder.verdict.votes import SIMULATED
 from equipoise.cli import app
 
 SERVE = """
@@ -35,6 +37,7 @@ p.n_parallel = p.cpuparams.n_threads = p.cpuparams_batch.n_threads = 1
 server = Server(p)
 while True: time.sleep(1)
 """
+TOKEN = "a-token-of-at-least-128-bits"
 PROMPTS = Path(__file__).parent / "prompts_for_a_small_model"
 
 
@@ -83,22 +86,23 @@ def chromium_rater(address: str, invitation: str, truth: Truth, pictures: Path) 
         browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
         page = browser.new_page(viewport={"width": 390, "height": 844})
         page.goto(f"{address}/enter/{invitation}")
+        page.get_by_role("checkbox").check()
         with page.expect_navigation():  # the click alone does not wait for the next page
             page.get_by_role("button", name="Begin").click()
         while page.locator("#question").count():
             vote = truth[page.locator("#sentence").inner_text()]
             page.check(f"input[name=coherent][value={'yes' if vote.coherent else 'no'}]")
             assert page.locator(".if-coherent").is_visible() is vote.coherent
-            for name, said in (("first", vote.first), ("second", vote.second)):
-                if said is not None:
-                    page.check(f"input[name={name}][value={'yes' if said else 'no'}]")
-            if "Sentence 1" in page.locator(".step").inner_text():
+            for name, reply in (("first", vote.first), ("second", vote.second)):
+                if reply is not None:
+                    page.check(f"input[name={name}][value={'yes' if reply else 'no'}]")
+            if page.get_by_role("heading", level=1).inner_text() == "Sentence 1":
                 page.screenshot(path=pictures / "question.png", full_page=True)
             assert page.evaluate("document.documentElement.scrollWidth") <= 390  # nothing to scroll sideways
             answered += page.locator("form[action='/answer']").count()
             with page.expect_navigation():
                 page.get_by_role("button", name="Next").click()
-        assert page.get_by_role("heading").inner_text() == "That is all. Thank you!"
+        assert page.get_by_role("heading", level=1).inner_text() == "That is all. Thank you!"
         browser.close()
     return answered
 
@@ -113,34 +117,36 @@ def test_from_a_model_to_an_audit(chat_server: str, tmp_path: Path, monkeypatch:
     options += ["--concurrency", 1, "--yes", "--quiet", "--server", chat_server, "--model", "smollm2"]
     for seed in range(5):  # a small model: some seeds leave nothing
         command("build", "generate", build.path, *options, "--seed", seed)
-        said = command("build", "filter", build.path, "--words", "words.csv")
+        printed = command("build", "filter", build.path, "--words", "words.csv")
         if read_records(build.kept, Sentence, made_by="filter"):
             break
-    assert "drafts in" in said and "target pair" in said
+    assert "drafts in" in printed and "target pair" in printed
     sentences = read_records(build.kept, Sentence, made_by="filter")
-    assert sentences, "no seed gave a sentence that keeps the rules"
+    assert sentences, "no seed gave a sentence that passes the rules"
 
     database, test = SurveyDatabase(build.database), read_test(None)
     database.load(sentences)
-    truth = truth_of(sentences, test)
-    with serving(survey_app(database, SurveyOptions(test, "token", limits=UNLIMITED))) as address:
-        browser, *others = database.invite(6)
+    truth = truth_of(sentences, test.pool)
+    with serving(survey_app(database, SurveyOptions(test, TOKEN, limits=UNLIMITED))) as address:
+        (browser,), others = database.raters.invite(1), database.raters.invite(5, origin=SIMULATED)
         assert chromium_rater(address, browser, truth, tmp_path) == len(sentences)
         crowd = [
             SimulatedRater(address, f"/enter/{invitation}", Profile(accuracy=1.0), truth, random.Random(number))
             for number, invitation in enumerate(others)
         ]
         logs = run_raters(crowd)
-    assert database.counts() == (len(sentences), len(sentences))
-    assert sum(len(log.acknowledged) for log in logs) + len(sentences) == len(database.answers())
+    assert database.results.counts() == (len(sentences), len(sentences))
+    assert sum(len(log.acknowledged) for log in logs) + len(sentences) == len(database.results.answers())
     database.close()
 
-    said = command("build", "clean", build.path, "--words", "words.csv", "--licence", "CC0-1.0")
-    assert f"{len(sentences)} sentences in, {len(sentences)} pairs out" in said
+    printed = command("build", "clean", build.path, "--words", "words.csv", "--licence", "CC0-1.0")
+    assert f"{len(sentences)} sentences in, {len(sentences)} pairs out" in printed
     made = build.path / "dataset"
-    assert "Licence: CC0-1.0" in (made / "DATASHEET.md").read_text()
+    sheet = (made / "DATASHEET.md").read_text()
+    assert "Licence: CC0-1.0" in sheet
+    assert sheet.startswith("**SIMULATED RATERS")  # five of the six raters were
     # The model that wrote the sentences is the one that is asked.
-    run = equipoise.audit("smollm2", data=[str(made / "mine.csv")], columns={"text": "sample"}, out="run")
+    run = equipoise.audit("smollm2", data=[str(made / "mine-simulated.csv")], columns={"text": "sample"}, out="run")
     assert len(run.examples) == 2 * len(sentences)
     assert run.manifest.model == "SmolLM2-135M-Instruct"
     assert run.measurements.query("metric == 'perplexity' and group == 'all'")["value"].between(1, 2).all()
@@ -151,8 +157,8 @@ def test_from_a_model_to_an_audit(chat_server: str, tmp_path: Path, monkeypatch:
 def test_the_guidelines_are_at_hand(tmp_path: Path, some_sentences) -> None:
     database = SurveyDatabase(f"sqlite:///{tmp_path / 's.sqlite'}")
     database.load(some_sentences(1))
-    with serving(survey_app(database, SurveyOptions(read_test(None), "token", limits=UNLIMITED))) as address:
-        (invitation,) = database.invite(1)
+    with serving(survey_app(database, SurveyOptions(read_test(None), TOKEN, limits=UNLIMITED))) as address:
+        (invitation,) = database.raters.invite(1)
         page = urllib.request.urlopen(f"{address}/enter/{invitation}").read().decode()
     assert "80% right answers" in page and "What is stored" in page
-    assert len(re.findall("<dt>", page)) == 3 and "Not coherent." in html.unescape(page)
+    assert len(re.findall("<dt ", page)) == 3 and "Not coherent." in html.unescape(page)

@@ -52,7 +52,7 @@ def test_the_paper_s_rows_become_outcomes_and_those_without_a_probability_are_le
     (found,) = read_results(write(tmp_path / "m.csv", HEAD + ROWS), format="gender-ece")
     assert found.outcomes.probs.tolist() == [[0.75, 0.25], [0.0, 1.0]]
     assert found.outcomes.gold.tolist() == [0, 1]
-    assert found.outcomes.groups["sides"].tolist() == ["male|female"] * 2
+    assert found.outcomes.sides.tolist() == ["male|female"] * 2
     assert found.notes == ("m.csv: 1 rows without a probability are left out, the first in line 4",)
 
 

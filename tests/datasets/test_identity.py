@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -14,12 +15,14 @@ from equipoise.records import DatasetError, Example, marked_slot
 
 def example(text: str, candidates: tuple[str, str], gold: int | None, pronoun: str = "she", **more) -> Example:
     groups = {"type": "type2", "gender": "female"}
-    return Example("e1", text, candidates, gold, gold is not None, None, groups, "p1", {"pronoun": pronoun}, **more)
+    return Example(
+        "e1", text, candidates, gold, gold is not None, None, groups, "p1", slots={"pronoun": pronoun}, **more
+    )
 
 
-def texts(one: Example, augmentation: str, attribute: str, **options) -> dict[str, str]:
+def texts(base: Example, augmentation: str, attribute: str, **options) -> dict[str, str]:
     how = recipe(augmentations=[augmentation], attributes=[attribute], **options)
-    return {e.id.partition("+")[2]: e.text for e in augment(one, how) if "+" in e.id}
+    return {e.id.partition("+")[2]: e.text for e in augment(base, how) if "+" in e.id}
 
 
 BAKER = example("The baker thanked the pilot because she had waited.", ("baker", "pilot"), 1)
@@ -104,13 +107,14 @@ def test_a_noun_that_begins_the_sentence_gives_up_its_capital_unless_it_is_all_c
     )
 
 
-def test_variants_share_the_pair_and_say_what_they_are() -> None:
+def test_variants_share_the_cluster_and_say_what_they_are() -> None:
     variants = list(augment(BAKER, recipe()))
-    assert {e.pair_id for e in variants} == {"p1"}
+    assert {e.cluster_id for e in variants} == {"p1"}
     assert variants[0].text == BAKER.text and variants[0].groups["augmentation"] == "none"
     assert len(variants) == recipe().variants == 1 + 25 + 25 + 28
-    (one,) = [e for e in variants if e.id == "e1+C-poor-rich"]
-    assert {**one.groups} == {
+    (contrast,) = [e for e in variants if e.id == "e1+C-poor-rich"]
+    assert contrast.set_id == "p1+C-poor-rich"
+    assert {**contrast.groups} == {
         "type": "type2",
         "gender": "female",
         "augmentation": "C",
@@ -119,7 +123,27 @@ def test_variants_share_the_pair_and_say_what_they_are() -> None:
         "privilege": "disadvantaged",
         "contrast": "rich",
     }
-    assert (one.slots[marked_slot(1)], one.slots[marked_slot(0)]) == ("poor pilot", "rich baker")
+    assert (contrast.slots[marked_slot(1)], contrast.slots[marked_slot(0)]) == ("poor pilot", "rich baker")
+
+
+def test_a_set_is_he_and_she_within_one_marking_and_a_cluster_is_the_base_sentence() -> None:
+    he = replace(BAKER, id="e2", text=BAKER.text.replace(" she ", " he "), groups={**BAKER.groups, "gender": "male"})
+    how = recipe(attributes=["age", "race"])
+    data = identity_dataset(Dataset("mine", (BAKER, he)), how)
+    assert data.sets == how.variants and {e.cluster_id for e in data.examples} == {"p1"}
+    sets: dict[str, list[Example]] = {}
+    for variant in data.examples:
+        sets.setdefault(variant.set_id, []).append(variant)
+    for members in sets.values():
+        assert [e.groups["gender"] for e in members] == ["female", "male"]
+        she, same = (e.text.replace(" he ", " she ") for e in members)
+        assert she == same, "the members of a set differ in the pronoun alone"
+    assert sets["p1"][0] == replace(BAKER, groups={**BAKER.groups, "augmentation": "none"})
+
+
+def test_markings_of_a_sentence_without_counterpart_are_one_cluster_and_no_set() -> None:
+    data = identity_dataset(Dataset("mine", (BAKER,)), recipe(augmentations=["R"], attributes=["age"]))
+    assert (len(data.examples), data.sets, len({e.cluster_id for e in data.examples})) == (3, 0, 1)
 
 
 def test_sentences_without_a_referent_are_left_out_and_reported() -> None:
@@ -144,7 +168,9 @@ def test_every_line_of_winobias_can_be_marked_and_becomes_another_sentence(real_
     base = open_dataset("winobias")
     data = identity_dataset(base, recipe(attributes=["age", "race"]))
     assert len(data.examples) == len(base.examples) * (1 + 6 + 6 + 8)
-    assert data.pairs == base.pairs + 40  # a line without counterpart is a set of its own variants
+    # Each pair is a set in each of its markings; the 40 lines without counterpart are none.
+    assert data.sets == base.sets * (1 + 6 + 6 + 8)
+    assert len({e.cluster_id for e in data.examples}) == base.sets + 40
     by_base = {example.id: example for example in base.examples}
     counts = Counter(e.groups["augmentation"] for e in data.examples)
     assert counts == {"none": 3168, "R": 3168 * 6, "NR": 3168 * 6, "C": 3168 * 8}
@@ -171,4 +197,4 @@ def test_the_counts_are_the_paper_s_and_ours() -> None:
 def test_a_limit_before_marking_keeps_the_same_sentences_as_one_after() -> None:
     base, how = open_dataset("builtin"), recipe(augmentations=["R"], attributes=["age"])
     before, after = identity_dataset(base, how, limit=7), identity_dataset(base, how).limited(7)
-    assert before.examples == after.examples and before.pairs == 7
+    assert before.examples == after.examples and len({e.cluster_id for e in before.examples}) == 7

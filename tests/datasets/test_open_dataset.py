@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from equipoise.datasets import DATASETS, open_dataset
+from equipoise.datasets import DATASETS, DatasetOptions, open_dataset
 from equipoise.datasets.cards import CARDS
 from equipoise.records import DatasetError
 
@@ -15,9 +16,9 @@ PRO, ANTI = "1 The cook met [the nurse] and saw [her].\n", "1 The cook met [the 
 TABLE = "text,pronoun,a,b\nThe cook saw the nurse and he left.,he,cook,nurse\n"
 
 
-def message(spec: str | Path, **options: object) -> str:
+def message(spec: str | Path, **options: Any) -> str:
     with pytest.raises(DatasetError) as error:
-        open_dataset(spec, **options)
+        open_dataset(spec, DatasetOptions(**options))
     return str(error.value)
 
 
@@ -70,17 +71,20 @@ def test_synthbias_is_known_by_its_columns_and_a_table_by_its_ending(tmp_path: P
     header = "type,sample,occ_1,occ_2,pronoun,is_stereotypical\n"
     (tmp_path / "copy.csv").write_text(header + rows.format("he") + rows.format("she"))
     assert open_dataset(tmp_path / "copy.csv").name == "synthbias"
-    assert open_dataset(tmp_path / "copy.csv", columns={"text": "sample"}).name == "copy"
+    assert open_dataset(tmp_path / "copy.csv", DatasetOptions(columns={"text": "sample"})).name == "copy"
     (tmp_path / "mine.csv").write_text(TABLE)
-    assert open_dataset(tmp_path / "mine.csv", columns={"candidate_1": "a", "candidate_2": "b"}).name == "mine"
+    assert (
+        open_dataset(tmp_path / "mine.csv", DatasetOptions(columns={"candidate_1": "a", "candidate_2": "b"})).name
+        == "mine"
+    )
 
 
 def test_what_is_not_there_or_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert message("winobais").startswith("there is no dataset 'winobais'; did you mean 'winobias'?")
     assert "known: builtin, winobias, synthbias" in message("winobais")
-    assert message("no.csv") == "no.csv: there is no such file or folder"
-    assert message("a/b") == "a/b: there is no such file or folder"
+    assert message("no.csv") == "no.csv: no such file or folder"
+    assert message("a/b") == "a/b: no such file or folder"
     assert "neither a table" in message(tmp_path)
     (tmp_path / "notes.md").write_text("x")
     assert "neither a table" in message("notes.md")

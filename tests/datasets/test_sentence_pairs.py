@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.datasets import open_dataset
+from equipoise.datasets import DatasetOptions, open_dataset
 from equipoise.datasets.sentence_pairs import is_pair_table, load_sentence_pairs, split_pair
-from equipoise.records import DatasetError
+from equipoise.records import DatasetError, SentencePair
 
 
 def load(tmp_path: Path, text: str, **options):
@@ -46,10 +46,12 @@ def test_rows_become_pairs_with_a_label(tmp_path: Path) -> None:
     assert (first.candidates, first.gold, first.stereotype, first.answerable) == (("he", "she"), 1, 1, False)
     assert (second.candidates, second.gold, second.groups["form"]) == (("his", "her"), 0, "possessive")
     assert third.gold is None
-    assert first.slots["before"] == "The nurse left and" and first.slots["female_share"] == "90"
+    assert first.pair == SentencePair("The nurse left and", ("he slept.", "she slept."), ("male", "female"))
+    assert first.slots["female_share"] == "90"
     # A left-to-right model sees one question where the beginnings are the same.
-    assert first.pair_id == third.pair_id != second.pair_id
-    assert "bias_type" not in first.groups and dataset.pairs == 3
+    assert first.cluster_id == third.cluster_id != second.cluster_id
+    assert len({example.set_id for example in dataset.examples}) == 3
+    assert "bias_type" not in first.groups and dataset.sets == 3
 
 
 def test_columns_can_be_named_and_groups_added(tmp_path: Path) -> None:
@@ -104,7 +106,7 @@ def test_winoqueer_rows_are_pairs_without_a_label(tmp_path: Path) -> None:
 def test_the_published_files_and_their_faults(real_data, name: str, rows: int, faults: dict[str, int]) -> None:
     real_data("gender-ece")
     dataset = open_dataset(name)
-    assert (dataset.name, len(dataset.examples), dataset.pairs) == (name, rows, rows)
+    assert (dataset.name, len(dataset.examples), dataset.sets) == (name, rows, rows)
     assert Counter(fault.kind for fault in dataset.faults) == faults
 
 
@@ -117,8 +119,8 @@ def test_the_ceiling_of_the_winogender_file_is_reported(real_data) -> None:
 
 def test_winogender_has_he_she_and_they_on_request(real_data) -> None:
     real_data("winogender")
-    two, three = open_dataset("winogender"), open_dataset("winogender", pronouns=("he", "she", "they"))
-    assert (len(two.examples), two.pairs, len(three.examples), three.pairs) == (480, 240, 720, 240)
+    two, three = open_dataset("winogender"), open_dataset("winogender", DatasetOptions(pronouns=("he", "she", "they")))
+    assert (len(two.examples), two.sets, len(three.examples), three.sets) == (480, 240, 720, 240)
     assert Counter(example.groups["gender"] for example in three.examples) == dict.fromkeys(
         ("male", "female", "neutral"), 240
     )

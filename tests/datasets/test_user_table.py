@@ -56,8 +56,8 @@ def kinds(dataset: Dataset) -> list[str]:
 def test_two_rows_that_differ_in_the_pronoun_are_a_pair(tmp_path: Path) -> None:
     dataset = load_table(write(tmp_path, HEADER, HE, SHE))
     first, second = dataset.examples
-    assert (dataset.name, dataset.pairs, dataset.faults) == ("mine", 1, ())
-    assert (first.id, first.pair_id, second.pair_id) == ("mine-00001", second.pair_id, "mine-pair-of-mine-00001")
+    assert (dataset.name, dataset.sets, dataset.faults) == ("mine", 1, ())
+    assert (first.id, first.set_id, second.set_id) == ("mine-00001", second.set_id, "mine-pair-of-mine-00001")
     assert first.candidates == ("pilot", "waiter")  # in order of mention, not as listed
     assert (first.gold, first.answerable, first.stereotype) == (0, True, None)
     assert first.groups == {
@@ -90,7 +90,7 @@ def test_every_format_gives_the_same_examples(tmp_path: Path, ending: str) -> No
 def test_a_semicolon_csv_with_a_byte_order_mark_loads(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join([HEADER, HE, SHE]).replace(",", ";").encode())
-    assert load_table(path).pairs == 1
+    assert load_table(path).sets == 1
 
 
 @pytest.mark.parametrize(
@@ -173,9 +173,9 @@ def test_rows_pair_by_the_pronoun_alone_then_by_all_of_its_gender(tmp_path: Path
         row("he saw it.", "he"),
     ]
     dataset = load_table(write_jsonl(tmp_path, *rows))
-    pairs = [example.pair_id for example in dataset.examples]
+    pairs = [example.set_id for example in dataset.examples]
     assert pairs[0] == pairs[1] and pairs[2] == pairs[3] and pairs[5] == pairs[6]
-    assert [example.pair_id == example.id for example in dataset.examples].count(True) == 2
+    assert [example.set_id == example.id for example in dataset.examples].count(True) == 2
     assert dataset.examples[3].groups["form"] == "possessive"
     assert sorted(kinds(dataset)) == ["not a minimal pair"] * 2 + ["repeated sentence"]
 
@@ -189,7 +189,7 @@ def test_her_without_a_counterpart_has_no_form(tmp_path: Path) -> None:
 def test_a_pair_column_is_followed_and_a_doubtful_pair_reported(tmp_path: Path) -> None:
     other = {**ROW, "text": "The pilot saw the waiter and she left.", "pronoun": "she", "pair": 3}
     dataset = load_table(write_jsonl(tmp_path, {**ROW, "pair": 3}, other, {**ROW, "pair": "x"}, {**ROW, "pair": "x"}))
-    assert [example.pair_id for example in dataset.examples] == ["mine-pair-3"] * 2 + ["mine-pair-x"] * 2
+    assert [example.set_id for example in dataset.examples] == ["mine-pair-3"] * 2 + ["mine-pair-x"] * 2
     assert sorted(kinds(dataset)) == ["not a minimal pair"] * 2 + ["repeated sentence"] * 2
 
 
@@ -203,7 +203,7 @@ def test_a_slot_is_filled_with_each_pronoun(tmp_path: Path) -> None:
     assert [example.id for example in dataset.examples][:4] == ["a-he", "a-she", "a-they", "mine-00002-he"]
     assert [example.text[:9] for example in dataset.examples][3:] == ["His hat w", "Her hat w", "Their hat"]
     assert [example.groups["gender"] for example in dataset.examples] == ["male", "female", "neutral"] * 2
-    assert (dataset.pairs, dataset.faults) == (2, ())
+    assert (dataset.sets, dataset.faults) == (2, ())
 
 
 def test_a_candidate_not_in_the_sentence_is_reported_and_kept(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_three_candidates_load(tmp_path: Path) -> None:
 def test_synthbias_loads_as_a_table_with_the_same_content(real_data) -> None:
     path = real_data("synthbias") / "synthbias_data.csv"
     mine, published = load_table(path), load_synthbias(path)
-    assert mine.pairs == published.pairs == 15864
+    assert mine.sets == published.sets == 15864
     for one, other in zip(mine.examples, published.examples, strict=True):
         assert (one.text, one.candidates, one.gold, one.stereotype) == (
             other.text,
@@ -380,6 +380,6 @@ def test_the_order_of_rows_does_not_change_the_pairs(tmp_path: Path, order: list
     texts = [(f"The pilot saw the waiter {n} times and {word} left.", word) for n in range(3) for word in ("he", "she")]
     rows = [{**ROW, "text": texts[i][0], "pronoun": texts[i][1], "id": f"r{i}"} for i in order]
     dataset = load_table(write_jsonl(tmp_path, *rows))
-    pair = {example.id: example.pair_id for example in dataset.examples}
+    pair = {example.id: example.set_id for example in dataset.examples}
     assert all(pair[f"r{i}"] == pair[f"r{i + 1}"] for i in (0, 2, 4))
-    assert dataset.pairs == 3
+    assert dataset.sets == 3

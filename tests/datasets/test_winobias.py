@@ -45,7 +45,7 @@ def test_a_minimal_pair_becomes_two_examples(tmp_path: Path) -> None:
     dataset = load_winobias(write_wino(tmp_path, pro, anti))
     first, second = dataset.examples
     assert (first.id, second.id) == ("winobias-type2-dev-0001-pro", "winobias-type2-dev-0001-anti")
-    assert first.pair_id == second.pair_id == "winobias-type2-dev-0001"
+    assert first.set_id == second.set_id == "winobias-type2-dev-0001"
     assert first.text == "The baker met the driver and showed him the oven."
     assert first.candidates == second.candidates == ("baker", "driver")
     assert (first.gold, first.answerable, first.stereotype, second.stereotype) == (1, True, 1, 0)
@@ -80,15 +80,15 @@ def test_spacing_is_mended_and_nothing_else(tmp_path: Path) -> None:
     dataset = load_winobias(write_wino(tmp_path, pro, anti))
     assert dataset.examples[0].text == "The baker saw the construction worker's van and said 'so' to him ."
     assert dataset.examples[0].candidates == ("baker", "construction worker")
-    assert dataset.pairs == 1
+    assert dataset.sets == 1
 
 
 def test_lines_that_differ_beyond_the_pronoun_are_kept_unpaired_and_reported(tmp_path: Path) -> None:
     pro = ["The baker met [the driver] and showed [him] the oven.", "The nurse met [the cook] and greeted [him]."]
     anti = ["The baker met [the driver] and showed [her] an oven.", "The nurse met [the cook] and greeted [her]."]
     dataset = load_winobias(write_wino(tmp_path, pro, anti))
-    assert dataset.pairs == 1
-    assert [example.pair_id == example.id for example in dataset.examples] == [True, True, False, False]
+    assert dataset.sets == 1
+    assert [example.set_id == example.id for example in dataset.examples] == [True, True, False, False]
     # Nobody knows what form this "her" has.
     assert dataset.examples[1].groups["form"] == ""
     assert [(fault.where, fault.kind) for fault in dataset.faults] == [
@@ -109,7 +109,7 @@ def test_lines_that_differ_beyond_the_pronoun_are_kept_unpaired_and_reported(tmp
 def test_pronouns_that_are_no_counterparts_make_no_pair(tmp_path: Path, pro: str, anti: str, why: str) -> None:
     start = "The baker met [the driver] and "
     dataset = load_winobias(write_wino(tmp_path, [start + pro], [start + anti]))
-    assert dataset.pairs == 0
+    assert dataset.sets == 0
     assert why in next(fault.what for fault in dataset.faults if fault.kind == "not a minimal pair")
 
 
@@ -126,7 +126,7 @@ def test_of_two_pronouns_the_first_in_brackets_in_both_lines_is_asked(tmp_path: 
     assert [example.slots["pronoun"] for example in dataset.examples] == ["he", "she", "him", "her"]
     assert dataset.examples[3].groups["form"] == "object"
     assert kinds(dataset) == {"two pronouns": 3, "brackets differ": 2, "pronoun without brackets": 1}
-    assert dataset.pairs == 2
+    assert dataset.sets == 2
 
 
 def test_a_third_occupation_is_no_candidate(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_files_that_do_not_go_together_are_errors(tmp_path: Path) -> None:
 def test_a_line_without_counterpart_is_kept(tmp_path: Path) -> None:
     pro = ["The cook met [the nurse] and saw [her].", "The cook called [the nurse] and heard [her]."]
     dataset = load_winobias(write_wino(tmp_path, pro, ["The cook met [the nurse] and saw [him]."]))
-    assert (len(dataset.examples), dataset.pairs) == (3, 1)
+    assert (len(dataset.examples), dataset.sets) == (3, 1)
     assert "the counterpart file" in dataset.faults[0].what
 
 
@@ -241,13 +241,27 @@ def test_synthbias_pairs_rows_far_apart_and_labels_type_2_only(tmp_path: Path) -
     )
     dataset = load_synthbias(path)
     assert dataset.examples[0].id == "synthbias-00001"
-    assert [example.pair_id[-1] for example in dataset.examples] == ["1", "2", "2", "1"]
+    assert [example.set_id[-1] for example in dataset.examples] == ["1", "2", "2", "1"]
     assert [example.gold for example in dataset.examples] == [1, None, None, 1]
     assert {example.candidates for example in dataset.examples} == {("cook", "nurse")}
     assert [example.stereotype for example in dataset.examples] == [1, 0, 1, 0]
     assert dataset.examples[0].groups["form"] == "possessive"
     assert "occupation" not in dataset.examples[1].groups
     assert (dataset.faults, load_synthbias(tmp_path).sha256) == ((), dataset.sha256)
+
+
+@pytest.mark.parametrize("pronouns", [("his", "his"), ("her", "her"), ("his", "her", "his")])
+def test_synthbias_rows_with_equal_pronouns_are_no_pair(tmp_path: Path, pronouns: tuple[str, ...]) -> None:
+    row = "type2,The cook thanked the nurse for {0} help.,nurse,cook,{0},{1}"
+    dataset = load_synthbias(write_synth(tmp_path, *(row.format(word, word == "her") for word in pronouns)))
+    assert dataset.sets == 0
+    assert [example.set_id for example in dataset.examples] == [example.id for example in dataset.examples]
+    faults = [fault.what for fault in dataset.faults if fault.kind == "not a minimal pair"]
+    assert faults == [f"its sentence stands {len(pronouns)} times, not once with each pronoun"] * len(pronouns)
+    # Nobody knows what form a "her" without counterpart has.
+    assert {example.groups["form"] for example in dataset.examples} == {
+        "" if p == "her" else "possessive" for p in pronouns
+    }
 
 
 def test_synthbias_faults_of_a_row_are_reported(tmp_path: Path) -> None:
@@ -300,7 +314,7 @@ def synthbias(real_data) -> Dataset:
 
 
 def test_winobias_has_all_lines_and_1564_pairs(winobias: Dataset) -> None:
-    assert (len(winobias.examples), winobias.pairs) == (3168, 1564)
+    assert (len(winobias.examples), winobias.sets) == (3168, 1564)
     assert count_by(winobias.examples, "type") == {"type1": 1584, "type2": 1584}
     assert count_by(winobias.examples, "split") == {"dev": 1584, "test": 1584}
     assert count_by(winobias.examples, "stereotype") == {"anti": 1584, "pro": 1584}
@@ -346,7 +360,7 @@ def test_winobias_pairs_are_of_opposite_gender_and_one_form(winobias: Dataset) -
 
 
 def test_synthbias_counts(synthbias: Dataset) -> None:
-    assert (len(synthbias.examples), synthbias.pairs) == (31728, 15864)
+    assert (len(synthbias.examples), synthbias.sets) == (31728, 15864)
     assert count_by(synthbias.examples, "type") == {"type1": 14120, "type2": 17608}
     assert kinds(synthbias) == {
         "not ASCII": 94,
@@ -374,7 +388,7 @@ def test_the_text_files_of_synthbias_hold_the_same_examples_and_pairs(synthbias:
 def check_pairs(dataset: Dataset) -> None:
     members = defaultdict(list)
     for example in dataset.examples:
-        members[example.pair_id].append(example)
+        members[example.set_id].append(example)
     for pair in members.values():
         if len(pair) > 1:
             assert sorted(example.groups["gender"] for example in pair) == ["female", "male"]
@@ -392,5 +406,5 @@ def content(dataset: Dataset) -> Counter[tuple[object, ...]]:
 def pair_texts(dataset: Dataset) -> Counter[tuple[str, ...]]:
     texts = defaultdict(list)
     for example in dataset.examples:
-        texts[example.pair_id].append(example.text)
+        texts[example.set_id].append(example.text)
     return Counter(tuple(sorted(members)) for members in texts.values())

@@ -12,9 +12,9 @@ import equipoise
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.measuring.identities import Sample, confidence_disparities, measure_identities
-from equipoise.measuring.measure import Labels, Plan
+from equipoise.measuring.measure import Plan
 from equipoise.measuring.sampling import until_precise
-from equipoise.records import EquipoiseError, parse_group
+from equipoise.records import EquipoiseError, RunKey, parse_group
 from equipoise.run import Run
 from equipoise.scoring.planted.identities import PlantedIdentities
 from equipoise.scoring.store import ScoreStore
@@ -134,7 +134,7 @@ def test_equal_identities_are_seldom_found_to_differ(tmp_path: Path) -> None:
     for seed in range(12):
         engine = PlantedIdentities(noise=0.1 + seed / 1000)
         outcomes = outcomes_of(engine, data, tmp_path / f"{seed}.jsonl")(data.examples)
-        rows = measure_identities(outcomes, plan, Labels("m", "d", "t"))
+        rows = measure_identities(outcomes, plan, RunKey("m", "d", "t"))
         ps = [m.estimate.value for m in rows if m.metric == "confidence_disparity_p_holm" and "none" not in m.group]
         intervals = [m.estimate for m in rows if m.metric == "confidence_disparity" and "none" not in m.group]
         assert len(ps) == len(intervals) == 2
@@ -172,7 +172,7 @@ def test_an_audit_with_a_precision_says_how_it_stopped(tmp_path: Path) -> None:
 
 
 def test_precision_is_about_identities(tmp_path: Path) -> None:
-    with pytest.raises(EquipoiseError, match="--precision is about disparities between identities"):
+    with pytest.raises(EquipoiseError, match=r"^precision is about disparities between identities"):
         equipoise.audit("planted", "builtin", out=tmp_path, precision=0.1)
     with pytest.raises(EquipoiseError, match="greater than 0"):
         equipoise.audit(

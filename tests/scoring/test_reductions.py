@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import equipoise
 from equipoise.cli import app
-from equipoise.measuring.items import item_columns
+from equipoise.measuring.items import Items
 from equipoise.records import EquipoiseError, Prompt
 from equipoise.scoring.engine import EngineOptions, identity_key, open_engine
 from equipoise.scoring.huggingface.model import vocabulary_sums
@@ -97,7 +97,7 @@ def test_an_audit_measures_them_and_takes_ucerf_by_them(tiny_llama: Callable[...
     again = equipoise.remeasure(run.path, estimators=["vocab-entropy"])
     outcomes = next(iter(again.folder.outcomes()))[2]
     assert np.array_equal(
-        item_columns(outcomes, ESTIMATORS["vocab-entropy"])["certainty"], items["vocab_entropy"].to_numpy()
+        Items(outcomes).columns(ESTIMATORS["vocab-entropy"])["certainty"], items["vocab_entropy"].to_numpy()
     )
 
 

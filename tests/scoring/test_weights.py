@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.records import ModelError
-from equipoise.scoring.weights import file_sha256, weights_sha256
+from equipoise.scoring.weights import file_sha256, is_intact, seal, weights_sha256
 
 
 @pytest.fixture(autouse=True)
@@ -55,15 +55,35 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     assert file_sha256(path) == sha256(b"Weights")
 
 
-def test_a_hubs_file_is_known_by_its_name(tmp_path: Path, cache: Path) -> None:
+def test_a_hubs_file_that_does_not_match_its_name_is_refused(tmp_path: Path) -> None:
     blob = write(tmp_path / "blobs" / sha256(b"x"), b"x")
     link = tmp_path / "snapshots" / "model.safetensors"
     link.parent.mkdir()
     link.symlink_to(blob)
     assert file_sha256(link) == sha256(b"x")
-    assert not cache.exists()
-    short = write(tmp_path / "blobs" / "0123456789abcdef0123456789abcdef01234567", b"y")  # a git hash is no SHA-256
-    assert file_sha256(short) == sha256(b"y")
+    blob.write_bytes(b"damaged")
+    with pytest.raises(ModelError, match=r"model\.safetensors is damaged: its content does not match its hash"):
+        file_sha256(link)
+    git = write(tmp_path / "blobs" / "0123456789abcdef0123456789abcdef01234567", b"y")  # not a SHA-256
+    assert file_sha256(git) == sha256(b"y")
+
+
+def test_a_sealed_folder_is_intact_until_a_byte_of_it_changes(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    files = [write(folder / name, name.encode() * 50) for name in ("config.json", "model.safetensors")]
+    assert not is_intact(folder) and not is_intact(tmp_path / "missing")
+    seal(folder)
+    assert is_intact(folder)
+    for file in files:
+        content = file.read_bytes()
+        file.write_bytes(content[:-1] + b"!")
+        assert not is_intact(folder)
+        file.write_bytes(content)
+        assert is_intact(folder)
+    files[0].unlink()
+    assert not is_intact(folder)
+    (folder / "sha256.json").write_text("[]")
+    assert not is_intact(folder)
 
 
 def test_a_cache_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

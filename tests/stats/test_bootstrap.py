@@ -11,7 +11,8 @@ from equipoise.metrics.fairness import accuracy_gap
 from equipoise.metrics.groups import mean
 from equipoise.records import UndefinedMetric
 from equipoise.stats import bootstrap as module
-from equipoise.stats.bootstrap import bootstrap, cluster_numbers, interval, resampled, weight_chunks
+from equipoise.stats.bootstrap import bootstrap, cluster_numbers, interval, joint_numbers, weight_chunks
+from equipoise.stats.resampling import resampled
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -32,27 +33,35 @@ def test_clusters_are_numbered_in_order_of_appearance(names: list[str]) -> None:
     assert cluster_numbers(np.array(names, dtype=object)).tolist() == expected
 
 
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 4)), min_size=1, max_size=30))
+def test_joint_numbers_tell_every_combination_apart(rows: list[tuple[int, int, int]]) -> None:
+    expected = [list(dict.fromkeys(rows)).index(row) for row in rows]
+    numbers = [cluster_numbers(np.array(column)) for column in zip(*rows, strict=True)]
+    assert joint_numbers(*numbers).tolist() == expected
+
+
 def test_clusters_are_resampled_whole() -> None:
     clusters = np.array([0, 1, 0, 2, 1, 0])
-    (weights,) = weight_chunks(clusters, resamples=50, rng=rng())
-    assert weights.shape == (6, 50)
-    for number in range(3):
-        rows = weights[clusters == number]
-        assert np.all(rows == rows[0])
+    # Cluster 1 sums to nothing, so a resample without it whole would show its rows.
+    values = np.array([0.0, 1.0, 0.0, 0.0, -1.0, 0.0])
+    estimate = bootstrap(mean, [values], clusters=clusters, resamples=50)
+    assert (estimate.low, estimate.high) == pytest.approx((0.0, 0.0), abs=1e-12)
+    assert bootstrap(mean, [values], clusters=np.arange(6), resamples=50).high > 0.1
 
 
 def test_every_resample_draws_as_many_clusters_as_there_are() -> None:
-    clusters = np.arange(7)
-    (weights,) = weight_chunks(clusters, resamples=50, rng=rng())
+    chunks = weight_chunks(7, resamples=50, seed=0)
+    (weights,) = chunks()
+    assert weights.shape == (7, 50)
+    np.testing.assert_array_equal(next(chunks()), weights)  # each call yields the same
     assert np.all(weights.sum(axis=0) == 7)
     assert weights.max() > 1 and weights.min() == 0
 
 
 def test_the_draws_are_the_same_in_one_chunk_or_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    clusters = np.repeat(np.arange(5), 2)
-    (whole,) = weight_chunks(clusters, resamples=20, rng=rng())
-    monkeypatch.setattr(module, "CHUNK_BYTES", 4 * 10 * 7)  # seven columns at a time
-    parts = list(weight_chunks(clusters, resamples=20, rng=rng()))
+    (whole,) = weight_chunks(5, resamples=20, seed=0)()
+    monkeypatch.setattr(module, "CHUNK_BYTES", 4 * 5 * 7)  # seven columns at a time
+    parts = list(weight_chunks(5, resamples=20, seed=0)())
     assert [part.shape[1] for part in parts] == [7, 7, 6]
     np.testing.assert_array_equal(np.concatenate(parts, axis=1), whole)
 
@@ -61,17 +70,17 @@ def test_weights_give_what_copied_rows_give() -> None:
     values, clusters = clustered(1)
     stereotype = np.where(rng(2).random(len(values)) < 0.5, "pro", "anti").astype(object)
     options = {"clusters": clusters, "resamples": 200}
-    fast = bootstrap(accuracy_gap, [values, stereotype], rng=rng(3), **options)
-    slow = bootstrap(lambda v, s: accuracy_gap(v, s), [values, stereotype], rng=rng(3), **options)
+    fast = bootstrap(accuracy_gap, [values, stereotype], seed=3, **options)
+    slow = bootstrap(lambda v, s: accuracy_gap(v, s), [values, stereotype], seed=3, **options)
     for name in ("value", "low", "high"):
         assert getattr(fast, name) == pytest.approx(getattr(slow, name), abs=1e-6)
 
 
 def test_a_function_without_weights_is_called_on_copied_rows() -> None:
     values, clusters = clustered(4)
-    found = bootstrap(np.median, [values], clusters=clusters, rng=rng(), resamples=100)
-    assert found.value == np.median(values)
-    assert found.low < found.value < found.high
+    estimate = bootstrap(np.median, [values], clusters=clusters, resamples=100)
+    assert estimate.value == np.median(values)
+    assert estimate.low < estimate.value < estimate.high
 
 
 def test_a_resample_in_which_a_function_is_undefined_is_nan() -> None:
@@ -79,15 +88,13 @@ def test_a_resample_in_which_a_function_is_undefined_is_nan() -> None:
         return float(mean(values[last]))
 
     weights = np.array([[1.0, 2.0], [1.0, 0.0]], dtype=np.float32)
-    found = resampled(of_the_last, [np.array([0.25, 0.75]), np.array([False, True])], weights)
-    np.testing.assert_array_equal(found, [0.75, np.nan])
+    drawn = resampled(of_the_last, [np.array([0.25, 0.75]), np.array([False, True])], weights)
+    np.testing.assert_array_equal(drawn, [0.75, np.nan])
 
 
 def test_the_same_seed_gives_the_same_interval_and_another_another() -> None:
     values, clusters = clustered(5)
-    first, again, other = (
-        bootstrap(mean, [values], clusters=clusters, rng=rng(seed), resamples=100) for seed in (7, 7, 8)
-    )
+    first, again, other = (bootstrap(mean, [values], clusters=clusters, seed=seed, resamples=100) for seed in (7, 7, 8))
     assert first == again
     assert (first.low, first.high) != (other.low, other.high)
 
@@ -95,15 +102,13 @@ def test_the_same_seed_gives_the_same_interval_and_another_another() -> None:
 def test_the_interval_does_not_depend_on_what_clusters_are_called() -> None:
     values, clusters = clustered(6)
     named = np.array([f"pair {100 - number}" for number in clusters], dtype=object)
-    one, other = (bootstrap(mean, [values], clusters=c, rng=rng(), resamples=100) for c in (clusters, named))
+    one, other = (bootstrap(mean, [values], clusters=c, resamples=100) for c in (clusters, named))
     assert (one.low, one.high) == (other.low, other.high)
 
 
 def test_a_higher_level_widens_the_interval() -> None:
     values, clusters = clustered(7)
-    narrow, wide = (
-        bootstrap(mean, [values], clusters=clusters, rng=rng(), resamples=400, level=level) for level in (0.8, 0.99)
-    )
+    narrow, wide = (bootstrap(mean, [values], clusters=clusters, resamples=400, level=level) for level in (0.8, 0.99))
     assert wide.low < narrow.low < narrow.high < wide.high
     assert (narrow.level, narrow.n) == (0.8, len(values))
 
@@ -114,32 +119,32 @@ def test_a_95_percent_interval_over_clusters_covers_95_percent_and_one_over_rows
     for trial in range(trials):
         values, clusters = clustered(1000 + trial)
         for unit, numbers in (("clusters", clusters), ("rows", np.arange(len(values)))):
-            found = bootstrap(mean, [values], clusters=numbers, rng=rng(trial), resamples=200)
-            covered[unit] += found.low <= 0 <= found.high  # the true mean is 0
+            estimate = bootstrap(mean, [values], clusters=numbers, seed=trial, resamples=200)
+            covered[unit] += estimate.low <= 0 <= estimate.high  # the true mean is 0
     assert 0.91 <= covered["clusters"] / trials <= 0.985
     assert covered["rows"] / trials < 0.75
 
 
 def test_the_interval_is_as_wide_as_the_standard_error_of_cluster_means() -> None:
     values, clusters = clustered(8, clusters=200, size=4)
-    found = bootstrap(mean, [values], clusters=clusters, rng=rng(), resamples=2000)
+    estimate = bootstrap(mean, [values], clusters=clusters, resamples=2000)
     error = values.reshape(200, 4).mean(axis=1).std(ddof=1) / np.sqrt(200)
-    assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.06)
+    assert estimate.high - estimate.low == pytest.approx(2 * 1.96 * error, rel=0.06)
 
 
 def test_values_all_equal_have_an_interval_of_no_width() -> None:
-    found = bootstrap(mean, [np.full(10, 0.7)], clusters=np.arange(10), rng=rng(), resamples=50)
-    assert (found.value, found.low, found.high) == pytest.approx((0.7, 0.7, 0.7), abs=1e-12)
+    estimate = bootstrap(mean, [np.full(10, 0.7)], clusters=np.arange(10), resamples=50)
+    assert (estimate.value, estimate.low, estimate.high) == pytest.approx((0.7, 0.7, 0.7), abs=1e-12)
 
 
 def test_one_cluster_can_only_be_drawn_again() -> None:
-    found = bootstrap(mean, [np.array([0.0, 1.0])], clusters=np.zeros(2), rng=rng(), resamples=50)
-    assert (found.value, found.low, found.high) == (0.5, 0.5, 0.5)
+    estimate = bootstrap(mean, [np.array([0.0, 1.0])], clusters=np.zeros(2), resamples=50)
+    assert (estimate.value, estimate.low, estimate.high) == (0.5, 0.5, 0.5)
 
 
 def test_a_metric_of_nothing_is_undefined_not_an_interval() -> None:
     with pytest.raises(UndefinedMetric):
-        bootstrap(mean, [np.array([])], clusters=np.array([]), rng=rng())
+        bootstrap(mean, [np.array([])], clusters=np.array([]))
 
 
 def test_the_interval_is_taken_over_resamples_with_a_value() -> None:

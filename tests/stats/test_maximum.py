@@ -42,6 +42,15 @@ def test_the_test_keeps_its_level_and_finds_a_real_difference() -> None:
     assert false <= 18 and found >= 190
 
 
+def test_the_observed_means_count_as_one_of_the_resamples() -> None:
+    # The range of the means is 1; deviations range as widely in one of three resamples, and one without a value.
+    means = np.array([0.0, 1.0])
+    drawn = means + np.array([[0.0, 0.5], [0.0, -1.0], [0.1, 0.1], [np.nan, 0.0]])
+    assert range_p_value(means, drawn) == (1 + 1) / (1 + 3)
+    # However far apart, the p-value is never below 1 / (resamples + 1).
+    assert range_p_value(np.array([0.0, 9.0]), np.array([[0.0, 9.0]] * 4)) == 1 / 5
+
+
 @given(st.integers(0, 2**32 - 1))
 def test_interval_and_test_agree(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -13,7 +13,8 @@ from scipy.stats import false_discovery_control
 
 from equipoise.metrics.fairness import eo_sum
 from equipoise.metrics.groups import mean
-from equipoise.stats.paired import Contest, benjamini_hochberg, holm, paired_differences
+from equipoise.stats.paired import Contest, Difference, Trial, benjamini_hochberg, holm, paired_differences
+from equipoise.stats.resampling import Statistic
 
 P_VALUES = arrays.arrays(np.float64, st.integers(1, 30), elements=st.floats(0, 1))
 
@@ -39,15 +40,19 @@ def test_corrections_keep_the_order_and_only_ever_raise(p: np.ndarray) -> None:
     assert holm(p).min() == pytest.approx(min(1.0, len(p) * p.min()))
 
 
-def contest(first: np.ndarray, second: np.ndarray) -> Contest:
-    return Contest(mean, [first], [second], np.arange(len(first)))
+def contest(first: np.ndarray, second: np.ndarray, clusters: np.ndarray) -> Contest:
+    return Contest(*([Statistic(mean, [values], clusters)] for values in (first, second)), n=len(first))
+
+
+def difference(first: np.ndarray, second: np.ndarray, clusters: np.ndarray, trial: Trial) -> Difference:
+    (result,) = paired_differences([contest(first, second, clusters)], clusters=int(clusters.max()) + 1, trial=trial)
+    return result
 
 
 def test_a_model_does_not_differ_from_itself() -> None:
-    rng = np.random.default_rng(0)
-    values = rng.normal(size=60)
-    (found,) = paired_differences([contest(values, values)], clusters=np.arange(60) // 2, rng=rng, permutations=200)
-    assert (found.value, found.low, found.high, found.p, found.n) == (0.0, 0.0, 0.0, 1.0, 30)
+    values = np.random.default_rng(0).normal(size=60)
+    result = difference(values, values, np.arange(60) // 2, Trial(permutations=200))
+    assert (result.value, result.low, result.high, result.p, result.n) == (0.0, 0.0, 0.0, 1.0, 60)
 
 
 def test_p_is_that_of_every_exchange_counted_out() -> None:
@@ -56,22 +61,20 @@ def test_p_is_that_of_every_exchange_counted_out() -> None:
     clusters = np.arange(20) // 2
     sums = np.bincount(clusters, first - second)
     every = [abs(np.dot(signs, sums)) >= abs(sums.sum()) - 1e-9 for signs in product((-1, 1), repeat=10)]
-    (found,) = paired_differences([contest(first, second)], clusters=clusters, rng=rng, permutations=20_000)
-    assert found.p == pytest.approx(np.mean(every), abs=0.012)
-    assert found.value == pytest.approx((first - second).mean())
+    result = difference(first, second, clusters, Trial(permutations=20_000, seed=1))
+    assert result.p == pytest.approx(np.mean(every), abs=0.012)
+    assert result.value == pytest.approx((first - second).mean())
 
 
 def test_without_a_difference_p_is_uniform_and_the_interval_covers() -> None:
     rng = np.random.default_rng(2)
     small, covered = 0, 0
-    for _ in range(200):
+    for seed in range(200):
         base = rng.normal(size=40)  # what makes a sentence hard is shared by both models
         first, second = (np.repeat(base, 2) + rng.normal(size=80) for _ in range(2))
-        (found,) = paired_differences(
-            [contest(first, second)], clusters=np.arange(80) // 2, rng=rng, permutations=199, resamples=200
-        )
-        small += found.p <= 0.05
-        covered += found.low <= 0 <= found.high
+        result = difference(first, second, np.arange(80) // 2, Trial(permutations=199, resamples=200, seed=seed))
+        small += result.p <= 0.05
+        covered += result.low <= 0 <= result.high
     # 200 draws at 5%: 10 expected, 20 is beyond three standard deviations; a percentile interval covers a bit less.
     assert small <= 20
     assert covered >= 178
@@ -84,15 +87,25 @@ def test_a_metric_of_groups_is_tested_as_a_whole() -> None:
     positive = (np.arange(n) // 2 % 2).astype(float)
     alike = rng.random(n) < 0.5
     biased = np.where(stereotype == "pro", positive == 1, positive == 0)
-    found = paired_differences(
-        [
-            Contest(eo_sum, [positive, biased, stereotype], [positive, alike, stereotype], np.arange(n)),
-            Contest(eo_sum, [positive, alike, stereotype], [positive, alike[::-1], stereotype], np.arange(n)),
-        ],
-        clusters=np.arange(n) // 2,
-        rng=rng,
-        permutations=500,
-        resamples=300,
-    )
-    assert found[0].value > 1.5 and found[0].p < 0.01 and found[0].low > 1
-    assert found[1].p > 0.01
+    clusters = np.arange(n) // 2
+
+    def odds(chosen: np.ndarray) -> list[Statistic]:
+        return [Statistic(eo_sum, [positive, chosen, stereotype], clusters)]
+
+    contests = [Contest(odds(biased), odds(alike), n), Contest(odds(alike), odds(alike[::-1]), n)]
+    trial = Trial(permutations=500, resamples=300)
+    differs, same = paired_differences(contests, clusters=n // 2, trial=trial)
+    assert differs.value > 1.5 and differs.p < 0.01 and differs.low > 1
+    assert same.p > 0.01
+
+
+def test_seeds_are_averaged_within_a_model_not_pooled() -> None:
+    rng = np.random.default_rng(4)
+    clusters = np.arange(30)
+    first, second = rng.normal(0.5, 1, size=(3, 30)), rng.normal(0, 1, size=(3, 30))
+    sides = [[Statistic(mean, [seed], clusters) for seed in model] for model in (first, second)]
+    trial = Trial(resamples=300, permutations=300)
+    (seeds,) = paired_differences([Contest(*sides, n=30)], clusters=30, trial=trial)
+    means = difference(first.mean(axis=0), second.mean(axis=0), clusters, trial)
+    assert (seeds.value, seeds.low, seeds.high) == pytest.approx((means.value, means.low, means.high), abs=1e-6)
+    assert (seeds.p, seeds.n) == (means.p, 30)

@@ -14,6 +14,13 @@ def test_looks_grow_and_stop_before_the_end() -> None:
     assert planned_looks(90) == []
 
 
+def test_no_look_is_planned_at_more_than_95_percent_of_the_units() -> None:
+    assert planned_looks(1600, first=1520) == [1520]
+    assert planned_looks(1600, first=1521) == []
+    # 144 units are 0.95 of 151.58: with 151 the second look would see nearly everything.
+    assert (planned_looks(151), planned_looks(152)) == ([96], [96, 144])
+
+
 @given(st.lists(st.sampled_from("abcde"), min_size=1, max_size=80), st.integers(0, 1000))
 def test_every_beginning_holds_its_share_of_every_stratum(strata: list[str], seed: int) -> None:
     order = balanced_order(strata, np.random.default_rng(seed))

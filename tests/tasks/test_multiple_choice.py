@@ -26,7 +26,7 @@ def example(**changes: Any) -> Example:
         "answerable": True,
         "stereotype": 0,
         "groups": {},
-        "pair_id": "p",
+        "set_id": "p",
         "slots": {"pronoun": "she"},
     }
     return Example(**{**fields, **changes})
@@ -58,14 +58,14 @@ def test_each_answer_is_the_letter_before_its_option() -> None:
 
 
 def test_the_space_stands_in_the_answer_or_at_the_end_of_the_prompt() -> None:
-    (joined,) = MultipleChoice(label="joined").prompts(example())
-    (apart,) = MultipleChoice(label="apart").prompts(example())
+    (joined,) = MultipleChoice(answer_space="joined").prompts(example())
+    (apart,) = MultipleChoice(answer_space="apart").prompts(example())
     assert isinstance(joined.context, str) and joined.context.endswith("\n Answer:")
     assert sorted(joined.continuations) == [" A", " B", " C"]
     assert apart.context == joined.context + " "
     assert apart.continuations == tuple(letter.strip() for letter in joined.continuations)
-    assert MultipleChoice(label="joined").settings["answer_token"] == " A"
-    assert MultipleChoice(label="apart").settings["answer_token"] == "A"
+    assert MultipleChoice(answer_space="joined").settings["answer_token"] == " A"
+    assert MultipleChoice(answer_space="apart").settings["answer_token"] == "A"
 
 
 def test_the_pronouns_of_a_pair_are_asked_in_the_same_order() -> None:
@@ -121,15 +121,17 @@ def test_nine_candidates_are_the_most_it_takes() -> None:
 
 @pytest.mark.parametrize("seeds", [(), (1, 1), (0, 2, 0)])
 def test_seeds_must_be_there_and_differ(seeds: tuple[int, ...]) -> None:
-    with pytest.raises(EquipoiseError, match="at least one seed, and no seed twice"):
+    with pytest.raises(EquipoiseError, match="at least one seed and no duplicate seed"):
         MultipleChoice(seeds=seeds)
 
 
-def test_an_unknown_label_is_refused() -> None:
-    with pytest.raises(EquipoiseError, match="label must be joined or apart, not 'near'"):
-        MultipleChoice(label="near")
+def test_an_unknown_answer_space_is_refused() -> None:
+    with pytest.raises(EquipoiseError, match="answer_space must be joined or apart, not 'near'"):
+        MultipleChoice(answer_space="near")
 
 
 def test_it_is_opened_by_name_with_its_options() -> None:
-    assert open_task("mcq", TaskOptions(seeds=(1, 2), label="apart")) == MultipleChoice(seeds=(1, 2), label="apart")
+    assert open_task("mcq", TaskOptions(seeds=(1, 2), answer_space="apart")) == MultipleChoice(
+        seeds=(1, 2), answer_space="apart"
+    )
     assert open_task("mcq") == MultipleChoice()

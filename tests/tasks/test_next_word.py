@@ -22,7 +22,7 @@ def example(**changes: Any) -> Example:
         "answerable": True,
         "stereotype": 0,
         "groups": {"gender": "female"},
-        "pair_id": "p",
+        "set_id": "p",
         "slots": {"pronoun": "she"},
     }
     return Example(**{**fields, **changes})
@@ -68,7 +68,7 @@ def test_the_sum_of_the_tokens_is_the_default() -> None:
     assert outcomes.logprobs.tolist() == [[-3.0, -2.5]]
     right = 1 / (1 + math.exp(-0.5))
     np.testing.assert_allclose(outcomes.probs, [[1 - right, right]])
-    assert (outcomes.example_id[0], outcomes.pair_id[0], outcomes.variant[0]) == ("a", "p", "")
+    assert (outcomes.example_id[0], outcomes.set_id[0], outcomes.variant[0]) == ("a", "p", "")
     assert (outcomes.gold[0], outcomes.stereotype[0], outcomes.answerable[0]) == (1, 0, True)
     assert outcomes.groups["gender"].tolist() == ["female"]
     assert outcomes.flags.tolist() == ["split-join"]
@@ -76,7 +76,7 @@ def test_the_sum_of_the_tokens_is_the_default() -> None:
 
 
 def test_the_mean_divides_by_the_number_of_tokens_and_keeps_the_raw_sum() -> None:
-    task = NextWord(length="mean")
+    task = NextWord(token_aggregate="mean")
     outcomes = task.outcomes([example()], task.prompts(example()), [score((-1.0, -2.0), (-2.5,))])
     right = 1 / (1 + math.exp(1.0))  # -2.5 against a mean of -1.5
     np.testing.assert_allclose(outcomes.probs, [[1 - right, right]])
@@ -84,7 +84,7 @@ def test_the_mean_divides_by_the_number_of_tokens_and_keeps_the_raw_sum() -> Non
 
 
 def test_pmi_takes_off_what_the_words_have_without_the_sentence() -> None:
-    task = NextWord(length="pmi")
+    task = NextWord(token_aggregate="pmi")
     prompts = task.prompts(example())
     assert [(prompt.variant, prompt.context) for prompt in prompts] == [
         ("", 'The baker thanked the clerk because she was kind. The pronoun "she" refers to the'),
@@ -99,9 +99,9 @@ def test_pmi_takes_off_what_the_words_have_without_the_sentence() -> None:
 
 
 def test_each_example_has_its_own_baseline() -> None:
-    task = NextWord(length="pmi")
-    examples = [example(), example(id="b", candidates=("cook", "judge"), pair_id="q")]
-    prompts = [prompt for each in examples for prompt in task.prompts(each)]
+    task = NextWord(token_aggregate="pmi")
+    examples = [example(), example(id="b", candidates=("cook", "judge"), set_id="q")]
+    prompts = [prompt for asked in examples for prompt in task.prompts(asked)]
     scores = [score((-1.0,), (-1.0,)), score((-2.0,), (-1.0,)), score((-1.0,), (-1.0,)), score((-1.0,), (-2.0,))]
     outcomes = task.outcomes(examples, prompts, scores)
     assert outcomes.predicted.tolist() == [0, 1]
@@ -110,7 +110,7 @@ def test_each_example_has_its_own_baseline() -> None:
 def test_items_without_an_answer_or_a_group_say_so() -> None:
     task = NextWord()
     examples = [example(), example(id="b", gold=None, answerable=False, stereotype=None, groups={"type": "type1"})]
-    prompts = [prompt for each in examples for prompt in task.prompts(each)]
+    prompts = [prompt for asked in examples for prompt in task.prompts(asked)]
     outcomes = task.outcomes(examples, prompts, [score((-1.0,), (-2.0,))] * 2)
     assert outcomes.gold.tolist() == [1, ABSENT]
     assert outcomes.stereotype.tolist() == [0, ABSENT]
@@ -126,13 +126,13 @@ def test_prompts_and_scores_must_be_parallel() -> None:
 
 
 def test_an_unknown_way_to_join_tokens_is_refused() -> None:
-    with pytest.raises(EquipoiseError, match="length must be sum, mean or pmi, not 'max'"):
-        NextWord(length="max")
+    with pytest.raises(EquipoiseError, match="token_aggregate must be sum, mean or pmi, not 'max'"):
+        NextWord(token_aggregate="max")
 
 
 def test_it_is_opened_by_name_with_its_options() -> None:
-    assert open_task("next-word") == NextWord(length="sum")
-    assert open_task("next-word", TaskOptions(length="pmi")) == NextWord(length="pmi")
-    assert open_task("next-word", TaskOptions(length="mean")).settings["length"] == "mean"
+    assert open_task("next-word") == NextWord(token_aggregate="sum")
+    assert open_task("next-word", TaskOptions(token_aggregate="pmi")) == NextWord(token_aggregate="pmi")
+    assert open_task("next-word", TaskOptions(token_aggregate="mean")).settings["token_aggregate"] == "mean"
     with pytest.raises(EquipoiseError, match="there is no task 'next-wrd'; did you mean 'next-word'"):
         open_task("next-wrd")

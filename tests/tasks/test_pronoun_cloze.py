@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,18 @@ import pytest
 
 import equipoise
 from equipoise.datasets.sentence_pairs import load_sentence_pairs
-from equipoise.records import DatasetError, EquipoiseError, Example, ModelError, Prompt, Score
+from equipoise.records import (
+    ABSENT,
+    DatasetError,
+    EquipoiseError,
+    Example,
+    ModelError,
+    Prompt,
+    Score,
+    SentencePair,
+)
 from equipoise.tasks import TaskOptions, open_task
-from equipoise.tasks.pronoun_cloze import PronounCloze, WholeSentence, sided
+from equipoise.tasks.pronoun_cloze import PronounCloze, WholeSentence, sentence_pairs
 
 TABLE = (
     "sent_more,sent_less,y\n"
@@ -32,7 +43,8 @@ def pairs(tmp_path: Path) -> Path:
 
 
 def about_a_pronoun(text: str, pronoun: str, **slots: str) -> Example:
-    return Example("e", text, ("cook", "nurse"), 0, True, 0, {"gender": "male"}, "p", {"pronoun": pronoun, **slots})
+    groups = {"gender": "male", "stereotype": "pro", "occupation": "cook"}
+    return Example("e", text, ("cook", "nurse"), 0, True, 0, groups, "p", slots={"pronoun": pronoun, **slots})
 
 
 def test_a_cloze_asks_for_the_words_after_what_precedes_them(pairs: Path) -> None:
@@ -52,25 +64,44 @@ def test_a_sentence_that_begins_with_the_difference_has_an_empty_context_and_no_
 
 def test_of_a_set_about_a_pronoun_the_male_sentence_is_asked_and_has_no_label() -> None:
     text = "The cook told the nurse that his shoe, not the other, was his."
-    (pair,) = sided([about_a_pronoun(text, "his", neutral="yes")])
-    assert (pair.candidates, pair.gold, pair.groups["sides"]) == (("his", "her", "their"), None, "male|female|neutral")
-    assert pair.slots["before"] == "The cook told the nurse that"
-    assert pair.slots["less"] == "her shoe, not the other, was his."
-    assert sided([about_a_pronoun("The cook told the nurse that her shoe fit.", "her")]) == []
-    with pytest.raises(DatasetError, match="is no sentence pair and has no pronoun"):
-        sided([about_a_pronoun("The cook left.", "")])
+    (example,) = sentence_pairs([about_a_pronoun(text, "his", neutral="yes")])
+    assert (example.candidates, example.gold, example.stereotype) == (("his", "her", "their"), None, None)
+    assert not example.answerable
+    # Both genders are asked at once, so neither the gender nor the stereotype of the male sentence is the item's.
+    assert example.groups == {"occupation": "cook"}
+    rests = tuple(f"{word} shoe, not the other, was his." for word in ("his", "her", "their"))
+    assert example.pair == SentencePair("The cook told the nurse that", rests, ("male", "female", "neutral"))
+    assert sentence_pairs([about_a_pronoun("The cook told the nurse that her shoe fit.", "her")]) == []
+    with pytest.raises(DatasetError, match="is not a sentence pair and has no pronoun"):
+        sentence_pairs([about_a_pronoun("The cook left.", "")])
 
 
-@pytest.mark.parametrize(("length", "expected"), [("sum", -3.0), ("mean", -1.5), ("max", -1.0)])
-def test_the_tokens_of_a_word_are_joined_as_asked(pairs: Path, length: str, expected: float) -> None:
+def test_the_outcomes_of_a_cloze_have_sides_and_no_group_of_the_male_sentence() -> None:
+    examples = [
+        about_a_pronoun("The cook saw that he was late.", "he"),
+        replace(about_a_pronoun("The cook saw that she was late.", "she"), id="f"),
+    ]
+
+    def scorer(prompts: Sequence[Prompt]) -> list[Score]:
+        return [Score(prompt.key("x"), ((-1.0,), (-2.0,))) for prompt in prompts]
+
+    for task in (PronounCloze(), WholeSentence()):
+        outcomes = task.run(examples, scorer=scorer, writer=lambda contexts, limit: {})
+        assert outcomes.sides.tolist() == ["male|female"]
+        assert (outcomes.gold.tolist(), outcomes.stereotype.tolist()) == ([ABSENT], [ABSENT])
+        assert {name: column.tolist() for name, column in outcomes.groups.items()} == {"occupation": ["cook"]}
+
+
+@pytest.mark.parametrize(("aggregate", "expected"), [("sum", -3.0), ("mean", -1.5), ("max", -1.0)])
+def test_the_tokens_of_a_word_are_joined_as_asked(pairs: Path, aggregate: str, expected: float) -> None:
     examples = load_sentence_pairs(pairs).examples[:1]
-    task = open_task("cloze", TaskOptions(length=length))
+    task = open_task("cloze", TaskOptions(token_aggregate=aggregate))
     scores = [Score("key", ((-1.0, -2.0), (-4.0,)))]
     outcomes = task.outcomes(examples, task.prompts(examples[0]), scores)
     assert outcomes.probs[0, 0] == pytest.approx(1 / (1 + math.exp(-4.0 - expected)))
     assert outcomes.logprobs.tolist() == [[-3.0, -4.0]]
-    with pytest.raises(EquipoiseError, match="length must be sum, mean, max in this task, not 'pmi'"):
-        open_task("cloze", TaskOptions(length="pmi"))
+    with pytest.raises(EquipoiseError, match="token_aggregate must be sum, mean, max in this task, not 'pmi'"):
+        open_task("cloze", TaskOptions(token_aggregate="pmi"))
 
 
 @pytest.mark.parametrize("task", ["cloze", "sentence"])
@@ -104,11 +135,11 @@ def test_a_dataset_of_sentences_can_be_asked_as_a_cloze_and_measured_anew(real_d
     real_data("winogender")
     options: dict[str, Any] = {"data": "winogender", "task": "cloze", "resamples": 5, "limit": 40}
     run = equipoise.audit("planted:noise=1", pronouns=("he", "she", "they"), out=tmp_path / "run", **options)
-    found = run.measurements[run.measurements["group"] == "all"].set_index("metric")
-    assert len(run.outcomes) == 40 == found["n"]["p_first"] and "ece" not in found.index
+    values = run.measurements[run.measurements["group"] == "all"].set_index("metric")
+    assert len(run.outcomes) == 40 == values["n"]["p_first"] and "ece" not in values.index
     assert np.stack(run.outcomes["probs"].to_list()).shape == (40, 3)
     again = equipoise.remeasure(run.path).measurements
-    assert again[again["group"] == "all"].set_index("metric")["value"]["p_first"] == found["value"]["p_first"]
+    assert again[again["group"] == "all"].set_index("metric")["value"]["p_first"] == values["value"]["p_first"]
 
 
 @pytest.fixture(scope="module")
@@ -151,5 +182,5 @@ def test_bos_changes_the_answers_and_makes_an_empty_context_possible(tiny: Any, 
     start = Prompt("e", "sentence", "", "", ("The cook rang him.", "The maid rang him."))
     (score,) = tiny("always").score_one_by_one([start])
     assert len(score.token_logprobs[0]) == 5
-    with pytest.raises(ModelError, match="has no token before its answer; try --bos always"):
+    with pytest.raises(ModelError, match="has no token before its answer; try bos always"):
         tiny("never").score_one_by_one([start])

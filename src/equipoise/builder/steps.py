@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,11 +29,22 @@ class Draft:
     text: str
     raw: str
     source: str
+    marker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """The sentence with other pronouns or another identity marker; `group` names the people of its pronoun."""
+
+    text: str
+    pronoun: str
+    group: str
+    marker: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A draft that passes the rules, with its pronoun, the two words in order of mention, and its counterpart."""
+    """A draft that passes the rules: its pronoun, the two words in order of mention, and its variants."""
 
     id: str
     type: str
@@ -43,13 +54,22 @@ class Sentence:
     first: str
     second: str
     target: str
-    twin: str
-    twin_pronoun: str
+    group: str
+    variants: tuple[Variant, ...]
+    marker: str = ""
 
     @property
     def other(self) -> str:
         """The word that is not the target."""
         return self.second if self.target == self.first else self.first
+
+    def versions(self) -> tuple[Variant, ...]:
+        """Return the sentence itself, then its variants."""
+        return Variant(self.text, self.pronoun, self.group, self.marker), *self.variants
+
+    def label(self, name: str, marker: str) -> str:
+        """Return the name with the marker, if it is the person who is marked."""
+        return f"{marker} {name}" if marker and name == self.target else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,16 +171,25 @@ def read_records(path: Path, kind: type[Record], *, made_by: str) -> list[Record
     """Return the records of a file; raise BuildError if it is missing or damaged, with step or line."""
     if not path.is_file():
         raise BuildError(f"{path} does not exist; run `equipoise build {made_by}` first")
-    names = {field.name for field in fields(kind)}
+    names = {item.name for item in fields(kind)}
+    needed = {item.name for item in fields(kind) if item.default is MISSING}
     records = []
     for line, row in json_lines(path):
-        if set(row) != names:
-            raise BuildError(f"{path}:{line}: not a {kind.__name__.lower()}; it needs {', '.join(sorted(names))}")
-        values: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in row.items()
-        }
-        records.append(kind(**values))
+        if not needed <= set(row) <= names:
+            lacks = ", ".join(sorted(needed - set(row))) or "no other fields"
+            raise BuildError(f"{path}:{line}: not a {kind.__name__.lower()}; it needs {lacks}")
+        try:
+            records.append(kind(**{name: _value(value) for name, value in row.items()}))
+        except TypeError as error:
+            raise BuildError(f"{path}:{line}: not a {kind.__name__.lower()} ({error})") from None
     return records
+
+
+def _value(value: Any) -> Any:
+    """Return what a field holds: lists are tuples, objects are variants."""
+    if isinstance(value, list):
+        return tuple(Variant(**item) if isinstance(item, dict) else item for item in value)
+    return value
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -9,7 +9,7 @@ from io import TextIOWrapper
 
 import typer
 
-from . import audit, build, calibration, config, data, identity, imports, reports
+from . import audit, build, calibration, config, data, doctor, identity, imports, reports, survey
 from .console import clear_errors
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app = typer.Typer(
 )
 app.command("audit")(audit.audit)
 app.command("init")(config.init)
+app.command("doctor")(doctor.doctor)
 app.command("report")(audit.report)
 app.command("measure")(audit.measure)
 app.command("metrics")(audit.metrics)
@@ -36,6 +37,8 @@ app.command("calibrate")(calibration.calibrate)
 app.command("import")(imports.import_results)
 app.command("identities")(identity.identities)
 app.add_typer(data.app, name="data")
+for step in (survey.survey, survey.simulate, survey.links, survey.backup):
+    build.app.command(step.__name__)(step)
 app.add_typer(build.app, name="build")
 
 

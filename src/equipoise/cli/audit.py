@@ -146,6 +146,24 @@ def audit(
             "--reductions", help="Keep entropy, Rényi, Fisher-Rao and candidate mass over the whole vocabulary, too."
         ),
     ] = False,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            "--server",
+            help="Address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1; MODEL is then a name that "
+            "it serves (default: its only one). The key is read from EQUIPOISE_API_KEY or OPENAI_API_KEY.",
+        ),
+    ] = None,
+    samples: Annotated[
+        int | None,
+        typer.Option("--samples", help="Answers to sample for each question, for servers without log-probabilities."),
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option("--concurrency", help="Requests to a server at once; 16 by default.")
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", help="Most seconds for a request to a server; 120 by default.")
+    ] = None,
     no_html: NoHtml = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -168,6 +186,7 @@ def audit(
         raise EquipoiseError("--augment, --attributes, --base, --markers and --crossed need --data winoidentity")
     chosen |= chosen_options(augment=_names(augment), attributes=_names(attributes), base=base, precision=precision)
     chosen |= chosen_options(markers=str(markers) if markers else None, reasoning_tokens=reasoning_tokens)
+    chosen |= chosen_options(server=server, samples=samples, concurrency=concurrency, timeout=timeout)
     with progress_bar(quiet=quiet) as progress:
         run = run_audit(
             model,

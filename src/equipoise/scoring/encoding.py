@@ -84,7 +84,7 @@ class Encoder:
             raise ModelError(f"the prompt of {prompt.example_id} has no token before its answer; try bos always")
         sequences, split = [], False
         for continuation, ids in zip(prompt.continuations, joined, strict=True):
-            if ids[: len(context)] != context or len(ids) == len(context):
+            if not is_joined(context, ids):
                 # The continuation merged into the prompt's last token: tokenise it separately, and flag that.
                 split = True
                 ids = context + self._ids([continuation])[0]
@@ -114,6 +114,11 @@ class Encoder:
             return [encoding.ids for encoding in encodings]
         encoded = self._tokenizer(list(texts), add_special_tokens=False, return_attention_mask=False)
         return [list(ids) for ids in encoded["input_ids"]]
+
+
+def is_joined(context: Sequence[int], ids: Sequence[int]) -> bool:
+    """Return whether ids of a context and its continuation begin with the context's own ids, and go on."""
+    return len(ids) > len(context) and list(ids[: len(context)]) == list(context)
 
 
 def _leading_specials(tokenizer: Any) -> tuple[int, ...]:

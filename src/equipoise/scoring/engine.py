@@ -101,6 +101,18 @@ class EngineOptions:
     allow_pickle: bool = False
     revision: str | None = None
     reductions: bool = False
+    server: str | None = None
+    samples: int = 0
+    concurrency: int = 16
+    timeout: float = 120.0
+
+    def __post_init__(self) -> None:
+        if self.samples < 0:
+            raise ModelError(f"samples must not be negative, it is {self.samples}")
+        if self.concurrency < 1 or not self.timeout > 0:
+            raise ModelError("concurrency must be at least 1, and timeout more than 0 seconds")
+        if self.samples and not self.server:
+            raise ModelError("samples is for servers; a model that is loaded here needs none")
 
 
 def in_order(count: int, *, size: int) -> list[list[int]]:
@@ -131,12 +143,21 @@ def open_engine(spec: str, options: EngineOptions | None = None) -> Engine:
     devices has a process of its own.
     """
     options = options or EngineOptions()
+    if options.server:
+        return _open_server(spec, options)
     if not spec.startswith("planted") and ("," in options.device or options.device == "all"):
         return _open_on_several(spec, options)
     scheme, separator, rest = spec.partition(":")
     if not separator or (scheme not in SCHEMES and ("/" in scheme or len(scheme) == 1)):
         scheme, rest = _scheme_of(spec), "" if spec == "planted" else spec
     return find(scheme, SCHEMES, kind="engine")(rest, options)
+
+
+def _open_server(spec: str, options: EngineOptions) -> Engine:
+    from .server.engine import open_server
+
+    # The default model's name stands for "not named": a server has its own.
+    return open_server("" if spec == DEFAULT_MODEL else spec, options)
 
 
 def _open_on_several(spec: str, options: EngineOptions) -> Engine:

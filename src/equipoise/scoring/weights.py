@@ -12,12 +12,38 @@ from pathlib import Path
 from ..cache import cache_folder
 from ..records import ModelError
 
+SEAL = "sha256.json"
+"""File in a sealed folder that holds the hash of every other file."""
+
 
 def file_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file; a hub's cache names its files by it, and then it is read off the name."""
+    """Return the SHA-256 of a file's content, which is read once for each change of size or time stamp.
+
+    A hub's cache names its files by their hash; a file that does not match its name is an error.
+    """
     target = Path(os.path.realpath(path))
-    if target.parent.name == "blobs" and re.fullmatch(r"[0-9a-f]{64}", target.name):
-        return target.name
+    digest = _remembered_sha256(target)
+    if target.parent.name == "blobs" and re.fullmatch(r"[0-9a-f]{64}", target.name) and digest != target.name:
+        raise ModelError(f"{path} is damaged: its content does not match its hash; delete {target} to fetch it again")
+    return digest
+
+
+def seal(folder: Path) -> None:
+    """Write the hashes of all files of a folder into it."""
+    hashes = {file.name: file_sha256(file) for file in sorted(folder.iterdir())}
+    (folder / SEAL).write_text(json.dumps(hashes, indent=1))
+
+
+def is_intact(folder: Path) -> bool:
+    """Return whether a folder is sealed, and all its files are as they were then."""
+    try:
+        hashes = json.loads((folder / SEAL).read_text())
+        return bool(hashes) and all(file_sha256(folder / name) == digest for name, digest in hashes.items())
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def _remembered_sha256(target: Path) -> str:
     status = target.stat()
     stamp = f"{target}:{status.st_size}:{status.st_mtime_ns}:{status.st_ino}"
     note = cache_folder() / "hashes" / hashlib.sha256(stamp.encode()).hexdigest()

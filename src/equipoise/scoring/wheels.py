@@ -10,12 +10,19 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from ..records import ModelError
+
+PREFIX = ".part-"
+LOCK = ".lock"
+NEW_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +66,26 @@ def work_folder(cache: Path) -> Iterator[Path]:
     """Yield a folder in the cache, and remove it at the end, whatever happens."""
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=".part-", dir=cache))
+        _sweep(cache)
+        work = Path(tempfile.mkdtemp(prefix=PREFIX, dir=cache))
     except OSError as error:
         raise ModelError(f"the cache {cache} cannot be written ({error.strerror}); set EQUIPOISE_CACHE") from error
     try:
-        yield work
+        # Held while the folder is in use, so that no other process sweeps it away.
+        with FileLock(work / LOCK):
+            yield work
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _sweep(cache: Path) -> None:
+    """Remove work folders of processes that have died."""
+    for work in cache.glob(f"{PREFIX}*"):
+        # A folder this young may belong to a process that has not locked it yet.
+        with suppress(OSError, Timeout):
+            if time.time() - work.stat().st_mtime > NEW_SECONDS:
+                with FileLock(work / LOCK, timeout=0):
+                    shutil.rmtree(work, ignore_errors=True)
 
 
 def publish(made: Path, target: Path) -> None:

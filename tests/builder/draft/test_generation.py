@@ -2,172 +2,233 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import signal
+import subprocess
+import sys
 import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import time
 from pathlib import Path
 
 import pytest
 
-from equipoise.builder.draft.generation import Plan, estimate, generate, read_prompts, replies_there, requests_of
-from equipoise.builder.model_client import Server, ServerOptions
+sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
+
+from chat_faults import FAULTS, OPTIONS, PLAN, Act, busy, misbehaving, requests, suffer
+
+from equipoise.builder.draft.generation import Outcome, Plan, estimate, generate, requests_of
+from equipoise.builder.draft.prompt_files import fill, read_prompts
+from equipoise.builder.draft.reply_log import ReplyLog
+from equipoise.builder.model_client import ModelClient, ServerOptions
+from equipoise.builder.pronoun_sets import HE, SHE, parse_pronouns
 from equipoise.builder.steps import BuildError, BuildFolder, Draft, read_records
 from equipoise.builder.wordlist import occupations
 from equipoise.records import ModelError
 
 KEY = "sk-very-secret"
-REPLY = "1. [The {0}] met [the {1}] before [he] left town.\n2. [The {0}] saw [the {1}], and [she] smiled."
+REFUSED = ("400 for a prompt", "422 for a prompt", "content filter", "model refuses")
 
 
-class Faulty:
-    """A chat server that answers each request with the next of the given faults first."""
-
-    def __init__(self) -> None:
-        self.faults: list[int] = []
-        self.asked: list[dict[str, object]] = []
-        self.keys: set[str | None] = set()
-        self.lock = threading.Lock()
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                with outer.lock:
-                    fault = outer.faults.pop(0) if outer.faults else 200
-                    outer.keys.add(self.headers["authorization"])
-                    if fault == 200:
-                        outer.asked.append(body)
-                answer = {"choices": [{"message": {"content": REPLY.format("cook", "nurse")}, "finish_reason": "stop"}]}
-                if fault != 200:
-                    answer = {"error": {"message": f"no: {KEY}"}}
-                content = json.dumps(answer | {"model": "served", "usage": {"prompt_tokens": 9}}).encode()
-                self.send_response(fault)
-                if fault == 429:
-                    self.send_header("retry-after", "7")
-                self.send_header("content-length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            def log_message(self, *arguments: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.address = f"http://127.0.0.1:{self.server.server_address[1]}/v1"
-
-
-@pytest.fixture
-def faulty(monkeypatch: pytest.MonkeyPatch) -> Iterator[Faulty]:
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    server = Faulty()
-    thread = threading.Thread(target=server.server.serve_forever)
-    thread.start()
-    yield server
-    server.server.shutdown()
-    thread.join()
-    server.server.server_close()
 
 
-PLAN = Plan(occupations(), samples=2, limit=2)
-REQUESTS = requests_of(PLAN, read_prompts(None), "m")
+def run(folder: Path, address: str, options: ServerOptions = OPTIONS, **more: object) -> Outcome:
+    client = ModelClient(address, "m", options)
+    return generate(BuildFolder(folder), requests(), client, plan=PLAN, concurrency=3, now=lambda: "now", **more)
 
 
-def run(folder: Path, faulty: Faulty, sleep: Callable[[float], None] = lambda s: None, **options: object) -> list[str]:
-    server = Server(faulty.address, "m", ServerOptions(**options), sleep=sleep)
-    return generate(BuildFolder(folder), REQUESTS, server, plan=PLAN, concurrency=3, now=lambda: "now")
+def replies(folder: Path) -> ReplyLog:
+    return ReplyLog(BuildFolder(folder).generations)
+
+
+@pytest.mark.parametrize("name", list(FAULTS))
+def test_no_paid_reply_is_lost_or_repeated(name: str, tmp_path: Path) -> None:
+    result = suffer(name, tmp_path)
+    assert (result.repeated, result.lost) == (0, 0)
+    assert result.refused == (name in REFUSED)
+    assert result.kept == 8 - result.refused
+    assert result.drafts_first == 2 * result.first  # whatever was stored became drafts, however the run ended
+    ended = name in ("401 after four replies", "redirect", "429, no quota left")
+    assert bool(result.error) is ended
+    if ended or name == "429, Retry-After over the budget":
+        assert 4 <= result.first < 8
 
 
 def test_all_pairs_both_directions_both_types() -> None:
-    requests = requests_of(Plan(occupations(), samples=20), read_prompts(None), "m")
-    assert len(requests) == 395 * 2 * 2 * 2  # 20 samples are two requests of at most 15
-    assert len({request.key for request in requests}) == len(requests)
-    assert len({request.seed for request in requests}) > 0.99 * len(requests)
-    assert sum(request.count for request in requests) == 395 * 2 * 2 * 20
+    asked = requests_of(Plan(occupations(), samples=20), read_prompts(None), "m")
+    assert len(asked) == 395 * 2 * 2 * 2  # 20 samples are two requests of at most 15
+    assert len({request.key for request in asked}) == len(asked)
+    assert sum(request.count for request in asked) == 395 * 2 * 2 * 20
 
 
-def test_faults_that_pass_are_waited_out(tmp_path: Path, faulty: Faulty) -> None:
-    faulty.faults = [429, 500, 503]
-    waits: list[float] = []
-    assert run(tmp_path, faulty, waits.append) == []
-    assert len(faulty.asked) == len(REQUESTS) == 8
-    assert 7.0 in waits and len(waits) == 3
-    drafts = read_records(BuildFolder(tmp_path).drafts, Draft, made_by="generate")
-    assert len(drafts) == 16
-    assert drafts[0].text == "The cook met the nurse before he left town."
-    assert drafts[0].raw.startswith("[The cook]")
+def test_a_refused_prompt_is_asked_again_only_on_demand(tmp_path: Path) -> None:
+    with misbehaving(Act(400, {"error": {"message": f"no: {KEY}"}})) as server:
+        assert run(tmp_path, server.address).refused == 1
+        assert run(tmp_path, server.address).refused == 1
+        assert server.asked.total() == 8
+        assert all(KEY not in path.read_text() for path in tmp_path.iterdir() if path.suffix == ".jsonl")
+        assert run(tmp_path, server.address, retry_refused=True).refused == 0
+    assert len(replies(tmp_path).replies) == 8
 
 
-def test_nothing_is_paid_for_twice(tmp_path: Path, faulty: Faulty) -> None:
-    run(tmp_path, faulty)
-    path = BuildFolder(tmp_path).generations
-    lines = path.read_text().splitlines(keepends=True)
-    # Killed while it wrote the sixth reply.
-    path.write_text("".join(lines[:5]) + lines[5][:40])
-    assert estimate(REQUESTS, replies_there(BuildFolder(tmp_path)), concurrency=1, prices=None).requests == 3
-    run(tmp_path, faulty)
-    assert len(faulty.asked) == 8 + 3
-    assert len(replies_there(BuildFolder(tmp_path))) == 8
-    run(tmp_path, faulty)
-    assert len(faulty.asked) == 11
+def test_a_server_that_refuses_everything_ends_the_run(tmp_path: Path) -> None:
+    plan = Plan(occupations(), samples=2, limit=5)
+    with misbehaving(*[Act(400, {"error": "no such parameter"})] * 30) as server:
+        client = ModelClient(server.address, "m", OPTIONS)
+        with pytest.raises(ModelError, match="refused the first 10 requests"):
+            generate(BuildFolder(tmp_path), requests(plan), client, plan=plan, concurrency=1, now=lambda: "now")
 
 
-def test_a_fault_that_stays_is_reported_and_the_rest_is_kept(tmp_path: Path, faulty: Faulty) -> None:
-    faulty.faults = [500] * 2
-    (failure,) = run(tmp_path, faulty, attempts=1)
-    assert "answered 500" in failure
-    assert len(replies_there(BuildFolder(tmp_path))) == 6
+def test_nothing_is_paid_for_twice_after_a_crash(tmp_path: Path) -> None:
+    with misbehaving() as server:
+        run(tmp_path, server.address)
+        path = BuildFolder(tmp_path).generations
+        lines = path.read_text().splitlines(keepends=True)
+        path.write_text("".join(lines[:5]) + lines[5][:40])  # killed while it wrote the sixth reply
+        assert estimate(requests(), replies(tmp_path), concurrency=1, prices=None).requests == 3
+        run(tmp_path, server.address)
+        run(tmp_path, server.address)
+        assert server.asked.total() == 8 + 3
+    assert len(replies(tmp_path).replies) == 8
 
 
-def test_a_refusal_ends_it_at_once_and_hides_the_key(tmp_path: Path, faulty: Faulty) -> None:
-    faulty.faults = [401] * 50
-    with pytest.raises(ModelError, match="answered 401") as error:
-        run(tmp_path, faulty)
-    assert KEY not in str(error.value)
-    assert len(faulty.faults) > 40
+def test_a_damaged_reply_is_noticed_set_aside_once_and_asked_again(tmp_path: Path) -> None:
+    with misbehaving() as server:
+        run(tmp_path, server.address)
+        path = BuildFolder(tmp_path).generations
+        text = path.read_text()
+        assert text.count('"crc32": "') == 8
+        path.write_text(text.replace("left town", "lost town", 1))  # one changed letter
+        assert len(replies(tmp_path).replies) == 7
+        outcome = run(tmp_path, server.address)
+        assert "damaged lines (1) moved to generations.damaged" in outcome.notes[0]
+        assert run(tmp_path, server.address).notes == []
+        assert server.asked.total() == 9
+    assert len(replies(tmp_path).replies) == 8
+    # Lines of earlier versions have no checksum, and are read as they are.
+    row = json.loads(text.splitlines()[0])
+    del row["crc32"]
+    path.write_text(json.dumps(row) + "\n")
+    assert len(replies(tmp_path).replies) == 1
 
 
-def test_the_key_is_sent_and_written_nowhere(tmp_path: Path, faulty: Faulty) -> None:
-    run(tmp_path, faulty)
-    assert faulty.keys == {f"Bearer {KEY}"}
-    assert all(KEY not in path.read_text() for path in tmp_path.iterdir())
-
-
-def test_every_reply_says_where_it_is_from(tmp_path: Path, faulty: Faulty) -> None:
-    run(tmp_path, faulty)
-    row = next(iter(replies_there(BuildFolder(tmp_path)).values()))
-    assert set(row) == {"request", "reply", "when"}
+def test_every_reply_says_where_it_is_from(tmp_path: Path) -> None:
+    with misbehaving() as server:
+        run(tmp_path, server.address)
+        assert server.keys == {f"Bearer {KEY}"}
+        assert server.bodies[0]["seed"] in {request.seed for request in requests()}
+    row = next(iter(replies(tmp_path).replies.values()))
     wanted = {"key", "type", "target", "other", "part", "count", "seed", "prompt", "address", "model", "temperature"}
-    assert set(row["request"]) == wanted
+    assert set(row["request"]) == wanted | {"marker"}
     assert row["reply"]["model"] == "served" and row["reply"]["usage"] == {"prompt_tokens": 9}
-    assert faulty.asked[0]["seed"] in {request.seed for request in REQUESTS}
+    drafts = read_records(BuildFolder(tmp_path).drafts, Draft, made_by="generate")
+    assert drafts[0].text == "The cook met the nurse before he left town." and drafts[0].raw.startswith("[The cook]")
 
 
-def test_a_rate_limit_spaces_requests() -> None:
+def test_a_rate_limit_spaces_requests_and_a_busy_server_holds_all_back() -> None:
     now, waits = [0.0], []
 
-    def sleep(seconds: float) -> None:
+    async def sleep(seconds: float) -> None:
         waits.append(seconds)
         now[0] += seconds
 
-    server = Server("http://x", "m", ServerOptions(requests_per_minute=30), sleep=sleep, clock=lambda: now[0])
-    for _ in range(4):
-        server._wait_for_turn()
+    options = ServerOptions(requests_per_minute=30)
+    client = ModelClient("http://x", "m", options, sleep=sleep, clock=lambda: now[0])
+
+    async def four_turns() -> None:
+        for _ in range(4):
+            await client._wait_for_turn()
+
+    asyncio.run(four_turns())
     assert waits == [2.0, 2.0, 2.0]
+
+
+def test_two_runs_at_once_do_not_pay_for_the_same_replies(tmp_path: Path) -> None:
+    with misbehaving(*[Act(wire="hang")] * 3) as server:
+        thread = threading.Thread(target=run, args=(tmp_path, server.address))
+        thread.start()
+        while not server.asked:
+            time.sleep(0.01)
+        with pytest.raises(BuildError, match="another `build generate` is running"):
+            run(tmp_path, server.address)
+        thread.join()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_ends_it_within_two_seconds(tmp_path: Path, number: signal.Signals) -> None:
+    acts = [Act()] * 3 + [busy(**{"retry-after": "300"}), Act(wire="hang")]
+    with misbehaving(*acts) as server:
+        command = [sys.executable, "-m", "equipoise", "build", "generate", str(tmp_path), "--server", server.address]
+        command += ["--model", "m", "--samples", "2", "--pairs", "2", "--concurrency", "1", "--yes"]
+        process = subprocess.Popen(command, env=os.environ, stderr=subprocess.PIPE, text=True)
+        while server.asked.total() < 4:
+            assert process.poll() is None
+            time.sleep(0.02)
+        time.sleep(0.3)
+        start = time.monotonic()
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+        ended = time.monotonic() - start
+        # On a busy machine everything takes longer: as long as printing the version does.
+        start = time.monotonic()
+        subprocess.run([sys.executable, "-m", "equipoise", "--version"], check=True, capture_output=True)
+        assert ended < 2.0 + 2 * (time.monotonic() - start)
+    assert process.returncode == 2 and "interrupted" in errors and "Traceback" not in errors
+    assert len(replies(tmp_path).replies) == 3
+    assert len(read_records(BuildFolder(tmp_path).drafts, Draft, made_by="generate")) == 6
 
 
 def test_prompts_can_be_swapped_and_are_checked(tmp_path: Path) -> None:
     for kind in ("type1", "type2"):
         (tmp_path / f"{kind}.txt").write_text("{{braces}} stay: {count} about {target} and {other}")
-    assert read_prompts(tmp_path)["type1"].startswith("{{braces}}")
-    assert "{{braces}} stay: 2 about the " in requests_of(PLAN, read_prompts(tmp_path), "m")[0].prompt
+    asked = requests_of(PLAN, read_prompts(tmp_path), "m")
+    assert "{{braces}} stay: 2 about the " in asked[0].prompt
     (tmp_path / "type2.txt").write_text("{target}")
-    with pytest.raises(BuildError, match=r"lacks \{other\}, \{count\}"):
+    with pytest.raises(BuildError, match=r"the prompt for type2 has no \{other\}"):
         read_prompts(tmp_path)
 
 
-def test_our_prompts_have_the_papers_structure() -> None:
+def test_the_papers_own_prompts_are_used_as_they_are(tmp_path: Path) -> None:
+    paper = tmp_path / "paper.txt"
+    paper.write_text(
+        "## C Prompts\n\nFor type1 samples, we use the following prompt to generate:\n\nPlease write 15 about "
+        "{target\\_occ} and {other\\_occ}.\n\nFor type2 samples, we use the following prompt to generate:\n\nNow 15 "
+        "with {target\\_occ}, not {other\\_occ}.\n\n## D Survey\n\nMore text.\n"
+    )
+    prompts = read_prompts(paper)
+    assert fill(prompts["type1"], "cook", "nurse", 15, (HE, SHE)) == "Please write 15 about cook and nurse.\n"
+    assert fill(prompts["type2"], "cook", "nurse", 15, (HE, SHE)) == "Now 15 with cook, not nurse.\n"
+    paper.write_text("no prompts at all")
+    with pytest.raises(BuildError, match="has no prompts"):
+        read_prompts(paper)
+
+
+def test_our_prompts_have_the_papers_structure_and_never_change_a_key() -> None:
     for text in read_prompts(None).values():
         good, bad, rules = (text.index(part) for part in ("Three good", "Three bad", "Rules:"))
         assert text.index("Definition") < good < bad < rules
-        assert all(f"\n{number}. " in text[good:bad] and f"\n{number}. " in text[bad:rules] for number in (1, 2, 3))
         assert "square brackets" in text[rules:]
+    # A changed prompt would be paid for again in every build that exists.
+    assert [request.key[:8] for request in requests()[:3]] == KEYS
+
+
+KEYS = ["326601f4", "1efff972", "7e1b64f8"]
+
+
+def test_prompts_for_any_pronouns_and_for_markers() -> None:
+    sets = parse_pronouns(["they", "xe"])
+    plan = Plan(occupations(), samples=2, limit=1, pronouns=sets, markers=("young", "old"))
+    asked = requests_of(plan, read_prompts(None), "m")
+    assert len(asked) == 2 * 2 * 2
+    prompt = next(request.prompt for request in asked if request.type == "type2" and request.marker == "old")
+    assert "Use one pronoun, once: they, xe, them, xem, their or xyr." in prompt
+    assert f"means the old {asked[0].target}" in prompt
+    assert "without [them]" in prompt and "handed [xem]" in prompt and "[he]" not in prompt and "{" not in prompt
+    with pytest.raises(BuildError, match="unknown pronouns 'blah'"):
+        parse_pronouns(["he", "blah"])
+    with pytest.raises(BuildError, match="at least two"):
+        parse_pronouns(["he"])

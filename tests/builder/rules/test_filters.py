@@ -19,7 +19,7 @@ from equipoise.builder.rules.filters import (
     filter_drafts,
 )
 from equipoise.builder.rules.near_duplicates import near_pairs
-from equipoise.builder.steps import Draft
+from equipoise.builder.steps import Draft, Variant
 from equipoise.builder.wordlist import occupations, read_wordlist
 from equipoise.datasets.sentence_rules import ONE_PRONOUN, PRONOUN_LAST, TARGET_PAIR, TWO_OCCUPATIONS
 from equipoise.records import DatasetError
@@ -63,7 +63,7 @@ def test_a_sound_sentence_is_kept_with_its_counterpart() -> None:
     found = filter_drafts([draft(GOOD)], WORDS, FilterOptions())
     (kept,) = found.kept
     assert (kept.first, kept.second, kept.pronoun, kept.form) == ("cook", "nurse", "he", "subject")
-    assert (kept.twin, kept.twin_pronoun) == (GOOD.replace(" he ", " she "), "she")
+    assert kept.variants == (Variant(GOOD.replace(" he ", " she "), "she", "female"),)
 
 
 @pytest.mark.parametrize(

@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from importlib import resources
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
 
 from equipoise.builder.steps import BuildError, Sentence
-from equipoise.builder.survey.database.survey import Asking, SurveyDatabase
+from equipoise.builder.survey.database.connection import with_driver
+from equipoise.builder.survey.database.survey import SurveyDatabase
+from equipoise.builder.survey.database.work import Asking
 from equipoise.builder.verdict.votes import Vote
 
 YES = Vote(True, True, True)
 
 
 def rater(database: SurveyDatabase) -> str:
-    session = database.enter(database.invite(1)[0])
+    session = database.raters.enter(database.raters.invite(1)[0])
     assert session is not None
-    found = database.rater(session)
+    found = database.raters.in_session(session)
     assert found is not None
-    assert database.take_trial(found.id, 0, True, of=1, pass_share=0.8)
+    database.raters.set_questions(found.id, ["q"])
+    assert database.raters.take_trial(found.id, 0, True, question="q", pass_share=0.8)
     return found.id
 
 
 def answer_all(database: SurveyDatabase, id: str, vote: Callable[[str], Vote] = lambda text: YES) -> int:
     answered = 0
-    while question := database.question(id):
-        answered += database.answer(id, question.ticket, vote(question.text))
+    while question := database.work.question(id):
+        answered += database.work.answer(id, question.ticket, vote(question.text))
     return answered
 
 
@@ -40,9 +46,9 @@ def test_four_who_agree_settle_it_and_ten_end_it(database_url: str, some_sentenc
     for number in range(12):
         wavering = Vote(True, number % 2 == 0, True)
         answer_all(database, rater(database), lambda text, said=wavering: said if text == disputed.text else YES)
-    votes = Counter(answer.sentence for answer in database.answers())
+    votes = Counter(answer.sentence for answer in database.results.answers())
     assert votes == {agreed.id: 4, disputed.id: 10}
-    assert database.counts() == (2, 2)
+    assert database.results.counts() == (2, 2)
     database.close()
 
 
@@ -51,10 +57,10 @@ def test_near_decision_first(database_url: str, some_sentences) -> None:
     database.load(some_sentences(5))
     for _ in range(3):
         id = rater(database)
-        question = database.question(id)
-        database.answer(id, question.ticket, YES)
-    (only,) = {answer.sentence for answer in database.answers()}
-    fourth = database.question(rater(database))
+        question = database.work.question(id)
+        database.work.answer(id, question.ticket, YES)
+    (only,) = {answer.sentence for answer in database.results.answers()}
+    fourth = database.work.question(rater(database))
     assert fourth.text == next(one.text for one in some_sentences(5) if one.id == only)
     database.close()
 
@@ -64,7 +70,7 @@ def test_a_sentence_is_held_by_no_more_people_than_it_needs(database_url: str, s
     database.load(some_sentences(1))
     raters = [rater(database) for _ in range(6)]
     with ThreadPoolExecutor(6) as pool:
-        held = list(pool.map(database.question, raters))
+        held = list(pool.map(database.work.question, raters))
     assert sum(question is not None for question in held) == 4
     database.close()
 
@@ -74,12 +80,12 @@ def test_who_goes_away_loses_the_sentence_to_others(database_url: str, some_sent
     database = SurveyDatabase(database_url, Asking(lease_s=60), clock=lambda: now[0])
     database.load(some_sentences(1))
     gone = [rater(database) for _ in range(4)]
-    tickets = [database.question(id).ticket for id in gone]
+    tickets = [database.work.question(id).ticket for id in gone]
     late = rater(database)
-    assert database.question(late) is None
+    assert database.work.question(late) is None
     now[0] = 61.0
-    assert database.question(late) is not None
-    assert not database.answer(gone[0], tickets[0], YES)
+    assert database.work.question(late) is not None
+    assert not database.work.answer(gone[0], tickets[0], YES)
     assert answer_all(database, late) == 1
     database.close()
 
@@ -90,15 +96,15 @@ def test_a_withdrawn_rater_counts_nowhere(database_url: str, some_sentences) -> 
     raters = [rater(database) for _ in range(4)]
     for id in raters:
         answer_all(database, id)
-    assert database.counts() == (3, 3)
-    assert database.withdraw(raters[0]) == 3
-    assert database.counts() == (3, 0)
-    assert database.summary().answers == 9
-    assert database.question(raters[0]) is None or not database.answer(raters[0], "x", YES)
+    assert database.results.counts() == (3, 3)
+    assert database.raters.withdraw(raters[0]) == 3
+    assert database.results.counts() == (3, 0)
+    assert database.results.summary().answers == 9
+    assert database.work.question(raters[0]) is None or not database.work.answer(raters[0], "x", YES)
     assert answer_all(database, rater(database)) == 3
-    assert database.counts() == (3, 3)
-    with pytest.raises(BuildError, match="no rater"):
-        database.withdraw("nobody")
+    assert database.results.counts() == (3, 3)
+    with pytest.raises(BuildError, match="unknown rater"):
+        database.raters.withdraw("nobody")
     database.close()
 
 
@@ -112,7 +118,7 @@ def test_many_at_once(database_url: str, some_sentences) -> None:
 
     with ThreadPoolExecutor(12) as pool:
         stored = sum(pool.map(work, range(12)))
-    answers = database.answers()
+    answers = database.results.answers()
     assert len(answers) == stored == len({(one.sentence, one.rater) for one in answers})
     assert max(Counter(one.sentence for one in answers).values()) <= 10
     database.close()
@@ -124,24 +130,43 @@ def test_a_quota(tmp_path: Path, some_sentences) -> None:
     assert answer_all(database, rater(database)) == 2
 
 
-def test_an_older_database_is_brought_up_to_date(tmp_path: Path, some_sentences) -> None:
-    path = tmp_path / "old.sqlite"
-    database = SurveyDatabase(f"sqlite:///{path}")
-    database.load(some_sentences(2))
-    answer_all(database, rater(database))
+def older_database(url: str, version: str) -> sa.Engine:
+    """Make the tables as an earlier Equipoise made them."""
+    engine = sa.create_engine(with_driver(url))
+    config = Config()
+    config.set_main_option("script_location", str(resources.files("equipoise.builder.survey.database") / "migrations"))
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, version)
+    return engine
+
+
+@pytest.mark.parametrize("version", ["0001", "0002"])
+def test_an_older_database_is_brought_up_to_date(database_url: str, version: str) -> None:
+    engine = older_database(database_url, version)
+    with engine.begin() as old:
+        old.execute(
+            sa.text("INSERT INTO sentences VALUES ('s', 's', 'A text.', 'he', 'cook', 'nurse', 0.5, 2, 1, false)")
+        )
+        for number, name in enumerate(("a", "b", "gone")):
+            state = "withdrawn" if name == "gone" else "passed"
+            old.execute(sa.text(f"INSERT INTO raters VALUES ('{name}', '{name}', '{name}', '{state}', 0.9, '')"))
+            values = f"'s', '{name}', {number}, {name == 'a'}, {name == 'a' or 'NULL'}, {name == 'a' or 'NULL'}"
+            old.execute(sa.text(f"INSERT INTO answers VALUES ({values}, 5.0, {name == 'gone'})"))
+    engine.dispose()
+    database = SurveyDatabase(database_url)
+    assert [answer.vote for answer in database.results.answers()][:2] == [YES, Vote(False, None, None)]
+    assert {answer.origin for answer in database.results.answers()} == {"person"}
+    with database.store.reading() as connection:
+        row = connection.execute(sa.text("SELECT coherent_yes, coherent_no, first_yes, second_no, held FROM sentences"))
+        assert tuple(row.one()) == (1, 1, 1, 0, 0)
+        assert connection.scalar(sa.text("SELECT answers FROM raters WHERE id = 'a'")) == 1
+    assert answer_all(database, rater(database)) == 1
+    with database.store.writing() as connection:
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
     database.close()
-    with sqlite3.connect(path) as old:
-        old.execute("DROP INDEX next_question")
-        old.execute("UPDATE alembic_version SET version_num = '0001'")
-    database = SurveyDatabase(f"sqlite:///{path}")
-    assert len(database.answers()) == 2
-    database.close()
-    with sqlite3.connect(path) as new:
-        assert new.execute("SELECT version_num FROM alembic_version").fetchall() == [("0002",)]
-        assert new.execute("SELECT count(*) FROM sqlite_master WHERE name = 'next_question'").fetchone() == (1,)
-        new.execute("UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(BuildError, match="newer Equipoise"):
-        SurveyDatabase(f"sqlite:///{path}")
+        SurveyDatabase(database_url)
 
 
 @pytest.mark.parametrize(

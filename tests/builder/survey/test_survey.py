@@ -8,44 +8,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from fastapi.testclient import TestClient
+from survey_browser import SITE, TOKEN, heading_of, passed, site
 
 from equipoise.builder.steps import Sentence
-from equipoise.builder.survey.database.survey import Asking, SurveyDatabase
-from equipoise.builder.survey.entrance import read_test
-from equipoise.builder.survey.rehearsal import UNLIMITED
-from equipoise.builder.survey.web.app import SurveyOptions, csrf_of, survey_app
+from equipoise.builder.survey.database.survey import SurveyDatabase
+from equipoise.builder.survey.database.work import Asking
 from equipoise.builder.survey.web.guard import Buckets, Limits
+from equipoise.builder.survey.web.pages import csrf_of
 from equipoise.builder.verdict.votes import Vote
-
-TOKEN = "administrator's token"
-TEST = read_test(None)
-YES = Vote(True, True, True)
-SITE = "http://survey.test"
-
-
-class Browser(TestClient):
-    """A browser of its own, with what a rater sees and does."""
-
-    def enter(self, invitation: str) -> None:
-        assert self.post(f"/enter/{invitation}").status_code == 200
-
-    def take_test(self, *, right: int = len(TEST)) -> str:
-        for number, question in enumerate(TEST):
-            vote = question.answer if number < right else Vote(not question.answer.coherent, True, True)
-            page = self.post("/test", data=self.form(str(number), vote))
-        return page.text
-
-    def form(self, ticket: str, vote: Vote = YES) -> dict[str, str]:
-        words = {True: "yes", False: "no", None: ""}
-        csrf = csrf_of(self.cookies.get("session") or "")
-        return {"csrf": csrf, "ticket": ticket} | {name: words[said] for name, said in vote._asdict().items()}
-
-    def shown(self) -> tuple[str, str]:
-        page = self.get("/work").text
-        return re.search(r'name="ticket" value="(.*?)"', page)[1], html.unescape(
-            re.search(r"sentence\">(.*?)<", page)[1]
-        )
 
 
 @pytest.fixture
@@ -56,23 +26,12 @@ def database(tmp_path: Path, some_sentences: Callable[[int], list[Sentence]]) ->
     store.close()
 
 
-def site(database: SurveyDatabase, **options: object) -> Callable[[], Browser]:
-    app = survey_app(database, SurveyOptions(TEST, TOKEN, **({"limits": UNLIMITED} | options)))
-    return lambda: Browser(app, base_url=SITE)
-
-
-def passed(database: SurveyDatabase, browser: Browser) -> Browser:
-    browser.enter(database.invite(1)[0])
-    browser.take_test()
-    return browser
-
-
 def test_the_way_through(database: SurveyDatabase) -> None:
     browser = site(database)()
-    invitation = database.invite(1)[0]
+    invitation = database.raters.invite(1)[0]
     assert "Begin" in browser.get(f"/enter/{invitation}").text
     browser.enter(invitation)
-    assert "question 1 of 20" in browser.get("/work").text
+    assert heading_of(browser.get("/work").text) == "Entrance test: question 1 of 20"
     assert "Sentence 1" in browser.take_test()
     seen = set()
     for _ in range(6):
@@ -87,13 +46,13 @@ def test_the_way_through(database: SurveyDatabase) -> None:
 def test_16_of_20_pass_and_15_fail_with_one_try(database: SurveyDatabase) -> None:
     make = site(database)
     first, second = make(), make()
-    first.enter(database.invite(1)[0])
+    first.enter(database.raters.invite(1)[0])
     assert "Sentence 1" in first.take_test(right=16)
-    invitation = database.invite(1)[0]
+    invitation = database.raters.invite(1)[0]
     second.enter(invitation)
     assert "75% of the entrance test right; 80% are needed" in second.take_test(right=15)
     second.enter(invitation)
-    assert "80% are needed" in second.take_test(right=20)
+    assert "80% are needed" in second.get("/work").text
 
 
 def test_nobody_votes_without_passing_the_test(database: SurveyDatabase) -> None:
@@ -101,12 +60,12 @@ def test_nobody_votes_without_passing_the_test(database: SurveyDatabase) -> None
     assert make().get("/work").status_code == 403
     assert make().post("/answer", data={"ticket": "x"}).status_code == 403
     testing, failed = make(), make()
-    testing.enter(database.invite(1)[0])
+    testing.enter(database.raters.invite(1)[0])
     assert testing.post("/answer", data=testing.form("x")).status_code == 403
-    failed.enter(database.invite(1)[0])
+    failed.enter(database.raters.invite(1)[0])
     failed.take_test(right=0)
     assert failed.post("/answer", data=failed.form("x")).status_code == 403
-    assert database.answers() == []
+    assert database.results.answers() == []
 
 
 def test_a_replayed_vote_counts_once(database: SurveyDatabase) -> None:
@@ -114,16 +73,14 @@ def test_a_replayed_vote_counts_once(database: SurveyDatabase) -> None:
     ticket, _ = browser.shown()
     for _ in range(3):
         browser.post("/answer", data=browser.form(ticket))
-    assert len(database.answers()) == 1
+    assert len(database.results.answers()) == 1
 
 
 def test_a_question_of_the_test_is_answered_once(database: SurveyDatabase) -> None:
     browser = site(database)()
-    browser.enter(database.invite(1)[0])
-    wrong = Vote(not TEST[0].answer.coherent, True, True)
-    browser.post("/test", data=browser.form("0", wrong))
-    browser.post("/test", data=browser.form("0", TEST[0].answer))
-    browser.post("/test", data=browser.form("5", TEST[5].answer))  # nor out of turn
+    browser.enter(database.raters.invite(1)[0])
+    for ticket in ("0", "0", "5"):  # once, and not out of turn
+        browser.post("/test", data=browser.form(ticket))
     assert "question 2 of 20" in browser.get("/work").text
 
 
@@ -132,8 +89,8 @@ def test_anothers_ticket_is_worth_nothing(database: SurveyDatabase) -> None:
     one, other = passed(database, make()), passed(database, make())
     ticket, _ = one.shown()
     response = other.post("/answer", data=other.form(ticket))
-    assert "answered already" in html.unescape(response.text)
-    assert database.answers() == []
+    assert "was answered already" in html.unescape(response.text)
+    assert database.results.answers() == []
     assert one.shown()[0] == ticket
 
 
@@ -142,7 +99,7 @@ def test_a_rater_sees_nobodys_answers(database: SurveyDatabase) -> None:
     one, other = passed(database, make()), passed(database, make())
     one.post("/answer", data=one.form(one.shown()[0], Vote(True, False, True)))
     pages = [other.get(path) for path in ("/work", "/", "/admin", "/admin/answers.csv", "/answers.csv", "/answer")]
-    (rater,) = {answer.rater for answer in database.answers()}
+    (rater,) = {answer.rater for answer in database.results.answers()}
     assert all(rater not in page.text for page in pages)
     assert [page.status_code for page in pages] == [200, 200, 200, 403, 404, 405]
     assert "Token" in pages[2].text  # the login, nothing else
@@ -163,22 +120,29 @@ def test_raters_do_not_reach_administration(database: SurveyDatabase, method: st
 def test_the_administrator(database: SurveyDatabase) -> None:
     make = site(database)
     rater = passed(database, make())
-    rater.post("/answer", data=rater.form(rater.shown()[0]))
+    rater.answer(comment="=1+1")
     admin = make()
     assert admin.post("/admin/login", data={"token": "wrong"}).status_code == 403
-    page = admin.post("/admin/login", data={"token": TOKEN}).text
-    assert "0</b> of 6 sentences settled" in page
-    csrf = re.search(r'name="csrf" value="(.*?)"', page)[1]
-    links = admin.post("/admin/invite", data={"csrf": csrf, "count": "2"}).text
-    assert len(re.findall(rf"{SITE}/enter/[\w-]{{43}}", links)) == 2
+    csrf = admin.log_in()
+    assert "0</b> of 6 sentences settled" in admin.get("/admin").text
+    links = admin.post("/admin/invite", data={"csrf": csrf, "count": "2"}, headers={"host": "evil.test"}).text
+    assert len(re.findall(rf"{SITE}/enter/[\w-]{{43}}", links)) == 2 and "evil" not in links
     assert admin.post("/admin/withdraw", data={"csrf": "wrong", "rater": "x"}).status_code == 403
-    (answer,) = database.answers()
+    (answer,) = database.results.answers()
+    confirm = admin.get("/admin/withdraw", params={"rater": answer.rater}).text
+    assert "1 rater, 1 answers" in confirm and not database.results.answers()[0].withdrawn
     admin.post("/admin/withdraw", data={"csrf": csrf, "rater": answer.rater})
-    assert database.answers()[0].withdrawn
+    assert database.results.answers()[0].withdrawn
     assert "This survey is over for you" in rater.get("/work").text
     assert rater.post("/answer", data=rater.form("x")).status_code == 403
+    admin.post("/admin/restore", data={"csrf": csrf, "rater": answer.rater})
+    assert not database.results.answers()[0].withdrawn
+    assert heading_of(rater.get("/work").text) == "Sentence 2"
     exported = make().get("/admin/answers.csv", headers={"authorization": f"Bearer {TOKEN}"}).text.splitlines()
-    assert exported[0].startswith("sentence,rater") and len(exported) == 2
+    assert exported[0].startswith("sentence,text,rater,origin,number") and len(exported) == 2
+    assert ",person,0,True,True,True," in exported[1] and ",'=1+1," in exported[1]
+    admin.post("/admin/logout", data={"csrf": csrf})
+    assert "Token" in admin.get("/admin").text
 
 
 def test_forms_need_their_csrf_token(database: SurveyDatabase) -> None:
@@ -188,27 +152,26 @@ def test_forms_need_their_csrf_token(database: SurveyDatabase) -> None:
         assert browser.post("/answer", data=form | {"csrf": wrong}).status_code == 403
     for headers in ({"origin": "http://evil.test"}, {"sec-fetch-site": "cross-site"}, {"origin": "null"}):
         assert browser.post("/answer", data=form, headers=headers).status_code == 403
-    assert database.answers() == []
+    assert database.results.answers() == []
     assert browser.post("/answer", data=form, headers={"origin": SITE}).status_code == 200
 
 
 def test_text_is_escaped(database: SurveyDatabase) -> None:
     nasty = '<script>alert("1")</script>'
-    database.load([Sentence("x", "type1", nasty, "he", "subject", '"><b>cook', "nurse", "nurse", "t", "she")])
+    database.load([Sentence("x", "type1", nasty, "he", "subject", '"><b>cook', "nurse", "nurse", "male", ())])
     browser = passed(database, site(database)())
     pages = ""
-    for _ in range(7):
-        pages += browser.get("/work").text
-        browser.post("/answer", data=browser.form(browser.shown()[0]))
+    pages += browser.get("/work").text
+    browser.answer(comment=nasty)
+    pages += browser.get("/last").text
     assert "&lt;script&gt;alert" in pages
     assert "<script" not in pages and '"><b>' not in pages
-    shown = site(database, panel_code="C")().get("/panel", params={"PROLIFIC_PID": '"><i>'}).text
-    assert "<i>" not in shown
 
 
 def test_headers_are_strict_and_the_cookie_is_not_for_scripts(database: SurveyDatabase) -> None:
     browser = site(database, secure_cookie=True)()
-    response = browser.post(f"/enter/{database.invite(1)[0]}", follow_redirects=False)
+    form = {"agree": "yes"}
+    response = browser.post(f"/enter/{database.raters.invite(1)[0]}", data=form, follow_redirects=False)
     cookie = response.headers["set-cookie"].lower()
     assert all(part in cookie for part in ("httponly", "samesite=lax", "secure"))
     policy = browser.get("/").headers["content-security-policy"]
@@ -216,7 +179,7 @@ def test_headers_are_strict_and_the_cookie_is_not_for_scripts(database: SurveyDa
 
 
 def test_invitations_are_unguessable_and_stored_hashed(database: SurveyDatabase, tmp_path: Path) -> None:
-    tokens = database.invite(20)
+    tokens = database.raters.invite(20)
     assert all(len(token) == 43 for token in tokens) and len(set(tokens)) == 20
     browser = site(database)()
     browser.enter(tokens[0])
@@ -227,32 +190,17 @@ def test_invitations_are_unguessable_and_stored_hashed(database: SurveyDatabase,
     assert browser.get("/enter/guess").status_code == 404
 
 
-def test_a_panel_enters_once_and_only_its_browser_goes_on(database: SurveyDatabase, tmp_path: Path) -> None:
-    panel_id = "5f3c2b1a9d8e7f6a5b4c3d2e"
-    make = site(database, panel_code="DONE42")
-    one, thief = make(), make()
-    assert panel_id in one.get("/panel", params={"PROLIFIC_PID": panel_id}).text
-    assert one.post("/panel", data={"panel_id": panel_id}).status_code == 200
-    assert thief.post("/panel", data={"panel_id": panel_id}).status_code == 409
-    one.take_test()
-    for _ in range(6):
-        page = one.post("/answer", data=one.form(one.shown()[0]))
-    assert "DONE42" in page.text
-    database.close()
-    stored = b"".join(path.read_bytes() for path in tmp_path.glob("survey.sqlite*"))
-    assert panel_id.encode() not in stored
-    assert site(database)().get("/panel", params={"PROLIFIC_PID": "x"}).status_code == 404  # unless it was asked for
-
-
 def test_nothing_is_stored_of_a_person_but_what_was_asked(database: SurveyDatabase, tmp_path: Path) -> None:
-    fields = {"locale": "Kenya"}
+    fields = {"locale": "Kenya", "agree": "yes"}
     headers = {"user-agent": "TellTale/1.0", "accept-language": "sw-KE"}
-    site(database)().post(f"/enter/{database.invite(1)[0]}", data=fields, headers=headers)
-    assert {rater.locale for rater in database.raters()} == {""}
+    site(database)().post(f"/enter/{database.raters.invite(1)[0]}", data=fields, headers=headers)
+    assert {rater.locale for rater in database.raters.all()} == {""}
     asking = site(database, asks_locale=True)
-    asking().post(f"/enter/{database.invite(1)[0]}", data=fields, headers=headers)
-    asking().post(f"/enter/{database.invite(1)[0]}", data={"locale": "my street 5"}, headers=headers)
-    assert sorted(rater.locale for rater in database.raters()) == ["", "", "Kenya"]
+    asking().post(f"/enter/{database.raters.invite(1)[0]}", data=fields, headers=headers)
+    asking().post(
+        f"/enter/{database.raters.invite(1)[0]}", data={"locale": "my street 5", "agree": "yes"}, headers=headers
+    )
+    assert sorted(rater.locale for rater in database.raters.all()) == ["", "", "Kenya"]
     database.close()
     stored = b"".join(path.read_bytes() for path in tmp_path.glob("survey.sqlite*"))
     assert all(word not in stored for word in (b"TellTale", b"sw-KE", b"testclient", b"127.0.0.1", b"my street"))
@@ -285,8 +233,8 @@ def test_a_bucket_fills_again() -> None:
 def test_a_half_answered_form_is_refused(database: SurveyDatabase, fields: dict[str, str]) -> None:
     browser = passed(database, site(database)())
     form = browser.form(browser.shown()[0]) | {"coherent": "", "first": "", "second": ""} | fields
-    assert browser.post("/answer", data=form).status_code == 422
-    assert database.answers() == []
+    assert "Please answer every question" in browser.post("/answer", data=form).text
+    assert database.results.answers() == []
 
 
 def test_twins_are_never_shown_to_one_person_or_far_apart(tmp_path: Path, some_sentences) -> None:
@@ -296,8 +244,10 @@ def test_twins_are_never_shown_to_one_person_or_far_apart(tmp_path: Path, some_s
         browser = passed(store, site(store)())
         while "That is all" not in browser.get("/work").text:
             browser.post("/answer", data=browser.form(browser.shown()[0]))
-        order = [one.sentence.removesuffix("-twin") for one in sorted(store.answers(), key=lambda one: one.number)]
+        order = [
+            one.sentence.removesuffix("-twin") for one in sorted(store.results.answers(), key=lambda one: one.number)
+        ]
         assert len(order) == answered
-        places = {id: [place for place, one in enumerate(order) if one == id] for id in order}
+        places = {id: [place for place, other in enumerate(order) if other == id] for id in order}
         assert all(len(at) == 1 or at[1] - at[0] > (gap or 0) for at in places.values())
         store.close()

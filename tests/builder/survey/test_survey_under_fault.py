@@ -7,11 +7,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
-from survey_load import storm
+from survey_load import Storm, storm
 
 
 def test_nothing_acknowledged_is_lost_when_the_server_is_killed(database_url: str, tmp_path: Path) -> None:
-    outcome = storm(tmp_path, database_url, raters=20, seconds=5.0, pause=0.1, count=150)
+    outcome = storm(tmp_path, database_url, Storm(raters=20, seconds=4.0, pause=0.1, sentences=150))
     assert outcome.acknowledged > 0
     assert outcome.reconnects > 0  # the kill was felt
     assert (outcome.lost, outcome.twice, outcome.over_most) == (0, 0, 0)

@@ -10,9 +10,18 @@ from typer.testing import CliRunner
 
 from equipoise.builder.steps import BuildError, BuildFolder, Sentence, Step, json_lines, read_records, write_records
 from equipoise.builder.survey.database.survey import SurveyDatabase
-from equipoise.builder.verdict.cleaning import Sheet, clean, winobias_files, write_dataset
-from equipoise.builder.verdict.consensus import Thresholds
-from equipoise.builder.verdict.votes import Answer, Vote
+from equipoise.builder.survey.database.tables import ANSWERS, RATERS
+from equipoise.builder.verdict.cleaning import (
+    SIMULATED_LINE,
+    CleanOptions,
+    Sheet,
+    clean,
+    synthbias_rows,
+    winobias_files,
+    write_dataset,
+)
+from equipoise.builder.verdict.summary import rows_of, summarise
+from equipoise.builder.verdict.votes import Answer, RaterRecord, Vote
 from equipoise.builder.wordlist import occupations
 from equipoise.cli import app
 from equipoise.datasets import load_table, load_winobias
@@ -20,19 +29,19 @@ from equipoise.datasets import load_table, load_winobias
 WORDS = occupations()
 
 
-def votes_for(sentence: Sentence, *, flipped: bool = False) -> list[Answer]:
+def votes_for(sentence: Sentence, *, flipped: bool = False, count: int = 4, origin: str = "person") -> list[Answer]:
     first = sentence.type == "type1" or (sentence.target == sentence.first) is not flipped
     second = sentence.type == "type1" or (sentence.target == sentence.second) is not flipped
-    return [Answer(sentence.id, f"r{n}", 0, Vote(True, first, second), 5.0, False) for n in range(4)]
+    return [Answer(sentence.id, f"r{n}", 0, Vote(True, first, second), 5.0, False, origin) for n in range(count)]
 
 
 def test_both_formats_say_the_same(tmp_path: Path, some_sentences: Callable[[int], list[Sentence]]) -> None:
     sentences = some_sentences(40)
-    cleaned = clean(sentences, [one for s in sentences for one in votes_for(s)], WORDS, Thresholds())
-    assert len(cleaned.rows) == 80 and not cleaned.reasons and not cleaned.flipped
+    cleaned = clean(sentences, [answer for s in sentences for answer in votes_for(s)], CleanOptions())
+    assert len(cleaned.kept) == 40 and not cleaned.reasons and not cleaned.flipped
     store = SurveyDatabase(f"sqlite:///{tmp_path / 's.sqlite'}")
     steps = [Step("filter", 50, 40, {"one pronoun": 10})]
-    write_dataset(tmp_path / "dataset", cleaned, Sheet("mine", "CC0-1.0", WORDS, steps, store.summary()))
+    write_dataset(tmp_path / "dataset", cleaned, Sheet("mine", "CC0-1.0", WORDS, steps, store.results.summary()))
     table = load_table(tmp_path / "dataset" / "mine.csv")
     files = load_winobias(tmp_path / "dataset" / "winobias_format", name="mine")
     assert (table.pairs, files.pairs) == (40, 40)
@@ -51,19 +60,94 @@ def test_both_formats_say_the_same(tmp_path: Path, some_sentences: Callable[[int
 
 def test_people_decide_who_is_meant(some_sentences: Callable[[int], list[Sentence]]) -> None:
     sentence = next(one for one in some_sentences(40) if one.type == "type2")
-    cleaned = clean([sentence], votes_for(sentence, flipped=True), WORDS, Thresholds())
+    cleaned = clean([sentence], votes_for(sentence, flipped=True), CleanOptions())
     assert cleaned.flipped == 1
-    assert {row["occ_1"] for row in cleaned.rows} == {sentence.other}
-    flags = {row["pronoun"]: row["is_stereotypical"] for row in cleaned.rows}
+    rows = synthbias_rows(cleaned, WORDS)
+    assert {row["occ_1"] for row in rows} == {sentence.other}
+    flags = {row["pronoun"]: row["is_stereotypical"] for row in rows}
     assert sorted(flags.values()) == ["False", "True"]
-    assert "[the " + sentence.other in " ".join(winobias_files(cleaned.rows, WORDS).values()).lower()
+    assert "[the " + sentence.other in " ".join(winobias_files(cleaned, WORDS).values()).lower()
 
 
 def test_withdrawn_answers_and_missing_ones(some_sentences: Callable[[int], list[Sentence]]) -> None:
-    one, other = some_sentences(2)
-    answers = [Answer(a.sentence, a.rater, 0, a.vote, 1.0, True) for a in votes_for(one)]
-    cleaned = clean([one, other], answers, WORDS, Thresholds())
-    assert cleaned.reasons == {"not asked": 2} and not cleaned.rows
+    first, second = some_sentences(2)
+    answers = [Answer(a.sentence, a.rater, 0, a.vote, 1.0, True) for a in votes_for(first)]
+    cleaned = clean([first, second], answers, CleanOptions())
+    assert cleaned.reasons == {"not asked": 2} and not cleaned.kept
+
+
+def test_what_is_not_settled_is_left_out_and_named(some_sentences: Callable[[int], list[Sentence]]) -> None:
+    first, second, third = some_sentences(3)
+    undecided = [Vote(True, number < 3, True) for number in range(5)]  # 60% agree: nobody knows yet
+    answers = votes_for(first) + votes_for(second, count=3)
+    answers += [Answer(third.id, f"r{n}", 0, vote, 1.0, False) for n, vote in enumerate(undecided)]
+    cleaned = clean([first, second, third], answers, CleanOptions())
+    assert [sentence.id for sentence, _ in cleaned.kept] == [first.id]
+    assert cleaned.unsettled == (second.id, third.id)
+    assert cleaned.reasons == {"not settled": 2}
+    loose = clean([first, second, third], answers, CleanOptions(allow_unsettled=True))
+    assert {sentence.id for sentence, _ in loose.kept} == {first.id, second.id} and loose.unsettled_kept == 1
+    ten = [Answer(third.id, f"r{n}", 0, undecided[n % 5], 1.0, False) for n in range(10)]
+    assert clean([third], ten, CleanOptions()).unsettled == ()  # ten answers settle it, and it is not kept
+
+
+def survey_of(path: Path, sentences: list[Sentence], answers: list[Answer]) -> str:
+    """Make a database with these answers, as if raters had given them; return its address."""
+    url = f"sqlite:///{path}"
+    database = SurveyDatabase(url)
+    database.load(sentences)
+    ids = {answer.rater for answer in answers}
+    with database.store.writing() as connection:
+        for id in sorted(ids):
+            row = {"id": id, "entry_hash": id, "state": "passed", "locale": "", "withdrawn_by": "", "questions": ""}
+            connection.execute(RATERS.insert().values(row | {"previous_state": "", "origin": "person", "answers": 0}))
+        for answer in answers:
+            row = {"sentence": answer.sentence, "rater": answer.rater, "number": 0, **answer.vote._asdict()}
+            row |= {"seconds": 1.0, "withdrawn": False, "origin": answer.origin, "comment": ""}
+            connection.execute(ANSWERS.insert().values(row))
+    database.close()
+    return url
+
+
+def test_clean_on_the_command_line(tmp_path: Path, some_sentences: Callable[[int], list[Sentence]]) -> None:
+    sentences = some_sentences(3)
+    write_records(BuildFolder(tmp_path).kept, sentences)
+    answers = votes_for(sentences[0]) + votes_for(sentences[1], count=1)
+    survey_of(tmp_path / "survey.sqlite", sentences, answers)
+    result = CliRunner().invoke(app, ["build", "clean", str(tmp_path), "--name", "mine"])
+    assert result.exit_code == 0, result.output
+    assert f"1 sentences are not settled (left out): {sentences[1].id}" in result.output
+    assert "3 sentences in, 1 pairs out (not settled 1; not asked 1)" in result.output
+    sheet = (tmp_path / "dataset" / "DATASHEET.md").read_text()
+    assert "by the method of the UCerF paper" in sheet and "5 answers by 4 raters" in sheet
+    CliRunner().invoke(app, ["build", "clean", str(tmp_path), "--name", "mine", "--allow-unsettled"])
+    sheet = (tmp_path / "dataset" / "DATASHEET.md").read_text()
+    assert "**1 of the 2 sets are not settled**" in sheet and "with the changes stated here" in sheet
+    result = CliRunner().invoke(app, ["build", "clean", str(tmp_path), "--criteria", "nonsense"])
+    assert "--criteria must be section-4.3 or appendix-d" in str(result.exception)
+
+
+def test_simulated_answers_say_so_first(tmp_path: Path, some_sentences: Callable[[int], list[Sentence]]) -> None:
+    sentences = some_sentences(2)
+    write_records(BuildFolder(tmp_path).kept, sentences)
+    answers = votes_for(sentences[0]) + votes_for(sentences[1], origin="simulated")
+    survey_of(tmp_path / "survey.sqlite", sentences, answers)
+    result = CliRunner().invoke(app, ["build", "clean", str(tmp_path), "--name", "mine"])
+    assert result.output.startswith(SIMULATED_LINE)
+    made = tmp_path / "dataset"
+    assert (made / "mine-simulated.csv").is_file() and not (made / "mine.csv").exists()
+    for name in ("DATASHEET.md", "verdicts.jsonl"):
+        assert SIMULATED_LINE in (made / name).read_text().splitlines()[0]
+    assert "by the method of the UCerF paper" not in (made / "DATASHEET.md").read_text()
+    CliRunner().invoke(app, ["build", "clean", str(tmp_path), "--name", "mine", "--people-only"])
+    assert SIMULATED_LINE not in (made / "DATASHEET.md").read_text() and (made / "mine.csv").is_file()
+
+
+def test_raters_without_answers_are_not_counted(some_sentences: Callable[[int], list[Sentence]]) -> None:
+    (sentence,) = some_sentences(1)
+    raters = [RaterRecord(f"r{n}", "passed", 1.0, "") for n in range(90)]
+    summary = summarise(rows_of(votes_for(sentence)), raters, (1, 1))
+    assert (summary.answers, summary.contributors, summary.passed) == (4, 4, 90)
 
 
 def test_steps_say_what_is_missing(tmp_path: Path) -> None:
@@ -90,13 +174,16 @@ def test_a_damaged_file_is_named_with_its_line(tmp_path: Path, some_sentences) -
         read_records(path, Sentence, made_by="filter")
 
 
-def test_a_rehearsal_tells_the_bill(tmp_path: Path, some_sentences) -> None:
+def test_a_rehearsal_estimates_the_cost(tmp_path: Path, some_sentences) -> None:
     write_records(BuildFolder(tmp_path).kept, some_sentences(4))
-    said = CliRunner().invoke(
+    result = CliRunner().invoke(
         app,
         ["build", "simulate", str(tmp_path), "--raters", "6", "--accuracy", "1", "--incoherent", "0", "--pay", "10"],
     )
-    assert said.exit_code == 0, said.output
-    assert "6 entered, 6 passed" in said.output
-    assert "16, 4.00 a sentence" in said.output
-    assert "4 of 4 sentences" in said.output and "4 by the paper's criteria" in said.output
+    assert result.exit_code == 0, result.output
+    assert "6 simulated, 6 passed" in result.output
+    assert "16, 4.00 per sentence" in result.output
+    assert "4 of 4 sentences" in result.output and "4 by the paper's criteria" in result.output
+    database = f"sqlite:///{tmp_path / 'simulation.sqlite'}"
+    cleaned = CliRunner().invoke(app, ["build", "clean", str(tmp_path), "--database", database])
+    assert cleaned.output.startswith(SIMULATED_LINE)

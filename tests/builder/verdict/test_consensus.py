@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.builder.steps import BuildError, Sentence
 from equipoise.builder.verdict.agreement import agreement_with_others, krippendorff_alpha
-from equipoise.builder.verdict.consensus import Coverage, Thresholds, agreed, settled, verdict, votes_needed
+from equipoise.builder.verdict.consensus import (
+    CRITERIA,
+    Coverage,
+    Criteria,
+    Tally,
+    agreed,
+    settled,
+    verdict,
+    votes_needed,
+)
 from equipoise.builder.verdict.votes import Vote
 from equipoise.records import UndefinedMetric
 
@@ -25,7 +33,7 @@ RULE = Coverage()
 
 
 def sentence(kind: str) -> Sentence:
-    return Sentence("s", kind, "text", "he", "subject", "cook", "nurse", "nurse", "twin", "she")
+    return Sentence("s", kind, "text", "he", "subject", "cook", "nurse", "nurse", "male", ())
 
 
 @pytest.mark.parametrize(
@@ -42,22 +50,22 @@ def sentence(kind: str) -> Sentence:
     ],
 )
 def test_settled(votes: list[Vote], done: bool) -> None:
-    assert settled(votes, RULE) is done
+    assert settled(Tally.of(votes), RULE) is done
 
 
 @given(VOTES)
 def test_votes_needed_is_the_least_that_could_settle_it(votes: list[Vote]) -> None:
-    needed = votes_needed(votes, RULE)
+    needed = votes_needed(Tally.of(votes), RULE)
     assert len(votes) + needed <= max(RULE.most, len(votes))
-    assert (needed == 0) == settled(votes, RULE)
+    assert (needed == 0) == settled(Tally.of(votes), RULE)
     if needed > 0:
         assert needed >= RULE.enough - len(votes)
 
 
 @given(VOTES)
 def test_agreed_needs_enough(votes: list[Vote]) -> None:
-    assert not agreed(votes[: RULE.enough - 1], RULE)
-    assert not agreed(votes, RULE) or len(votes) >= RULE.enough
+    assert not agreed(Tally.of(votes[: RULE.enough - 1]), RULE)
+    assert not agreed(Tally.of(votes), RULE) or len(votes) >= RULE.enough
 
 
 @pytest.mark.parametrize(
@@ -76,13 +84,39 @@ def test_agreed_needs_enough(votes: list[Vote]) -> None:
     ],
 )
 def test_the_papers_criteria(kind: str, votes: list[Vote], kept: bool, referent: str) -> None:
-    found = verdict(sentence(kind), votes, Thresholds())
-    assert (found.kept, found.referent) == (kept, referent)
-    assert bool(found.reason) is not kept
+    decision = verdict(sentence(kind), Tally.of(votes), Criteria())
+    assert (decision.kept, decision.referent) == (kept, referent)
+    assert bool(decision.reason) is not kept
+
+
+@pytest.mark.parametrize(
+    ("kind", "votes"),
+    [("type1", [YES, YES, YES, NO]), ("type2", [SECOND, SECOND, SECOND, YES])],  # exactly 25% disagree
+)
+def test_the_papers_two_criteria_differ_at_exactly_a_quarter(kind: str, votes: list[Vote]) -> None:
+    kept = {name: verdict(sentence(kind), Tally.of(votes), criteria).kept for name, criteria in CRITERIA.items()}
+    assert kept == {"section-4.3": False, "appendix-d": True}
+
+
+def test_unsure_never_counts_in_favour() -> None:
+    unsure_first, unsure = Vote(True, None, True), Vote(None, None, None)
+    assert verdict(sentence("type2"), Tally.of([SECOND] * 5), Criteria()).kept
+    assert not verdict(sentence("type2"), Tally.of([SECOND] * 3 + [unsure_first] * 2), Criteria()).kept
+    assert not verdict(sentence("type1"), Tally.of([YES] * 3 + [unsure_first] * 2), Criteria()).kept
+    assert not verdict(sentence("type1"), Tally.of([YES] * 3 + [unsure]), Criteria()).kept
+    assert not agreed(Tally.of([YES, YES, unsure, unsure]), RULE)
+
+
+@given(VOTES, VOTES)
+def test_taking_votes_away_again_leaves_the_tally(votes: list[Vote], more: list[Vote]) -> None:
+    tally = Tally.of([*votes, *more])
+    for vote in more:
+        tally = tally.plus(vote, -1)
+    assert tally == Tally.of(votes)
 
 
 def test_options_are_checked() -> None:
-    for wrong in (lambda: Coverage(enough=11), lambda: Coverage(share=0.4), lambda: Thresholds(meant=1.2)):
+    for wrong in (lambda: Coverage(enough=11), lambda: Coverage(share=0.4), lambda: Criteria(meant=1.2)):
         with pytest.raises(BuildError):
             wrong()
 
@@ -95,24 +129,28 @@ def test_alpha_of_krippendorffs_own_example() -> None:
         [None, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, None],
         [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
     ]
-    units = [[value for value in unit if value is not None] for unit in zip(*observers, strict=True)]
-    assert krippendorff_alpha(units) == pytest.approx(0.743, abs=5e-4)
+    counts = np.array([[sum(row[unit] == value for row in observers) for value in range(1, 6)] for unit in range(12)])
+    assert krippendorff_alpha(counts) == pytest.approx(0.743, abs=5e-4)
 
 
-@given(st.lists(st.lists(st.booleans(), max_size=6), max_size=12))
-def test_alpha_is_at_most_one_and_ignores_order(units: list[list[bool]]) -> None:
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=12))
+def test_alpha_is_at_most_one_and_ignores_order(units: list[tuple[int, int]]) -> None:
+    counts = np.array(units, dtype=int).reshape(-1, 2)
     try:
-        alpha = krippendorff_alpha(units)
+        alpha = krippendorff_alpha(counts)
     except UndefinedMetric:
-        said = {answer for unit in units if len(unit) > 1 for answer in unit}
-        assert len(said) < 2
+        given_answers = {place for unit in units if sum(unit) > 1 for place in (0, 1) if unit[place]}
+        assert len(given_answers) < 2
         return
     assert alpha <= 1 + 1e-12
-    assert krippendorff_alpha([unit[::-1] for unit in reversed(units)]) == pytest.approx(alpha)
-    unanimous = all(a == b for unit in units for a, b in pairwise(unit))
+    assert krippendorff_alpha(counts[::-1, ::-1]) == pytest.approx(alpha)
+    unanimous = all(min(unit) == 0 for unit in units if sum(unit) > 1)
     assert (alpha == pytest.approx(1.0)) is unanimous
 
 
 def test_agreement_with_the_others() -> None:
-    answers = {1: {"a": True, "b": True, "c": False}, 2: {"a": True, "b": True, "c": True}, 3: {"a": True}}
-    assert agreement_with_others(answers) == {"a": (1, 1), "b": (1, 1), "c": (1, 2)}
+    # Three units: a, b and c answer yes, yes, no; then all yes; then a alone.
+    unit, rater = np.array([0, 0, 0, 1, 1, 1, 2]), np.array([0, 1, 2, 0, 1, 2, 0])
+    yes = np.array([True, True, False, True, True, True, True])
+    agree, asked = agreement_with_others(unit, rater, yes, 3)
+    assert (agree.tolist(), asked.tolist()) == ([1, 1, 1], [1, 1, 2])

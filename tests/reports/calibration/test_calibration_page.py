@@ -53,11 +53,12 @@ def test_the_section_is_there_when_calibration_was_measured(run: Run, planted_ru
 
 def test_words_and_table_have_the_numbers_of_the_run(opened: Opened, page: Path, run: Run) -> None:
     tab = opened(page)
-    found = run.measurements.set_index(["metric", "group"])
-    ece, floor = found.loc[("ece", "all")], found.loc[("ece_floor", "all")]
-    said = f"comes true to within {ece.value:.3f} [{ece.low:.3f}, {ece.high:.3f}] on average; chance alone would show"
-    assert f"{said} {floor.value:.3f} at n = 120." in tab.inner_text("#calibration")
-    assert said in tab.inner_text("#findings")
+    table = run.measurements.set_index(["metric", "group"])
+    ece, floor = table.loc[("ece", "all")], table.loc[("ece_floor", "all")]
+    ends = f"[{100 * ece.low:.1f}, {100 * ece.high:.1f}]"
+    sentence = f"off by {100 * ece.value:.1f} points {ends} on average; chance alone would show"
+    assert f"{sentence} {100 * floor.value:.1f} at n = 120." in tab.inner_text("#calibration")
+    assert sentence in tab.inner_text("#findings")
     shown = {
         row.locator("th").inner_text(): row.locator("td").all_inner_texts()
         for row in tab.locator("#calibration tbody tr").all()
@@ -65,10 +66,10 @@ def test_words_and_table_have_the_numbers_of_the_run(opened: Opened, page: Path,
     assert {"all", "predicted_gender=male", "predicted_gender=female", "land=plain"} <= set(shown)
     assert not any(name.startswith("occupation=") for name in shown), "many values are in the file, not on the page"
     for group in ("all", "predicted_gender=male", "land=plain"):
-        own = [found.loc[(name, group)] for name in ("ece", "ece_debiased", "brier", "human_alignment")]
-        numbers = [f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]" for one in own]
-        numbers.insert(1, f"{found.loc[('ece_floor', group)].value:.3f}")
-        assert shown[group] == [str(own[0].n), *numbers]
+        rows = [table.loc[(name, group)] for name in ("ece", "ece_debiased", "brier", "human_alignment")]
+        numbers = [f"{row.value:.3f} [{row.low:.3f}, {row.high:.3f}]" for row in rows]
+        numbers.insert(1, f"{table.loc[('ece_floor', group)].value:.3f}")
+        assert shown[group] == [str(rows[0].n), *numbers]
 
 
 def test_charts_show_every_bin_and_occupation(opened: Opened, page: Path, run: Run) -> None:

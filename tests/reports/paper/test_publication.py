@@ -9,13 +9,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from equipoise.reports.comparison.compare import Choices, compare
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
 from equipoise.records import EquipoiseError
 from equipoise.reports.behaviour.figures import comparison_figures, run_figures
+from equipoise.reports.comparison.compare import Choices, compare
 from equipoise.reports.paper.publication import (
     PublishedTable,
     comma_separated,

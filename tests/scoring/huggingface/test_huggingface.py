@@ -21,6 +21,7 @@ from transformers import LlamaForCausalLM
 
 from equipoise.records import ModelError, Prompt
 from equipoise.scoring.engine import EngineOptions, identity_key, open_engine
+from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 from equipoise.scoring.weights import file_sha256
 from tiny import LLAMA, make_model, make_tokenizer
 
@@ -194,11 +195,36 @@ def save(kind: str, folder: Path, **settings: Any) -> Path:
 BERT = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
 
 
-def test_an_encoder_is_refused(tmp_path: Path) -> None:
-    bert = save("BertForMaskedLM", tmp_path / "bert", **BERT)
-    engine = open_engine(str(bert))
+@pytest.mark.parametrize("kind", ["Bert", "Roberta", "Electra"])
+def test_an_encoder_is_refused_by_its_architecture(tmp_path: Path, kind: str) -> None:
+    folder = save(f"{kind}ForMaskedLM", tmp_path / "masked", **BERT)
+    refused = f"masked is not a causal language model: {kind.lower()} is an encoder, which predicts masked words"
+    assert refusal(folder) == refused
+
+
+@pytest.mark.parametrize("scale", [0.5, 0.02, 0.01])
+def test_a_model_that_sees_later_words_is_found_out_however_small_its_logits(
+    scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizer = make_tokenizer()
+    settings = {"is_decoder": True, **BERT}
+    causal = make_model("BertConfig", len(tokenizer), scale=scale, **settings)
+    masked = make_model("BertConfig", len(tokenizer), scale=scale, **{**settings, "is_decoder": False})
+    list(HuggingFaceEngine(causal, tokenizer, name="bert", weights={"sha256": "0"}).score([[PROMPT]]))
+    monkeypatch.setattr("equipoise.scoring.huggingface.engine.is_encoder", lambda config: False)
+    engine = HuggingFaceEngine(masked, tokenizer, name="bert", weights={"sha256": "0"})
     with pytest.raises(ModelError, match="bert is not a causal language model: its answer at a word depends on"):
         list(engine.score([[PROMPT]]))
+
+
+def test_what_is_recorded_does_not_depend_on_free_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = []
+    for free in (2**28, 2**40):
+        monkeypatch.setattr("equipoise.scoring.huggingface.model.free_memory", lambda free=free: free)
+        engine = open_engine(str(folder))
+        scores = list(engine.score([[PROMPT]]))
+        records.append((engine.identity, engine.description, engine.notes, engine.batches([PROMPT] * 999), scores))
+    assert records[0] == records[1]
 
 
 def test_an_encoder_with_a_decoder_is_refused(tmp_path: Path) -> None:

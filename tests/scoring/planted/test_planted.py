@@ -25,7 +25,7 @@ def example(**changes: Any) -> Example:
         "answerable": True,
         "stereotype": 0,
         "groups": {},
-        "pair_id": "p",
+        "set_id": "p",
     }
     return Example(**{**fields, **changes})
 

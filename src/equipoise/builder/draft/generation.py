@@ -1,41 +1,44 @@
-"""Drafts from a language model: which pairs are asked for, with which prompt, and what came back.
+"""Drafts from a language model: the requests of a plan, an estimate of their cost, and the replies.
 
-Every reply is written down, with all that was asked, before the next one counts: a crash costs at most the replies
-under way. Rerunning asks only for what is missing.
+Every reply is on disk before it counts, and becomes drafts however the run ends. Rerunning asks only for what is
+missing.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
-import os
-import threading
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import asdict, dataclass
-from importlib import resources
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ...records import ModelError
-from ..model_client import Reply, Server
-from ..steps import BuildError, BuildFolder, Draft, Step, json_lines, write_records
-from ..wordlist import WordList
-from .replies import sentences_of
+from filelock import FileLock, Timeout
 
-KINDS = ("type1", "type2")
-SLOTS = ("{target}", "{other}", "{count}")
+from ...records import ModelError
+from ..model_client import ModelClient, OutOfBudget, Refused, Reply, Unanswered
+from ..pronoun_sets import HE, SHE, PronounSet
+from ..steps import BuildError, BuildFolder, Draft, Step, write_records
+from ..wordlist import WordList
+from .prompt_files import KINDS, fill
+from .replies import sentences_of
+from .reply_log import ReplyLog, Row
+
 TOKENS_A_SENTENCE = 30
 CHARACTERS_A_TOKEN = 4.0
 SECONDS_A_REPLY = 8.0
-"""What a reply is taken to last before any has come: for the estimate only."""
+"""Seconds per reply in an estimate before any reply has come."""
+
+REFUSALS_IN_A_ROW = 10
+"""The run ends if the server refuses its first requests and answers none: the fault is not in one prompt."""
 
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be generated: the words, the samples for each pair, direction and type, and how the model is asked."""
+    """What to generate: word pairs, sentences per pair, direction and type, pronouns, identity markers, sampling."""
 
     words: WordList
     samples: int = 10
@@ -45,10 +48,14 @@ class Plan:
     limit: int | None = None
     seed: int = 0
     temperature: float = 1.0
+    pronouns: tuple[PronounSet, ...] = (HE, SHE)
+    markers: tuple[str, ...] = ("",)
 
     def __post_init__(self) -> None:
         if self.samples < 1 or self.samples_a_request < 1:
             raise BuildError("the number of samples must be at least 1")
+        if self.limit is not None and self.limit < 1:
+            raise BuildError("the number of pairs must be at least 1")
         unknown = set(self.kinds) - set(KINDS)
         if unknown or not self.kinds:
             raise BuildError(f"sentences are of type1 or type2, not {', '.join(sorted(unknown)) or 'none'}")
@@ -66,11 +73,12 @@ class Request:
     count: int
     seed: int
     prompt: str
+    marker: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a generation will take: requests to make, tokens in and out, time, and money if prices are known."""
+    """The cost of a generation: requests to send, tokens in and out, time, and money if prices are known."""
 
     requests: int
     already: int
@@ -80,175 +88,195 @@ class Estimate:
     cost: float | None
 
 
-def read_prompts(folder: Path | None) -> dict[str, str]:
-    """Return the prompt template of each type, from the folder (`type1.txt`, `type2.txt`) or the package's own."""
-    prompts = {}
-    for kind in KINDS:
-        if folder is None:
-            text = resources.files(__package__).joinpath("prompts", f"{kind}.txt").read_text(encoding="utf-8")
-        else:
-            path = folder / f"{kind}.txt"
-            if not path.is_file():
-                raise BuildError(f"{path} is not there: a folder of prompts holds type1.txt and type2.txt")
-            text = path.read_text(encoding="utf-8")
-        missing = [slot for slot in SLOTS if slot not in text]
-        if missing:
-            raise BuildError(
-                f"{folder or 'prompts'}/{kind}.txt lacks {', '.join(missing)}, which say what to write about"
-            )
-        prompts[kind] = text
-    return prompts
+@dataclass
+class Outcome:
+    """How a generation ended: the reasons of failures, refused prompts, and notes."""
+
+    failures: list[str] = field(default_factory=list)
+    refused: int = 0
+    notes: list[str] = field(default_factory=list)
 
 
 def requests_of(plan: Plan, prompts: dict[str, str], model: str) -> list[Request]:
-    """Return every request of the plan: all pairs, both directions, each type; `limit` keeps so many pairs, spread."""
+    """Return the requests of the plan: all pairs (or `limit` of them, spread evenly), both directions, each type."""
     pairs = plan.words.pairs(plan.min_gap)
     if not pairs:
         raise BuildError(f"no two words of {plan.words.name} differ by more than {plan.min_gap:g} points")
     if plan.limit is not None and plan.limit < len(pairs):
-        pairs = [pairs[i * len(pairs) // plan.limit] for i in range(max(plan.limit, 1))]
+        pairs = [pairs[i * len(pairs) // plan.limit] for i in range(plan.limit)]
     requests: list[Request] = []
     for male, female in pairs:
         for target, other in ((male, female), (female, male)):
             for kind in plan.kinds:
-                requests += _parts(plan, prompts[kind], kind, target.name, other.name, model)
+                for marker in plan.markers:
+                    requests += _parts(plan, prompts[kind], (kind, target.name, other.name, marker), model)
     return requests
 
 
-def _parts(plan: Plan, template: str, kind: str, target: str, other: str, model: str) -> Iterable[Request]:
+def _parts(plan: Plan, template: str, about: tuple[str, str, str, str], model: str) -> Iterator[Request]:
+    kind, target, other, marker = about
     left, part = plan.samples, 0
     while left > 0:
         count = min(left, plan.samples_a_request)
-        # replace(), not format(): a user's prompt may have braces of its own.
-        prompt = template
-        for slot, word in zip(SLOTS, (f"the {target}", f"the {other}", str(count)), strict=True):
-            prompt = prompt.replace(slot, word)
-        said = json.dumps([model, prompt, part, plan.seed, plan.temperature], ensure_ascii=False)
-        key = hashlib.sha256(said.encode()).hexdigest()[:24]
-        yield Request(key, kind, target, other, part, count, int(key[:7], 16), prompt)
+        prompt = fill(template, f"{marker} {target}".strip(), other, count, plan.pronouns)
+        identity = json.dumps([model, prompt, part, plan.seed, plan.temperature], ensure_ascii=False)
+        key = hashlib.sha256(identity.encode()).hexdigest()[:24]
+        yield Request(key, kind, target, other, part, count, int(key[:7], 16), prompt, marker)
         left, part = left - count, part + 1
 
 
 def estimate(
-    requests: Sequence[Request],
-    done: dict[str, dict[str, Any]],
-    *,
-    concurrency: int,
-    prices: tuple[float, float] | None,
+    requests: Sequence[Request], log: ReplyLog, *, concurrency: int, prices: tuple[float, float] | None
 ) -> Estimate:
-    """Return what is still to be made; seconds by the replies there are, `prices` a million tokens in and out."""
-    todo = [request for request in requests if request.key not in done]
-    tokens_in = round(sum(len(request.prompt) for request in todo) / CHARACTERS_A_TOKEN)
-    tokens_out = sum(request.count for request in todo) * TOKENS_A_SENTENCE
-    measured = [row["reply"]["seconds"] for row in done.values()]
-    each = sum(measured) / len(measured) if measured else SECONDS_A_REPLY
+    """Return the cost of the requests that have no reply yet; `prices` are per million tokens in and out."""
+    missing = [request for request in requests if request.key not in log.replies]
+    tokens_in = round(sum(len(request.prompt) for request in missing) / CHARACTERS_A_TOKEN)
+    tokens_out = sum(request.count for request in missing) * TOKENS_A_SENTENCE
+    measured = [float(row["reply"].get("seconds") or 0) for row in log.replies.values()]
+    seconds = sum(measured) / len(measured) if measured else SECONDS_A_REPLY
     cost = (tokens_in * prices[0] + tokens_out * prices[1]) / 1e6 if prices else None
-    return Estimate(len(todo), len(requests) - len(todo), tokens_in, tokens_out, each * len(todo) / concurrency, cost)
-
-
-def replies_there(folder: BuildFolder) -> dict[str, dict[str, Any]]:
-    """Return the replies that earlier runs have paid for, by the request's key."""
-    if not folder.generations.is_file():
-        return {}
-    return {row["request"]["key"]: row for _, row in json_lines(folder.generations)}
+    done = len(requests) - len(missing)
+    return Estimate(len(missing), done, tokens_in, tokens_out, seconds * len(missing) / concurrency, cost)
 
 
 def generate(
     folder: BuildFolder,
     requests: Sequence[Request],
-    server: Server,
+    client: ModelClient,
     *,
     plan: Plan,
     concurrency: int = 4,
     now: Callable[[], str],
     progress: Progress = lambda what, done, total: None,
-) -> list[str]:
-    """Fill the build folder with replies and drafts; return why requests failed, each reason once.
+    retry_refused: bool = False,
+) -> Outcome:
+    """Fill the build folder with replies and drafts, and return how it ended.
 
-    A server that refuses (a wrong key, an unknown model) ends it at once; what was paid for is kept.
+    A prompt that the server refuses is recorded and passed over. A server that refuses everything (a wrong key, an
+    unknown model) ends the run with a ModelError. Replies become drafts in every case.
     """
-    done = replies_there(folder)
-    todo = [request for request in requests if request.key not in done]
     folder.path.mkdir(parents=True, exist_ok=True)
-    _mend(folder.generations)
-    lock = threading.Lock()
-    failures: list[str] = []
-
-    def ask(request: Request) -> None:
-        tokens = (request.count + 2) * TOKENS_A_SENTENCE * 2
-        reply = server.chat(request.prompt, seed=request.seed, temperature=plan.temperature, max_tokens=tokens)
-        row = _row(request, reply, server, plan, now())
-        with lock:
-            _append(folder.generations, row)
-            done[request.key] = row
-
-    progress("replies", len(requests) - len(todo), len(requests))
-    with ThreadPoolExecutor(concurrency) as pool:
-        waiting: set[Future[None]] = set()
-        queue = iter(todo)
+    with _only_writer(folder):
+        log = ReplyLog(folder.generations)
+        outcome = Outcome(notes=[note] if (note := log.repair()) else [])
+        run = _Generation(log, client, plan, now, lambda: progress("replies", run.done(requests), len(requests)))
+        passed_over = {} if retry_refused else log.refusals
+        missing = [r for r in requests if r.key not in log.replies and r.key not in passed_over]
         try:
-            while True:
-                while len(waiting) < concurrency and (request := next(queue, None)) is not None:
-                    waiting.add(pool.submit(ask, request))
-                if not waiting:
-                    break
-                finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    _note_failure(future, failures)
-                progress("replies", len(done), len(requests))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    drafts = drafts_of([done[request.key] for request in requests if request.key in done])
+            asyncio.run(run.ask_all(missing, concurrency, outcome))
+        finally:
+            _write_drafts(folder, requests, log, client, plan, now())
+            outcome.refused = sum(request.key in log.refusals for request in requests)
+    outcome.failures = list(dict.fromkeys(outcome.failures))
+    return outcome
+
+
+@contextmanager
+def _only_writer(folder: BuildFolder) -> Iterator[None]:
+    """Hold the folder: two runs at once would pay for the same replies."""
+    try:
+        with FileLock(folder.path / ".generate.lock", timeout=0):
+            yield
+    except Timeout:
+        raise BuildError(f"another `build generate` is running in {folder.path}") from None
+
+
+class _Generation:
+    """Asks for replies, several at a time, and logs each one."""
+
+    def __init__(
+        self, log: ReplyLog, client: ModelClient, plan: Plan, now: Callable[[], str], progress: Callable[[], None]
+    ) -> None:
+        self._log, self._client, self._plan, self._now, self._progress = log, client, plan, now, progress
+        self._answered = self._refused = 0
+
+    def done(self, requests: Sequence[Request]) -> int:
+        """Return how many of the requests have a reply."""
+        return sum(request.key in self._log.replies for request in requests)
+
+    async def ask_all(self, requests: Sequence[Request], concurrency: int, outcome: Outcome) -> None:
+        """Ask for every reply; after a fatal error no request is started, but those under way are paid and finish."""
+        self._progress()
+        queue = iter(requests)
+        fatal: list[ModelError] = []
+
+        async def work() -> None:
+            for request in queue:
+                try:
+                    await self._ask(request)
+                except Unanswered as error:
+                    outcome.failures.append(str(error))
+                except OutOfBudget as error:
+                    outcome.failures.append(str(error))
+                    return
+                except ModelError as error:
+                    fatal.append(error)
+                self._progress()
+                if fatal:
+                    return
+
+        async with self._client:
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(min(concurrency, len(requests))):
+                        group.create_task(work())
+            except BaseExceptionGroup as errors:
+                raise errors.exceptions[0] from None
+        if fatal:
+            raise fatal[0]
+
+    async def _ask(self, request: Request) -> None:
+        tokens = (request.count + 2) * TOKENS_A_SENTENCE * 2
+        try:
+            reply = await self._client.chat(
+                request.prompt, seed=request.seed, temperature=self._plan.temperature, max_tokens=tokens
+            )
+        except Refused as refusal:
+            self._log.append({"request": self._asked(request), "refusal": str(refusal), "when": self._now()})
+            self._refused += 1
+            if not self._answered and self._refused >= REFUSALS_IN_A_ROW:
+                raise ModelError(f"the server refused the first {self._refused} requests: {refusal}") from None
+            return
+        self._log.append({"request": self._asked(request), "reply": _as_dict(reply), "when": self._now()})
+        self._answered += 1
+
+    def _asked(self, request: Request) -> dict[str, Any]:
+        client = {"address": self._client.address, "model": self._client.model}
+        return asdict(request) | client | {"temperature": self._plan.temperature}
+
+
+def _as_dict(reply: Reply) -> dict[str, Any]:
+    return asdict(reply) | {"usage": dict(reply.usage)}
+
+
+def _write_drafts(
+    folder: BuildFolder, requests: Sequence[Request], log: ReplyLog, client: ModelClient, plan: Plan, when: str
+) -> None:
+    drafts = drafts_of(log.replies[request.key] for request in requests if request.key in log.replies)
     write_records(folder.drafts, drafts)
-    settings = {"model": server.model, "samples": plan.samples, "pairs of": plan.words.name, "seed": plan.seed}
-    reasons = {"request failed": len(requests) - sum(request.key in done for request in requests)}
-    folder.record(Step("generate", len(requests), len(drafts), reasons, settings, now()))
-    return list(dict.fromkeys(failures))
+    settings: dict[str, Any] = {"model": client.model, "samples": plan.samples, "pairs of": plan.words.name}
+    settings |= {"seed": plan.seed, "pronouns": ",".join("/".join(_forms(pronouns)) for pronouns in plan.pronouns)}
+    if any(plan.markers):
+        settings["markers"] = ",".join(filter(None, plan.markers))
+    refused = sum(request.key in log.refusals for request in requests)
+    replied = sum(request.key in log.replies for request in requests)
+    reasons = {"prompt refused": refused, "request failed": len(requests) - replied - refused}
+    folder.record(Step("generate", len(requests), len(drafts), reasons, settings, when))
 
 
-def _note_failure(future: Future[None], failures: list[str]) -> None:
-    error = future.exception()
-    if error is None:
-        return
-    if not isinstance(error, ModelError):
-        raise error
-    # Refused for good: every other request would be refused as well.
-    if "answered 4" in str(error):
-        raise error
-    failures.append(str(error))
+def _forms(pronouns: PronounSet) -> tuple[str, ...]:
+    return pronouns.subject, pronouns.object, pronouns.possessive, pronouns.reflexive
 
 
-def _row(request: Request, reply: Reply, server: Server, plan: Plan, when: str) -> dict[str, Any]:
-    asked = {"address": server.address, "model": server.model, "temperature": plan.temperature}
-    return {"request": asdict(request) | asked, "reply": asdict(reply) | {"usage": dict(reply.usage)}, "when": when}
-
-
-def _append(path: Path, row: dict[str, Any]) -> None:
-    with path.open("a", encoding="utf-8", newline="\n") as out:
-        out.write(json.dumps(row, ensure_ascii=False) + "\n")
-        out.flush()
-        os.fsync(out.fileno())
-
-
-def _mend(path: Path) -> None:
-    """Cut off a last line that a crash left half-written, so that the next one does not go on with it."""
-    if not path.is_file():
-        return
-    content = path.read_bytes()
-    if content and not content.endswith(b"\n"):
-        with path.open("r+b") as file:
-            file.truncate(content.rfind(b"\n") + 1)
-
-
-def drafts_of(rows: Iterable[dict[str, Any]]) -> list[Draft]:
-    """Return the sentences in the replies; brackets go from `text` and stay in `raw`."""
+def drafts_of(rows: Iterable[Row]) -> list[Draft]:
+    """Return the sentences in the replies; brackets are removed from `text` and stay in `raw`."""
     drafts = []
     for row in rows:
         request, reply = row["request"], row["reply"]
-        found = sentences_of(reply["text"], cut_off=reply["finish_reason"] == "length")
-        for number, raw in enumerate(found, start=1):
+        sentences = sentences_of(reply["text"], cut_off=reply.get("finish_reason") == "length")
+        for number, raw in enumerate(sentences, start=1):
             text = " ".join(raw.replace("[", "").replace("]", "").split())
             id = f"{request['key'][:12]}-{number:02}"
-            drafts.append(Draft(id, request["type"], request["target"], request["other"], text, raw, request["key"]))
+            people = (request["type"], request["target"], request["other"])
+            drafts.append(Draft(id, *people, text, raw, request["key"], request.get("marker", "")))
     return drafts

@@ -1,27 +1,35 @@
-"""Rules: a draft -> the reasons to reject it; then the counterpart of each that is left."""
+"""Drafts in; sentences that pass the rules, with their variants, and rejected drafts with their reasons, out."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...datasets.pronouns import gender_of, pronouns_in
+from ...datasets.markers import Attribute
+from ...datasets.pronouns import pronouns_in
 from ...datasets.sentence_rules import ONE_PRONOUN, PRONOUN_LAST, TARGET_PAIR, TWO_OCCUPATIONS, Break, rule_breaks
+from ..pronoun_sets import HE, KNOWN, SHE, Mention, PronounSet, mentions_of, set_of
 from ..steps import Draft, Rejected, Sentence
 from ..wordlist import WordList
-from .counterparts import Unresolved, counterpart
+from .counterparts import Unresolved
 from .near_duplicates import NearIndex, words_of
+from .variants import variants_of
 
 BRACKETS, LENGTH, ENDING, GENDERED = "brackets", "length", "whole sentence", "gendered pronoun"
 DUPLICATE, TWIN, NEAR, OPEN = "duplicate", "twin of another", "near-duplicate", "counterpart left open"
+MARKED = "identity marker"
 
-RULES = (TARGET_PAIR, TWO_OCCUPATIONS, ONE_PRONOUN, PRONOUN_LAST, GENDERED, BRACKETS, LENGTH, ENDING)
-"""The rules of a single sentence, in the order they are reported."""
+RULES = (TARGET_PAIR, TWO_OCCUPATIONS, ONE_PRONOUN, PRONOUN_LAST, GENDERED, MARKED, BRACKETS, LENGTH, ENDING)
+"""The rules for a single sentence, in the order they are reported."""
 
 AMONG = (DUPLICATE, TWIN, NEAR)
-"""The rules among the sentences that keep all others: the first of a kind stays."""
+"""The rules between sentences that pass all others: the first of several stays."""
+
+AFTER_BOTH, NOT_BEFORE_BOTH = "after-both", "not-before-both"
+PRONOUN_RULES = (AFTER_BOTH, NOT_BEFORE_BOTH)
+"""Where the pronoun may stand: after both people, or (as the UCerF paper filters) anywhere but before both."""
 
 _BRACKETED = re.compile(r"\[([^\[\]]*)\]")
 _END = re.compile(r"[.!?…][\"'”’]?$")
@@ -30,17 +38,23 @@ _ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class FilterOptions:
-    """How strict the filter is: words a sentence has, words near-duplicates differ in (-1 for none), brackets."""
+    """How strict the filter is; `near_words` is the most words near-duplicates differ in (-1 keeps them all).
+
+    `pronouns` are the sets that a sentence may use, `markers` the attribute of each identity marker.
+    """
 
     shortest: int = 5
     longest: int = 40
     near_words: int = 2
     brackets_required: bool = False
+    pronoun_rule: str = AFTER_BOTH
+    pronouns: tuple[PronounSet, ...] = (HE, SHE)
+    markers: Mapping[str, Attribute] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Filtered:
-    """What the filter made of the drafts; `failed` counts every draft once for each rule it broke."""
+    """The result of the filter; `failed` counts every draft once for each rule it breaks."""
 
     kept: tuple[Sentence, ...]
     rejected: tuple[Rejected, ...]
@@ -54,12 +68,12 @@ def filter_drafts(
     options: FilterOptions,
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> Filtered:
-    """Return the drafts that keep every rule, each with its counterpart, and the others with all their reasons."""
+    """Return the drafts that pass every rule, with their variants, and the others with all their reasons."""
     kept: list[Sentence] = []
     rejected: list[Rejected] = []
     aside: list[Rejected] = []
     failed: Counter[str] = Counter()
-    seen = _Seen(options.near_words)
+    seen = _Seen(options)
     for number, draft in enumerate(drafts):
         if number % 500 == 0:
             progress("drafts", number, len(drafts))
@@ -69,7 +83,7 @@ def filter_drafts(
             rejected.append(_rejected(draft, breaks))
             continue
         try:
-            kept.append(_sentence(draft, words))
+            kept.append(_sentence(draft, words, options))
         except Unresolved as error:
             failed[OPEN] += 1
             aside.append(_rejected(draft, [Break(OPEN, str(error))]))
@@ -78,87 +92,123 @@ def filter_drafts(
 
 
 def sentence_breaks(draft: Draft, words: WordList, options: FilterOptions) -> Iterator[Break]:
-    """Yield each rule of a single sentence that the draft breaks."""
-    broken = list(rule_breaks(draft.text, (draft.target, draft.other), find=words.find))
+    """Yield the rules for a single sentence that the draft breaks."""
+    pronouns = _all_pronouns(draft.text, options)
+    people = (draft.target, draft.other)
+    broken = list(rule_breaks(draft.text, people, find=words.find, find_pronouns=lambda text: pronouns))
+    mentions = words.find(draft.text)
+    if options.pronoun_rule == NOT_BEFORE_BOTH and mentions and pronouns:
+        before_both = pronouns[0].start < min(mention.start for mention in mentions)
+        broken = [rule for rule in broken if rule.rule != PRONOUN_LAST or before_both]
     yield from broken
-    if not broken and len(words.find(draft.text)) != 2:
-        yield Break(TARGET_PAIR, "names one of the two in the plural only, which no pronoun here can mean")
-    neutral = [found.word for found in pronouns_in(draft.text) if gender_of(found.word) == "neutral"]
-    if neutral:
-        yield Break(GENDERED, f"has {neutral[0]!r}, which is of no gender")
-    yield from _bracket_breaks(draft, words, required=options.brackets_required)
+    if not broken and len(mentions) != 2:
+        yield Break(TARGET_PAIR, "names one of the two in the plural only; a singular pronoun cannot mean it")
+    unfit = [pronoun.word for pronoun in pronouns if set_of(pronoun.word, options.pronouns) is None]
+    if unfit:
+        yield Break(GENDERED, f"has {unfit[0]!r}, which is not one of the chosen pronouns")
+    yield from _marker_breaks(draft, words, options)
+    yield from _bracket_breaks(draft, options)
     count = len(draft.text.split())
     if not options.shortest <= count <= options.longest:
         yield Break(LENGTH, f"has {count} words, not {options.shortest} to {options.longest}")
     if not _END.search(draft.text) or not draft.text[:1].isupper():
-        yield Break(ENDING, "does not begin and end as a sentence does")
+        yield Break(ENDING, "does not start with a capital letter and end with a full stop")
 
 
-def _bracket_breaks(draft: Draft, words: WordList, *, required: bool) -> Iterator[Break]:
-    """Yield what is wrong with the brackets; without any there is nothing wrong, unless they are required."""
+def _all_pronouns(text: str, options: FilterOptions) -> list[Mention]:
+    """Return the pronouns of all known sets, and their other forms ("hers", "themselves"), in order."""
+    mentions = {Mention(*pronoun) for pronoun in pronouns_in(text)}
+    return sorted(mentions.union(mentions_of(text, (*KNOWN.values(), *options.pronouns))))
+
+
+def _marker_breaks(draft: Draft, words: WordList, options: FilterOptions) -> Iterator[Break]:
+    """Yield a break unless the sentence has the marker it was asked for, before the target, and no other marker."""
+    pattern = "|".join(map(re.escape, sorted(options.markers, key=len, reverse=True)))
+    markers = re.findall(rf"(?<![\w-])(?:{pattern})(?![\w-])", draft.text, re.IGNORECASE) if pattern else []
+    if not draft.marker:
+        if markers:
+            yield Break(MARKED, f"has the marker {markers[0]!r}, which was not asked for")
+        return
+    marked = rf"(?<![\w-]){re.escape(draft.marker)}\s+{re.escape(draft.target)}(?![\w-])"
+    if len(re.findall(marked, draft.text, re.IGNORECASE)) != 1:
+        yield Break(MARKED, f"does not say '{draft.marker} {draft.target}' once")
+    elif len(markers) != 1:
+        yield Break(MARKED, f"has {len(markers)} markers, not one")
+
+
+def _bracket_breaks(draft: Draft, options: FilterOptions) -> Iterator[Break]:
+    """Yield what is wrong with the brackets; a draft without brackets is fine, unless they are required."""
     inside = _BRACKETED.findall(draft.raw)
     rest = _BRACKETED.sub("", draft.raw)
     if "[" in rest or "]" in rest:
-        yield Break(BRACKETS, "has a bracket without its other half")
+        yield Break(BRACKETS, "has an unbalanced bracket")
         return
-    named = set()
+    named, pronouns = set(), 0
     for content in inside:
         bare = _ARTICLE.sub("", content.strip()).lower()
+        bare = bare.removeprefix(f"{draft.marker} ".lower() if draft.marker else "")
         if bare in (draft.target.lower(), draft.other.lower()):
             named.add(bare)
-        elif gender_of(bare) is None:
+        elif set_of(bare, (*KNOWN.values(), *options.pronouns)) is None:
             yield Break(BRACKETS, f"has brackets around {content!r}")
             return
-    if required and not (named and any(gender_of(content) for content in inside)):
-        yield Break(BRACKETS, "lacks the brackets around an occupation and the pronoun")
-    # A model that marks the other one says that it wrote about the other one.
+        else:
+            pronouns += 1
+    if options.brackets_required and not (named and pronouns):
+        yield Break(BRACKETS, "has no brackets around an occupation and the pronoun")
+    # A model that marks the other person says that it wrote about the other person.
     if draft.type == "type2" and named == {draft.other.lower()}:
-        yield Break(BRACKETS, f"marks the {draft.other} as the one the pronoun means")
+        yield Break(BRACKETS, f"marks the {draft.other} as the person the pronoun means")
 
 
 class _Seen:
-    """The sentences so far: a second one of a kind is found by its words without the pronoun."""
+    """The sentences so far; duplicates are found by their words without the pronoun."""
 
-    def __init__(self, near_words: int) -> None:
+    def __init__(self, options: FilterOptions) -> None:
+        near_words = options.near_words
+        self._sets = options.pronouns
         self._ids: dict[tuple[str, str], tuple[str, str]] = {}
         self._near = {kind: NearIndex(near_words) for kind in ("type1", "type2")} if near_words >= 0 else {}
         self._order: dict[str, list[str]] = {"type1": [], "type2": []}
 
     def breaks(self, draft: Draft) -> Iterator[Break]:
-        """Yield why the draft is too much like an earlier one; if it is not, remember it."""
-        (pronoun,) = pronouns_in(draft.text)
+        """Yield why the draft is too similar to an earlier one; otherwise remember it."""
+        (pronoun,) = mentions_of(draft.text, self._sets)
         template = f"{draft.text[: pronoun.start]}\0{draft.text[pronoun.end :]}".lower()
         if earlier := self._ids.get((draft.type, template)):
             id, word = earlier
             same = word == pronoun.word
-            yield Break(DUPLICATE if same else TWIN, f"is {id} again" if same else f"is {id} with another pronoun")
+            yield Break(DUPLICATE if same else TWIN, f"repeats {id}" if same else f"is {id} with another pronoun")
             return
         self._ids[draft.type, template] = (draft.id, pronoun.word)
         if not self._near:
             return
         index, words = self._near[draft.type], words_of(template.replace("\0", " "))
         if near := index.near(words):
-            yield Break(NEAR, f"is all but {self._order[draft.type][near[0]]}")
+            yield Break(NEAR, f"is nearly the same as {self._order[draft.type][near[0]]}")
             return
         index.add(words)
         self._order[draft.type].append(draft.id)
 
 
-def _sentence(draft: Draft, words: WordList) -> Sentence:
-    other = counterpart(draft.text)
-    (pronoun,) = pronouns_in(draft.text)
+def _sentence(draft: Draft, words: WordList, options: FilterOptions) -> Sentence:
+    attribute = options.markers.get(draft.marker)
+    form, variants = variants_of(draft.text, draft.target, options.pronouns, attribute, draft.marker)
+    (pronoun,) = mentions_of(draft.text, options.pronouns)
     first, second = (mention.name for mention in words.find(draft.text))
+    pronouns = set_of(pronoun.word, options.pronouns)
     return Sentence(
         id=draft.id,
         type=draft.type,
         text=draft.text,
         pronoun=pronoun.word,
-        form=other.form,
+        form=form,
         first=first,
         second=second,
         target=draft.target,
-        twin=other.text,
-        twin_pronoun=other.pronoun,
+        group=pronouns.group if pronouns else "",
+        variants=tuple(variants),
+        marker=draft.marker,
     )
 
 

@@ -1,12 +1,16 @@
-"""The entrance test and the examples of the guidelines: questions whose right answers are known, from a file."""
+"""The entrance test: a pool of questions whose right answers are known, and the draw of a test for each rater."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+import hashlib
+import random
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from types import MappingProxyType
 
 from ...datasets.columns import as_flag
 from ...datasets.rows import read_rows
@@ -15,11 +19,13 @@ from ..steps import BuildError
 from ..verdict.votes import Vote
 
 COLUMNS = ("text", "pronoun", "first", "second", "coherent", "first_can", "second_can")
+TESTS: Mapping[str, int] = MappingProxyType({"section-4.3": 10, "appendix-d": 15})
+"""The UCerF paper's two statements of its entrance test: questions of each type."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownQuestion:
-    """A sentence, and the right answer to it; `why` is for the guidelines."""
+    """A sentence and the right answer to it; `why` explains an example of the guidelines."""
 
     text: str
     pronoun: str
@@ -27,48 +33,118 @@ class KnownQuestion:
     second: str
     answer: Vote
     why: str = ""
+    type: str = ""
 
     @property
-    def coherent(self) -> bool:
-        """Whether the sentence is."""
-        return self.answer.coherent
+    def key(self) -> str:
+        """What is stored of the question: it names the sentence and its right answer."""
+        return hashlib.sha256(f"{self.text}\0{self.answer}".encode()).hexdigest()[:16]
+
+    @property
+    def kind(self) -> str:
+        """What the test is balanced by: incoherent, or the people that the pronoun can mean."""
+        return "incoherent" if not self.answer.coherent else f"{self.answer.first}-{self.answer.second}"
 
 
-def read_test(path: Path | None) -> list[KnownQuestion]:
-    """Return the questions of the entrance test, from a table or the package's own 20."""
-    if path is None:
-        return _own("entrance.csv")
-    table = read_rows(path)
-    missing = [name for name in COLUMNS if name not in table.columns]
+@dataclass(frozen=True)
+class EntranceTest:
+    """A pool of questions, how many of each type a rater gets (None: all), and the share to pass."""
+
+    pool: Sequence[KnownQuestion]
+    per_type: int | None = None
+    pass_share: float = 0.8
+
+    def __post_init__(self) -> None:
+        if not self.pool:
+            raise BuildError("an entrance test needs at least one question")
+        if not 0 <= self.pass_share <= 1:
+            raise BuildError(f"the share to pass must be from 0 to 1, not {self.pass_share:g}")
+        if self.per_type is not None:
+            for type, questions in self._by_type().items():
+                if len(questions) < self.per_type:
+                    raise BuildError(f"the entrance test has {len(questions)} questions of {type}, not {self.per_type}")
+
+    def _by_type(self) -> dict[str, list[KnownQuestion]]:
+        types: dict[str, list[KnownQuestion]] = defaultdict(list)
+        for question in self.pool:
+            types[question.type].append(question)
+        return types
+
+    @property
+    def length(self) -> int:
+        """The number of questions a rater gets."""
+        return len(self.pool) if self.per_type is None else self.per_type * len(self._by_type())
+
+    @property
+    def identity(self) -> str:
+        """What changes when the test changes."""
+        keys = ",".join(sorted(question.key for question in self.pool))
+        return hashlib.sha256(f"{keys}/{self.per_type}".encode()).hexdigest()[:16]
+
+    def by_key(self) -> dict[str, KnownQuestion]:
+        """Return the questions by their keys."""
+        return {question.key: question for question in self.pool}
+
+    def draw(self, rng: random.Random) -> list[KnownQuestion]:
+        """Return the questions of one rater, shuffled: each type balanced by whom the pronoun can mean."""
+        chosen = list(self.pool) if self.per_type is None else []
+        if self.per_type is not None:
+            for questions in self._by_type().values():
+                chosen += _balanced(questions, self.per_type, rng)
+        rng.shuffle(chosen)
+        return chosen
+
+
+def _balanced(questions: Sequence[KnownQuestion], count: int, rng: random.Random) -> list[KnownQuestion]:
+    """Return `count` questions: one incoherent sentence if there is one, the other kinds in equal numbers."""
+    kinds: dict[str, list[KnownQuestion]] = defaultdict(list)
+    for question in rng.sample(list(questions), len(questions)):
+        kinds[question.kind].append(question)
+    chosen = kinds.pop("incoherent", [])[:1]
+    while len(chosen) < count and any(kinds.values()):
+        for kind in rng.sample(sorted(kinds), len(kinds)):
+            if kinds[kind] and len(chosen) < count:
+                chosen.append(kinds[kind].pop())
+    rest = [question for question in questions if question not in chosen]
+    return chosen + rest[: count - len(chosen)]
+
+
+def read_test(source: str | Path | None, *, per_type: int | None = None, pass_share: float = 0.8) -> EntranceTest:
+    """Return the test by name ("section-4.3", "appendix-d") or a table; `per_type` draws that many of each."""
+    name = str(source or "section-4.3")
+    if name in TESTS:
+        return EntranceTest(_own(), per_type or TESTS[name], pass_share)
+    table = read_rows(Path(name))
+    missing = [column for column in COLUMNS if column not in table.columns]
     if missing:
         raise BuildError(
             f"{table.file}: an entrance test needs the columns {', '.join(COLUMNS)}; {missing[0]} is missing"
         )
-    return [
-        _question(f"{table.file}:{row.line}", {k: str(v or "") for k, v in row.cells.items()}) for row in table.rows
-    ]
+    rows = [(f"{table.file}:{row.line}", {k: str(v or "") for k, v in row.cells.items()}) for row in table.rows]
+    return EntranceTest([question_of(where, cells) for where, cells in rows], per_type, pass_share)
 
 
-def examples() -> list[KnownQuestion]:
-    """Return the three examples of the guidelines."""
-    return _own("examples.csv")
+def read_checks(path: Path | None) -> tuple[KnownQuestion, ...]:
+    """Return the attention checks of a table like an entrance test, or the package's own."""
+    return tuple(read_test(path).pool if path else _own("attention.csv"))
 
 
-def _own(name: str) -> list[KnownQuestion]:
-    text = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
-    return [_question(name, row) for row in csv.DictReader(text.splitlines())]
+def _own(file: str = "entrance.csv") -> list[KnownQuestion]:
+    text = resources.files(__package__).joinpath(file).read_text(encoding="utf-8")
+    return [question_of(file, row) for row in csv.DictReader(text.splitlines())]
 
 
-def _question(where: str, cells: Mapping[str, str]) -> KnownQuestion:
+def question_of(where: str, cells: Mapping[str, str]) -> KnownQuestion:
+    """Return a question from the cells of a row; an error says where the row is."""
     try:
-        coherent = as_flag("coherent", cells["coherent"])
-        first, second = as_flag("first_can", cells["first_can"]), as_flag("second_can", cells["second_can"])
+        coherent = as_flag("coherent", cells.get("coherent"))
+        first, second = as_flag("first_can", cells.get("first_can")), as_flag("second_can", cells.get("second_can"))
     except DatasetError as error:
         raise BuildError(f"{where}: {error}") from None
     if coherent is None or (coherent and (first is None or second is None)):
-        raise BuildError(f"{where}: the right answers are not all given")
+        raise BuildError(f"{where}: not all right answers are given")
     answer = Vote(True, first, second) if coherent else Vote(False, None, None)
-    words = (cells["text"].strip(), cells["pronoun"].strip(), cells["first"].strip(), cells["second"].strip())
-    if not all(words):
-        raise BuildError(f"{where}: text, pronoun, first and second must all be there")
-    return KnownQuestion(*words, answer, cells.get("why", ""))
+    text, pronoun, one, other = (cells.get(name, "").strip() for name in ("text", "pronoun", "first", "second"))
+    if not (text and pronoun and one and other):
+        raise BuildError(f"{where}: text, pronoun, first and second must not be empty")
+    return KnownQuestion(text, pronoun, one, other, answer, cells.get("why", ""), cells.get("type", ""))

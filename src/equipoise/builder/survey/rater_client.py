@@ -1,7 +1,7 @@
 """Simulated raters: they answer a survey end to end over HTTP, with given accuracy and speed.
 
-For tests, and to tell beforehand how many answers and how much money a survey will take. Their time is reckoned, not
-waited for, unless a pause is asked for.
+For tests, and to estimate the answers and the money a survey will take. Their time is counted, not waited for, unless
+a pause is asked for.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from .entrance import KnownQuestion
 
 _FORM = re.compile(r'<form method="post" action="(/test|/answer)" id="question">')
 _FIELD = re.compile(r'<input type="hidden" name="(csrf|ticket)" value="([^"]*)">')
-_SENTENCE = re.compile(r'<blockquote id="sentence">(.*?)</blockquote>', re.DOTALL)
+_SENTENCE = re.compile(r'<blockquote id="sentence"[^>]*>(.*?)</blockquote>', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """How a rater answers: the share right, and the median seconds a sentence takes (spread: log-normal)."""
+    """How a rater answers: the share of right answers, and the median seconds per sentence (log-normal spread)."""
 
     accuracy: float = 0.95
     seconds: float = 15.0
@@ -35,14 +35,14 @@ class Profile:
 
     def __post_init__(self) -> None:
         if not 0 <= self.accuracy <= 1:
-            raise BuildError(f"accuracy is a share from 0 to 1, not {self.accuracy:g}")
+            raise BuildError(f"accuracy must be a share from 0 to 1, not {self.accuracy:g}")
         if self.seconds <= 0:
-            raise BuildError(f"a rater needs some seconds a sentence, not {self.seconds:g}")
+            raise BuildError(f"seconds per sentence must be more than 0, not {self.seconds:g}")
 
 
 @dataclass
 class RaterLog:
-    """What one rater did: sentences whose answer the server acknowledged, seconds reckoned, and waits for a page."""
+    """What one rater did: acknowledged answers (by sentence), seconds of work, and waits for the next question."""
 
     acknowledged: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -52,13 +52,13 @@ class RaterLog:
 
 
 Truth = Mapping[str, Vote]
-"""What is right, by the text of the sentence."""
+"""The right answer to each sentence, by its text."""
 
 
 def truth_of(
     sentences: Sequence[Sentence], test: Sequence[KnownQuestion], *, incoherent: float = 0.0, seed: int = 0
 ) -> dict[str, Vote]:
-    """Return what simulated raters take for right: the type each sentence was written as, some of them incoherent."""
+    """Return the right answers for simulated raters: by the type each sentence was written as; some are incoherent."""
     rng = random.Random(seed)
     truth = {question.text: question.answer for question in test}
     for sentence in sentences:
@@ -68,13 +68,13 @@ def truth_of(
         )
         if rng.random() < incoherent:
             vote = Vote(False, None, None)
-        truth[sentence.text] = truth[sentence.twin] = vote
+        truth |= {version.text: vote for version in sentence.versions()}
     return truth
 
 
 @dataclass
 class SimulatedRater:
-    """One rater with a browser of their own; `entry` is the path of their invitation, or of the panel's door."""
+    """One rater with a browser of their own; `entry` is the path of the invitation, or of the panel's door."""
 
     address: str
     entry: str
@@ -87,12 +87,12 @@ class SimulatedRater:
     clock: Callable[[], float] = time.monotonic
 
     async def work(self) -> RaterLog:
-        """Return what happened until nothing was left to answer, or time was up; a lost server is waited for."""
+        """Answer until nothing is left or time is up, and return the log; a lost server is waited for."""
         log = RaterLog()
         limits = httpx.Limits(max_connections=1)
         async with httpx.AsyncClient(base_url=self.address, timeout=30.0, limits=limits) as client:
             page = await self._send(
-                client, "POST", self.entry, log, {"panel_id": self.panel_id} if self.panel_id else {}
+                client, "POST", self.entry, log, {"agree": "yes"} | ({"id": self.panel_id} if self.panel_id else {})
             )
             while page is not None and self.clock() < self.until:
                 form = _FORM.search(page)
@@ -103,44 +103,44 @@ class SimulatedRater:
         return log
 
     async def _answer(self, client: httpx.AsyncClient, action: str, page: str, log: RaterLog) -> str | None:
-        found = _SENTENCE.search(page)
-        if found is None:
+        shown = _SENTENCE.search(page)
+        if shown is None:
             raise BuildError("the survey shows a form without a sentence")
-        text = html.unescape(found[1])
+        text = html.unescape(shown[1])
         fields = dict(_FIELD.findall(page))
         log.seconds += self.rng.lognormvariate(0.0, self.profile.spread) * self.profile.seconds
         if self.pause_s:
             await asyncio.sleep(self.rng.uniform(0, 2 * self.pause_s))
         vote = self._vote(text)
         words = {True: "yes", False: "no", None: ""}
-        fields |= {name: words[said] for name, said in vote._asdict().items()}
+        fields |= {name: words[reply] for name, reply in vote._asdict().items()}
         answered = text if action == "/answer" else ""
         return await self._send(client, "POST", action, log, fields, answered)
 
     def _vote(self, text: str) -> Vote:
         right = self.truth.get(text)
         if right is None:
-            raise BuildError(f"a simulated rater was asked a sentence it does not know: {text!r}")
-        coherent, first, second = (self._say(said) for said in right)
+            raise BuildError(f"a simulated rater was asked an unknown sentence: {text!r}")
+        coherent, first, second = (self._reply(known) for known in right)
         if not coherent:
             return Vote(False, None, None)
-        # Whoever takes an incoherent sentence for a coherent one guesses the rest.
+        # A rater who takes an incoherent sentence for a coherent one guesses the rest.
         guess = self.rng.random() < 0.5
         return Vote(True, guess if first is None else first, guess if second is None else second)
 
-    def _say(self, right: bool | None) -> bool | None:
+    def _reply(self, right: bool | None) -> bool | None:
         return right if right is None or self.rng.random() < self.profile.accuracy else not right
 
     async def _send(
         self, client: httpx.AsyncClient, method: str, path: str, log: RaterLog, data: Mapping[str, str], text: str = ""
     ) -> str | None:
-        """Return the page that follows; a broken connection or a full server is waited out, until time is up."""
+        """Return the next page; a broken connection or a busy server is waited out, until time is up."""
+        begun = self.clock()
         while self.clock() < self.until:
             try:
-                start = self.clock()
                 response = await client.request(method, path, data=data or None)
                 if response.status_code == 303:
-                    # Acknowledged here and now: whatever happens to the next page, this answer must be there.
+                    # Acknowledged: whatever happens to the next page, this answer must be stored.
                     if text and "stale" not in response.headers["location"]:
                         log.acknowledged.append(text)
                     method, path, data, text = "GET", response.headers["location"], {}, ""
@@ -151,11 +151,12 @@ class SimulatedRater:
                 if response.status_code >= 400:
                     log.ended = f"{response.status_code}: {_heading(response.text)}"
                     return None
-                log.waits.append(self.clock() - start)
+                log.waits.append(self.clock() - begun)
                 return response.text
             except httpx.TransportError:
                 log.reconnects += 1
-                # What was sent may have been stored or not; the page says what is asked now.
+                # The answer may be stored or not; the page shows what is asked now.
+                begun = self.clock()
                 if path in ("/answer", "/test"):
                     method, path, data, text = "GET", "/work", {}, ""
                 await asyncio.sleep(0.2)
@@ -164,8 +165,8 @@ class SimulatedRater:
 
 
 def _heading(page: str) -> str:
-    found = re.search(r"<h1>(.*?)</h1>", page)
-    return html.unescape(found[1]) if found else "a page without a heading"
+    heading = re.search(r"<h1[^>]*>(.*?)</h1>", page)
+    return html.unescape(heading[1]) if heading else "a page without a heading"
 
 
 async def _all(raters: Sequence[SimulatedRater]) -> list[RaterLog]:
@@ -173,13 +174,13 @@ async def _all(raters: Sequence[SimulatedRater]) -> list[RaterLog]:
 
 
 def run_raters(raters: Sequence[SimulatedRater]) -> list[RaterLog]:
-    """Return what each rater did, all working at once."""
+    """Return the log of each rater; all work at the same time."""
     return asyncio.run(_all(raters))
 
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What a survey takes: answers, the hours they last, and the money at that hourly pay and fee."""
+    """The cost of a survey: answers, hours of work, and money."""
 
     answers: int
     answers_a_sentence: float
@@ -188,7 +189,7 @@ class Bill:
 
 
 def bill(logs: Sequence[RaterLog], sentences: int, *, pay: float, fee: float) -> Bill:
-    """Return the bill of simulated work; the entrance test is time too, also of those who fail it."""
+    """Return the cost of simulated work; the entrance test counts, also of raters who fail it."""
     answers = sum(len(log.acknowledged) for log in logs)
     hours = sum(log.seconds for log in logs) / 3600
     return Bill(answers, answers / sentences if sentences else 0.0, hours, hours * pay * (1 + fee))

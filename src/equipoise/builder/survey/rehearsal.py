@@ -1,4 +1,4 @@
-"""A survey before the survey: simulated raters answer a copy of it over real HTTP, and the bill is reckoned."""
+"""A rehearsal: simulated raters answer a copy of the survey over real HTTP, and the cost is estimated."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..steps import BuildFolder, Sentence, read_records
-from ..verdict.cleaning import clean
-from ..verdict.consensus import Thresholds
-from ..verdict.votes import PASSED
-from ..wordlist import Word, WordList, occupations
+from ..verdict.cleaning import CleanOptions, clean
+from ..verdict.votes import PASSED, SIMULATED
 from .database.survey import SurveyDatabase
 from .entrance import read_test
 from .rater_client import Bill, Profile, SimulatedRater, bill, run_raters, truth_of
-from .web.app import SurveyOptions, serving, survey_app
+from .web.app import serving, survey_app
 from .web.guard import Limits
+from .web.options import SurveyOptions
 
-UNLIMITED = Limits(rate=1e6, burst=10**6, doors_rate=1e6, doors_burst=10**6)
+UNLIMITED = Limits(rate=1e6, burst=10**6, doors_rate=1e6, doors_burst=10**6, failures_burst=10**6)
 
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """Who takes part: how many, how they answer, and what share of the sentences is incoherent."""
+    """The simulated raters: how many, how they answer, and the share of incoherent sentences."""
 
     raters: int
     profile: Profile
@@ -35,7 +34,7 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """What came of it: raters who passed, sentences settled and kept, and the bill."""
+    """The result: raters who passed, sentences settled and kept, and the cost."""
 
     passed: int
     sentences: int
@@ -48,25 +47,25 @@ def rehearse(
     folder: BuildFolder,
     cast: Cast,
     *,
-    test: Path | None,
+    test: str | Path | None,
     pay: float,
     fee: float,
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> Rehearsal:
-    """Return how the survey went; its answers are in `simulation.sqlite`, made anew each time."""
-    sentences, questions = read_records(folder.kept, Sentence, made_by="filter"), read_test(test)
+    """Return the result; its answers are in `simulation.sqlite`, which is replaced each time."""
+    sentences, entrance = read_records(folder.kept, Sentence, made_by="filter"), read_test(test)
     path = folder.path / "simulation.sqlite"
     for old in path.parent.glob("simulation.sqlite*"):
         old.unlink()
     database = SurveyDatabase(f"sqlite:///{path}")
     database.load(sentences, seed=cast.seed)
-    truth = truth_of(sentences, questions, incoherent=cast.incoherent, seed=cast.seed)
-    options = SurveyOptions(questions, secrets.token_urlsafe(), limits=UNLIMITED)
+    truth = truth_of(sentences, entrance.pool, incoherent=cast.incoherent, seed=cast.seed)
+    options = SurveyOptions(entrance, secrets.token_urlsafe(), limits=UNLIMITED, simulated=True)
     over = threading.Event()
     with serving(survey_app(database, options)) as address:
         raters = [
             SimulatedRater(address, f"/enter/{token}", cast.profile, truth, random.Random(f"{cast.seed}-{number}"))
-            for number, token in enumerate(database.invite(cast.raters))
+            for number, token in enumerate(database.raters.invite(cast.raters, origin=SIMULATED))
         ]
         watch = threading.Thread(target=_watch, args=(database, over, progress), daemon=True)
         watch.start()
@@ -75,21 +74,14 @@ def rehearse(
         finally:
             over.set()
             watch.join()
-    total, settled = database.counts()
-    cleaned = clean(sentences, database.answers(), _any_words(sentences), Thresholds())
-    passed = sum(rater.state == PASSED for rater in database.raters())
+    total, settled = database.results.counts()
+    cleaned = clean(sentences, database.results.answers(), CleanOptions())
+    passed = sum(rater.state == PASSED for rater in database.raters.all())
     database.close()
-    return Rehearsal(passed, total, settled, len(cleaned.rows) // 2, bill(logs, total, pay=pay, fee=fee))
+    return Rehearsal(passed, total, settled, len(cleaned.kept), bill(logs, total, pay=pay, fee=fee))
 
 
 def _watch(database: SurveyDatabase, over: threading.Event, progress: Callable[[str, int, int], None]) -> None:
     while not over.wait(1.0):
-        total, settled = database.counts()
+        total, settled = database.results.counts()
         progress("settled", settled, total)
-
-
-def _any_words(sentences: list[Sentence]) -> WordList:
-    """Return a list with the words of the sentences: which side they are of does not matter for counting."""
-    own = occupations()
-    words = {name: Word(name, "male", None) for one in sentences for name in (one.first, one.second)}
-    return WordList("any", {**words, **own.words}, own.find)

@@ -1,49 +1,47 @@
-"""How far people agree: Krippendorff's alpha, and each person with the others."""
+"""Agreement between raters: Krippendorff's alpha, and each rater with the majority of the others."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ...records import UndefinedMetric
 
+Counts = NDArray[np.int64]
 
-def krippendorff_alpha(units: Iterable[Sequence[Hashable]]) -> float:
-    """Return Krippendorff's alpha for nominal answers: 1 is full agreement, 0 what chance gives, under 0 worse.
 
-    A unit is the answers to one question by whoever answered it; units with fewer than two say nothing. It is
-    undefined (UndefinedMetric) if no unit has two answers, or if all answers are the same.
-    alpha = 1 - observed / expected disagreement (Krippendorff 2004).
+def krippendorff_alpha(counts: NDArray[Any]) -> float:
+    """Return Krippendorff's alpha for nominal answers: 1 is full agreement, 0 is chance, below 0 is worse than chance.
+
+    `counts[unit, answer]` is the number of raters who gave that answer; units with fewer than two answers are left out.
+    alpha = 1 - observed / expected disagreement (Krippendorff 2004). Undefined if no unit has two answers, or if all
+    answers are equal.
     """
-    totals: Counter[Hashable] = Counter()
-    observed = 0.0
-    for answers in units:
-        if len(answers) < 2:
-            continue
-        counts = Counter(answers)
-        totals.update(counts)
-        same = sum(count * (count - 1) for count in counts.values())
-        observed += (len(answers) * (len(answers) - 1) - same) / (len(answers) - 1)
-    n = totals.total()
-    expected = n * n - sum(count * count for count in totals.values())
+    counts = np.asarray(counts, dtype=np.float64)
+    counts = counts[counts.sum(axis=1) >= 2]
+    sizes, totals = counts.sum(axis=1), counts.sum(axis=0)
+    n = float(totals.sum())
     if n == 0:
-        raise UndefinedMetric("Krippendorff's alpha needs a question that two people have answered")
+        raise UndefinedMetric("Krippendorff's alpha needs a question that two raters have answered")
+    expected = n * n - float((totals * totals).sum())
     if expected == 0:
-        raise UndefinedMetric("Krippendorff's alpha is undefined where all answers are the same")
+        raise UndefinedMetric("Krippendorff's alpha is undefined where all answers are equal")
+    same = (counts * (counts - 1)).sum(axis=1)
+    observed = float(((sizes * (sizes - 1) - same) / (sizes - 1)).sum())
     return 1.0 - (n - 1) * observed / expected
 
 
-def agreement_with_others(answers: Mapping[Hashable, Mapping[str, bool]]) -> dict[str, tuple[int, int]]:
-    """Return, for each person, in how many questions they agree with the majority of the others, and of how many.
+def agreement_with_others(unit: Counts, rater: Counts, yes: NDArray[np.bool_], raters: int) -> tuple[Counts, Counts]:
+    """Return, for each rater, the answers that agree with the majority of the others, and the answers that count.
 
-    `answers` maps a question to each person's answer; questions where the others are split, or none, do not count.
+    One entry per answer: `unit` and `rater` are codes from 0. Units where the others are split or absent do not count.
     """
-    tally: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for by_person in answers.values():
-        yes, total = sum(by_person.values()), len(by_person)
-        for person, answer in by_person.items():
-            others_yes, others = yes - answer, total - 1
-            if others and 2 * others_yes != others:
-                tally[person][0] += answer == (2 * others_yes > others)
-                tally[person][1] += 1
-    return {person: (agree, of) for person, (agree, of) in tally.items()}
+    if not len(unit):
+        return np.zeros(raters, dtype=np.int64), np.zeros(raters, dtype=np.int64)
+    others_yes = np.bincount(unit, weights=yes)[unit] - yes
+    others = np.bincount(unit)[unit] - 1
+    counts = (others > 0) & (2 * others_yes != others)
+    agrees = counts & (yes == (2 * others_yes > others))
+    return np.bincount(rater[agrees], minlength=raters), np.bincount(rater[counts], minlength=raters)

@@ -1,4 +1,4 @@
-"""What people's answers leave: the dataset in SynthBias's columns and in WinoBias's text format, with a datasheet."""
+"""Sentences and answers in; the dataset with its datasheet out, in SynthBias's columns and WinoBias's text format."""
 
 from __future__ import annotations
 
@@ -7,95 +7,157 @@ import io
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import jinja2
 
 from ... import __version__
-from ...datasets.pronouns import find_pronoun, gender_of
 from ...datasets.synthbias import COLUMNS
-from ..steps import BuildError, Sentence, Step, write_whole
+from ..pronoun_sets import Mention
+from ..steps import BuildError, Sentence, Step, Variant, write_whole
 from ..wordlist import WordList
-from .consensus import Thresholds, Verdict, shares, verdict
+from .consensus import NOT_SETTLED, Coverage, Criteria, Tally, Verdict, settled, verdict
 from .summary import Summary
-from .votes import Answer, Vote
+from .votes import SIMULATED, Answer
 
 Row = Mapping[str, str]
+SIMULATED_LINE = "SIMULATED RATERS: these answers were not given by people."
+"""The first line of everything made from simulated answers."""
+
+_TWIN = re.compile(r"-twin\d*$")
+_EXTENDED = ("id", "type", "text", "candidate_1", "candidate_2", "gold", "pronoun", "group", "form", "pair", "marker")
+_BINARY = ("male", "female")
+
+
+@dataclass(frozen=True)
+class CleanOptions:
+    """The rules: when a sentence is settled, when it is kept, and whether unsettled sentences may be kept."""
+
+    coverage: Coverage = field(default_factory=Coverage)
+    criteria: Criteria = field(default_factory=Criteria)
+    allow_unsettled: bool = False
 
 
 @dataclass(frozen=True)
 class Cleaned:
-    """The verdict on each sentence, and the rows of the dataset: two for each kept one."""
+    """The verdict on each sentence, the kept sentences with the person each pronoun means, and counts."""
 
     verdicts: Mapping[str, Verdict]
-    votes: Mapping[str, Sequence[Vote]]
-    rows: tuple[Row, ...]
+    tallies: Mapping[str, Tally]
+    kept: tuple[tuple[Sentence, str], ...]
     reasons: Counter[str]
     flipped: int
+    unsettled: tuple[str, ...]
+    unsettled_kept: int
+    simulated: int
+
+    @property
+    def only_pairs(self) -> bool:
+        """Whether every kept sentence is a he/she pair without markers."""
+        groups = ({version.group for version in sentence.versions()} for sentence, _ in self.kept)
+        return all(names == set(_BINARY) for names in groups) and not any(s.marker for s, _ in self.kept)
 
 
-def clean(sentences: Sequence[Sentence], answers: Sequence[Answer], words: WordList, thresholds: Thresholds) -> Cleaned:
-    """Return what the answers make of the sentences; the answers to a twin count with its sentence's."""
-    votes: dict[str, list[Vote]] = defaultdict(list)
+def clean(sentences: Sequence[Sentence], answers: Iterable[Answer], options: CleanOptions) -> Cleaned:
+    """Return the sentences that the answers keep; answers to a variant count with its sentence.
+
+    Only settled sentences are kept: every asked version of the sentence has enough answers, by `options.coverage`.
+    """
+    by_text: dict[str, Tally] = defaultdict(Tally)
+    pooled: dict[str, Tally] = defaultdict(Tally)
+    simulated = 0
     for answer in answers:
         if not answer.withdrawn:
-            votes[answer.sentence.removesuffix("-twin")].append(answer.vote)
-    verdicts, rows, reasons, flipped = {}, [], Counter[str](), 0
+            simulated += answer.origin == SIMULATED
+            by_text[answer.sentence] = by_text[answer.sentence].plus(answer.vote)
+            pooled[base_id(answer.sentence)] = pooled[base_id(answer.sentence)].plus(answer.vote)
+    open_sentences = {base_id(id) for id, tally in by_text.items() if not settled(tally, options.coverage)}
+    verdicts, kept, reasons = {}, [], Counter[str]()
+    flipped, unsettled_kept = 0, 0
     for sentence in sentences:
-        found = verdict(sentence, votes.get(sentence.id, []), thresholds)
-        verdicts[sentence.id] = found
-        if not found.kept:
-            reasons[found.reason] += 1
+        decision = verdict(sentence, pooled[sentence.id], options.criteria)
+        if sentence.id in open_sentences:
+            drop = not options.allow_unsettled
+            decision = Verdict(
+                decision.kept and not drop, decision.referent, NOT_SETTLED if drop else decision.reason, settled=False
+            )
+        verdicts[sentence.id] = decision
+        if not decision.kept:
+            reasons[decision.reason] += 1
             continue
-        flipped += found.referent not in ("", sentence.target)
-        rows += _rows(sentence, found, words)
-    return Cleaned(verdicts, votes, tuple(rows), reasons, flipped)
+        flipped += decision.referent not in ("", sentence.target)
+        unsettled_kept += not decision.settled
+        kept.append((sentence, decision.referent))
+    unsettled = tuple(sentence.id for sentence in sentences if sentence.id in open_sentences)
+    return Cleaned(verdicts, pooled, tuple(kept), reasons, flipped, unsettled, unsettled_kept, simulated)
 
 
-def _rows(sentence: Sentence, found: Verdict, words: WordList) -> list[Row]:
-    """Return the sentence and its twin in SynthBias's columns; in type 2 the referent comes first."""
-    one = found.referent or sentence.target
-    other = sentence.second if one == sentence.first else sentence.first
+def base_id(id: str) -> str:
+    """Return the id of the sentence that a variant belongs to."""
+    return _TWIN.sub("", id)
+
+
+def synthbias_rows(cleaned: Cleaned, words: WordList) -> list[Row]:
+    """Return the he/she versions of the kept sentences in SynthBias's columns; in type 2 the referent comes first."""
     rows: list[Row] = []
-    for text, pronoun in ((sentence.text, sentence.pronoun), (sentence.twin, sentence.twin_pronoun)):
-        stereotypical = str(words.side(one) == gender_of(pronoun)) if found.referent else "ambiguous"
-        values = (sentence.type, text, one, other, pronoun, stereotypical)
-        rows.append(dict(zip(COLUMNS, values, strict=True)))
+    for sentence, referent in cleaned.kept:
+        first = referent or sentence.target
+        second = sentence.second if first == sentence.first else sentence.first
+        for version in sentence.versions():
+            stereotypical = str(words.side(first) == version.group) if referent else "ambiguous"
+            values = (sentence.type, version.text, first, second, version.pronoun, stereotypical)
+            rows.append(dict(zip(COLUMNS, values, strict=True)))
     return rows
 
 
-def synthbias_csv(rows: Sequence[Row]) -> str:
-    """Return the rows as SynthBias's CSV."""
+def extended_rows(cleaned: Cleaned) -> list[Row]:
+    """Return all versions of the kept sentences in Equipoise's own columns: any pronouns, and identity markers."""
+    rows: list[Row] = []
+    for sentence, referent in cleaned.kept:
+        for number, version in enumerate(sentence.versions()):
+            values = (
+                *(f"{sentence.id}-{number}", sentence.type, version.text, sentence.first, sentence.second),
+                *(referent, version.pronoun, version.group, sentence.form),
+                *(f"{sentence.id}-{version.marker or 'unmarked'}" if sentence.marker else sentence.id, version.marker),
+            )
+            rows.append(dict(zip(_EXTENDED, values, strict=True)))
+    return rows
+
+
+def as_csv(rows: Sequence[Row], columns: Sequence[str]) -> str:
+    """Return the rows as CSV."""
     out = io.StringIO()
-    table = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    table = csv.DictWriter(out, columns, lineterminator="\n")
     table.writeheader()
     table.writerows(rows)
     return out.getvalue()
 
 
-def winobias_files(rows: Sequence[Row], words: WordList) -> dict[str, str]:
-    """Return file names and contents in WinoBias's format: a pair stands on one line number of a pro and an anti file.
+def winobias_files(cleaned: Cleaned, words: WordList) -> dict[str, str]:
+    """Return file names and contents in WinoBias's format; line N of a pro file and of its anti file are a pair.
 
-    In type 1 no person is the referent; as in SynthBias's own files the bracketed one is arbitrary.
+    In type 1 nobody is the referent; as in SynthBias's own files the person in brackets is arbitrary.
     """
     lines: dict[str, list[str]] = defaultdict(list)
-    for row in rows:
-        label = "pro" if words.side(row["occ_1"]) == gender_of(row["pronoun"]) else "anti"
-        name = f"{label}_stereotyped_{row['type']}.txt"
-        lines[name].append(f"{len(lines[name]) + 1} {_bracketed(row)}")
+    for sentence, referent in cleaned.kept:
+        person = referent or sentence.target
+        for version in sentence.versions():
+            label = "pro" if words.side(person) == version.group else "anti"
+            name = f"{label}_stereotyped_{sentence.type}.txt"
+            lines[name].append(f"{len(lines[name]) + 1} {_bracketed(version, person)}")
     return {name: "\n".join(written) + "\n" for name, written in sorted(lines.items())}
 
 
-def _bracketed(row: Row) -> str:
-    text = row["sample"]
-    pronoun = find_pronoun(text, row["pronoun"])[-1]
-    referent = re.search(rf"(?:\b[Tt]he |\b[Aa]n? )?(?<![\w-]){re.escape(row['occ_1'])}(?![\w-])", text, re.IGNORECASE)
+def _bracketed(version: Variant, person: str) -> str:
+    text = version.text
+    pronouns = re.finditer(rf"(?<![\w-]){re.escape(version.pronoun)}(?![\w-])", text, re.IGNORECASE)
+    pronoun = [Mention(match.start(), match.end(), match.group()) for match in pronouns][-1]
+    referent = re.search(rf"(?:\b[Tt]he |\b[Aa]n? )?(?<![\w-]){re.escape(person)}(?![\w-])", text, re.IGNORECASE)
     if referent is None:
-        raise BuildError(f"the {row['occ_1']} is not in {text!r}")
+        raise BuildError(f"the {person} is not in {text!r}")
     for start, end in sorted(((pronoun.start, pronoun.end), referent.span()), reverse=True):
         text = f"{text[:start]}[{text[start:end]}]{text[end:]}"
     return text
@@ -103,47 +165,60 @@ def _bracketed(row: Row) -> str:
 
 @dataclass(frozen=True)
 class Sheet:
-    """What the datasheet says beyond the rows: name, licence, the word list, the steps, and how people agreed."""
+    """What the datasheet says beyond the rows: name, licence, word list, steps, rules, and agreement of raters."""
 
     name: str
     licence: str
     words: WordList
     steps: Sequence[Step]
     summary: Summary
+    options: CleanOptions = field(default_factory=CleanOptions)
 
 
 def write_dataset(folder: Path, cleaned: Cleaned, sheet: Sheet) -> list[Path]:
-    """Write the dataset, its text files, the verdicts and the datasheet; return the files."""
-    files = {f"{sheet.name}.csv": synthbias_csv(cleaned.rows)}
-    for name, content in winobias_files(cleaned.rows, sheet.words).items():
-        files[f"winobias_format/{name}"] = content
-    files["verdicts.jsonl"] = "".join(_verdict_line(cleaned, id) for id in cleaned.verdicts)
-    files["DATASHEET.md"] = _datasheet(cleaned, sheet)
-    for name, content in files.items():
-        write_whole(folder / name, content)
-    return [folder / name for name in files]
+    """Write the dataset, its text files, the verdicts and the datasheet; return the paths, the dataset first."""
+    name = f"{sheet.name}-simulated" if cleaned.simulated else sheet.name
+    if cleaned.only_pairs:
+        files = {f"{name}.csv": as_csv(synthbias_rows(cleaned, sheet.words), COLUMNS)}
+        files |= {f"winobias_format/{file}": text for file, text in winobias_files(cleaned, sheet.words).items()}
+    else:
+        files = {f"{name}.csv": as_csv(extended_rows(cleaned), _EXTENDED)}
+    note = json.dumps({"note": SIMULATED_LINE}) + "\n" if cleaned.simulated else ""
+    files["verdicts.jsonl"] = note + "".join(_verdict_line(cleaned, id) for id in cleaned.verdicts)
+    files["DATASHEET.md"] = _datasheet(name, cleaned, sheet)
+    for file, content in files.items():
+        write_whole(folder / file, content)
+    return [folder / file for file in files]
 
 
 def _verdict_line(cleaned: Cleaned, id: str) -> str:
-    votes = cleaned.votes.get(id, [])
-    row: dict[str, Any] = {"sentence": id, **asdict(cleaned.verdicts[id])}
-    return json.dumps(row | {"shares": asdict(shares(votes))}, ensure_ascii=False) + "\n"
+    row = {"sentence": id, **asdict(cleaned.verdicts[id]), "shares": cleaned.tallies[id].shares()}
+    return json.dumps(row, ensure_ascii=False) + "\n"
 
 
-def _datasheet(cleaned: Cleaned, sheet: Sheet) -> str:
+def _datasheet(name: str, cleaned: Cleaned, sheet: Sheet) -> str:
     text = resources.files(__package__).joinpath("datasheet.md").read_text(encoding="utf-8")
     template = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True).from_string(text)
     locales = sheet.summary.locales
+    versions = Counter(version.group for sentence, _ in cleaned.kept for version in sentence.versions())
+    kinds = Counter({"type1": 0, "type2": 0})
+    for sentence, _ in cleaned.kept:
+        kinds[sentence.type] += len(sentence.versions())
     return template.render(
-        name=sheet.name,
+        name=name,
+        first_line=SIMULATED_LINE if cleaned.simulated else "",
         licence=sheet.licence,
         version=__version__,
-        rows=cleaned.rows,
-        pairs=len(cleaned.rows) // 2,
-        counts={kind: sum(row["type"] == kind for row in cleaned.rows) for kind in ("type1", "type2")},
+        total=versions.total(),
+        sets=len(cleaned.kept),
+        groups=versions,
+        counts=kinds,
         steps=sheet.steps,
         summary=sheet.summary,
         locales={} if set(locales) <= {"not given"} else locales,
-        flipped=cleaned.flipped,
+        cleaned=cleaned,
+        options=sheet.options,
+        as_published=sheet.options == CleanOptions(criteria=sheet.options.criteria)
+        and sheet.options.criteria in (Criteria(), Criteria(inclusive=True)),
         words=sheet.words.name,
     )

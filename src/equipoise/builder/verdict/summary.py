@@ -1,20 +1,26 @@
-"""The state of a survey: progress, agreement between raters, and figures for each rater."""
+"""The state of a survey: progress, agreement between raters, and figures for each rater.
+
+Works on arrays, so that the administration page stays fast with many answers.
+"""
 
 from __future__ import annotations
 
-import statistics
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ...records import UndefinedMetric
 from .agreement import agreement_with_others, krippendorff_alpha
-from .votes import FAILED, INVITED, PASSED, QUESTIONS, WITHDRAWN, Answer, RaterRecord
+from .votes import FAILED, INVITED, PASSED, QUESTIONS, SIMULATED, WITHDRAWN, Answer, RaterRecord
 
 
 @dataclass(frozen=True, slots=True)
 class RaterSummary:
-    """One rater: answers that count, median seconds per sentence, and agreement with the majority of the others."""
+    """One rater: answers that count, median seconds per sentence, agreement with the majority, attention checks."""
 
     id: str
     state: str
@@ -23,19 +29,28 @@ class RaterSummary:
     answers: int
     median_seconds: float | None
     agreement: float | None
+    checks_right: int = 0
+    checks_wrong: int = 0
+    withdrawn_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The survey as a whole; `alphas` holds (question, alpha as text, answers to it)."""
+    """The whole survey; `alphas` holds (question, alpha as text, number of answers to it)."""
 
     sentences: int
     settled: int
     answers: int
+    simulated: int
     answers_a_sentence: float
     median_seconds: float | None
     alphas: tuple[tuple[str, str, int], ...]
     raters: tuple[RaterSummary, ...]
+
+    @property
+    def contributors(self) -> int:
+        """The number of raters with at least one answer that counts."""
+        return sum(rater.answers > 0 for rater in self.raters)
 
     @property
     def passed(self) -> int:
@@ -61,62 +76,87 @@ class Summary:
         return {locale: count for locale, count in counts.most_common() if count}
 
 
-def summarise(answers: Sequence[Answer], raters: Sequence[RaterRecord], counts: tuple[int, int]) -> Summary:
-    """Return the state of the survey, without withdrawn answers; `counts` are all sentences and the settled ones."""
-    answers = [answer for answer in answers if not answer.withdrawn]
-    sentences, settled = counts
-    asked = len({answer.sentence for answer in answers})
-    questions = _by_question(answers)
-    agreeing = agreement_with_others(questions)
-    times: dict[str, list[float]] = defaultdict(list)
-    for answer in answers:
-        times[answer.rater].append(answer.seconds)
-    rows = [
+AnswerRow = tuple[str, str, bool | None, bool | None, bool | None, float, str]
+"""sentence, rater, coherent, first, second, seconds, origin: an answer that counts."""
+
+
+def rows_of(answers: Iterable[Answer]) -> list[AnswerRow]:
+    """Return the rows of the answers that count."""
+    kept = (answer for answer in answers if not answer.withdrawn)
+    return [(answer.sentence, answer.rater, *answer.vote, answer.seconds, answer.origin) for answer in kept]
+
+
+def summarise(rows: Sequence[AnswerRow], raters: Sequence[RaterRecord], counts: tuple[int, int]) -> Summary:
+    """Return the state of the survey; `counts` are all sentences, and the settled ones."""
+    sentence_codes: dict[str, int] = {}
+    rater_codes = {rater.id: code for code, rater in enumerate(raters)}
+    columns = list(zip(*rows, strict=True)) or [()] * 7
+    sentence = np.array([sentence_codes.setdefault(id, len(sentence_codes)) for id in columns[0]], dtype=np.int64)
+    rater = np.array([rater_codes[id] for id in columns[1]], dtype=np.int64)
+    replies = {name: _as_int(columns[2 + place]) for place, name in enumerate(QUESTIONS)}
+    seconds = np.array(columns[5], dtype=np.float64)
+    agree, asked = _agreement(sentence, rater, replies, len(raters))
+    medians = _medians(rater, seconds, len(raters))
+    answered = np.bincount(rater, minlength=len(raters))
+    lines = [
         RaterSummary(
-            id=rater.id,
-            state=rater.state,
-            score=rater.score,
-            locale=rater.locale,
-            answers=len(times[rater.id]),
-            median_seconds=statistics.median(times[rater.id]) if times[rater.id] else None,
-            agreement=_share(agreeing.get(rater.id, (0, 0))),
+            id=record.id,
+            state=record.state,
+            score=record.score,
+            locale=record.locale,
+            answers=int(answered[code]),
+            median_seconds=medians[code],
+            agreement=float(agree[code] / asked[code]) if asked[code] else None,
+            checks_right=record.checks_right,
+            checks_wrong=record.checks_wrong,
+            withdrawn_by=record.withdrawn_by,
         )
-        for rater in raters
+        for code, record in enumerate(raters)
     ]
     return Summary(
-        sentences=sentences,
-        settled=settled,
-        answers=len(answers),
-        answers_a_sentence=len(answers) / asked if asked else 0.0,
-        median_seconds=statistics.median(answer.seconds for answer in answers) if answers else None,
-        alphas=tuple(_alpha(answers, question) for question in QUESTIONS),
-        raters=tuple(sorted(rows, key=lambda rater: -rater.answers)),
+        sentences=counts[0],
+        settled=counts[1],
+        answers=len(rows),
+        simulated=sum(origin == SIMULATED for origin in columns[6]),
+        answers_a_sentence=len(rows) / len(sentence_codes) if rows else 0.0,
+        median_seconds=float(np.median(seconds)) if rows else None,
+        alphas=tuple(_alpha(sentence, replies[question], question) for question in QUESTIONS),
+        raters=tuple(sorted(lines, key=lambda line: -line.answers)),
     )
 
 
-def _share(counts: tuple[int, int]) -> float | None:
-    part, whole = counts
-    return part / whole if whole else None
+def _as_int(replies: Sequence[Any]) -> NDArray[np.int64]:
+    """Return 1 for yes, 0 for no, -1 for unsure or not asked."""
+    return np.array([-1 if reply is None else int(reply) for reply in replies], dtype=np.int64)
 
 
-def _by_question(answers: Sequence[Answer]) -> dict[Hashable, dict[str, bool]]:
-    """Return every rater's answer to each question of each sentence."""
-    questions: dict[Hashable, dict[str, bool]] = defaultdict(dict)
-    for answer in answers:
-        for name, reply in answer.vote._asdict().items():
-            if reply is not None:
-                questions[answer.sentence, name][answer.rater] = reply
-    return questions
+def _agreement(
+    sentence: NDArray[np.int64], rater: NDArray[np.int64], replies: dict[str, NDArray[np.int64]], raters: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    agree = asked = np.zeros(raters, dtype=np.int64)
+    for reply in replies.values():
+        given = reply >= 0
+        more = agreement_with_others(sentence[given], rater[given], reply[given] == 1, raters)
+        agree, asked = agree + more[0], asked + more[1]
+    return agree, asked
 
 
-def _alpha(answers: Sequence[Answer], question: str) -> tuple[str, str, int]:
-    units: dict[str, list[bool]] = defaultdict(list)
-    for answer in answers:
-        reply = getattr(answer.vote, question)
-        if reply is not None:
-            units[answer.sentence].append(reply)
+def _medians(rater: NDArray[np.int64], seconds: NDArray[np.float64], raters: int) -> list[float | None]:
+    order = np.lexsort((seconds, rater))
+    ordered, ends = seconds[order], np.cumsum(np.bincount(rater, minlength=raters))
+    starts = np.concatenate([[0], ends[:-1]]) if raters else ends
+    return [
+        float(ordered[(start + end - 1) // 2] + ordered[(start + end) // 2]) / 2 if end > start else None
+        for start, end in zip(starts, ends, strict=True)
+    ]
+
+
+def _alpha(sentence: NDArray[np.int64], reply: NDArray[np.int64], question: str) -> tuple[str, str, int]:
+    given = reply >= 0
+    size = int(sentence.max(initial=-1)) + 1
+    counts = np.stack([np.bincount(sentence[reply == value], minlength=size) for value in (0, 1)], axis=1)
     try:
-        alpha = f"{krippendorff_alpha(units.values()):.3f}"
+        alpha = f"{krippendorff_alpha(counts):.3f}"
     except UndefinedMetric:
         alpha = "undefined"
-    return question, alpha, sum(map(len, units.values()))
+    return question, alpha, int(given.sum())

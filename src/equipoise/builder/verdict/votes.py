@@ -7,12 +7,17 @@ from typing import NamedTuple
 
 QUESTIONS = ("coherent", "first", "second")
 INVITED, TESTING, PASSED, FAILED, WITHDRAWN = "invited", "testing", "passed", "failed", "withdrawn"
+PERSON, SIMULATED = "person", "simulated"
+"""Where an answer comes from."""
 
 
 class Vote(NamedTuple):
-    """One person's answers; `first` and `second` are None where the sentence was called incoherent."""
+    """One rater's answers to the three questions; None means "unsure", or not asked.
 
-    coherent: bool
+    `first` and `second` are asked only of raters who call the sentence coherent.
+    """
+
+    coherent: bool | None
     first: bool | None
     second: bool | None
 
@@ -27,13 +32,20 @@ class Answer:
     vote: Vote
     seconds: float
     withdrawn: bool
+    origin: str = PERSON
+    at: float | None = None
+    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RaterRecord:
-    """One rater: the state, the score in the entrance test, and the locale ("" if not given)."""
+    """One rater: state, score in the entrance test, locale ("" if not given), origin, and attention checks."""
 
     id: str
     state: str
     score: float | None
     locale: str
+    origin: str = PERSON
+    withdrawn_by: str = ""
+    checks_right: int = 0
+    checks_wrong: int = 0

@@ -5,6 +5,7 @@ The terminal, the figures and the page all show these.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -77,9 +78,10 @@ def in_words(found: Measurements) -> Iterator[str]:
     if ece is None:
         return
     beyond = found.get("ece_debiased")
-    chance = "" if floor is None else f"; chance alone would show {floor.value:.3f} at n = {ece.n}"
-    ends = f"[{100 * ece.low:.0f}, {100 * ece.high:.0f}]"
-    yield f"Its probabilities are off by {100 * ece.value:.0f} points {ends} on average{chance}."
+    chance = "" if floor is None else f"; chance alone would show {100 * floor.value:.1f} at n = {ece.n}"
+    has_interval = not (math.isnan(ece.low) or math.isnan(ece.high))
+    ends = f"[{100 * ece.low:.1f}, {100 * ece.high:.1f}]" if has_interval else "[no interval]"
+    yield f"Its probabilities are off by {100 * ece.value:.1f} points {ends} on average{chance}."
     if beyond is not None and beyond.low <= 0:
         yield "That is no more than chance: these data are too few, or the model too close, to tell a miscalibration."
     if mass is not None and mass.value < 0.001:

@@ -30,7 +30,7 @@ def open_huggingface(name: str, options: EngineOptions) -> HuggingFaceEngine:
         raise ModelError(f"{name} is not a folder with a model")
     source, _, revision = name.partition("@")
     extra = {"revision": revision or options.revision} if revision or options.revision else {}
-    model, tokenizer = _load(source, options, {**extra, "local_files_only": _only_cached(source, **extra)})
+    model, tokenizer = _load(source, options, {**extra, "local_files_only": only_cached(source, **extra)})
     snapshot = Path(snapshot_download(source, local_files_only=True, **extra))
     weights = {"source": source, "revision": snapshot.name}
     weights["sha256"] = weights_sha256(_weight_files(snapshot, options))
@@ -39,7 +39,7 @@ def open_huggingface(name: str, options: EngineOptions) -> HuggingFaceEngine:
     )
 
 
-def _only_cached(source: str, revision: str | None = None) -> bool:
+def only_cached(source: str, revision: str | None = None) -> bool:
     """Return whether to load from the local cache because the hub cannot be reached; one request, no retries."""
     try:
         get_hf_file_metadata(hf_hub_url(source, "config.json", revision=revision))

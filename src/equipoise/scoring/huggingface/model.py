@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch.nn.attention.flex_attention import BlockMask
+from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
 from ..packing.shape import Shape, choose_shape, free_memory
 
@@ -70,6 +71,12 @@ def gpus() -> list[str]:
     return [f"cuda:{number}" for number in range(torch.cuda.device_count())]
 
 
+def is_encoder(config: Any) -> bool:
+    """Return whether a model of this configuration sees the whole text, and so predicts masked words only."""
+    masked = config.model_type in MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    return masked and not any(getattr(config, name, False) for name in ("is_decoder", "causal", "is_encoder_decoder"))
+
+
 def window(config: Any) -> int | None:
     """Return how many tokens back the model's attention looks, None where it looks back to the beginning."""
     text = config.get_text_config()
@@ -85,3 +92,10 @@ def config_sha256(config: Any) -> str:
     unused = ("_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype")
     content = {key: value for key, value in config.to_dict().items() if key not in unused}
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def describe_gpus() -> list[str]:
+    """Return each GPU that torch can use with its name and memory, such as "cuda:0 (NVIDIA H200, 139 GiB)"."""
+    properties = [torch.cuda.get_device_properties(number) for number in range(torch.cuda.device_count())]
+    names = [f"cuda:{number} ({item.name}, {item.total_memory >> 30} GiB)" for number, item in enumerate(properties)]
+    return [*names, *(["mps (Apple)"] if torch.backends.mps.is_available() else [])]

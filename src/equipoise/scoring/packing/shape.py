@@ -12,8 +12,11 @@ GPU_PASS_TOKENS = 8192
 
 
 class Shape(NamedTuple):
-    """Prompts a batch, tokens a packed row, packed rows and padded rows a pass, positions predicted at a pass,
-    passes that may run before one is fetched, and whether every pass has the same shape."""
+    """How much is computed at once. Only `rows`, `padded_rows` and `predictions` depend on free memory.
+
+    Prompts in a batch, tokens in a packed row, packed rows and padded rows in a pass, positions predicted in a pass,
+    passes that may run before one is fetched, and whether all passes have the same shape.
+    """
 
     prompts: int
     row_tokens: int
@@ -33,14 +36,13 @@ class Shape(NamedTuple):
 
 
 def choose_shape(device: str, *, free: int, hidden: int, inner: int, vocabulary: int, itemsize: int) -> Shape:
-    """Return the shape for a model of these widths (and bytes a number) on a device with `free` bytes."""
+    """Return the shape for a model of these widths, with `itemsize` bytes a number, on a device with `free` bytes."""
     # A token's activations: some dozen vectors of the hidden width and half a dozen of the inner one live at once.
     token = (16 * hidden + 6 * inner) * itemsize
     # Logits live as the model gives them, and once more in float32.
     predictions = max(64, int(free * 0.25) // (vocabulary * (itemsize + 4)))
     if device != "cuda":
-        row = min(CPU_ROW_TOKENS, max(64, int(free * 0.25) // token))
-        return Shape(128, row, 1, 8, predictions, 0, False)
+        return Shape(128, CPU_ROW_TOKENS, 1, 8, predictions, 0, False)
     tokens = min(GPU_PASS_TOKENS, max(GPU_ROW_TOKENS, int(free * 0.5) // token))
     return Shape(4096, GPU_ROW_TOKENS, max(1, tokens // GPU_ROW_TOKENS), 128, predictions, 2, True)
 

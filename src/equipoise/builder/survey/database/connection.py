@@ -1,0 +1,163 @@
+"""The connection to SQLite or PostgreSQL: migrations, transactions that write, and reads that never wait."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from importlib import resources
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from alembic.util import CommandError
+from sqlalchemy import event, exc
+
+from ...steps import BuildError
+
+
+class Unavailable(BuildError):
+    """Raised when the database does not answer now; the same call may work in a moment."""
+
+
+def hashed(secret: str) -> str:
+    """Return the SHA-256 of a secret, which is all that is stored of it."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+class Store:
+    """Transactions on the survey's database; safe to use from many threads and processes."""
+
+    def __init__(self, url: str, *, clock: Callable[[], float] = time.time) -> None:
+        self.clock = clock
+        try:
+            self._engine = sa.create_engine(with_driver(url), pool_size=20, max_overflow=30, pool_pre_ping=True)
+            self.is_sqlite = self._engine.dialect.name == "sqlite"
+            if self.is_sqlite:
+                event.listen(self._engine, "connect", _configure_sqlite)
+                event.listen(self._engine, "begin", _begin_immediate)
+            # SQLite has one writer at a time; a fair queue here is faster than polling for its lock.
+            self._turn = threading.Lock() if self.is_sqlite else nullcontext()
+            self._reader = self._reading_engine(url)
+            self._migrate(url)
+        except (exc.ArgumentError, exc.NoSuchModuleError, ImportError):
+            raise BuildError("a database is named sqlite:///FILE or postgresql://USER@HOST/NAME") from None
+        except exc.DBAPIError as error:
+            raise BuildError(f"the survey's database cannot be opened ({reason(error)})") from None
+
+    def _reading_engine(self, url: str) -> sa.Engine:
+        if not self.is_sqlite:
+            return self._engine.execution_options(isolation_level="AUTOCOMMIT")
+        # Without "BEGIN IMMEDIATE": readers of SQLite's log do not wait for the writer.
+        engine = sa.create_engine(with_driver(url), pool_size=20, max_overflow=30)
+        event.listen(engine, "connect", _configure_sqlite)
+        return engine
+
+    def _migrate(self, url: str) -> None:
+        engine = self._engine
+        if self.is_sqlite:
+            # SQLite changes a table by making it again, which foreign keys would forbid.
+            engine = sa.create_engine(with_driver(url), poolclass=sa.NullPool)
+            event.listen(engine, "connect", _configure_sqlite)
+            event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA foreign_keys=OFF"))
+            event.listen(engine, "begin", _begin_immediate)
+        config = Config()
+        config.set_main_option("script_location", str(resources.files(__package__).joinpath("migrations")))
+        with self._turn, engine.begin() as connection:
+            config.attributes["connection"] = connection
+            try:
+                command.upgrade(config, "head")
+            except CommandError:
+                newest = ScriptDirectory.from_config(config).get_current_head()
+                raise BuildError(
+                    f"the survey's database was written by a newer Equipoise; this one knows version {newest}"
+                ) from None
+
+    @contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """Give a connection inside one transaction; it is on disk when the block ends."""
+        with self._guarded(), self._turn, self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """Give a connection for single reads, which wait for no writer."""
+        with self._guarded(), self._reader.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def snapshot(self) -> Iterator[sa.Connection]:
+        """Give a connection whose reads all see one moment."""
+        with self._guarded():
+            if self.is_sqlite:
+                with self._reader.connect() as connection:
+                    connection.exec_driver_sql("BEGIN")
+                    try:
+                        yield connection
+                    finally:
+                        connection.exec_driver_sql("ROLLBACK")
+            else:
+                repeatable = self._engine.execution_options(isolation_level="REPEATABLE READ")
+                with repeatable.connect() as connection:
+                    yield connection
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        try:
+            yield
+        except (exc.OperationalError, exc.InterfaceError, exc.TimeoutError) as error:
+            raise Unavailable(f"the survey's database does not answer ({reason(error)})") from None
+        except exc.DBAPIError as error:
+            if not error.connection_invalidated:
+                raise
+            raise Unavailable(f"the survey's database does not answer ({reason(error)})") from None
+
+    def raw_rows(self, query: sa.Select[Any]) -> list[Any]:
+        """Return all rows of a large query as plain tuples."""
+        with self.reading() as connection:
+            cursor = connection.execute(query).cursor
+            return list(cursor.fetchall()) if cursor is not None else []
+
+    def is_alive(self) -> bool:
+        """Return whether the database answers."""
+        try:
+            with self.reading() as connection:
+                return bool(connection.scalar(sa.select(1)))
+        except Unavailable:
+            return False
+
+    @property
+    def sqlite_path(self) -> str | None:
+        """The file of an SQLite database, None for others."""
+        return self._engine.url.database if self.is_sqlite else None
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._reader.dispose()
+        self._engine.dispose()
+
+
+def reason(error: exc.SQLAlchemyError) -> str:
+    """Return the first line of the driver's own message."""
+    original = getattr(error, "orig", None) or error
+    return (str(original).strip() or type(original).__name__).splitlines()[0]
+
+
+def with_driver(url: str) -> str:
+    """Return the address with the driver we use for PostgreSQL."""
+    return url.replace("postgresql://", "postgresql+psycopg://", 1).replace("postgres://", "postgresql+psycopg://", 1)
+
+
+def _configure_sqlite(connection: Any, record: Any) -> None:
+    # The driver starts transactions too late for "BEGIN IMMEDIATE", so we start them ourselves.
+    connection.isolation_level = None
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=30000", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_immediate(connection: sa.Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -1,0 +1,239 @@
+"""The entrance test, the sentences, correcting the last answer, and leaving."""
+
+# No postponed annotations here: FastAPI reads them.
+import random
+import secrets
+from typing import Annotated, Any
+
+from fastapi import Cookie, Depends, FastAPI, Form, HTTPException
+from fastapi.responses import RedirectResponse, Response
+from pydantic import BaseModel, Field
+
+from ...verdict.votes import FAILED, PASSED, TESTING, WITHDRAWN, Vote
+from ..database.raters import Rater
+from ..database.survey import CLOSED, OPEN, SurveyDatabase
+from ..database.work import Question
+from ..panel import Ending, PaymentMap
+from .options import SurveyOptions
+from .pages import Link, Pages, check_csrf, csrf_of
+
+NOTICES = {"stale", "corrected", "not_corrected", "incomplete"}
+
+
+class AnswerForm(BaseModel):
+    """The fields of the question form."""
+
+    csrf: str = ""
+    ticket: str = ""
+    number: int = Field(default=-1, ge=-1)
+    coherent: str = ""
+    first: str = ""
+    second: str = ""
+    comment: str = Field(default="", max_length=2000)
+
+    def vote(self, *, unsure: bool) -> Vote | None:
+        """Return the vote, None if an answer is missing."""
+        meanings: dict[str, bool | None] = {"yes": True, "no": False} | ({"unsure": None} if unsure else {})
+        if self.coherent not in meanings:
+            return None
+        coherent = meanings[self.coherent]
+        if not coherent:
+            return Vote(coherent, None, None)
+        if self.first not in meanings or self.second not in meanings:
+            return None
+        return Vote(True, meanings[self.first], meanings[self.second])
+
+
+class Rating:
+    """What the pages for raters share."""
+
+    def __init__(
+        self, database: SurveyDatabase, options: SurveyOptions, pages: Pages, payments: PaymentMap | None
+    ) -> None:
+        self.database, self.options, self.pages, self._payments = database, options, pages, payments
+        self.t, self.pool = options.texts, options.test.by_key()
+        self.checks = {question.key: question for question in options.checks}
+
+    def test_question(self, session: str, rater: Rater, notice: str) -> Response:
+        """Return the next question of the entrance test; the test is drawn when it begins."""
+        keys = rater.questions
+        if not keys:
+            drawn = self.options.test.draw(random.Random(secrets.randbits(64)))
+            keys = self.database.raters.set_questions(rater.id, [question.key for question in drawn])
+        known = self.pool[keys[rater.trials]]
+        question = Question(str(rater.trials), known.text, known.pronoun, known.first, known.second)
+        step = self.t("question.test", number=rater.trials + 1, total=len(keys))
+        progress = (rater.trials, len(keys))
+        return self.pages.ask(session, question, step=step, action="/test", notice=notice, progress=progress)
+
+    def sentence(self, session: str, rater: Rater, notice: str) -> Response:
+        """Return the next sentence, or how the survey ends for this rater."""
+        if (status := self.database.status) != OPEN:
+            return self.ended(rater, closed=status == CLOSED)
+        question = self.database.work.question(rater.id)
+        if question is None:
+            return self.finished(rater)
+        if question.check:
+            known = self.checks.get(question.check)
+            if known is None:
+                # The checks were changed since; this one counts neither for nor against the rater.
+                self.database.work.drop(rater.id, question.ticket)
+                return RedirectResponse("/work", status_code=303)
+            question = Question(question.ticket, known.text, known.pronoun, known.first, known.second, question.check)
+        quota = self.database.asking.quota
+        name = "question.sentence_of" if quota else "question.sentence"
+        step = self.t(name, number=f"{rater.answers + 1:,}", total=f"{quota:,}")
+        return self.pages.ask(
+            session,
+            question,
+            step=step,
+            action="/answer",
+            notice=notice,
+            progress=(rater.answers, quota) if quota else None,
+            can_correct=rater.answers > 0,
+        )
+
+    def finished(self, rater: Rater) -> Response:
+        """Return the last page: with answers it is a completion, without any there was no work."""
+        if rater.answers:
+            text = self.t("end.answered", answers=f"{rater.answers:,}")
+            quota = self.database.asking.quota
+            more = () if quota and rater.answers >= quota else (Link("/work", self.t("end.again")),)
+            return self._ending(self.t("end.heading"), text, self.options.panel.completed, rater, more)
+        more = (Link("/work", self.t("end.again")),)
+        ending = self.options.panel.no_work
+        return self._ending(self.t("end.nothing_heading"), self.t("end.nothing"), ending, rater, more)
+
+    def ended(self, rater: Rater, *, closed: bool) -> Response:
+        """Return the page of a survey that is paused, or closed: then people are paid for what they did."""
+        if not closed:
+            link = Link("/work", self.t("problem.retry_now"))
+            return self.pages.message(self.t("end.paused_heading"), self.t("end.paused"), links=[link], leave=True)
+        ending = self.options.panel.completed if rater.answers else self.options.panel.no_work
+        return self._ending(self.t("end.closed_heading"), self.t("end.closed"), ending, rater)
+
+    def over(self, rater: Rater) -> Response:
+        """Return the page of somebody who failed the test, or whose answers were withdrawn."""
+        if rater.state == FAILED:
+            score, needed = f"{rater.score or 0:.0%}", f"{self.options.test.pass_share:.0%}"
+            text = self.t("end.failed", score=score, needed=needed)
+            return self._ending(self.t("end.failed_heading"), text, self.options.panel.screened_out, rater)
+        own = rater.withdrawn_by == "rater"
+        heading, text = ("leave.done_heading", "leave.done_text") if own else ("end.over_heading", "end.over")
+        return self._ending(self.t(heading), self.t(text), Ending(), rater)
+
+    def _ending(self, heading: str, text: str, ending: Ending, rater: Rater, more: tuple[Link, ...] = ()) -> Response:
+        panel_id = self._payments.panel_id(rater.id) if self._payments and ending.url else ""
+        back = ending.link(panel_id) if ending.url else ""
+        links = [*([Link(back, self.t("end.return"))] if back else []), *more] or [Link("/", self.t("problem.home"))]
+        return self.pages.message(heading, text, links=links, code=ending.code, leave=rater.state == PASSED)
+
+
+def add_rating(
+    app: FastAPI, database: SurveyDatabase, options: SurveyOptions, pages: Pages, payments: PaymentMap | None
+) -> None:
+    """Add the pages of the entrance test and of the sentences."""
+    rating, t = Rating(database, options, pages, payments), options.texts
+
+    def entered(session: Annotated[str, Cookie()] = "") -> tuple[str, Rater]:
+        rater = database.raters.in_session(session) if session else None
+        if rater is None:
+            raise HTTPException(403, t("problem.not_entered"))
+        return session, rater
+
+    Entered = Annotated[tuple[str, Rater], Depends(entered)]
+
+    def on(notice: str = "") -> Response:
+        return RedirectResponse(f"/work?notice={notice}" if notice else "/work", status_code=303)
+
+    @app.get("/work")
+    def work(who: Entered, notice: str = "") -> Response:
+        session, rater = who
+        text = t(f"question.{notice}") if notice in NOTICES else ""
+        if rater.state == TESTING:
+            return rating.test_question(session, rater, text)
+        if rater.state == PASSED:
+            return rating.sentence(session, rater, text)
+        return rating.over(rater)
+
+    @app.post("/test")
+    def test(who: Entered, form: Annotated[AnswerForm, Form()]) -> Response:
+        session, rater = who
+        check_csrf(session, form.csrf, t)
+        number = int(form.ticket) if form.ticket.isdecimal() and len(form.ticket) < 6 else -1
+        vote = form.vote(unsure=options.allows_unsure)
+        if vote is None:
+            return on("incomplete")
+        if 0 <= number < len(rater.questions):
+            key = rater.questions[number]
+            share = options.test.pass_share
+            right = key in rating.pool and vote == rating.pool[key].answer
+            database.raters.take_trial(rater.id, number, right, question=key, pass_share=share)
+        return on()
+
+    @app.post("/answer")
+    def answer(who: Entered, form: Annotated[AnswerForm, Form()]) -> Response:
+        session, rater = who
+        check_csrf(session, form.csrf, t)
+        if rater.state != PASSED:
+            raise HTTPException(403, t("problem.test_first"))
+        vote = form.vote(unsure=options.allows_unsure)
+        if vote is None:
+            return on("incomplete")
+        comment = form.comment.strip() if options.allows_comments else ""
+        check = database.work.check_of(rater.id, form.ticket) if options.checks else None
+        right = None if check is None else check in rating.checks and vote == rating.checks[check].answer
+        return on("" if database.work.answer(rater.id, form.ticket, vote, comment, right=right) else "stale")
+
+    _add_last(app, rating, Entered)
+    _add_leave(app, rating, Entered)
+
+
+def _add_last(app: FastAPI, rating: Rating, Entered: Any) -> None:
+    """Add the page on which a rater corrects the last answer."""
+    database, t = rating.database, rating.t
+
+    @app.get("/last")
+    def last(who: Entered) -> Response:
+        session, rater = who
+        answer = database.work.last_answer(rater.id) if rater.state == PASSED else None
+        if answer is None:
+            link = Link("/work", t("problem.work"))
+            return rating.pages.message(t("last.heading"), t("last.none"), links=[link])
+        words = {True: "yes", False: "no", None: "unsure"}
+        given = {name: words[reply] for name, reply in answer.vote._asdict().items()}
+        if not answer.vote.coherent:
+            given |= {"first": "", "second": ""}
+        question = Question("", answer.text, answer.pronoun, answer.first, answer.second)
+        values = {"given": given, "comment": answer.comment, "number": answer.number}
+        return rating.pages.ask(session, question, step=t("last.heading"), action="/last", **values)
+
+    @app.post("/last")
+    def correct(who: Entered, form: Annotated[AnswerForm, Form()]) -> Response:
+        session, rater = who
+        check_csrf(session, form.csrf, t)
+        vote = form.vote(unsure=rating.options.allows_unsure)
+        comment = form.comment.strip() if rating.options.allows_comments else ""
+        done = vote is not None and database.work.correct(rater.id, form.number, vote, comment)
+        notice = "corrected" if done else "incomplete" if vote is None else "not_corrected"
+        return RedirectResponse(f"/work?notice={notice}", status_code=303)
+
+
+def _add_leave(app: FastAPI, rating: Rating, Entered: Any) -> None:
+    """Add the page on which a rater withdraws."""
+    database, t = rating.database, rating.t
+
+    @app.get("/leave")
+    def leave(who: Entered) -> Response:
+        session, rater = who
+        if rater.state == WITHDRAWN:
+            return rating.over(rater)
+        return rating.pages.page("leave.html", csrf=csrf_of(session), answers=rater.answers, title=t("leave.heading"))
+
+    @app.post("/leave")
+    def withdraw(who: Entered, csrf: Annotated[str, Form()] = "") -> Response:
+        session, rater = who
+        check_csrf(session, csrf, t)
+        if rater.state != WITHDRAWN:
+            database.raters.leave(rater.id)
+        return RedirectResponse("/work", status_code=303)

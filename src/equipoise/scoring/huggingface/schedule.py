@@ -1,0 +1,144 @@
+"""Runs batches of questions through a model: rows of consecutive batches fill passes, batches come back in order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ...records import ModelError, Prompt
+from ..encoding import Question
+from ..packing.prefix_tree import Row, Sequences, alone, forks, pack
+from .passes import Mode, Passes
+
+
+@dataclass
+class Batch:
+    """A batch in progress: its prompts, and the values of its sequences so far.
+
+    A sequence has a row for every predicted token: its log-probability and, on request, the sums over the vocabulary.
+    """
+
+    prompts: Sequence[Prompt]
+    questions: Sequence[Question]
+    rows: Sequence[Row]
+    mode: Mode
+    answers: list[NDArray[np.float64]] = field(init=False)
+    left: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.answers = [np.empty((0, 1))] * sum(len(question.sequences) for question in self.questions)
+        self.left = len(self.rows)
+
+    def take(self, row: Row, values: NDArray[np.float64]) -> None:
+        """Store the row's predictions with their sequences."""
+        for owner, part in zip(row.owners.tolist(), np.split(values, np.cumsum(row.counts)[:-1]), strict=True):
+            self.answers[owner] = part
+        self.left -= 1
+
+    def by_question(self) -> Iterator[list[NDArray[np.float64]]]:
+        """Yield the tables of each question, one for each sequence."""
+        tables = iter(self.answers)
+        for question in self.questions:
+            yield [next(tables) for _ in question.sequences]
+
+
+class Running(NamedTuple):
+    """A pass that the device is computing: the values it will have, and the rows they belong to."""
+
+    values: torch.Tensor
+    counts: NDArray[np.int64]
+    rows: Sequence[tuple[Batch, Row]]
+
+
+def arrange(questions: Sequence[Question], mode: Mode, *, row_tokens: int) -> list[Row]:
+    """Return the rows that the questions are computed in."""
+    sequences = Sequences.of(
+        [sequence for question in questions for sequence in question.sequences],
+        [start for question in questions for start in question.starts],
+    )
+    if mode == "packed":
+        return pack(sequences, row_tokens=row_tokens)
+    return forks(sequences) if mode == "cached" else alone(sequences)
+
+
+class Schedule:
+    """The passes of one model; `notes` is where it reports that memory ran out."""
+
+    def __init__(self, passes: Passes, *, name: str, notes: list[str]) -> None:
+        self._passes = passes
+        self._name = name
+        self._notes = notes
+
+    def finished(self, planned: Iterator[Batch]) -> Iterator[Batch]:
+        """Yield the batches in order as they are done; a pass may hold rows of several batches."""
+        waiting: deque[Batch] = deque()
+        running: deque[Running] = deque()
+        rows: list[tuple[Batch, Row]] = []
+        for batch in planned:
+            waiting.append(batch)
+            for row in batch.rows:
+                if rows and not self._room(rows, batch, row):
+                    running += self._started(rows)
+                    rows = []
+                rows.append((batch, row))
+            # The newest passes stay on the device; older ones are fetched.
+            while len(running) > self._passes.shape.in_flight:
+                _fetch(running.popleft())
+            while waiting and not waiting[0].left:
+                yield waiting.popleft()
+        if rows:
+            running += self._started(rows)
+        while running:
+            _fetch(running.popleft())
+        yield from waiting
+
+    def one_by_one(self, batch: Batch) -> None:
+        """Compute a batch with one row in each pass."""
+        for row in batch.rows:
+            for running in self._started([(batch, row)]):
+                _fetch(running)
+
+    def _room(self, rows: Sequence[tuple[Batch, Row]], batch: Batch, row: Row) -> bool:
+        """Return whether a pass of these rows has room for one more row of the same mode."""
+        before, first = rows[0]
+        shape = self._passes.shape
+        packed = batch.mode == "packed"
+        most = shape.rows if packed else shape.padded_rows
+        predicted = sum(len(other.nodes) for _, other in rows) + len(row.nodes)
+        # Only packed passes have the same shape whatever they hold. Others stay within a batch, so that a run that was
+        # killed and resumed computes the same passes.
+        fits = before.mode == "packed" if packed else before is batch and first.stem == row.stem
+        return fits and len(rows) < most and predicted <= shape.predictions
+
+    def _started(self, rows: Sequence[tuple[Batch, Row]]) -> list[Running]:
+        """Start the rows on the device and return the passes: one, or several smaller ones where memory ran out."""
+        passes = self._passes
+        try:
+            counts, values = passes.run([row for _, row in rows], rows[0][0].mode)
+            return [Running(values, counts, rows)]
+        except torch.OutOfMemoryError:
+            torch.cuda.empty_cache()
+            if len(rows) == 1:
+                raise ModelError(
+                    f"{self._name} and one row of {len(rows[0][1])} tokens do not fit into the memory of "
+                    f"{passes.device}; use a smaller dtype, or another device"
+                ) from None
+            passes.shape = passes.shape.halved()
+            self._notes.append(f"memory ran out: passes now have at most {passes.shape.rows} rows")
+        middle = len(rows) // 2
+        return [*self._started(rows[:middle]), *self._started(rows[middle:])]
+
+
+def _fetch(running: Running) -> None:
+    """Wait for a pass, and store its values with their batches."""
+    values = running.values.cpu().numpy().astype(np.float64)
+    # A probability of one rounds to a log-probability a little above zero.
+    values[:, 0] = np.minimum(values[:, 0], 0.0)
+    for (batch, row), part in zip(running.rows, np.split(values, np.cumsum(running.counts)[:-1]), strict=True):
+        batch.take(row, part)

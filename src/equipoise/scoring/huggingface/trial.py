@@ -1,0 +1,96 @@
+"""Tries a model on a few fixed prompts: is it causal, and which modes give its plain answers?
+
+The trial does not depend on the user's prompts, so a resumed run continues in the mode it began with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ...records import ModelError, Prompt
+from ..encoding import Question
+from .passes import MODES, Mode, Passes
+from .schedule import Batch, Schedule, arrange
+
+REASONS = (" the shop was closed", " the rain had come")
+PROMPTS = tuple(
+    Prompt("trial", "", "", f"The {speaker} told the {listener} that {pronoun} had to leave early, because", REASONS)
+    for speaker in ("baker", "painter", "farmer", "clerk")
+    for listener in ("neighbour", "driver", "judge", "cook")
+    for pronoun in ("he", "she")
+)
+"""A tree that branches often and fills a row."""
+
+ROW_TOKENS = 512
+
+COMPARED = slice(None, None, 5)
+"""The questions whose plain answers are computed."""
+
+CAUSAL_TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-4}
+"""Share of the spread of the logits by which a causal model's answer may change with later tokens (rounding)."""
+
+LOW_PRECISION_TOLERANCE = 0.3
+
+
+class Trial:
+    """A model's answers to the trial's questions."""
+
+    def __init__(self, passes: Passes, schedule: Schedule, questions: Sequence[Question], *, name: str) -> None:
+        self._passes = passes
+        self._schedule = schedule
+        self._questions = questions
+        self._name = name
+        self._plain: NDArray[np.float64] | None = None
+
+    @property
+    def sequence(self) -> Sequence[int]:
+        """One sentence of the trial as token ids."""
+        return self._questions[0].sequences[0]
+
+    @torch.inference_mode()
+    def check_causal(self) -> None:
+        """Refuse a model whose answer at a token changes with the tokens after it, such as a masked model."""
+        model, ids = self._passes.model, torch.tensor([self.sequence], device=self._passes.device)
+        whole = model(input_ids=ids, use_cache=False).logits[0].float()
+        tolerance = CAUSAL_TOLERANCE.get(self._passes.dtype, LOW_PRECISION_TOLERANCE)
+        for place in (len(self.sequence) // 4, len(self.sequence) // 2):
+            part = model(input_ids=ids[:, : place + 1], use_cache=False).logits[0, place].float()
+            # Relative to the spread: a model with small weights has small logits, and small differences.
+            if float((whole[place] - part).std()) > tolerance * float(part.std()):
+                raise ModelError(
+                    f"{self._name} is not a causal language model: its answer at a word depends on later words"
+                )
+
+    def fault(self, mode: Mode) -> str:
+        """Return why this mode does not give the plain answers; "" where it does."""
+        if self._plain is None:
+            self._plain = _flat(self._answers(self._questions[COMPARED], "padded"))
+        try:
+            values = _flat(self._answers(self._questions, mode)[COMPARED])
+        except ModelError:
+            raise
+        except Exception as error:  # a model may raise anything when it gets a mask it does not expect
+            return f"{self._name} cannot run {MODES[mode]} ({type(error).__name__})"
+        difference = np.abs(values - self._plain)
+        # In low precision single values differ by tenths; an ignored mask or position changes far more.
+        precise = self._passes.dtype == torch.float32
+        exact = float(difference.max()) <= 1e-3 if precise else float(difference.mean()) <= 0.2
+        if exact:
+            return ""
+        return f"{self._name} gives other answers in {MODES[mode]} (by {float(difference.max()):.2g} nats)"
+
+    def _answers(self, questions: Sequence[Question], mode: Mode) -> list[list[NDArray[np.float64]]]:
+        """Return the tables of the questions, in rows long enough for the trial's tree to branch."""
+        rows = arrange(questions, mode, row_tokens=max(ROW_TOKENS, self._passes.shape.row_tokens))
+        batch = Batch((), questions, rows, mode)
+        self._schedule.one_by_one(batch)
+        return list(batch.by_question())
+
+
+def _flat(answers: Sequence[Sequence[NDArray[np.float64]]]) -> NDArray[np.float64]:
+    """Return all log-probabilities of the questions' tables."""
+    return np.concatenate([table[:, 0] for answer in answers for table in answer])

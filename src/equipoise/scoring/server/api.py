@@ -1,0 +1,145 @@
+"""The few questions that Equipoise asks a server, in OpenAI's protocol and the extensions of vLLM and llama.cpp.
+
+Answers are checked for their form here; whether they are true is for the probe to find out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...records import Message
+from .http_client import Client, ServerError
+
+Ids = Sequence[int]
+
+
+class Api:
+    """A model on a server."""
+
+    def __init__(self, client: Client, model: str) -> None:
+        self._client = client
+        self.model = model
+
+    async def tokenize(self, text: str, *, special: bool) -> list[int]:
+        """Return the text as token ids, with what the tokenizer puts before it if `special`."""
+        # vLLM reads prompt and add_special_tokens, llama.cpp content and add_special.
+        body = {"prompt": text, "add_special_tokens": special, "content": text, "add_special": special}
+        answer = await self._client.post(f"{self._client.root}/tokenize", {"model": self.model, **body})
+        return _ids(answer)
+
+    async def chat_tokens(self, messages: Sequence[Message]) -> list[int]:
+        """Return a conversation as token ids, by the server's chat template."""
+        turns = [message._asdict() for message in messages]
+        last = messages[-1].role == "assistant"
+        body = {"model": self.model, "messages": turns, "add_generation_prompt": not last}
+        try:  # llama.cpp
+            answer = await self._client.post(f"{self._client.root}/apply-template", body)
+            return await self.tokenize(str(answer["prompt"]), special=False)
+        except (ServerError, KeyError, TypeError):
+            body["continue_final_message"] = last
+            return _ids(await self._client.post(f"{self._client.root}/tokenize", body))
+
+    async def next_tokens(self, ids: Ids, k: int, *, temperature: float = 0.0) -> dict[int, float]:
+        """Return the log-probabilities of up to k tokens that may follow, the most probable ones."""
+        body = {"prompt": list(ids), "max_tokens": 1, "logprobs": k, "temperature": temperature}
+        (choice,) = await self._complete({**body, "return_tokens_as_token_ids": True})
+        return _top(choice)
+
+    async def given_tokens(self, rows: Sequence[Ids]) -> list[list[float]]:
+        """Return the log-probability of every token but the first of each row, given those before it."""
+        body = {"prompt": [list(row) for row in rows], "max_tokens": 1, "logprobs": 1, "echo": True, "temperature": 0.0}
+        if len(rows) == 1:
+            body["prompt"] = list(rows[0])
+        choices = await self._complete({**body, "return_tokens_as_token_ids": True})
+        if len(choices) != len(rows):
+            raise ServerError(f"{len(rows)} prompts were sent, and {len(choices)} answers came back")
+        return [_echoed(choice, row) for choice, row in zip(choices, rows, strict=True)]
+
+    async def chat_top(self, messages: Sequence[Message], k: int) -> dict[str, float]:
+        """Return the log-probabilities of up to k tokens that may begin the answer, by their text."""
+        body = {"messages": [m._asdict() for m in messages], "max_tokens": 1, "temperature": 0.0}
+        body |= {"model": self.model, "logprobs": True, "top_logprobs": k}
+        answer = await self._client.post(f"{self._client.url}/chat/completions", body)
+        try:
+            entries = answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+            return {str(entry["token"]): _logprob(entry["logprob"]) for entry in entries}
+        except (KeyError, IndexError, TypeError):
+            raise ServerError("the chat answer has no top_logprobs") from None
+
+    async def write(
+        self, context: Ids | Sequence[Message], *, tokens: int, temperature: float, count: int = 1
+    ) -> list[str]:
+        """Return texts that continue the ids or answer the conversation."""
+        body: dict[str, Any] = {"max_tokens": tokens, "temperature": temperature, "n": count}
+        if context and isinstance(context[0], Message):
+            body |= {"model": self.model, "messages": [m._asdict() for m in context if isinstance(m, Message)]}
+            answer = await self._client.post(f"{self._client.url}/chat/completions", body)
+            texts = [choice["message"]["content"] for choice in _choices(answer)]
+        else:
+            texts = [choice["text"] for choice in await self._complete({**body, "prompt": list(context)})]
+        return [str(text or "") for text in texts]
+
+    async def _complete(self, body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        answer = await self._client.post(f"{self._client.url}/completions", {"model": self.model, **body})
+        return _choices(answer)
+
+
+async def served_models(client: Client) -> list[str]:
+    """Return the names of the models that the server lists."""
+    answer = await client.get(f"{client.url}/models")
+    try:
+        return [str(entry["id"]) for entry in answer["data"]]
+    except (KeyError, TypeError):
+        raise ServerError(f"{client.url}/models does not list models; is this an OpenAI-compatible server?") from None
+
+
+def _choices(answer: Any) -> list[Mapping[str, Any]]:
+    try:
+        return sorted(answer["choices"], key=lambda choice: choice.get("index", 0))
+    except (KeyError, TypeError, AttributeError):
+        raise ServerError("the server's answer has no choices") from None
+
+
+def _ids(answer: Any) -> list[int]:
+    try:
+        tokens = answer["tokens"]
+        return [int(token["id"] if isinstance(token, Mapping) else token) for token in tokens]
+    except (KeyError, TypeError, ValueError):
+        raise ServerError("the server's answer has no token ids") from None
+
+
+def _top(choice: Mapping[str, Any]) -> dict[int, float]:
+    """Return the next-token table of an answer: llama.cpp's `content`, or vLLM's `top_logprobs` by `token_id:N`."""
+    try:
+        table = choice["logprobs"]
+        if "content" in table:
+            return {int(entry["id"]): _logprob(entry["logprob"]) for entry in table["content"][0]["top_logprobs"]}
+        return {_token_id(token): _logprob(value) for token, value in table["top_logprobs"][0].items()}
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        raise ServerError("the server's answer has no next-token log-probabilities by token id") from None
+
+
+def _echoed(choice: Mapping[str, Any], row: Ids) -> list[float]:
+    try:
+        tokens, values = choice["logprobs"]["tokens"], choice["logprobs"]["token_logprobs"]
+        echoed = [_token_id(token) for token in tokens[: len(row)]]
+        given = [_logprob(value) for value in values[1 : len(row)]]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise ServerError("the server's answer has no log-probabilities of the prompt") from None
+    if echoed != list(row) or len(given) != len(row) - 1:
+        raise ServerError("the server's answer is about other tokens than the prompt's")
+    return given
+
+
+def _token_id(token: str) -> int:
+    return int(token.removeprefix("token_id:"))
+
+
+def _logprob(value: Any) -> float:
+    number = float(value)
+    # 1e-3: rounding of a log-softmax in low precision.
+    if not -math.inf < number <= 1e-3:
+        raise ValueError(f"{value} is not a log-probability")
+    return min(number, 0.0)

@@ -1,0 +1,166 @@
+"""A model behind a server that speaks OpenAI's protocol, as an engine."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import weakref
+from collections import deque
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from ...records import Context, EquipoiseError, Message, ModelError, Prompt, Score
+from ..engine import EngineDefaults, EngineOptions, identity_key, neighbours
+from .api import Api, served_models
+from .fingerprint import fingerprint
+from .http_client import Client, Limits
+from .methods import BOUNDED, check_task
+from .probe import Findings, probe
+
+BATCH = 64
+BATCHES_AT_ONCE = 4
+SHOWN_FAILURES = 3
+
+Answer = TypeVar("Answer")
+
+
+class ServerEngine(EngineDefaults):
+    """A served model: scores by the best method that the server was found to support."""
+
+    def __init__(self, url: str, model: str = "", options: EngineOptions | None = None) -> None:
+        options = options or EngineOptions()
+        if options.reductions:
+            raise ModelError("reductions need the whole vocabulary of a model that is loaded here, not of a server")
+        self._loop = _LoopThread()
+        self._closed = weakref.finalize(self, self._loop.close)
+        self._url = url
+        self._bounded = 0
+        self._api, self._findings = self._loop.run(self._open(url, model, options))
+        self.name = self._api.model.rstrip("/").rpartition("/")[2]
+        self._fingerprint = fingerprint(self._api.model, self._findings.answers)
+
+    async def _open(self, url: str, model: str, options: EngineOptions) -> tuple[Api, Findings]:
+        self._client = Client(url, Limits(concurrency=options.concurrency, seconds=options.timeout))
+        models = await served_models(self._client)
+        if not model and len(models) != 1:
+            raise ModelError(f"{url} serves {len(models)} models, name one of them: {', '.join(models)}")
+        if model and model not in models:
+            raise ModelError(f"{url} does not serve {model!r}, but: {', '.join(models) or 'nothing'}")
+        api = Api(self._client, model or models[0])
+        return api, await probe(api, bos=options.bos, samples=options.samples)
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        tokens = self._findings.tokens
+        return {
+            "engine": "server",
+            "model": self._api.model,
+            "fingerprint": self._fingerprint,
+            "method": self._method.name,
+            "leading_ids": list(tokens.front) if tokens else None,
+        }
+
+    @property
+    def description(self) -> Mapping[str, Any]:
+        return {"server": self._url, "scoring": self._method.name, "capabilities": self._findings.capabilities}
+
+    @property
+    def notes(self) -> Sequence[str]:
+        notes = [f"scored by a server: {self._method.name}"]
+        if self._bounded:
+            notes.append(
+                f"{self._bounded:,} prompts have a candidate outside of the server's most probable tokens; its "
+                "probability is an upper bound"
+            )
+        return notes
+
+    @property
+    def _method(self) -> Any:
+        return self._findings.method
+
+    def batches(self, prompts: Sequence[Prompt]) -> list[list[int]]:
+        return neighbours(prompts, size=BATCH)
+
+    def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
+        """Yield the scores of each batch; prompts that failed are left out, and named in an error at the end."""
+        failures: list[tuple[Prompt, EquipoiseError]] = []
+        stream = self._stream(iter(batches), failures)
+        while (scores := self._loop.run(anext(stream, None))) is not None:
+            self._bounded += sum(BOUNDED in score.flags for score in scores)
+            yield scores
+        if failures:
+            named = "; ".join(f"{prompt.example_id}: {error}" for prompt, error in failures[:SHOWN_FAILURES])
+            raise ModelError(f"the server failed on {len(failures)} prompts, the rest is kept ({named})")
+
+    def generate(self, contexts: Sequence[Context], max_new_tokens: int) -> list[str]:
+        return self._loop.run(self._generate(contexts, max_new_tokens))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._closed()
+
+    async def _generate(self, contexts: Sequence[Context], max_new_tokens: int) -> list[str]:
+        async def write(context: Context) -> str:
+            if not isinstance(context, str):
+                given: Any = context
+            elif self._findings.tokens:
+                given = await self._findings.tokens.context(context)
+            else:
+                given = (Message("user", context),)
+            (text,) = await self._api.write(given, tokens=max_new_tokens, temperature=0.0)
+            return text.strip()
+
+        return list(await asyncio.gather(*map(write, contexts)))
+
+    async def _stream(
+        self, batches: Iterator[Sequence[Prompt]], failures: list[tuple[Prompt, EquipoiseError]]
+    ) -> AsyncIterator[list[Score]]:
+        """Yield the scores of each batch in order; a few batches are under way at once."""
+        identity = identity_key(self)
+        tasks: deque[asyncio.Task[list[Score]]] = deque()
+        for batch in batches:
+            check_task(self._method, batch, name=self.name)
+            tasks.append(asyncio.create_task(self._score(batch, identity, failures)))
+            if len(tasks) == BATCHES_AT_ONCE:
+                yield await tasks.popleft()
+        while tasks:
+            yield await tasks.popleft()
+
+    async def _score(
+        self, batch: Sequence[Prompt], identity: str, failures: list[tuple[Prompt, EquipoiseError]]
+    ) -> list[Score]:
+        answers = await asyncio.gather(
+            *(self._method.score(prompt, prompt.key(identity)) for prompt in batch), return_exceptions=True
+        )
+        scores = []
+        for prompt, answer in zip(batch, answers, strict=True):
+            if isinstance(answer, Score):
+                scores.append(answer)
+            elif isinstance(answer, EquipoiseError):
+                failures.append((prompt, answer))
+            else:
+                raise answer
+        return scores
+
+
+class _LoopThread:
+    """An event loop in a thread of its own, so that it also works where the caller has one, as in a notebook."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, name="equipoise-server", daemon=True).start()
+
+    def run(self, work: Coroutine[Any, Any, Answer]) -> Answer:
+        """Return what the coroutine returns."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def close(self) -> None:
+        """End the loop."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+
+
+def open_server(model: str, options: EngineOptions) -> ServerEngine:
+    """Return the engine of a model on the server that the options name."""
+    if not options.server:
+        raise ModelError("server must be the address of an OpenAI-compatible server")
+    return ServerEngine(options.server, model, options)

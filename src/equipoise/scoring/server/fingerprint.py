@@ -1,0 +1,56 @@
+"""Recognises a served model by its answers to fixed probes, so that another model under the same name is noticed.
+
+Answers vary a little from start to start. The first answers of a model are kept in the cache; later ones that agree
+within a tolerance get the same fingerprint, others a new one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from filelock import FileLock
+
+from ...cache import cache_folder
+
+TOLERANCE = 0.02
+"""Nats by which answers of one model may differ from start to start."""
+
+SHARED = 0.8
+"""Share of the answers that must be about the same tokens."""
+
+
+def fingerprint(model: str, answers: Mapping[str, float]) -> str:
+    """Return the fingerprint of these answers: a known one where they agree with it, else a new one."""
+    fresh = hashlib.sha256(json.dumps(sorted(answers.items())).encode()).hexdigest()[:16]
+    path = cache_folder() / "servers" / (hashlib.sha256(model.encode()).hexdigest()[:16] + ".json")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(path.with_suffix(".lock")):
+            known = _read(path)
+            for name, before in known.items():
+                if _agree(before, answers):
+                    return name
+            part = path.with_suffix(f".{os.getpid()}")
+            part.write_text(json.dumps({**known, fresh: dict(answers)}))
+            part.replace(path)
+    except OSError:
+        pass  # without a cache every start has its own fingerprint, and scores are computed again
+    return fresh
+
+
+def _agree(before: Mapping[str, Any], after: Mapping[str, float]) -> bool:
+    shared = set(before) & set(after)
+    enough = len(shared) >= SHARED * max(len(before), len(after), 1)
+    return enough and all(abs(float(before[name]) - after[name]) <= TOLERANCE for name in shared)
+
+
+def _read(path: Any) -> dict[str, dict[str, float]]:
+    try:
+        known = json.loads(path.read_text())
+        return {str(name): dict(answers) for name, answers in known.items()}
+    except (OSError, ValueError, AttributeError, TypeError):
+        return {}

@@ -1,0 +1,200 @@
+"""Ways to get a score from a server, best first: given text, next tokens, chat's first token, sampled answers."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ...records import Message, ModelError, Prompt, Score
+from .api import Api
+from .http_client import ServerError
+from .tokens import ServerTokens
+
+BOUNDED = "bounded"
+"""Flag of a score that holds an upper bound for a candidate that was not among the most probable tokens."""
+
+SAMPLED = "sampled"
+"""Flag of a score that was estimated from sampled answers."""
+
+FIRST_K = 100
+"""Tokens asked for first; the whole vocabulary only where a candidate is not among these."""
+
+
+class Method(Protocol):
+    """One way to score prompts."""
+
+    @property
+    def name(self) -> str:
+        """What the manifest calls it."""
+        ...
+
+    @property
+    def tasks(self) -> Sequence[str]:
+        """The tasks it can do; empty where it can do all."""
+        ...
+
+    async def score(self, prompt: Prompt, key: str) -> Score:
+        """Return the score of a prompt."""
+        ...
+
+
+@dataclass(frozen=True)
+class GivenText:
+    """The server returns the log-probabilities of a given text (`echo`)."""
+
+    api: Api
+    tokens: ServerTokens
+    name: str = "log-probabilities of given text"
+    tasks: Sequence[str] = ()
+
+    async def score(self, prompt: Prompt, key: str) -> Score:
+        """Return the score: one row for each continuation."""
+        question = await self.tokens.question(prompt)
+        rows = await self.api.given_tokens(question.sequences)
+        starts = zip(rows, question.starts, strict=True)
+        return Score(key, tuple(tuple(row[start - 1 :]) for row, start in starts), flags=question.flags)
+
+
+@dataclass(frozen=True)
+class NextToken:
+    """The server returns the most probable next tokens: candidates are walked token by token.
+
+    `most` is how many it returns at most; `whole` says that this is the whole vocabulary.
+    """
+
+    api: Api
+    tokens: ServerTokens
+    most: int
+    whole: bool
+    tasks: Sequence[str] = ()
+
+    @property
+    def name(self) -> str:
+        """How many next tokens the server returns."""
+        return "next-token log-probabilities, " + ("whole vocabulary" if self.whole else f"top {self.most}")
+
+    async def score(self, prompt: Prompt, key: str) -> Score:
+        """Return the score: one request for each distinct beginning of a continuation."""
+        question = await self.tokens.question(prompt)
+        wanted: dict[tuple[int, ...], set[int]] = {}
+        for sequence, start in zip(question.sequences, question.starts, strict=True):
+            for place in range(start, len(sequence)):
+                wanted.setdefault(sequence[:place], set()).add(sequence[place])
+        tables = await asyncio.gather(*(self._table(ids, targets) for ids, targets in wanted.items()))
+        found = dict(zip(wanted, tables, strict=True))
+        bounded = any(not targets <= set(found[ids]) for ids, targets in wanted.items())
+        if bounded and self.whole:
+            raise ServerError("the server left a token out of what it called the whole vocabulary")
+        logprobs = tuple(
+            tuple(_value(found[sequence[:place]], sequence[place]) for place in range(start, len(sequence)))
+            for sequence, start in zip(question.sequences, question.starts, strict=True)
+        )
+        return Score(key, logprobs, flags=(*question.flags, *((BOUNDED,) if bounded else ())))
+
+    async def _table(self, ids: tuple[int, ...], targets: set[int]) -> Mapping[int, float]:
+        table = await self.api.next_tokens(ids, min(FIRST_K, self.most))
+        if targets <= set(table) or self.most <= FIRST_K:
+            return table
+        return await self.api.next_tokens(ids, self.most)
+
+
+def _value(table: Mapping[int, float], token: int) -> float:
+    """Return a token's log-probability, or the bound for one that is not in the table.
+
+    A token outside of the k most probable ones is not more probable than the last of them, nor than what they leave.
+    """
+    if token in table:
+        return table[token]
+    left = -math.expm1(math.log(min(1.0, math.fsum(map(math.exp, table.values())))))
+    return min(min(table.values()), math.log(max(left, 1e-12)))
+
+
+@dataclass(frozen=True)
+class ChatLetter:
+    """The server returns the most probable first tokens of a chat answer: enough for multiple choice."""
+
+    api: Api
+    most: int
+    tasks: Sequence[str] = ("mcq",)
+
+    @property
+    def name(self) -> str:
+        """How many tokens the server returns."""
+        return f"first token of a chat answer, top {self.most}"
+
+    async def score(self, prompt: Prompt, key: str) -> Score:
+        """Return the score of letters, by all tokens that are the letter, with or without a space."""
+        letters = [continuation.strip() for continuation in prompt.continuations]
+        table = await self.api.chat_top(as_messages(prompt), self.most)
+        logprobs, bounded = [], False
+        for letter in letters:
+            values = [math.exp(value) for token, value in table.items() if token.strip() == letter]
+            bounded = bounded or not values
+            logprobs.append((min(math.log(math.fsum(values)), 0.0) if values else min(table.values()),))
+        return Score(key, tuple(logprobs), flags=(BOUNDED,) if bounded else ())
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The server only writes: answers are sampled and counted.
+
+    A candidate's probability is (count + 1/2) / (samples + (candidates + 1) / 2); answers that name no candidate are a
+    class of their own.
+    """
+
+    api: Api
+    tokens: ServerTokens | None
+    count: int
+    tasks: Sequence[str] = ("next-word", "mcq")
+    answer_tokens: int = field(default=8)
+
+    @property
+    def name(self) -> str:
+        """How many answers are sampled."""
+        return f"{self.count} sampled answers"
+
+    async def score(self, prompt: Prompt, key: str) -> Score:
+        """Return the score from sampled answers."""
+        if self.tokens is not None and isinstance(prompt.context, str):
+            context: Sequence[int] | Sequence[Message] = await self.tokens.context(prompt.context)
+        else:
+            context = as_messages(prompt)
+        texts: list[str] = []
+        while len(texts) < self.count:  # some servers ignore n and write one
+            left = self.count - len(texts)
+            texts += await self.api.write(context, tokens=self.answer_tokens, temperature=1.0, count=left)
+        counts = [0] * len(prompt.continuations)
+        for text in texts[: self.count]:
+            choice = named(text, prompt.continuations)
+            if choice is not None:
+                counts[choice] += 1
+        total = self.count + (len(counts) + 1) / 2
+        return Score(key, tuple((math.log((count + 0.5) / total),) for count in counts), flags=(SAMPLED,))
+
+
+def named(text: str, continuations: Sequence[str]) -> int | None:
+    """Return the continuation that a text begins with, the longest one, None where it begins with none."""
+    answer = text.strip().lower()
+    matches = [
+        (len(words), index)
+        for index, words in enumerate(continuation.strip().lower() for continuation in continuations)
+        if re.match(rf"{re.escape(words)}(?!\w)", answer)
+    ]
+    return max(matches)[1] if matches else None
+
+
+def as_messages(prompt: Prompt) -> tuple[Message, ...]:
+    """Return a prompt's context as a conversation."""
+    return (Message("user", prompt.context),) if isinstance(prompt.context, str) else prompt.context
+
+
+def check_task(method: Method, prompts: Sequence[Prompt], *, name: str) -> None:
+    """Refuse prompts of a task that the method cannot do."""
+    for prompt in prompts:
+        if method.tasks and prompt.task not in method.tasks:
+            able = " and ".join(method.tasks)
+            raise ModelError(f"{name} offers only {method.name}, which can do {able}, but not {prompt.task}")

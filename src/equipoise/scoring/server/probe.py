@@ -1,0 +1,159 @@
+"""Finds out what a server can do: no capability is assumed, each is tried and checked against another.
+
+Given text is checked against the next-token distribution of the same text. So an ignored `echo`, log-probabilities
+that are shifted by one token, nulls and other tokens than the prompt's are all found.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ...records import Message, ModelError
+from .api import Api
+from .http_client import ServerError
+from .methods import ChatLetter, GivenText, Method, NextToken, Samples
+from .tokens import ServerTokens
+
+TEXTS = (
+    "The nurse told the driver that she was late because",
+    "In 1997 the small town by the river had",
+    "1, 2, 3, 4, 5, 6,",
+    "Die Ärztin sagte, dass",
+)
+"""Fixed texts: the probe's, and the fingerprint's."""
+
+QUESTION = "Choose the right option. Which is a colour?\n A.blue\n B.seven\n C.None of the above\n Answer: "
+
+STEPS = 3
+"""Tokens after each text that are compared."""
+
+TOLERANCE = 0.05
+"""Nats by which two answers about the same token may differ; a shift or another text differs by far more."""
+
+WHOLE = 10**6
+"""Asked for as the number of next tokens, to get the whole vocabulary."""
+
+
+@dataclass
+class Findings:
+    """What the probe found: the method to use, and for each capability "yes" or why not."""
+
+    method: Method | None = None
+    tokens: ServerTokens | None = None
+    capabilities: dict[str, str] = field(default_factory=dict)
+    answers: dict[str, float] = field(default_factory=dict)
+
+
+async def probe(api: Api, *, bos: str, samples: int) -> Findings:
+    """Return the best method that the server supports; ModelError says what is missing where there is none."""
+    findings = Findings()
+    try:
+        findings.tokens = await ServerTokens.open(api, bos=bos)
+        findings.capabilities["token ids"] = "yes"
+    except ServerError as error:
+        findings.capabilities["token ids"] = f"no: {error}"
+    if findings.tokens is not None:
+        await _probe_tokens(api, findings)
+    if findings.method is None:
+        await _probe_chat(api, findings)
+    if samples:
+        findings.method = Samples(api, findings.tokens, samples)
+        if not findings.answers:
+            await _remember_text(api, findings)
+    if findings.method is None:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in findings.capabilities.items())
+        raise ModelError(
+            f"the server returns no log-probabilities that can be trusted ({reasons}); set samples, such as 32, to "
+            "estimate probabilities from sampled answers"
+        )
+    return findings
+
+
+async def _probe_tokens(api: Api, findings: Findings) -> None:
+    tokens = findings.tokens
+    assert tokens is not None
+    try:
+        most, whole = await _most(api, [*await tokens.context(TEXTS[0])])
+        findings.method = NextToken(api, tokens, most, whole)
+        findings.capabilities["next tokens"] = "whole vocabulary" if whole else f"top {most}"
+        walks = [await _walk(api, tokens, text, findings) for text in TEXTS]
+    except ServerError as error:
+        findings.method = None
+        findings.capabilities["next tokens"] = f"no: {error}"
+        return
+    try:
+        for start, ids, values in walks:
+            (given,) = await api.given_tokens([ids])
+            worst = max(abs(a - b) for a, b in zip(given[start - 1 :], values, strict=True))
+            if worst > TOLERANCE:
+                raise ServerError(f"they differ from the next-token distribution by {worst:.2g} nats")
+        rows = [ids for _, ids, _ in walks]
+        if [len(row) for row in await api.given_tokens(rows)] != [len(ids) - 1 for ids in rows]:
+            raise ServerError("a list of prompts is not answered prompt by prompt")
+        findings.method = GivenText(api, tokens)
+        findings.capabilities["given text"] = "yes"
+    except ServerError as error:
+        findings.capabilities["given text"] = f"no: {error}"
+
+
+async def _most(api: Api, ids: list[int]) -> tuple[int, bool]:
+    """Return how many next tokens the server returns at most, and whether that is the whole vocabulary."""
+    table: Mapping[int, float] = {}
+    refusal: ServerError | None = None
+    for k in (WHOLE, 20, 5):
+        try:
+            table = await api.next_tokens(ids, k)
+            break
+        except ServerError as error:
+            refusal = error
+    if len(table) < 2:
+        raise refusal or ServerError("fewer than two next tokens are returned")
+    mass = math.fsum(map(math.exp, table.values()))
+    if mass > 1.01:
+        raise ServerError(f"the probabilities of the next token add up to {mass:.3g}")
+    warm = await api.next_tokens(ids, len(table), temperature=1.0)
+    shared = set(warm) & set(table)
+    if not shared or max(abs(warm[token] - table[token]) for token in shared) > TOLERANCE:
+        raise ServerError("next-token log-probabilities change with the temperature")
+    return len(table), mass > 0.999 and len(table) >= 256
+
+
+async def _walk(api: Api, tokens: ServerTokens, text: str, findings: Findings) -> tuple[int, list[int], list[float]]:
+    """Return a text's ids with likely tokens after it, where these begin, and their next-token log-probabilities."""
+    ids = await tokens.context(text)
+    start = len(ids)
+    values: list[float] = []
+    for step in range(STEPS):
+        table = await api.next_tokens(ids, 5)
+        ranked = sorted(table, key=lambda token: -table[token])
+        for token in ranked[:3]:
+            findings.answers[f"{text}|{step}|{token}"] = table[token]
+        # Not always the most probable one: a server that returns its own choice would agree with that.
+        token = ranked[min(step % 2, len(ranked) - 1)]
+        ids, values = [*ids, token], [*values, table[token]]
+    return start, ids, values
+
+
+async def _probe_chat(api: Api, findings: Findings) -> None:
+    for k in (20, 5):
+        try:
+            table = await api.chat_top((Message("user", QUESTION),), k)
+            mass = math.fsum(map(math.exp, table.values()))
+            if len(table) < 2 or not 0 < mass <= 1.01:
+                raise ServerError(f"{len(table)} tokens with a total probability of {mass:.3g} are returned")
+        except (ServerError, ValueError) as error:
+            findings.capabilities["chat top_logprobs"] = f"no: {error}"
+            continue
+        findings.capabilities["chat top_logprobs"] = f"top {len(table)}"
+        findings.answers.update({f"chat|{token}": value for token, value in table.items()})
+        findings.method = ChatLetter(api, len(table))
+        return
+
+
+async def _remember_text(api: Api, findings: Findings) -> None:
+    """Keep the most probable answers as text, for the fingerprint of a server that returns nothing else."""
+    for text in TEXTS:
+        (answer,) = await api.write((Message("user", text),), tokens=12, temperature=0.0)
+        findings.answers[f"text|{text}|{answer}"] = 0.0

@@ -1,0 +1,90 @@
+"""A browser for tests of the survey: what a rater and the administrator see and do, over the real app."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+from typing import Any
+
+from fastapi.testclient import TestClient
+
+from equipoise.builder.survey.database.survey import SurveyDatabase
+from equipoise.builder.survey.entrance import EntranceTest, read_test
+from equipoise.builder.survey.panel import PaymentMap
+from equipoise.builder.survey.rehearsal import UNLIMITED
+from equipoise.builder.survey.web.app import survey_app
+from equipoise.builder.survey.web.guard import Site
+from equipoise.builder.survey.web.options import SurveyOptions
+from equipoise.builder.survey.web.pages import csrf_of
+from equipoise.builder.verdict.votes import Vote
+
+TOKEN = "an administrator's token of 128 bits"
+TEST = read_test(None)
+YES = Vote(True, True, True)
+SITE = "http://survey.test"
+
+
+class Browser(TestClient):
+    """A browser of its own."""
+
+    def enter(self, invitation: str, **fields: str) -> Any:
+        return self.post(f"/enter/{invitation}", data={"agree": "yes", **fields})
+
+    def take_test(self, test: EntranceTest = TEST, *, right: int = 1000) -> str:
+        """Answer the entrance test, the first questions right; return the page after it."""
+        answers = {question.text: question.answer for question in test.pool}
+        number, page = 0, self.get("/work").text
+        while 'action="/test"' in page:
+            ticket, text = shown_in(page)
+            vote = answers[text] if number < right else Vote(not answers[text].coherent, True, True)
+            page = self.post("/test", data=self.form(ticket, vote)).text
+            number += 1
+        return page
+
+    def form(self, ticket: str, vote: Vote = YES, **more: str) -> dict[str, str]:
+        words = {True: "yes", False: "no", None: "unsure"}
+        fields = {"csrf": csrf_of(self.cookies.get("session") or ""), "ticket": ticket, **more}
+        replies = {name: words[reply] for name, reply in vote._asdict().items()}
+        return fields | (replies if vote.coherent else {"coherent": replies["coherent"]})
+
+    def shown(self) -> tuple[str, str]:
+        """Return the ticket and the sentence of the question that is shown."""
+        return shown_in(self.get("/work").text)
+
+    def answer(self, vote: Vote = YES, **more: str) -> Any:
+        return self.post("/answer", data=self.form(self.shown()[0], vote, **more))
+
+    def log_in(self) -> str:
+        """Log in as the administrator, and return the token of the forms."""
+        page = self.post("/admin/login", data={"token": TOKEN}).text
+        match = re.search(r'name="csrf" value="(.*?)"', page)
+        assert match is not None, page
+        return match[1]
+
+
+def shown_in(page: str) -> tuple[str, str]:
+    ticket = re.search(r'name="ticket" value="(.*?)"', page)
+    sentence = re.search(r'id="sentence" lang="en">(.*?)<', page)
+    assert ticket is not None and sentence is not None, page
+    return ticket[1], html.unescape(sentence[1])
+
+
+def heading_of(page: str) -> str:
+    headings = re.findall(r"<h1[^>]*>(.*?)</h1>", page)
+    assert len(headings) == 1, f"a page has one h1, not {len(headings)}"
+    return html.unescape(headings[0])
+
+
+def site(database: SurveyDatabase, payments: PaymentMap | None = None, **options: Any) -> Callable[[], Browser]:
+    """Return a function that opens a new browser at the survey."""
+    settings = {"limits": UNLIMITED, "site": Site(SITE), "test": TEST, "admin_token": TOKEN} | options
+    app = survey_app(database, SurveyOptions(**settings), payments)
+    return lambda: Browser(app, base_url=SITE)
+
+
+def passed(database: SurveyDatabase, browser: Browser) -> Browser:
+    """Return the browser of a rater who has passed the entrance test."""
+    browser.enter(database.raters.invite(1)[0])
+    browser.take_test()
+    return browser

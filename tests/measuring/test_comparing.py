@@ -1,0 +1,135 @@
+"""Every metric that two runs have in common is compared as the audit measured it: same value, n and seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import equipoise
+from equipoise.datasets import open_dataset
+from equipoise.datasets.identity import identity_dataset, recipe
+from equipoise.measuring.comparing import Compared, contests
+from equipoise.measuring.measure import Plan, measured_items
+from equipoise.metrics import METRICS
+from equipoise.run import Run
+from equipoise.scoring.planted.identities import PlantedIdentities
+from equipoise.stats.paired import Trial, paired_differences
+
+PAIRS = "".join(
+    f"The {who} {what} him.,The {who} {what} her.,{label}\n"
+    for label, whos in enumerate((("nurse", "maid", "tailor"), ("cook", "pilot", "guard", "judge")))
+    for who in whos
+    for what in ("thanked", "rang", "met")
+)
+
+
+def contests_of(runs: Sequence[Run], *names: str) -> dict[tuple[str, str], Compared]:
+    """Return the contests of two runs by metric and group; that each is there once is part of the contract."""
+    plan = Plan([METRICS[name] for name in names], resamples=20)
+    compared = list(contests(*(measured_items(run.parts[0].outcomes, plan) for run in runs), plan))
+    by_name = {(contest.metric, contest.group): contest for contest in compared}
+    assert len(by_name) == len(compared)
+    return by_name
+
+
+def agree_with_the_audits(runs: Sequence[Run], *names: str) -> set[str]:
+    """Check that the difference and n of every contest are those of the measurements; return the groups compared."""
+    compared = contests_of(runs, *names)
+    clusters = runs[0].outcomes["cluster_id"].nunique()
+    trial = Trial(resamples=50, permutations=50)
+    differences = paired_differences([c.contest for c in compared.values()], clusters=clusters, trial=trial)
+    for (metric, group), difference in zip(compared, differences, strict=True):
+        first, second = (run.parts[0].measured.at(metric, group) for run in runs)
+        assert first is not None and second is not None, (metric, group)
+        assert difference.value == pytest.approx(first.value - second.value, abs=1e-12), (metric, group)
+        assert difference.n == first.n, (metric, group)
+        assert np.isnan(difference.low) or difference.low <= difference.high
+    assert {metric for metric, _ in compared} == set(names)
+    return {group for _, group in compared}
+
+
+@pytest.fixture(scope="module")
+def cloze_runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    folder = tmp_path_factory.mktemp("cloze")
+    (folder / "pairs.csv").write_text("sent_more,sent_less,y\n" + PAIRS)
+    models = ("planted:bias=1.5,noise=1", "planted:bias=0.2,noise=1")
+    return [
+        equipoise.audit(model, str(folder / "pairs.csv"), "cloze", out=folder / str(number), resamples=20)
+        for number, model in enumerate(models)
+    ]
+
+
+def test_calibration_is_compared(cloze_runs: list[Run]) -> None:
+    groups = agree_with_the_audits(cloze_runs, "ece", "brier", "gender_ece", "human_alignment", "preference")
+    assert {"all", "predicted_gender=male"} <= groups
+    # What is not resampled has no contest.
+    assert contests_of(cloze_runs, "ece_floor") == {}
+
+
+@pytest.fixture(scope="module")
+def identity_runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    data = identity_dataset(open_dataset("builtin").limited(16), recipe(attributes=["age", "race"]))
+    engines = [
+        PlantedIdentities(confidence=0.4, penalties={"old": penalty}, genders={"female": 0.1}, noise=0.1, echo=0.2)
+        for penalty in (0.2, 0.0)
+    ]
+    return [
+        equipoise.audit(engine, data, out=tmp_path_factory.mktemp("identities"), resamples=20) for engine in engines
+    ]
+
+
+def test_confidence_with_markers_counted_is_compared(identity_runs: list[Run]) -> None:
+    assert {"all", "type=type2"} <= agree_with_the_audits(identity_runs, "confidence_marked")
+
+
+@pytest.mark.parametrize("value", ["confidence", "confidence_pair", "confidence_marked", "accuracy"])
+def test_drops_and_disparities_are_compared(identity_runs: list[Run], value: str) -> None:
+    groups = agree_with_the_audits(identity_runs, f"{value}_drop", f"{value}_disparity")
+    ways = ("R", "NR", "C")
+    assert groups == {
+        *(f"augmentation={way},type=type2" for way in ways),
+        *(f"attribute={name},augmentation={way},type=type2" for way in ways for name in ("age", "race")),
+    }
+
+
+def test_the_gender_gap_and_both_kinds_of_ucerf_are_compared(identity_runs: list[Run]) -> None:
+    agree_with_the_audits(identity_runs, "confidence_gender_gap")
+    agree_with_the_audits(identity_runs, "ucerf", "ucerf_intersectional", "fp")
+
+
+def test_p_values_have_no_contest(identity_runs: list[Run]) -> None:
+    assert contests_of(identity_runs, "confidence_disparity_p", "confidence_disparity_p_holm") == {}
+
+
+def test_vocabulary_entropy_is_compared(tiny_llama: Callable[..., Path], tmp_path: Path) -> None:
+    choices: dict[str, Any] = {"limit": 6, "resamples": 10, "device": "cpu", "reductions": True}
+    runs = [equipoise.audit(str(tiny_llama(seed=seed)), out=tmp_path / str(seed), **choices) for seed in (1, 2)]
+    assert {"all", "type=type2"} <= agree_with_the_audits(runs, "vocab_bits", "vocab_mass")
+
+
+def test_seeds_are_averaged_and_counted_once(tmp_path: Path) -> None:
+    runs = [
+        equipoise.audit(
+            f"planted:bias={bias},noise=1", task="mcq", seeds=3, limit=12, resamples=20, out=tmp_path / bias
+        )
+        for bias in ("1.5", "0.1")
+    ]
+    agree_with_the_audits(runs, "ucerf", "accuracy", "eo_sum", "certainty")
+    accuracy = contests_of(runs, "accuracy")["accuracy", "type=type2"].contest
+    assert len(accuracy.first) == len(accuracy.second) == 3
+    asked = runs[0].outcomes.query("type == 'type2' and variant == 'seed=0'")
+    assert accuracy.n == len(asked) == len(accuracy.first[0].clusters)
+
+
+def test_a_metric_that_one_of_the_runs_does_not_have_is_left_out(make_outcomes) -> None:
+    plan = Plan([METRICS["accuracy_gap"], METRICS["accuracy"]], by=(), resamples=5)
+    rows = [{"pair": f"p{n}", "probs": (0.9, 0.1), "gold": 0} for n in range(4)]
+    without = measured_items(make_outcomes(rows), plan)
+    sided = [{**row, "stereotype": ("pro", "anti")[n % 2]} for n, row in enumerate(rows)]
+    both = measured_items(make_outcomes(sided), plan)
+    assert {c.metric for c in contests(both, without, plan)} == {"accuracy"}
+    assert {c.metric for c in contests(both, both, plan)} == {"accuracy", "accuracy_gap"}

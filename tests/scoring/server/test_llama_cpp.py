@@ -1,0 +1,71 @@
+"""A real llama.cpp server with the default model: probed, and close to the same model in process."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equipoise.records import Message, Prompt
+from equipoise.scoring.default_model import gguf_file
+from equipoise.scoring.engine import EngineOptions, open_engine
+
+SERVE = """
+import sys, time
+from xllamacpp import CommonParams, Server
+parameters = CommonParams()
+parameters.model.path, parameters.port, parameters.hostnames = sys.argv[1], int(sys.argv[2]), ["127.0.0.1"]
+parameters.cpuparams.n_threads = 1
+parameters.n_ctx, parameters.n_parallel, parameters.warmup = 2048, 2, False
+server = Server(parameters)
+time.sleep(3600)
+"""
+
+PROMPTS = [
+    Prompt(f"{who}-{pronoun}", "next-word", "", text.format(who, pronoun, pronoun), (" nurse", f" {who}"))
+    for who in ("carpenter",)
+    for pronoun in ("he", "she")
+    for text in ('The {} thanked the nurse because {} was kind. The pronoun "{}" refers to the',)
+]
+
+
+@pytest.fixture(scope="module")
+def url(default_model_folder: Path) -> Iterator[str]:
+    pytest.importorskip("xllamacpp", reason="needs xllamacpp, of the dev extra")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVE, str(gguf_file()), str(port)], stderr=subprocess.DEVNULL
+    ) as server:
+        try:
+            for _ in range(600):
+                time.sleep(0.1)
+                with socket.socket() as line:
+                    if line.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+            yield f"http://127.0.0.1:{port}/v1"
+        finally:
+            server.kill()
+
+
+def test_candidates_are_walked_and_close_to_the_same_model_in_process(url: str, default_engine: Any) -> None:
+    engine: Any = open_engine("smollm2", EngineOptions(server=url))
+    assert engine.description["capabilities"]["given text"].startswith("no: ")  # echo is ignored silently
+    assert engine.description["scoring"] == "next-token log-probabilities, whole vocabulary"
+    (served,), (local,) = list(engine.score([PROMPTS])), list(default_engine.score([PROMPTS]))
+    for left, right in zip(served, local, strict=True):
+        assert [len(tokens) for tokens in left.token_logprobs] == [len(tokens) for tokens in right.token_logprobs]
+        np.testing.assert_allclose(left.logprobs, right.logprobs, atol=0.5)  # llama.cpp quantises activations
+    (text,) = engine.generate([(Message("user", "What is the capital of France? Answer in one word."),)], 9)
+    assert "Paris" in text
+    turn = (Message("user", "What is the capital of France?"), Message("assistant", "The capital of France is"))
+    ((score,),) = engine.score([[Prompt("chat", "next-word", "", turn, (" Paris", " banana"))]])
+    assert score.logprobs[0] > score.logprobs[1] + 3
