@@ -78,7 +78,9 @@ def flips(predicted: Integers, stereotype: Integers) -> tuple[Floats, Floats, Fl
     known = stereotype != ABSENT
     counted = decided & known
     as_expected = ~counted | (predicted == stereotype)
-    pointed = np.array([np.isin(row, labels[labels != ABSENT]) for row, labels in zip(predicted, stereotype, strict=True)])
+    pointed = np.array(
+        [np.isin(row, labels[labels != ABSENT]) for row, labels in zip(predicted, stereotype, strict=True)]
+    )
     pointed = pointed.reshape(predicted.shape)
     opposite = ~counted | ((predicted != stereotype) & pointed)
     two = counted.sum(axis=1) >= 2

@@ -122,6 +122,7 @@ class _Tape:
         self.recorded: list[list[int]] = []
         self.results: NDArray[np.float32] | None = None
         self.width = 1
+        self.listen: Callable[[Floats], None] | None = None
         self._next = 0
 
     def sums(self, table: Floats, clusters: Integers) -> Floats:
@@ -131,6 +132,8 @@ class _Tape:
             return self.results[places].astype(np.float64)
         size = self.batch.clusters
         by_cluster = [np.bincount(clusters, column, size).astype(np.float64) for column in table]
+        if self.listen is not None:
+            self.listen(np.stack(by_cluster))
         self.recorded.append([self.batch.place(column) for column in by_cluster])
         return np.ones((len(table), 1))  # any defined value: only what is summed matters now
 
@@ -181,6 +184,21 @@ def _wave(statistics: Sequence[Statistic], start: int, values: list[Floats | Non
     for place, parts in row_wise.items():
         values[place] = np.concatenate(parts)
     return number + 1
+
+
+def component_units(statistic: Statistic) -> list[int]:
+    """Return the number of clusters under each mean that the statistic is made of; [] where it is not made of means."""
+    clusters = int(statistic.clusters.max(initial=0)) + 1
+    tape = _Tape(_Batch(None, clusters))
+    tables: list[Floats] = []
+    tape.listen = tables.append
+    try:
+        with np.errstate(all="ignore"):
+            statistic.function(*statistic.arrays, weights=ClusterWeights(tape, statistic.clusters))
+    except (_NeedsRows, TypeError):
+        return []
+    # A mean records two columns: what it sums, and what it counts.
+    return [int((table[1] > 0).sum()) for table in tables] if all(len(table) == 2 for table in tables) else []
 
 
 def _cluster_count(statistics: Sequence[Statistic]) -> int:
