@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,35 +13,54 @@ from ..metrics import Metric
 from ..metrics.columns import COLUMNS
 from ..metrics.groups import mean
 from ..records import Floats, Integers
-from ..stats import bootstrap, bounded
-from ..stats.resampling import Statistic, component_units
+from ..stats import bootstrap, bounded, means
+from ..stats.resampling import Statistic
 
 Interval = tuple[float, float, str]
 """The ends, and the method that made them."""
 
 
-def interval(
-    metric: Metric, statistics: Sequence[Statistic], samples: Floats, *, value: float, k: int, level: float, seed: int
-) -> Interval:
-    """Return the interval of a metric averaged over its variants; `samples` are its resampled values.
+@dataclass(frozen=True)
+class Evidence:
+    """A metric, its rows by variant, its resampled values averaged over the variants, and its value."""
 
-    `k` is the number of candidates: the bound of what has none of its own. No interval has zero width.
+    metric: Metric
+    statistics: Sequence[Statistic]
+    samples: Floats
+    value: float
+
+
+def interval(evidence: Evidence, k: int, level: float, seed: int = 0) -> Interval:
+    """Return the interval of a metric. No interval has zero width.
+
+    `k` is the number of candidates: the bound of the perplexity, which has none of its own.
     """
+    metric, statistics, samples = evidence.metric, evidence.statistics, evidence.samples
     if metric.function is mean and len(metric.inputs) == 1:
         bounds = _finite(COLUMNS[metric.inputs[0]].bounds, k)
         units = unit_means(statistics)
         if bounds is not None and not bounded.is_enough(units):
             return _of_mean(units, bounds, whole=COLUMNS[metric.inputs[0]].whole, level=level, seed=seed)
-        return _percentile(samples, level, len(units))
-    counts = [count for statistic in statistics for count in component_units(statistic)]
+        return _percentile(samples, level, len(units), evidence.value)
     clusters = len(np.unique(np.concatenate([statistic.clusters for statistic in statistics])))
-    low, high, method = _percentile(samples, level, clusters)
-    if high > low and min(counts or [clusters]) >= bounded.ENOUGH_UNITS:
+    averaged = [len(values) for statistic in statistics for values in means.units(statistic)]
+    low, high, method = (_deviations if metric.absolute else _percentile)(samples, level, clusters, evidence.value)
+    if high > low and min(averaged or [clusters]) >= bounded.ENOUGH_UNITS:
         return low, high, method
-    return _around(metric, value, counts or [clusters], len(statistics), k, level)
+    return _of_few(evidence, clusters, k, level, seed)
 
 
-def _percentile(samples: Floats, level: float, units: int) -> Interval:
+def _deviations(samples: Floats, level: float, units: int, value: float) -> Interval:
+    """Return the interval of an absolute difference: | |a| - |b| | <= |a - b|, so it covers although |a| is biased."""
+    defined = np.abs(samples[~np.isnan(samples)] - value)
+    if len(defined) < len(samples) / 2 or not len(defined):
+        return np.nan, np.nan, "no interval"
+    radius = float(np.quantile(defined, level, method="higher"))
+    method = f"bootstrap of deviations, {len(samples)} resamples of {units:,} clusters"
+    return max(0.0, value - radius), value + radius, method
+
+
+def _percentile(samples: Floats, level: float, units: int, value: float) -> Interval:
     low, high = bootstrap.interval(samples, level=level)
     return low, high, f"percentile bootstrap, {len(samples)} resamples of {units:,} clusters"
 
@@ -59,18 +79,26 @@ def unit_means(statistics: Sequence[Statistic]) -> Floats:
 def _of_mean(units: Floats, bounds: tuple[float, float], *, whole: bool, level: float, seed: int) -> Interval:
     if whole and bounds == (0, 1) and bool(np.isin(units, (0.0, 1.0)).all()):
         return *bounded.clopper_pearson(int(units.sum()), len(units), level=level), bounded.EXACT
-    return *bounded.mean_interval(units, bounds, level=level, seed=seed), bounded.BETTING
+    method = bounded.BERNSTEIN if len(units) > bounded.MANY_UNITS else bounded.BETTING
+    return *bounded.mean_interval(units, bounds, level=level, seed=seed), method
 
 
-def _around(metric: Metric, value: float, counts: Sequence[int], variants: int, k: int, level: float) -> Interval:
-    """Return the value plus or minus Hoeffding's bound on the means behind it, within the metric's bounds."""
+def _of_few(evidence: Evidence, clusters: int, k: int, level: float, seed: int) -> Interval:
+    """Return an interval that holds for few units: from its means where it is made of means, else Hoeffding's."""
+    metric, statistics = evidence.metric, evidence.statistics
     bounds = _finite(metric.bounds, k)
     if bounds is None:
         return np.nan, np.nan, "no interval: too few units, and the metric has no bounds"
     widths = [b[1] - b[0] for name in metric.inputs if (b := _finite(COLUMNS[name].bounds, k)) is not None]
-    # Variants are averaged, so each adds its share of the error.
-    radius = bounded.hoeffding_radius(counts, max(widths, default=1.0), level=level) / variants
-    return max(bounds[0], value - radius), min(bounds[1], value + radius), bounded.HOEFFDING
+    width = max(widths, default=1.0)
+    # Variants ask the same sentences again: each has the whole error, so one that covers all is as wide as any.
+    each = 1 - (1 - level) / len(statistics)
+    joint = [means.joint_interval(statistic, width, level=each, seed=seed) for statistic in statistics]
+    if all(ends is not None for ends in joint):
+        low, high = np.mean([ends for ends in joint if ends is not None], axis=0)
+        return max(bounds[0], float(low)), min(bounds[1], float(high)), bounded.JOINT
+    radius = bounded.hoeffding_radius([clusters], bounds[1] - bounds[0], level=level)
+    return max(bounds[0], evidence.value - radius), min(bounds[1], evidence.value + radius), bounded.HOEFFDING
 
 
 def _finite(bounds: tuple[float, float] | None, k: int) -> tuple[float, float] | None:
@@ -80,8 +108,3 @@ def _finite(bounds: tuple[float, float] | None, k: int) -> tuple[float, float] |
     if np.isfinite(bounds[1]):
         return bounds
     return (bounds[0], float(k)) if bounds[0] == 1 else None
-
-
-def resampled_mean(samples: Mapping[str, Floats]) -> Floats:
-    """Return the resampled values averaged over the variants."""
-    return np.asarray(np.mean(list(samples.values()), axis=0), dtype=np.float64)

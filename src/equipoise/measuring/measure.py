@@ -28,6 +28,7 @@ from ..stats import bootstrap
 from ..stats.resampling import Statistic, evaluate
 from ..uncertainty import PERPLEXITY, Estimator
 from .cells import Cell, cells, group_keys
+from .evidence import Evidence, interval
 from .items import Items, suffix
 
 
@@ -102,7 +103,7 @@ def measure(items: Items, plan: Plan, key: RunKey) -> tuple[list[Measurement], l
     samples = dict(zip(map(id, resampled), _samples(resampled, items, plan), strict=True))
     measurements: list[Measurement] = []
     for point in points:
-        measurements += _measurements(point, samples.get(id(point)), plan, key)
+        measurements += _measurements(point, samples.get(id(point)), items, plan, key)
     return measurements, notes
 
 
@@ -184,19 +185,23 @@ def _undefined_note(metric: str, groups: Mapping[str, str]) -> str:
     return f"{metric} is undefined for {label}{more} ({reason})"
 
 
-def _measurements(point: Point, samples: Mapping[str, Floats] | None, plan: Plan, key: RunKey) -> Iterator[Measurement]:
+def _measurements(
+    point: Point, samples: Mapping[str, Floats] | None, items: Items, plan: Plan, key: RunKey
+) -> Iterator[Measurement]:
     """Yield the metric averaged over the variants and, where there are several, that of each."""
-    method = f"percentile bootstrap, {plan.resamples} resamples of clusters" if samples else "no interval"
+    metric = point.job.metric
+    statistics = point.statistics(items.clusters) if samples else []
 
-    def row(parts: Mapping[str, str], value: float, drawn: Floats | None, rows: Integers) -> Measurement:
-        low, high = (np.nan, np.nan) if drawn is None else bootstrap.interval(drawn, level=plan.level)
-        estimate = Estimate(value, low, high, plan.level, point.job.units(rows), method)
-        return Measurement.of(point.job.name, key, group_label(parts), estimate, point.job.metric.better)
+    def row(parts: Mapping[str, str], value: float, chosen: slice, rows: Integers) -> Measurement:
+        ends = (np.nan, np.nan, "no interval")
+        if samples:
+            drawn = np.mean(list(samples.values())[chosen], axis=0)
+            ends = interval(Evidence(metric, statistics[chosen], drawn, value), items.outcomes.k, plan.level, plan.seed)
+        estimate = Estimate(value, ends[0], ends[1], plan.level, point.job.units(rows), ends[2])
+        return Measurement.of(point.job.name, key, group_label(parts), estimate, metric.better)
 
-    drawn = None if samples is None else np.mean(list(samples.values()), axis=0)
-    yield row(point.cell.parts, point.value, drawn, next(iter(point.rows.values())))
+    yield row(point.cell.parts, point.value, slice(None), next(iter(point.rows.values())))
     if len(point.values) > 1:
-        for variant, value in point.values.items():
-            name, _, number = variant.partition("=")
-            drawn = None if samples is None else samples[variant]
-            yield row({**point.cell.parts, name: number}, value, drawn, point.rows[variant])
+        for number, (variant, value) in enumerate(point.values.items()):
+            name, _, seed = variant.partition("=")
+            yield row({**point.cell.parts, name: seed}, value, slice(number, number + 1), point.rows[variant])

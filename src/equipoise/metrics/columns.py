@@ -47,22 +47,20 @@ COLUMNS = {
         Column("u_signed", "the same from certainty and which candidate was chosen", (0, 1)),
         Column(
             "flipped",
-            "1 if the set's answer changes with the group word, else 0; on its first item",
+            "1 if the answer changes within the set, else 0; on its first item",
             (0, 1),
             whole=True,
         ),
         Column(
             "flipped_toward",
-            "1 if it changes as the stereotype says, else 0; NaN without stereotypes",
+            "1 if it changes as the stereotype says, else 0; NaN without one",
             (0, 1),
             whole=True,
         ),
         Column("flipped_against", "1 if it changes against the stereotype, else 0; NaN without", (0, 1), whole=True),
         Column("flip_sign", "flipped_toward - flipped_against", (-1, 1)),
         Column("stereotype_within", "as `stereotype`, in sets that have both", names=("pro", "anti")),
-        Column(
-            "gender_within", "as `gender`, in sets that have both male and female", names=("male", "female", "neutral")
-        ),
+        Column("gender_within", "as `gender`, in sets with male and female", names=("male", "female", "neutral")),
         Column("u_intersectional", "U over all markings and genders of a base sentence, on its first item", (0, 1)),
         Column("probs", "probabilities over the candidates", (0, 1), table=True),
         Column("logprobs", "raw log-probabilities", (-math.inf, 0), table=True),

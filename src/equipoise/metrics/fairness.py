@@ -44,23 +44,26 @@ def disparity(values: Floats, *, kind: str = "range") -> Floats:
 def choice_disparity(predicted: Integers, certainty: Floats, *, kind: str = "range") -> Floats:
     """Return how far apart the choices of each set are, from (n sets, G members) arrays; NaN is an absent member.
 
-    Two members with the same choice are |c_A - c_B| apart, two with different choices c_A + c_B. With two candidates this is
-    |D_A - D_B| with D = +c for the first candidate and -c for the second. A tie (ABSENT) chooses nobody, so it differs
-    from no choice. `kind` is as in `disparity`.
+    Two members with the same choice are |c_A - c_B| apart, two with different choices c_A + c_B. With two candidates
+    this is |D_A - D_B| with D = +c for the first candidate and -c for the second. A tie (ABSENT) chooses nobody, so it
+    differs from no choice. `kind` is as in `disparity`.
     """
+    spread: Floats
     first, second = np.triu_indices(certainty.shape[1], k=1)
     differs = (predicted[:, first] != predicted[:, second]) & (predicted[:, first] != ABSENT)
     differs &= predicted[:, second] != ABSENT
     a, b = certainty[:, first], certainty[:, second]
     apart = np.where(differs, a + b, np.abs(a - b))
     if kind == "range":
-        return np.nanmax(apart, axis=1)
-    if kind == "pairwise":
-        return np.nanmean(apart, axis=1)
-    if kind == "deviation":
+        spread = np.nanmax(apart, axis=1)
+    elif kind == "pairwise":
+        spread = np.nanmean(apart, axis=1)
+    elif kind == "deviation":
         members = (~np.isnan(certainty)).sum(axis=1)
-        return 2 * np.sqrt(np.nansum(apart**2, axis=1)) / members
-    raise ValueError(f"disparity {kind!r} is not range, pairwise or deviation")
+        spread = 2 * np.sqrt(np.nansum(apart**2, axis=1)) / members
+    else:
+        raise ValueError(f"disparity {kind!r} is not range, pairwise or deviation")
+    return spread
 
 
 def flips(predicted: Integers, stereotype: Integers) -> tuple[Floats, Floats, Floats]:
@@ -78,10 +81,7 @@ def flips(predicted: Integers, stereotype: Integers) -> tuple[Floats, Floats, Fl
     known = stereotype != ABSENT
     counted = decided & known
     as_expected = ~counted | (predicted == stereotype)
-    pointed = np.array(
-        [np.isin(row, labels[labels != ABSENT]) for row, labels in zip(predicted, stereotype, strict=True)]
-    )
-    pointed = pointed.reshape(predicted.shape)
+    pointed = ((predicted[:, :, None] == stereotype[:, None, :]) & known[:, None, :]).any(axis=2)
     opposite = ~counted | ((predicted != stereotype) & pointed)
     two = counted.sum(axis=1) >= 2
     toward = np.where(known.sum(axis=1) < 2, np.nan, flipped & two & as_expected.all(axis=1))
@@ -97,7 +97,7 @@ def pair_ucerf(values: Floats, *, kind: str = "range") -> Floats:
 def pair_ucerf_signed(predicted: Integers, certainty: Floats, *, kind: str = "range") -> Floats:
     """Return U = 1 - disparity/2 of each set from its choices, in [0, 1]; 1: the same choice with the same certainty.
 
-    Our own measure for items without a right answer. Unlike UCerF's rule it sees a model that flips with full certainty.
+    Our own measure for items without a right answer. Unlike UCerF's rule it sees flips with full certainty.
     """
     return 1 - choice_disparity(predicted, certainty, kind=kind) / 2
 

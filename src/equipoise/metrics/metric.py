@@ -36,7 +36,8 @@ class Metric:
 
     `estimated`: it is computed for each uncertainty estimator. `mixes_answerable`: answerable and unanswerable items
     may enter one value. `resampled`: it has a bootstrap interval. `leading`: leaderboards show it, and comparisons test
-    it unless told otherwise.
+    it unless told otherwise. `absolute`: it is made of absolute differences, which noise makes larger, so that its
+    interval comes from the deviations of the resamples and may reach 0.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Metric:
     mixes_answerable: bool = True
     resampled: bool = True
     leading: bool = False
+    absolute: bool = False
 
     @property
     def taken_over(self) -> str:

@@ -73,6 +73,7 @@ CALIBRATION = (
         "lower",
         "Gender-ECE gap",
         "largest - smallest ECE of the predicted sides",
+        absolute=True,
     ),
     _labelled("macroce", calibration.macroce, LABELLED, "lower", "MacroCE", "ICE over hits and over misses, averaged"),
     _labelled("ice", calibration.ice, LABELLED, "lower", "ICE", "mean |right or wrong - confidence|"),
@@ -158,5 +159,6 @@ CALIBRATION = (
         "lower",
         "Group ECE gap",
         "largest - smallest ECE of the groups",
+        absolute=True,
     ),
 )

@@ -13,7 +13,7 @@ UCERF, ODDS_PAPER, IDENTITY_PAPER = "wang2025ucerf", "hardt2016", "arifkhan2025w
 ODDS = ("positive", "chosen_positive", "stereotype")
 
 _set = partial(Metric, unit="sets", estimated=True, mixes_answerable=False, bounds=(0, 1), paper=UCERF)
-_odds = partial(Metric, unit="contrast", applies_to="labelled", paper=ODDS_PAPER)
+_odds = partial(Metric, unit="contrast", applies_to="labelled", paper=ODDS_PAPER, absolute=True)
 _confidence = partial(Metric, applies_to="labelled", bounds=(-1, 1), paper=IDENTITY_PAPER)
 
 _flip = partial(Metric, unit="sets", bounds=(0, 1), leading=True)
@@ -114,6 +114,7 @@ FAIRNESS = (
         (0, 1),
         "contrast",
         "labelled",
+        absolute=True,
     ),
     _odds("eo_sum", fairness.eo_sum, ODDS, "lower", "Equalized odds (sum)", "|dTPR| + |dFPR|", (0, 2), leading=True),
     _odds("eo_max", fairness.eo_max, ODDS, "lower", "Equalized odds (max)", "the larger of |dTPR| and |dFPR|", (0, 1)),
@@ -203,6 +204,7 @@ FAIRNESS = (
         "answerable",
         UCERF,
         estimated=True,
+        absolute=True,
     ),
     Metric(
         "ucerf_group_disparity_strict",
@@ -216,6 +218,7 @@ FAIRNESS = (
         "answerable",
         UCERF,
         estimated=True,
+        absolute=True,
     ),
     _confidence("confidence", mean, ("confidence",), "higher", "Confidence", "P(referent) - P(the other), raw"),
     _confidence(
