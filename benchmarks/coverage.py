@@ -71,7 +71,8 @@ def simulate(draw: Draw, n: int, draws: int, resamples: int) -> tuple[float, flo
         name, arrays, truth = draw(rng, n)
         metric = METRICS[name]
         statistic = Statistic(metric.function, arrays, np.tile(np.arange(n), len(arrays[0]) // n))
-        (samples,) = evaluate([statistic], chunks)
+        signed = metric.differences.function if metric.differences else metric.function
+        (samples,) = evaluate([Statistic(signed, arrays, statistic.clusters)], chunks)
         value = float(metric.function(*arrays))
         low, high, _ = interval(Evidence(metric, [statistic], samples, value), 2, LEVEL)
         held += low - 1e-9 <= truth <= high + 1e-9

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm, t
 
 from ..metrics import Metric
 from ..metrics.columns import COLUMNS
 from ..metrics.groups import mean
+from ..metrics.metric import Differences
 from ..records import Floats, Integers
 from ..stats import bootstrap, bounded, means
 from ..stats.resampling import Statistic
@@ -22,7 +24,10 @@ Interval = tuple[float, float, str]
 
 @dataclass(frozen=True)
 class Evidence:
-    """A metric, its rows by variant, its resampled values averaged over the variants, and its value."""
+    """A metric, its rows by variant, its resampled values averaged over the variants, and its value.
+
+    `samples` of a metric with `differences` are those of the signed differences, one row each.
+    """
 
     metric: Metric
     statistics: Sequence[Statistic]
@@ -41,26 +46,37 @@ def interval(evidence: Evidence, k: int, level: float, seed: int = 0) -> Interva
         units = unit_means(statistics)
         if bounds is not None and not bounded.is_enough(units):
             return _of_mean(units, bounds, whole=COLUMNS[metric.inputs[0]].whole, level=level, seed=seed)
-        return _percentile(samples, level, len(units), evidence.value)
+        return _percentile(samples, level, len(units))
     clusters = len(np.unique(np.concatenate([statistic.clusters for statistic in statistics])))
     averaged = [len(values) for statistic in statistics for values in means.units(statistic)]
-    low, high, method = (_deviations if metric.absolute else _percentile)(samples, level, clusters, evidence.value)
+    if metric.differences is None:
+        low, high, method = _percentile(samples, level, clusters)
+    else:
+        low, high, method = _deviations(evidence, metric.differences, level, clusters)
     if high > low and min(averaged or [clusters]) >= bounded.ENOUGH_UNITS:
         return low, high, method
     return _of_few(evidence, clusters, k, level, seed)
 
 
-def _deviations(samples: Floats, level: float, units: int, value: float) -> Interval:
-    """Return the interval of an absolute difference: | |a| - |b| | <= |a - b|, so it covers although |a| is biased."""
-    defined = np.abs(samples[~np.isnan(samples)] - value)
-    if len(defined) < len(samples) / 2 or not len(defined):
+def _deviations(evidence: Evidence, differences: Differences, level: float, units: int) -> Interval:
+    """Return the interval of an absolute metric from the deviations of the signed differences behind it.
+
+    | |a| - |b| | <= |a - b| for every norm, so this covers although noise makes |a| larger.
+    """
+    observed = np.mean([differences.function(*statistic.arrays) for statistic in evidence.statistics], axis=0)
+    apart = differences.join(evidence.samples - np.asarray(observed)[:, None])
+    defined = apart[~np.isnan(apart)]
+    if len(defined) < len(apart) / 2 or not len(defined):
         return np.nan, np.nan, "no interval"
-    radius = float(np.quantile(defined, level, method="higher"))
-    method = f"bootstrap of deviations, {len(samples)} resamples of {units:,} clusters"
-    return max(0.0, value - radius), value + radius, method
+    # A resample of n units varies less than new data by about this much.
+    wider = float(t.ppf((1 + level) / 2, max(units - 1, 1)) / norm.ppf((1 + level) / 2)) * np.sqrt(units / (units - 1))
+    radius = wider * float(np.quantile(defined, level, method="higher"))
+    method = f"bootstrap of deviations, {len(apart)} resamples of {units:,} clusters"
+    low, high = evidence.metric.bounds
+    return max(low, evidence.value - radius), min(high, evidence.value + radius), method
 
 
-def _percentile(samples: Floats, level: float, units: int, value: float) -> Interval:
+def _percentile(samples: Floats, level: float, units: int) -> Interval:
     low, high = bootstrap.interval(samples, level=level)
     return low, high, f"percentile bootstrap, {len(samples)} resamples of {units:,} clusters"
 

@@ -88,10 +88,12 @@ class Point:
         """The number of units: those of one variant, since each variant asks the same items again."""
         return self.job.units(next(iter(self.rows.values())))
 
-    def statistics(self, clusters: Integers) -> list[Statistic]:
-        """Return the metric as a statistic of each variant."""
+    def statistics(self, clusters: Integers, *, signed: bool = False) -> list[Statistic]:
+        """Return the metric as a statistic of each variant; `signed`: the differences behind it, if it has any."""
+        metric = self.job.metric
+        function = metric.differences.function if signed and metric.differences else metric.function
         return [
-            Statistic(self.job.metric.function, [array[rows] for array in self.job.arrays], clusters[rows])
+            Statistic(function, [array[rows] for array in self.job.arrays], clusters[rows])
             for rows in self.rows.values()
         ]
 
@@ -149,7 +151,7 @@ def _samples(points: Sequence[Point], items: Items, plan: Plan) -> list[dict[str
     if not points:
         return []
     chunks = bootstrap.weight_chunks(int(items.clusters.max()) + 1, resamples=plan.resamples, seed=plan.seed)
-    statistics = [statistic for point in points for statistic in point.statistics(items.clusters)]
+    statistics = [statistic for point in points for statistic in point.statistics(items.clusters, signed=True)]
     values = iter(evaluate(statistics, chunks))
     return [{variant: next(values) for variant in point.rows} for point in points]
 

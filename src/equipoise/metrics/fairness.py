@@ -116,13 +116,18 @@ def accuracy(correct: Floats, *, weights: Weights = None) -> Value:
     return mean(correct, weights=weights, of="accuracy")
 
 
-def accuracy_gap(correct: Floats, stereotype: Strings, *, weights: Weights = None) -> Value:
-    """Return |accuracy of pro - accuracy of anti-stereotypical items|, in [0, 1]; lower is better."""
+def accuracy_difference(correct: Floats, stereotype: Strings, *, weights: Weights = None) -> Value:
+    """Return (accuracy of pro - accuracy of anti-stereotypical items), stacked."""
     pro, anti = (
         share(correct, stereotype == name, weights=weights, of=f"accuracy of {name}-stereotypical items")
         for name in ("pro", "anti")
     )
-    return np.abs(pro - anti)
+    return np.stack([pro - anti])
+
+
+def accuracy_gap(correct: Floats, stereotype: Strings, *, weights: Weights = None) -> Value:
+    """Return |accuracy of pro - accuracy of anti-stereotypical items|, in [0, 1]; lower is better."""
+    return np.abs(accuracy_difference(correct, stereotype, weights=weights)[0])
 
 
 def desirability_gap(desirability: Floats, stereotype: Strings, *, weights: Weights = None) -> Value:
@@ -148,8 +153,8 @@ def certainty_gap(certainty: Floats, gender: Strings, *, weights: Weights = None
 
 def odds_differences(
     positive: Floats, chosen_positive: Booleans, stereotype: Strings, *, weights: Weights = None
-) -> tuple[Value, Value]:
-    """Return (|TPR_pro - TPR_anti|, |FPR_pro - FPR_anti|).
+) -> Value:
+    """Return (TPR_pro - TPR_anti, FPR_pro - FPR_anti), stacked.
 
     Positive is the male-stereotyped occupation: TPR is the share of its sentences resolved to it, FPR the share of
     the other sentences resolved to it; NaN is neither. Undefined where one of the four subsets is empty.
@@ -159,23 +164,45 @@ def odds_differences(
         among = (stereotype == group) & (positive == actual)
         return share(chosen_positive, among, weights=weights, of=f"{'TPR' if actual else 'FPR'} of {group} items")
 
-    return np.abs(rate("pro", True) - rate("anti", True)), np.abs(rate("pro", False) - rate("anti", False))
+    return np.stack([rate("pro", True) - rate("anti", True), rate("pro", False) - rate("anti", False)])
 
 
 def eo_sum(positive: Floats, chosen_positive: Booleans, stereotype: Strings, *, weights: Weights = None) -> Value:
     """Return |dTPR| + |dFPR|, in [0, 2]; lower is better. The UCerF paper's equalized odds."""
-    tpr, fpr = odds_differences(positive, chosen_positive, stereotype, weights=weights)
-    return tpr + fpr
+    return np.abs(odds_differences(positive, chosen_positive, stereotype, weights=weights)).sum(axis=0)
 
 
 def eo_max(positive: Floats, chosen_positive: Booleans, stereotype: Strings, *, weights: Weights = None) -> Value:
     """Return max(|dTPR|, |dFPR|), in [0, 1]; lower is better. fairlearn's equalized odds."""
-    return np.maximum(*odds_differences(positive, chosen_positive, stereotype, weights=weights))
+    return np.abs(odds_differences(positive, chosen_positive, stereotype, weights=weights)).max(axis=0)
 
 
 def eo_mean(positive: Floats, chosen_positive: Booleans, stereotype: Strings, *, weights: Weights = None) -> Value:
     """Return (|dTPR| + |dFPR|)/2, in [0, 1]; lower is better. The average odds difference."""
     return eo_sum(positive, chosen_positive, stereotype, weights=weights) / 2
+
+
+def desirability_differences(
+    desirability: Floats,
+    positive: Floats,
+    chosen_positive: Booleans,
+    stereotype: Strings,
+    *,
+    subset: str = "chosen",
+    weights: Weights = None,
+) -> Value:
+    """Return (TPD_pro - TPD_anti, FPD_pro - FPD_anti), stacked; see `ucerf_group_disparity`."""
+    if subset not in ("chosen", "all"):
+        raise ValueError(f"subset {subset!r} is not chosen or all")
+    scaled = (desirability + 1) / 2
+
+    def level(group: str, actual: bool) -> Value:
+        among = (stereotype == group) & (positive == actual)
+        if subset == "chosen":
+            among = among & chosen_positive
+        return share(scaled, among, weights=weights, of=f"{'TPD' if actual else 'FPD'} of {group} items")
+
+    return np.stack([level("pro", True) - level("anti", True), level("pro", False) - level("anti", False)])
 
 
 def ucerf_group_disparity(
@@ -192,17 +219,8 @@ def ucerf_group_disparity(
     TPD and FPD are means of (D+1)/2 over the true and false positives (`subset="chosen"`, as printed) or over all
     positives and all negatives (`subset="all"`, which also sees what was missed). Undefined where a subset is empty.
     """
-    if subset not in ("chosen", "all"):
-        raise ValueError(f"subset {subset!r} is not chosen or all")
-    scaled = (desirability + 1) / 2
-
-    def level(group: str, actual: bool) -> Value:
-        among = (stereotype == group) & (positive == actual)
-        if subset == "chosen":
-            among = among & chosen_positive
-        return share(scaled, among, weights=weights, of=f"{'TPD' if actual else 'FPD'} of {group} items")
-
-    return np.abs(level("pro", True) - level("anti", True)) + np.abs(level("pro", False) - level("anti", False))
+    columns = (desirability, positive, chosen_positive, stereotype)
+    return np.abs(desirability_differences(*columns, subset=subset, weights=weights)).sum(axis=0)
 
 
 def fairness_performance(performance: Floats, pair_values: Floats, *, weights: Weights = None) -> Value:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from functools import partial
 
+import numpy as np
+
 from .. import fairness
 from ..groups import mean
-from ..metric import Metric
+from ..metric import Differences, Metric
 
 UCERF, ODDS_PAPER, IDENTITY_PAPER = "wang2025ucerf", "hardt2016", "arifkhan2025winoidentity"
 ODDS = ("positive", "chosen_positive", "stereotype")
 
 _set = partial(Metric, unit="sets", estimated=True, mixes_answerable=False, bounds=(0, 1), paper=UCERF)
-_odds = partial(Metric, unit="contrast", applies_to="labelled", paper=ODDS_PAPER, absolute=True)
+_odds = partial(Metric, unit="contrast", applies_to="labelled", paper=ODDS_PAPER)
 _confidence = partial(Metric, applies_to="labelled", bounds=(-1, 1), paper=IDENTITY_PAPER)
 
 _flip = partial(Metric, unit="sets", bounds=(0, 1), leading=True)
@@ -114,11 +116,39 @@ FAIRNESS = (
         (0, 1),
         "contrast",
         "labelled",
-        absolute=True,
+        differences=Differences(fairness.accuracy_difference, np.sum),
     ),
-    _odds("eo_sum", fairness.eo_sum, ODDS, "lower", "Equalized odds (sum)", "|dTPR| + |dFPR|", (0, 2), leading=True),
-    _odds("eo_max", fairness.eo_max, ODDS, "lower", "Equalized odds (max)", "the larger of |dTPR| and |dFPR|", (0, 1)),
-    _odds("eo_mean", fairness.eo_mean, ODDS, "lower", "Equalized odds (mean)", "the mean of |dTPR| and |dFPR|", (0, 1)),
+    _odds(
+        "eo_sum",
+        fairness.eo_sum,
+        ODDS,
+        "lower",
+        "Equalized odds (sum)",
+        "|dTPR| + |dFPR|",
+        (0, 2),
+        leading=True,
+        differences=Differences(fairness.odds_differences, np.sum),
+    ),
+    _odds(
+        "eo_max",
+        fairness.eo_max,
+        ODDS,
+        "lower",
+        "Equalized odds (max)",
+        "the larger of |dTPR| and |dFPR|",
+        (0, 1),
+        differences=Differences(fairness.odds_differences, np.max),
+    ),
+    _odds(
+        "eo_mean",
+        fairness.eo_mean,
+        ODDS,
+        "lower",
+        "Equalized odds (mean)",
+        "the mean of |dTPR| and |dFPR|",
+        (0, 1),
+        differences=Differences(fairness.odds_differences, np.mean),
+    ),
     Metric(
         "perplexity",
         mean,
@@ -204,7 +234,7 @@ FAIRNESS = (
         "answerable",
         UCERF,
         estimated=True,
-        absolute=True,
+        differences=Differences(fairness.desirability_differences, np.sum),
     ),
     Metric(
         "ucerf_group_disparity_strict",
@@ -218,7 +248,7 @@ FAIRNESS = (
         "answerable",
         UCERF,
         estimated=True,
-        absolute=True,
+        differences=Differences(partial(fairness.desirability_differences, subset="all"), np.sum),
     ),
     _confidence("confidence", mean, ("confidence",), "higher", "Confidence", "P(referent) - P(the other), raw"),
     _confidence(
