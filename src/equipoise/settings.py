@@ -47,6 +47,9 @@ class Settings:
     trust_remote_code: bool = False
     allow_pickle: bool = False
     reductions: bool = False
+    adapter: str | None = None
+    merge_adapter: bool = False
+    quantize: str | None = None
     server: str | None = None
     samples: int = 0
     concurrency: int = 16

@@ -126,7 +126,8 @@ def audit(
         str,
         typer.Option(
             "--device",
-            help="auto, cpu, cuda or cuda:N; several (cuda:0,cuda:1) or all GPUs (all) score together, a process each.",
+            help="auto, cpu, cuda or cuda:N; several (cuda:0,cuda:1) or all GPUs (all) score together, a process each; "
+            "spread divides one large model over all GPUs.",
         ),
     ] = "auto",
     dtype: Annotated[str, typer.Option("--dtype", help="auto, float32, bfloat16 or float16.")] = "auto",
@@ -146,6 +147,13 @@ def audit(
             "--reductions", help="Keep entropy, Rényi, Fisher-Rao and candidate mass over the whole vocabulary, too."
         ),
     ] = False,
+    adapter: Annotated[str | None, typer.Option("--adapter", help="Folder of a LoRA adapter (peft).")] = None,
+    merge_adapter: Annotated[
+        bool, typer.Option("--merge-adapter", help="Add the adapter to the weights instead of computing it apart.")
+    ] = False,
+    quantize: Annotated[
+        str | None, typer.Option("--quantize", help="Round the weights to int8 or int4 (torchao).")
+    ] = None,
     server: Annotated[
         str | None,
         typer.Option(
@@ -186,6 +194,7 @@ def audit(
         raise EquipoiseError("--augment, --attributes, --base, --markers and --crossed need --data winoidentity")
     chosen |= chosen_options(augment=_names(augment), attributes=_names(attributes), base=base, precision=precision)
     chosen |= chosen_options(markers=str(markers) if markers else None, reasoning_tokens=reasoning_tokens)
+    chosen |= chosen_options(adapter=adapter, merge_adapter=merge_adapter or None, quantize=quantize)
     chosen |= chosen_options(server=server, samples=samples, concurrency=concurrency, timeout=timeout)
     with progress_bar(quiet=quiet) as progress:
         run = run_audit(

@@ -129,7 +129,7 @@ class Passes:
 
         def select(_: Any, arguments: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
             hidden = arguments[0]
-            return (hidden.reshape(-1, hidden.shape[-1])[sources].unsqueeze(0), *arguments[1:])
+            return (hidden.reshape(-1, hidden.shape[-1])[sources.to(hidden.device)].unsqueeze(0), *arguments[1:])
 
         hook = self._head.register_forward_pre_hook(select)
         try:
