@@ -69,7 +69,8 @@ def _deviations(evidence: Evidence, differences: Differences, level: float, unit
     if len(defined) < len(apart) / 2 or not len(defined):
         return np.nan, np.nan, "no interval"
     # A resample of n units varies less than new data by about this much.
-    wider = float(t.ppf((1 + level) / 2, max(units - 1, 1)) / norm.ppf((1 + level) / 2)) * np.sqrt(units / (units - 1))
+    freedom = max(units - 1, 1)
+    wider = float(t.ppf((1 + level) / 2, freedom) / norm.ppf((1 + level) / 2)) * np.sqrt(units / freedom)
     radius = wider * float(np.quantile(defined, level, method="higher"))
     method = f"bootstrap of deviations, {len(apart)} resamples of {units:,} clusters"
     low, high = evidence.metric.bounds
