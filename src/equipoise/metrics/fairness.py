@@ -22,6 +22,11 @@ def desirability(correct: NDArray[Any], certainty: Floats) -> Floats:
     return np.where(np.asarray(correct, dtype=np.float64) == 0, -certainty, certainty)
 
 
+def signed_certainty(predicted: Integers, certainty: Floats) -> Floats:
+    """Return +c where the first-listed candidate is chosen, -c otherwise: which way an ambiguous sentence was read."""
+    return np.where(predicted == 0, certainty, -certainty)
+
+
 def disparity(values: Floats, *, kind: str = "range") -> Floats:
     """Return how far apart the groups of each set are, from an (n sets, G groups) array; NaN is an absent group.
 
