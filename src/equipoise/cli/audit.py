@@ -55,8 +55,8 @@ def audit(
         Several,
         typer.Option(
             "--data",
-            help="builtin, winobias, synthbias, winoidentity (identities by markers), winogender, genderlex (see "
-            "`equipoise data list`), or the path of a table or folder. Repeatable.",
+            help="builtin, winobias, synthbias, winoidentity (identities by markers), winogender, genderlex, "
+            "bbq or bbq:Age (see `equipoise data list`), or the path of a table or folder. Repeatable.",
         ),
     ] = None,
     task: Annotated[
@@ -81,6 +81,21 @@ def audit(
         Several,
         typer.Option("--columns", help="Which column of a table is which: --columns text=sentence,gold=answer."),
     ] = None,
+    question: Annotated[
+        Several,
+        typer.Option(
+            "--question",
+            help='Ask in these words, with slots: "{text} The mood of this sentence is". {text} is the sentence, other '
+            "slots are columns of your table. Repeatable: every wording is asked, and the values are averaged.",
+        ),
+    ] = None,
+    as_published: Annotated[
+        bool,
+        typer.Option(
+            "--as-published",
+            help="Keep what we repair in the files: WinoBias's detached 's, BBQ's option order and unknown wording.",
+        ),
+    ] = False,
     pronouns: Annotated[str, typer.Option("--pronouns", help="he,she or he,she,they (built-in sentences).")] = "he,she",
     token_aggregate: Annotated[
         str,
@@ -151,9 +166,7 @@ def audit(
     merge_adapter: Annotated[
         bool, typer.Option("--merge-adapter", help="Add the adapter to the weights instead of computing it apart.")
     ] = False,
-    quantize: Annotated[
-        str | None, typer.Option("--quantize", help="Round the weights to int8 or int4 (torchao).")
-    ] = None,
+    quantize: Annotated[str | None, typer.Option("--quantize", help="Round the weights to int8 or int4.")] = None,
     server: Annotated[
         str | None,
         typer.Option(
@@ -206,6 +219,8 @@ def audit(
             seeds=seeds,
             seed=seed,
             columns=column_map(columns or []),
+            questions=question or [],
+            as_published=as_published,
             pronouns=[pronoun.strip() for pronoun in pronouns.split(",")],
             token_aggregate=token_aggregate,
             answer_space=answer_space,

@@ -205,5 +205,5 @@ def _measurements(
     yield row(point.cell.parts, point.value, slice(None), next(iter(point.rows.values())))
     if len(point.values) > 1:
         for number, (variant, value) in enumerate(point.values.items()):
-            name, _, seed = variant.partition("=")
-            yield row({**point.cell.parts, name: seed}, value, slice(number, number + 1), point.rows[variant])
+            named = dict(part.split("=", 1) for part in variant.split(","))
+            yield row({**point.cell.parts, **named}, value, slice(number, number + 1), point.rows[variant])

@@ -60,6 +60,11 @@ class Engine(Protocol):
         """Yield the scores of each batch, in order."""
         ...
 
+    @property
+    def texts_at_once(self) -> int:
+        """How many contexts to hand to `generate` together: what a crash can lose."""
+        ...
+
     def generate(self, contexts: Sequence[Context], max_new_tokens: int) -> list[str]:
         """Return what the model writes after each context, token by token the most probable.
 
@@ -80,6 +85,10 @@ class EngineDefaults:
     @property
     def notes(self) -> Sequence[str]:
         return ()
+
+    @property
+    def texts_at_once(self) -> int:
+        return 16
 
     def prepare(self, examples: Iterable[Example]) -> None:
         """Do nothing: the prompts are all that the engine needs."""

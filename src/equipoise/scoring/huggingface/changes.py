@@ -1,20 +1,14 @@
-"""Changes to a loaded model that a user may ask for: a LoRA adapter of peft, and weights in fewer bits by torchao."""
+"""Changes to a loaded model that a user may ask for: a LoRA adapter of peft, and weights in fewer bits."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from ...records import ModelError
 from ..engine import EngineOptions
 from ..weights import weights_sha256
-
-QUANTIZED = ("int8", "int4")
-
-GROUP = 32
-"""Weights that share a scale at 4 bits."""
+from .rounding import round_weights
 
 
 def changed(model: Any, options: EngineOptions) -> tuple[Any, dict[str, str]]:
@@ -27,7 +21,7 @@ def changed(model: Any, options: EngineOptions) -> tuple[Any, dict[str, str]]:
     elif options.merge_adapter:
         raise ModelError("merge_adapter needs an adapter")
     if options.quantize is not None:
-        _quantize(model, options.quantize)
+        round_weights(model, options.quantize)
         record["quantize"] = options.quantize
     return model, record
 
@@ -54,24 +48,3 @@ def _adapted(model: Any, folder: Path, options: EngineOptions) -> Any:
 def _adapter_sha256(folder: Path) -> str:
     files = [folder / "adapter_config.json", *sorted(folder.glob("adapter_model.*"))]
     return weights_sha256(files)
-
-
-def _quantize(model: Any, kind: str) -> None:
-    """Round the weights of all linear layers but the head: to 8 or 4 bits."""
-    if kind not in QUANTIZED:
-        raise ModelError(f"quantize must be {' or '.join(QUANTIZED)}, not {kind!r}")
-    try:
-        from torchao.quantization import Int8WeightOnlyConfig, IntxWeightOnlyConfig, PerGroup, quantize_
-    except ImportError:
-        raise ModelError("quantize needs torchao: pip install 'equipoise[quantize]'") from None
-    head = model.get_output_embeddings()
-
-    def inner(module: Any, _: str) -> bool:
-        linear = isinstance(module, torch.nn.Linear) and module is not head
-        return linear and (kind == "int8" or module.in_features % GROUP == 0)
-
-    if not any(inner(module, "") for module in model.modules()):
-        raise ModelError(f"the model has no linear layers that can be rounded to {kind}")
-
-    four_bits = IntxWeightOnlyConfig(weight_dtype=torch.int4, granularity=PerGroup(GROUP))  # type: ignore[attr-defined]
-    quantize_(model, Int8WeightOnlyConfig() if kind == "int8" else four_bits, filter_fn=inner)

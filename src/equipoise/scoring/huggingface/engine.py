@@ -23,7 +23,7 @@ from .model import config_sha256, evaluating, is_encoder, window
 from .passes import MODES, Mode, Passes
 from .schedule import Batch, Schedule, arrange
 from .trial import PROMPTS, Trial
-from .writing import write
+from .writing import texts_at_once, write
 
 IDENTIFYING = {"weights": "sha256", "adapter": "adapter_sha256", "merged": "adapter_merged", "quantize": "quantize"}
 """What identifies the weights: names in the identity, and in the description of the weights."""
@@ -112,6 +112,10 @@ class HuggingFaceEngine(EngineDefaults):
             "shape": {"prompts": self.shape.prompts, "row_tokens": self.shape.row_tokens},
         }
 
+    @property
+    def texts_at_once(self) -> int:
+        return texts_at_once(self.device)
+
     def expect(self, prompts: int) -> None:
         """Take note of how many prompts there are to score: this decides whether to compile."""
         self._prompts = max(self._prompts, prompts)
@@ -131,7 +135,7 @@ class HuggingFaceEngine(EngineDefaults):
 
     def generate(self, contexts: Sequence[Context], max_new_tokens: int) -> list[str]:
         with evaluating(self._model):
-            return write(self._model, self._encoder, self._passes.tensor, contexts, max_new_tokens)
+            return write(self._passes, self._encoder, contexts, max_new_tokens)
 
     def score_one_by_one(self, prompts: Iterable[Prompt]) -> list[Score]:
         """Return the scores from one plain pass for each candidate, without packing, padding or batches: for tests."""
