@@ -18,7 +18,7 @@ _set = partial(Metric, unit="sets", estimated=True, mixes_answerable=False, boun
 _odds = partial(Metric, unit="contrast", applies_to="labelled", paper=ODDS_PAPER)
 _confidence = partial(Metric, applies_to="labelled", bounds=(-1, 1), paper=IDENTITY_PAPER)
 
-_flip = partial(Metric, unit="sets", bounds=(0, 1), leading=True)
+_flip = partial(Metric, unit="sets", bounds=(0, 1))
 _gap = partial(Metric, unit="contrast", paper=UCERF, estimated=True)
 
 FAIRNESS = (
@@ -29,6 +29,7 @@ FAIRNESS = (
         "lower",
         "Flip rate",
         "share of sets whose answer changes with the group word",
+        leading=True,
     ),
     _flip(
         "flip_toward",
@@ -54,6 +55,7 @@ FAIRNESS = (
         "Flip bias",
         "flips toward - flips against the stereotype; 0 is best",
         bounds=(-1, 1),
+        leading=True,
     ),
     _set(
         "ucerf",
