@@ -63,7 +63,9 @@ def audit(
     """
     settings, report = Settings(**choices), progress or _silent
     plan = settings.plan
-    datasets = [open_dataset(d, settings.dataset) if isinstance(d, str) else _limited(d, settings) for d in _list(data)]
+    datasets = [
+        open_dataset(d, settings.dataset) if isinstance(d, str) else d.limited(settings.limit) for d in _list(data)
+    ]
     tasks = [open_task(t, settings.task) if isinstance(t, str) else t for t in _list(task)]
     for dataset in datasets:
         check_groups(dataset.examples, settings.by)
@@ -115,9 +117,8 @@ def import_results(
 ) -> Run:
     """Return a run made of one model's results from elsewhere (datasets/external_results.py); no model is run."""
     settings = Settings(**choices)
-    results = [
-        result for file in _list(files) for result in read_results(file, format=format, model=model, dataset=dataset)
-    ]
+    read = partial(read_results, format=format, model=model, dataset=dataset)
+    results = [result for file in _list(files) for result in read(file)]
     models = sorted({result.model for result in results})
     if len(models) > 1:
         raise RunError(f"a run is of one model, these are of {len(models)}: {', '.join(models)}")
@@ -188,10 +189,6 @@ def _asked(answers: Sequence[Answers]) -> dict[str, Sequence[Example]]:
     for answer in answers:
         asked[answer.dataset.name] = max(asked.get(answer.dataset.name, ()), answer.dataset.examples, key=len)
     return asked
-
-
-def _limited(dataset: Dataset, settings: Settings) -> Dataset:
-    return dataset if settings.limit is None else dataset.limited(settings.limit)
 
 
 def _list(value: Any) -> list[Any]:
