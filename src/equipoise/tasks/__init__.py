@@ -23,11 +23,12 @@ class TaskOptions:
     token_aggregate: str = "sum"
     answer_space: str = "joined"
     reasoning_tokens: int = 128
+    questions: tuple[str, ...] = ()
 
 
 TASKS: dict[str, Callable[[TaskOptions], Task]] = {
-    "next-word": lambda options: NextWord(token_aggregate=options.token_aggregate),
-    "mcq": lambda options: MultipleChoice(seeds=options.seeds, answer_space=options.answer_space),
+    "next-word": lambda options: NextWord(options.token_aggregate, options.questions),
+    "mcq": lambda options: MultipleChoice(options.seeds, options.answer_space, options.questions),
     "cloze": lambda options: PronounCloze(token_aggregate=options.token_aggregate),
     "sentence": lambda options: WholeSentence(token_aggregate=options.token_aggregate),
     "next-word-cot": lambda options: ChainOfThought(budget=options.reasoning_tokens),
