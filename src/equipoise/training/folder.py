@@ -16,8 +16,9 @@ import torch
 from ..records import Example
 from ..runs.files import write_file
 from ..scoring.lock import hold
+from .counterfactual_set import TrainingSet
 from .objective import TrainingError
-from .training_sets import TrainingSet, sentence_of
+from .training_sets import sentence_of
 
 NAME = "training"
 """The folder beside the adapter's files."""

@@ -18,8 +18,8 @@ from ..scoring.encoding import Encoder
 from ..scoring.huggingface.model import ancestor_mask
 from ..scoring.packing.prefix_tree import Sequences, pack, stack
 from ..tasks.next_word import NextWord, marked_forms
+from .counterfactual_set import TrainingSet
 from .objective import TrainingError
-from .training_sets import TrainingSet
 
 Batch = dict[str, Tensor]
 """Tensors of one batch by name: a plain dictionary, so that every trainer can move it to its device."""

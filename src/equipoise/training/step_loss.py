@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from ..records import ABSENT, Integers
+from .counterfactual_set import TrainingSet
 from .neutral import NeutralText, Reference, leash_loss
 from .objective import ucerf_loss
 from .plan import Plan
 from .questions import Questions, candidate_logprobs
-from .training_sets import TrainingSet
 
 
 class StepLoss:

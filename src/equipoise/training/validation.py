@@ -15,11 +15,11 @@ import torch
 
 from ..records import ABSENT, Floats
 from .certainty import certainty
+from .counterfactual_set import TrainingSet
 from .neutral import NeutralText
 from .objective import ucerf_values
 from .plan import Limits, Plan
 from .questions import Questions, candidate_logprobs
-from .training_sets import TrainingSet
 
 
 @dataclass(frozen=True)
