@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from .catalog import find
-from .datasets import DatasetOptions
+from .datasets import DatasetOptions, open_dataset
 from .datasets.identity import AUGMENTATIONS, recipe
 from .measuring.measure import Plan
 from .metrics import METRICS
 from .records import EquipoiseError
 from .scoring.engine import EngineOptions
-from .tasks import TaskOptions
+from .tasks import Shots, TaskOptions
 from .uncertainty import ESTIMATORS, PERPLEXITY
 
 
@@ -33,6 +33,7 @@ class Settings:
     columns: Mapping[str, str] = field(default_factory=dict)
     as_published: bool = False
     questions: Sequence[str] = ()
+    shots: str | None = None
     augment: Sequence[str] = AUGMENTATIONS
     attributes: Sequence[str] | None = None
     base: str = "winobias"
@@ -103,5 +104,7 @@ class Settings:
     def task(self) -> TaskOptions:
         """How to ask."""
         seeds = tuple(range(self.seed, self.seed + self.seeds))
-        questions = tuple(self.questions)
-        return TaskOptions(seeds, self.token_aggregate, self.answer_space, self.reasoning_tokens, questions)
+        shots = Shots(open_dataset(self.shots).examples) if self.shots else Shots()
+        return TaskOptions(
+            seeds, self.token_aggregate, self.answer_space, self.reasoning_tokens, tuple(self.questions), shots
+        )

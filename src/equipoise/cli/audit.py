@@ -89,6 +89,12 @@ def audit(
             "slots are columns of your table. Repeatable: every wording is asked, and the values are averaged.",
         ),
     ] = None,
+    shots: Annotated[
+        Path | None,
+        typer.Option(
+            "--shots", help="A table like your data: its rows are shown with their answers before each question."
+        ),
+    ] = None,
     as_published: Annotated[
         bool,
         typer.Option(
@@ -206,6 +212,7 @@ def audit(
     if any(option is not None for option in about_identities) and "winoidentity" not in (data or []):
         raise EquipoiseError("--augment, --attributes, --base, --markers and --crossed need --data winoidentity")
     chosen |= chosen_options(augment=_names(augment), attributes=_names(attributes), base=base, precision=precision)
+    chosen |= chosen_options(shots=str(shots) if shots else None)
     chosen |= chosen_options(markers=str(markers) if markers else None, reasoning_tokens=reasoning_tokens)
     chosen |= chosen_options(adapter=adapter, merge_adapter=merge_adapter or None, quantize=quantize)
     chosen |= chosen_options(server=server, samples=samples, concurrency=concurrency, timeout=timeout)

@@ -104,6 +104,12 @@ def _sentence_pairs(name: str) -> Loader:
     return lambda options: _as_published(name, load, options.pronouns)
 
 
+def _sentiment(options: DatasetOptions) -> Dataset:
+    from .sentiment import load_sentiment
+
+    return load_sentiment()
+
+
 def _bbq(options: DatasetOptions) -> Dataset:
     load = partial(load_bbq, category=options.part, as_published=options.as_published)
     return _as_published("bbq", load, HE_SHE)
@@ -127,6 +133,7 @@ DATASETS: Mapping[str, Loader] = {
     **{name: _sentence_pairs(name) for name in PAIR_DATASETS},
     "winoidentity": _winoidentity,
     "bbq": _bbq,
+    "sentiment": _sentiment,
 }
 """Name -> loader. Other packages add theirs by the entry point `equipoise.datasets`."""
 

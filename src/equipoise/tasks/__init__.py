@@ -13,6 +13,8 @@ from .chain_of_thought import ChainOfThought
 from .multiple_choice import MultipleChoice
 from .next_word import NextWord
 from .pronoun_cloze import PronounCloze, WholeSentence
+from .wording import NO_SHOTS
+from .wording import Shots as Shots
 
 
 @dataclass(frozen=True)
@@ -24,11 +26,12 @@ class TaskOptions:
     answer_space: str = "joined"
     reasoning_tokens: int = 128
     questions: tuple[str, ...] = ()
+    shots: Shots = NO_SHOTS
 
 
 TASKS: dict[str, Callable[[TaskOptions], Task]] = {
-    "next-word": lambda options: NextWord(options.token_aggregate, options.questions),
-    "mcq": lambda options: MultipleChoice(options.seeds, options.answer_space, options.questions),
+    "next-word": lambda options: NextWord(options.token_aggregate, options.questions, options.shots),
+    "mcq": lambda options: MultipleChoice(options.seeds, options.answer_space, options.questions, options.shots),
     "cloze": lambda options: PronounCloze(token_aggregate=options.token_aggregate),
     "sentence": lambda options: WholeSentence(token_aggregate=options.token_aggregate),
     "next-word-cot": lambda options: ChainOfThought(budget=options.reasoning_tokens),
