@@ -4,8 +4,8 @@ python benchmarks/training.py FOLDER                          all: prepare, run,
 python benchmarks/training.py FOLDER --reduced                LoRA, fewer steps and arms, for two cores
 python benchmarks/training.py FOLDER --step prepare|run|overhead|report
 
-`overhead` compares time and memory of a step with and without the UCerF loss. `prepare` writes the sentences (needs EQUIPOISE_DATA), `run` trains and scores (needs torch and transformers only),
-`report` measures, tests and draws.
+`prepare` writes the sentences (needs EQUIPOISE_DATA), `run` trains and scores (needs torch and transformers only),
+`overhead` compares time and memory of a step with and without the UCerF loss, `report` measures, tests and draws.
 """
 
 from __future__ import annotations
