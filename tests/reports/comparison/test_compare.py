@@ -83,7 +83,7 @@ def test_vocabulary_entropy_is_compared(tiny_llama: Callable[..., Path], tmp_pat
 
 
 def test_corrections_are_over_all_comparisons(planted_run: Path, mild_run: Path, compared: Comparison) -> None:
-    other = compare([planted_run, mild_run], Choices(permutations=300, resamples=100, correction="bh"))
+    other = compare([planted_run, mild_run], Choices(permutations=400, resamples=100, correction="bh"))
     assert [test.difference for test in other.tests] == [test.difference for test in compared.tests]
     assert all(a.corrected <= b.corrected for a, b in zip(other.tests, compared.tests, strict=True))
     with pytest.raises(EquipoiseError, match="there is no correction 'bonferoni'"):
