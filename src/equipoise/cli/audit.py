@@ -89,6 +89,12 @@ def audit(
             "slots are columns of your table. Repeatable: every wording is asked, and the values are averaged.",
         ),
     ] = None,
+    shots: Annotated[
+        Path | None,
+        typer.Option(
+            "--shots", help="A table like your data: its rows are shown with their answers before each question."
+        ),
+    ] = None,
     as_published: Annotated[
         bool,
         typer.Option(
@@ -206,6 +212,7 @@ def audit(
     if any(option is not None for option in about_identities) and "winoidentity" not in (data or []):
         raise EquipoiseError("--augment, --attributes, --base, --markers and --crossed need --data winoidentity")
     chosen |= chosen_options(augment=_names(augment), attributes=_names(attributes), base=base, precision=precision)
+    chosen |= chosen_options(shots=str(shots) if shots else None)
     chosen |= chosen_options(markers=str(markers) if markers else None, reasoning_tokens=reasoning_tokens)
     chosen |= chosen_options(adapter=adapter, merge_adapter=merge_adapter or None, quantize=quantize)
     chosen |= chosen_options(server=server, samples=samples, concurrency=concurrency, timeout=timeout)
@@ -317,8 +324,7 @@ def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:
         typer.echo(f"note: {len(notes) - SHOWN_NOTES} more are in {run.path}/manifest.json")
     level = f"{100 * run.manifest.settings['level']:.10g}%"
     page = run.path / "report.html"
-    # One that is older than the measurements tells of others.
-    new = page.is_file() and page.stat().st_mtime >= (run.path / "measurements.csv").stat().st_mtime
+    new = page.name in run.folder.manifest().files and page.is_file()
     where = f"{run.path}/" + (f" (open {page.name} in a browser)" if new else "")
     typer.echo(f"\nBrackets are {level} intervals from resampling sentence pairs. Everything is in {where}")
 

@@ -5,14 +5,26 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from ..records import DatasetError, Example
 from . import occupations
-from .columns import Columns, as_candidates, as_choice, as_flag, as_kind, as_label, as_stereotype, as_text, map_columns
+from .classification import load_classification
+from .columns import (
+    Columns,
+    as_candidates,
+    as_choice,
+    as_flag,
+    as_kind,
+    as_label,
+    as_stereotype,
+    as_text,
+    column_slots,
+    map_columns,
+)
 from .dataset import Dataset, Fault, gender_groups
 from .pronouns import PRONOUNS, find_pronoun, form_of, forms_of, gender_of, pronoun_in_form, pronouns_in
 from .rows import Rows, read_rows
@@ -39,6 +51,7 @@ class _Item:
     kind: str
     pair: str
     groups: Mapping[str, str]
+    slots: Mapping[str, str] = field(default_factory=dict)
 
 
 def load_table(
@@ -46,19 +59,23 @@ def load_table(
 ) -> Dataset:
     """Return the rows of a file, or rows in memory, as a dataset; `columns` maps our names to the table's.
 
-    Rows that differ only in the pronoun become a pair. `pronouns` fill the slot of sentences that have one
-    (`{pronoun}`, `[pronoun]` or `___`) in a table without a pronoun column. Raises DatasetError with file and line.
+    A table without pronouns is a classification (datasets/classification.py). Rows that differ only in the pronoun
+    become a pair. `pronouns` fill the slot of sentences that have one (`{pronoun}`, `[pronoun]` or `___`) in a table
+    without a pronoun column. Raises DatasetError with file and line.
     """
     source = "in memory" if isinstance(table, Rows) else str(table)
     table = table if isinstance(table, Rows) else read_rows(Path(table))
     name = Path(table.file).stem
     used = map_columns(table.file, table.columns, columns)
+    if used.is_classification:
+        return load_classification(table, used, name=name, source=source)
     items: list[_Item] = []
     for number, row in enumerate(table.rows, start=1):
         where = f"{table.file}:{row.line}"
+        slots = column_slots(row.cells, used)
         try:
             for variant in _variants(used.cells(row.cells), number, used, pronouns):
-                items.append(_item(where, f"{name}-{number:05}", variant, used))
+                items.append(replace(_item(where, f"{name}-{number:05}", variant, used), slots=slots))
         except DatasetError as error:
             raise DatasetError(f"{where}: {error}") from None
     _check_together(items)
@@ -240,7 +257,7 @@ def _example(item: _Item, members: Sequence[_Item], name: str) -> Example:
         stereotype=item.stereotype,
         groups={**groups, **item.groups},
         set_id=set_id,
-        slots={"pronoun": item.pronoun},
+        slots={**item.slots, "pronoun": item.pronoun},
     )
 
 
