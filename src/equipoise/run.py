@@ -15,7 +15,6 @@ from typing import Any
 import pandas as pd
 
 from .datasets import Dataset, open_dataset
-from .datasets.external_results import read_results
 from .measuring.cells import check_groups
 from .measuring.columns import item_columns, set_columns
 from .measuring.identities import is_marked, measure_identities
@@ -25,6 +24,7 @@ from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManife
 from .runs import Run as Run
 from .runs import RunFolder
 from .runs.folder import default_folder
+from .runs.imported import read_results
 from .runs.measurements import measurements_frame
 from .runs.provenance import IMPORTED, describe, describe_imported, now
 from .runs.tables import examples_frame, outcomes_frame

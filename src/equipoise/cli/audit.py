@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from ..records import EquipoiseError
+from .choices import Tracker
 from .config import Config, PrintConfig, config_text
 from .console import plain_table, print_out, printable, progress_bar
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ..runs import Run
 
 SHOWN_NOTES = 6
+
 
 Several = list[str] | None
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
@@ -38,7 +40,12 @@ Metrics = Annotated[Several, typer.Option("--metric", help="Measure only this me
 Level = Annotated[float | None, typer.Option("--level", help="Confidence level of the intervals.")]
 Resamples = Annotated[int | None, typer.Option("--resamples", help="Bootstrap resamples of sentence pairs.")]
 Disparity = Annotated[
-    str | None, typer.Option("--disparity", help="How sets of more than two are compared: range, pairwise, deviation.")
+    Literal["range", "pairwise", "deviation"] | None,
+    typer.Option("--disparity", help="How the members of sets with more than two are compared; range by default."),
+]
+Log = Annotated[
+    list[Tracker] | None,
+    typer.Option("--log", help="Log the run to a tracker, too; repeatable (pip install 'equipoise[trackers]')."),
 ]
 
 
@@ -71,7 +78,7 @@ def audit(
     seeds: Annotated[int, typer.Option("--seeds", help="Option orders drawn for each pair (mcq), averaged.")] = 1,
     seed: Annotated[int, typer.Option("--seed", help="First seed, of option orders and resamples.")] = 0,
     limit: Annotated[
-        int | None, typer.Option("--limit", help="Use only so many sentence pairs, spread evenly.")
+        int | None, typer.Option("--limit", help="Use at most N counterfactual sets, spread evenly.")
     ] = None,
     out: Annotated[
         Path | None,
@@ -83,13 +90,12 @@ def audit(
     ] = None,
     pronouns: Annotated[str, typer.Option("--pronouns", help="he,she or he,she,they (built-in sentences).")] = "he,she",
     token_aggregate: Annotated[
-        str,
-        typer.Option(
-            "--token-aggregate", help="Join a candidate's tokens by sum, mean, pmi (next-word) or max (cloze)."
-        ),
+        Literal["sum", "mean", "pmi", "max"],
+        typer.Option("--token-aggregate", help="How a candidate's tokens are joined; pmi: next-word, max: cloze."),
     ] = "sum",
     answer_space: Annotated[
-        str, typer.Option("--answer-space", help="mcq answers as ' A' (joined) or 'A' (apart).")
+        Literal["joined", "apart"],
+        typer.Option("--answer-space", help="mcq: the answers are ' A' (joined) or 'A' (apart)."),
     ] = "joined",
     augment: Annotated[
         str | None,
@@ -129,9 +135,13 @@ def audit(
             help="auto, cpu, cuda or cuda:N; several (cuda:0,cuda:1) or all GPUs (all) score together, a process each.",
         ),
     ] = "auto",
-    dtype: Annotated[str, typer.Option("--dtype", help="auto, float32, bfloat16 or float16.")] = "auto",
+    dtype: Annotated[
+        Literal["auto", "float32", "bfloat16", "float16"],
+        typer.Option("--dtype", help="Numbers that the model computes with; auto: as its files say."),
+    ] = "auto",
     bos: Annotated[
-        str, typer.Option("--bos", help="Begin-of-text token: auto (as the tokenizer does), always, never.")
+        Literal["auto", "always", "never"],
+        typer.Option("--bos", help="Begin-of-text token; auto: as the tokenizer does."),
     ] = "auto",
     revision: Annotated[str | None, typer.Option("--revision", help="Revision of a hub's model.")] = None,
     trust_remote_code: Annotated[
@@ -164,6 +174,7 @@ def audit(
     timeout: Annotated[
         float | None, typer.Option("--timeout", help="Most seconds for a request to a server; 120 by default.")
     ] = None,
+    log: Log = None,
     no_html: NoHtml = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -177,6 +188,7 @@ def audit(
     if print_config:
         typer.echo(config_text(context.command, context.params), nl=False)
         return
+    check_trackers(log)
     from ..run import audit as run_audit
 
     chosen = chosen_options(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
@@ -211,6 +223,7 @@ def audit(
         )
     _write_page(run.path, no_html=no_html)
     show_run(run, quiet=quiet, as_json=as_json)
+    log_run(run, log, quiet=quiet)
 
 
 def report(
@@ -222,15 +235,18 @@ def report(
         bool,
         typer.Option("--no-sentences", help="Leave the sentences out of the page, where they may not be passed on."),
     ] = False,
+    log: Log = None,
     no_html: NoHtml = False,
     as_json: Json = False,
 ) -> None:
     """Print a run's tables again, and write its page, report.html, without the model."""
+    check_trackers(log)
     from ..run import load
 
     run = load(folder)
     _write_page(run.path, no_html=no_html, out=html, sentences=not no_sentences)
     show_run(run, quiet=False, as_json=as_json)
+    log_run(run, log, quiet=as_json)
 
 
 def measure(
@@ -270,6 +286,26 @@ def engines() -> None:
     from ..scoring.engine import list_engines
 
     print_out(plain_table(("engine", "what it is"), [(f"{scheme}:", line) for scheme, line in list_engines()]))
+
+
+def check_trackers(trackers: Sequence[Tracker] | None) -> None:
+    """Raise an error where a tracker's package is missing: before the work, not after it."""
+    if trackers:
+        from ..exports.trackers import check_tracker
+
+        for tracker in trackers:
+            check_tracker(tracker)
+
+
+def log_run(run: Run, trackers: Sequence[Tracker] | None, *, quiet: bool) -> None:
+    """Log the run to the trackers, and print where it is."""
+    if trackers:
+        from ..exports import trackers as exports
+
+        for tracker in trackers:
+            where = exports.log_run(run, tracker)
+            if not quiet:
+                typer.echo(printable(f"logged to {tracker}: {where}"))
 
 
 def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:
