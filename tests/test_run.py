@@ -67,7 +67,9 @@ class Failing(EngineDefaults):
 
 def failing(after: int) -> Failing:
     examples = open_dataset("builtin").limited(QUICK["limit"]).examples
-    return Failing(PlantedEngine(noise=0.7).knowing(examples), after)
+    planted = PlantedEngine(noise=0.7)
+    planted.prepare(examples)
+    return Failing(planted, after)
 
 
 def test_the_measurements_have_the_columns_promised(run: Run) -> None:

@@ -5,7 +5,7 @@ Dataset --Example--> Task --Prompt--> Engine --Score--> Task --Outcomes--> measu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import product
@@ -28,7 +28,7 @@ from .runs.imported import read_results
 from .runs.measurements import measurements_frame
 from .runs.provenance import IMPORTED, describe, describe_imported, now
 from .runs.tables import examples_frame, outcomes_frame
-from .scoring.engine import DEFAULT_MODEL, Engine, open_engine
+from .scoring.engine import DEFAULT_MODEL, open_engine
 from .scoring.reasoning import TextStore
 from .scoring.store import ScoreStore
 from .settings import Settings
@@ -49,8 +49,8 @@ class Answers:
 
 
 def audit(
-    model: str | Engine = DEFAULT_MODEL,
-    data: str | Dataset | Sequence[str | Dataset] = "builtin",
+    model: Any = DEFAULT_MODEL,
+    data: Any = "builtin",
     task: str | Task | Sequence[str | Task] = "next-word",
     *,
     out: str | Path | None = None,
@@ -59,16 +59,18 @@ def audit(
 ) -> Run:
     """Return the run of a model on every dataset as every task; the same call continues an interrupted run.
 
+    `model` is a name, a path, (model, tokenizer) or a pipeline of transformers, or an engine. `data` is a name, a path,
+    a DataFrame, a list of dicts, a `datasets.Dataset`, a Dataset, or a list of these.
     `choices` are the fields of `Settings`: `audit("smollm2", data="winobias", limit=100, estimators=["renyi"])`.
     """
     settings, report = Settings(**choices), progress or _silent
     plan = settings.plan
-    datasets = [open_dataset(d, settings.dataset) if isinstance(d, str) else _limited(d, settings) for d in _list(data)]
+    datasets = [open_dataset(entry, settings.dataset) for entry in _datasets(data)]
     tasks = [open_task(t, settings.task) if isinstance(t, str) else t for t in _list(task)]
     for dataset in datasets:
         check_groups(dataset.examples, settings.by)
     report("loading the model", 0, 1)
-    engine = open_engine(model, settings.engine) if isinstance(model, str) else model
+    engine = open_engine(model, settings.engine)
     report("loading the model", 1, 1)
     names = ([dataset.name for dataset in datasets], [t.name for t in tasks])
     folder = RunFolder(Path(out) if out else default_folder(engine.name, *names))
@@ -190,8 +192,9 @@ def _asked(answers: Sequence[Answers]) -> dict[str, Sequence[Example]]:
     return asked
 
 
-def _limited(dataset: Dataset, settings: Settings) -> Dataset:
-    return dataset if settings.limit is None else dataset.limited(settings.limit)
+def _datasets(data: Any) -> list[Any]:
+    """Return the datasets that were given; a list of dicts is one table."""
+    return [data] if isinstance(data, list) and data and isinstance(data[0], Mapping) else _list(data)
 
 
 def _list(value: Any) -> list[Any]:

@@ -31,6 +31,8 @@ class Settings:
     level: float = 0.95
     pronouns: Sequence[str] = ("he", "she")
     columns: Mapping[str, str] = field(default_factory=dict)
+    as_published: bool = False
+    questions: Sequence[str] = ()
     augment: Sequence[str] = AUGMENTATIONS
     attributes: Sequence[str] | None = None
     base: str = "winobias"
@@ -47,6 +49,9 @@ class Settings:
     trust_remote_code: bool = False
     allow_pickle: bool = False
     reductions: bool = False
+    adapter: str | None = None
+    merge_adapter: bool = False
+    quantize: str | None = None
     server: str | None = None
     samples: int = 0
     concurrency: int = 16
@@ -84,7 +89,7 @@ class Settings:
         marking = recipe(
             augmentations=self.augment, attributes=self.attributes, markers=self.markers, crossed=self.crossed
         )
-        return DatasetOptions(self.pronouns, self.columns, self.limit, self.base, marking)
+        return DatasetOptions(self.pronouns, self.columns, self.limit, self.base, marking, self.as_published)
 
     @property
     def engine(self) -> EngineOptions:
@@ -98,4 +103,5 @@ class Settings:
     def task(self) -> TaskOptions:
         """How to ask."""
         seeds = tuple(range(self.seed, self.seed + self.seeds))
-        return TaskOptions(seeds, self.token_aggregate, self.answer_space, self.reasoning_tokens)
+        questions = tuple(self.questions)
+        return TaskOptions(seeds, self.token_aggregate, self.answer_space, self.reasoning_tokens, questions)

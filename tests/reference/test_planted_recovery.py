@@ -113,11 +113,12 @@ def outcomes(task_name: str, planted: tuple[tuple[float, float], ...]) -> Outcom
 def asked(task_name: str, engines: Sequence[PlantedEngine], seeds: tuple[int, ...] = (0,)) -> Outcomes:
     task = open_task(task_name, TaskOptions(seeds=seeds))
     turns = {pair: turn for turn, pair in enumerate(dict.fromkeys(example.set_id for example in examples()))}
-    knowing = [engine.knowing(examples()) for engine in engines]
+    for engine in engines:
+        engine.prepare(examples())
     prompts, scores = [], []
     for example in examples():
         prompts_of_it = task.prompts(example)
-        (answers,) = knowing[turns[example.set_id] % len(engines)].score([prompts_of_it])
+        (answers,) = engines[turns[example.set_id] % len(engines)].score([prompts_of_it])
         prompts += prompts_of_it
         scores += answers
     return task.outcomes(examples(), prompts, scores)

@@ -62,8 +62,8 @@ def audit(
         Several,
         typer.Option(
             "--data",
-            help="builtin, winobias, synthbias, winoidentity (identities by markers), winogender, genderlex (see "
-            "`equipoise data list`), or the path of a table or folder. Repeatable.",
+            help="builtin, winobias, synthbias, winoidentity (identities by markers), winogender, genderlex, "
+            "bbq or bbq:Age (see `equipoise data list`), or the path of a table or folder. Repeatable.",
         ),
     ] = None,
     task: Annotated[
@@ -88,6 +88,21 @@ def audit(
         Several,
         typer.Option("--columns", help="Which column of a table is which: --columns text=sentence,gold=answer."),
     ] = None,
+    question: Annotated[
+        Several,
+        typer.Option(
+            "--question",
+            help='Ask in these words, with slots: "{text} The mood of this sentence is". {text} is the sentence, other '
+            "slots are columns of your table. Repeatable: every wording is asked, and the values are averaged.",
+        ),
+    ] = None,
+    as_published: Annotated[
+        bool,
+        typer.Option(
+            "--as-published",
+            help="Keep what we repair in the files: WinoBias's detached 's, BBQ's option order and unknown wording.",
+        ),
+    ] = False,
     pronouns: Annotated[str, typer.Option("--pronouns", help="he,she or he,she,they (built-in sentences).")] = "he,she",
     token_aggregate: Annotated[
         Literal["sum", "mean", "pmi", "max"],
@@ -132,7 +147,8 @@ def audit(
         str,
         typer.Option(
             "--device",
-            help="auto, cpu, cuda or cuda:N; several (cuda:0,cuda:1) or all GPUs (all) score together, a process each.",
+            help="auto, cpu, cuda or cuda:N; several (cuda:0,cuda:1) or all GPUs (all) score together, a process each; "
+            "spread divides one large model over all GPUs.",
         ),
     ] = "auto",
     dtype: Annotated[
@@ -156,6 +172,11 @@ def audit(
             "--reductions", help="Keep entropy, Rényi, Fisher-Rao and candidate mass over the whole vocabulary, too."
         ),
     ] = False,
+    adapter: Annotated[str | None, typer.Option("--adapter", help="Folder of a LoRA adapter (peft).")] = None,
+    merge_adapter: Annotated[
+        bool, typer.Option("--merge-adapter", help="Add the adapter to the weights instead of computing it apart.")
+    ] = False,
+    quantize: Annotated[str | None, typer.Option("--quantize", help="Round the weights to int8 or int4.")] = None,
     server: Annotated[
         str | None,
         typer.Option(
@@ -198,6 +219,7 @@ def audit(
         raise EquipoiseError("--augment, --attributes, --base, --markers and --crossed need --data winoidentity")
     chosen |= chosen_options(augment=_names(augment), attributes=_names(attributes), base=base, precision=precision)
     chosen |= chosen_options(markers=str(markers) if markers else None, reasoning_tokens=reasoning_tokens)
+    chosen |= chosen_options(adapter=adapter, merge_adapter=merge_adapter or None, quantize=quantize)
     chosen |= chosen_options(server=server, samples=samples, concurrency=concurrency, timeout=timeout)
     with progress_bar(quiet=quiet) as progress:
         run = run_audit(
@@ -209,6 +231,8 @@ def audit(
             seeds=seeds,
             seed=seed,
             columns=column_map(columns or []),
+            questions=question or [],
+            as_published=as_published,
             pronouns=[pronoun.strip() for pronoun in pronouns.split(",")],
             token_aggregate=token_aggregate,
             answer_space=answer_space,

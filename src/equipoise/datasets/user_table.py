@@ -15,7 +15,7 @@ from . import occupations
 from .columns import Columns, as_candidates, as_choice, as_flag, as_kind, as_label, as_stereotype, as_text, map_columns
 from .dataset import Dataset, Fault, gender_groups
 from .pronouns import PRONOUNS, find_pronoun, form_of, forms_of, gender_of, pronoun_in_form, pronouns_in
-from .rows import read_rows
+from .rows import Rows, read_rows
 
 _SLOT = re.compile(r"\{pronoun\}|\[pronoun\]|_{3,}", re.IGNORECASE)
 _BLANK = "\0"
@@ -42,22 +42,23 @@ class _Item:
 
 
 def load_table(
-    path: Path | str, columns: Mapping[str, str] = _NO_MAP, *, pronouns: Sequence[str] = ("he", "she")
+    table: Path | str | Rows, columns: Mapping[str, str] = _NO_MAP, *, pronouns: Sequence[str] = ("he", "she")
 ) -> Dataset:
-    """Return the table's rows as a dataset named after the file; `columns` maps our names to the file's.
+    """Return the rows of a file, or rows in memory, as a dataset; `columns` maps our names to the table's.
 
     Rows that differ only in the pronoun become a pair. `pronouns` fill the slot of sentences that have one
     (`{pronoun}`, `[pronoun]` or `___`) in a table without a pronoun column. Raises DatasetError with file and line.
     """
-    path = Path(path)
-    table = read_rows(path)
+    source = "in memory" if isinstance(table, Rows) else str(table)
+    table = table if isinstance(table, Rows) else read_rows(Path(table))
+    name = Path(table.file).stem
     used = map_columns(table.file, table.columns, columns)
     items: list[_Item] = []
     for number, row in enumerate(table.rows, start=1):
         where = f"{table.file}:{row.line}"
         try:
             for variant in _variants(used.cells(row.cells), number, used, pronouns):
-                items.append(_item(where, f"{path.stem}-{number:05}", variant, used))
+                items.append(_item(where, f"{name}-{number:05}", variant, used))
         except DatasetError as error:
             raise DatasetError(f"{where}: {error}") from None
     _check_together(items)
@@ -66,8 +67,8 @@ def load_table(
     faults += _repeats(items)
     order = {item.where: position for position, item in enumerate(items)}
     faults.sort(key=lambda fault: order[fault.where])
-    examples = tuple(_example(item, sets[item.id], path.stem) for item in items)
-    return Dataset(path.stem, examples, tuple(faults), str(path))
+    examples = tuple(_example(item, sets[item.id], name) for item in items)
+    return Dataset(name, examples, tuple(faults), source)
 
 
 def _variants(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..metrics import confidence, fairness
+from ..metrics import confidence, fairness, stereotyped_answers
 from ..metrics.sides import side_columns
 from ..records import ABSENT, Booleans, EquipoiseError, Floats, Integers, Outcomes
 from ..stats.bootstrap import cluster_numbers, joint_numbers, resampling_units
@@ -83,6 +83,7 @@ class Items:
             "markers": outcomes.labelled & (outcomes.logprobs_with_marker is not None),
             "variants": (marked != "") & bool(((marked != "") & (marked != NONE)).any()),
             "reductions": np.full(len(outcomes), bool(outcomes.reductions)),
+            "polarity": outcomes.group("polarity") != "",
         }
 
     @cached_property
@@ -93,6 +94,8 @@ class Items:
         side = np.where(outcomes.labelled, outcomes.group("side"), "")
         positive, chosen = fairness.resolved_to_positive(self.predicted, outcomes.gold, side)
         nothing = np.full(len(outcomes), np.nan)
+        lean = stereotyped_answers.leaning(self.predicted, outcomes.stereotype)
+        somebody = outcomes.labelled & (outcomes.gold < stereotyped_answers.PEOPLE)
         with_marker = outcomes.logprobs_with_marker
         return {
             "correct": correct,
@@ -103,6 +106,8 @@ class Items:
             "chosen_positive": chosen,
             "candidate_mass": np.exp(outcomes.logprobs).sum(axis=1),
             **{name: outcomes.reductions.get(name, nothing) for name in ("vocab_bits", "vocab_mass")},
+            "lean_ambiguous": np.where(outcomes.labelled & ~somebody, lean, np.nan),
+            "lean_disambiguated": np.where(somebody, lean, np.nan),
             "probs": outcomes.probs,
             "logprobs": outcomes.logprobs,
             "gold": outcomes.gold,

@@ -197,6 +197,6 @@ def _measurements(point: Point, samples: Mapping[str, Floats] | None, plan: Plan
     yield row(point.cell.parts, point.value, drawn, next(iter(point.rows.values())))
     if len(point.values) > 1:
         for variant, value in point.values.items():
-            name, _, number = variant.partition("=")
+            named = dict(part.split("=", 1) for part in variant.split(","))
             drawn = None if samples is None else samples[variant]
-            yield row({**point.cell.parts, name: number}, value, drawn, point.rows[variant])
+            yield row({**point.cell.parts, **named}, value, drawn, point.rows[variant])

@@ -46,6 +46,12 @@ COLUMNS = {
         Column("u_eq3", "the same by the printed equation 3", (0, 1)),
         Column("u_signed", "the same from certainty signed by which candidate was chosen", (0, 1)),
         Column("u_intersectional", "U over all markings and genders of a base sentence, on its first item", (0, 1)),
+        Column(
+            "lean_ambiguous",
+            'where "unknown" is right: 1 if the stereotype\'s person was chosen, -1 the other, 0 nobody',
+            (-1, 1),
+        ),
+        Column("lean_disambiguated", "the same where a person is right", (-1, 1)),
         Column("probs", "probabilities over the candidates", (0, 1), table=True),
         Column("logprobs", "raw log-probabilities", (-math.inf, 0), table=True),
         Column("gold", "index of the right candidate, -1 without one", (-1, math.inf)),

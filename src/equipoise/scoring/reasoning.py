@@ -18,9 +18,6 @@ from ..records import Context
 from .engine import Engine, identity_key
 from .store import Progress
 
-BATCH = 16
-"""Questions written together: what a crash can lose."""
-
 Writer = Callable[[Sequence[Context], int], dict[Context, str]]
 """Takes contexts and the most tokens of a text; returns the text that the model writes after each context."""
 
@@ -51,8 +48,9 @@ class TextStore:
         done = len(unique) - len(missing)
         if progress:
             progress(done, len(unique))
-        for start in range(0, len(missing), BATCH):
-            batch = missing[start : start + BATCH]
+        size = engine.texts_at_once
+        for start in range(0, len(missing), size):
+            batch = missing[start : start + size]
             written = dict(zip(batch, engine.generate(batch, max_new_tokens), strict=True))
             self._append({keys[context]: (context, text) for context, text in written.items()})
             texts.update((keys[context], text) for context, text in written.items())
@@ -87,13 +85,6 @@ class TextStore:
             except (ValueError, KeyError, TypeError, AttributeError):
                 continue  # cut off by a crash, or not ours: asked again
         return texts
-
-
-def reason(
-    engine: Engine, questions: Sequence[Context], *, budget: int, path: Path, progress: Progress | None = None
-) -> dict[Context, str]:
-    """Return `TextStore(path).writer(engine, progress)(questions, budget)`."""
-    return TextStore(path).writer(engine, progress)(questions, budget)
 
 
 def _end_line(file: IO[bytes], path: Path) -> None:

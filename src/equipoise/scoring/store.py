@@ -76,10 +76,6 @@ class ScoreStore:
 
         return score
 
-    def fill(self, engine: Engine, prompts: Sequence[Prompt], progress: Progress | None = None) -> list[Score]:
-        """Return `scorer(engine, progress)(prompts)`."""
-        return self._score(engine, prompts, progress)
-
     def _score(self, engine: Engine, prompts: Sequence[Prompt], progress: Progress | None) -> list[Score]:
         """Return the score of every prompt; each batch is kept as soon as it is scored.
 

@@ -23,15 +23,46 @@ class TaskOptions:
     token_aggregate: str = "sum"
     answer_space: str = "joined"
     reasoning_tokens: int = 128
+    questions: tuple[str, ...] = ()
+
+
+def _next_word(options: TaskOptions) -> Task:
+    """Which candidate comes next after `<sentence> The pronoun "she" refers to the`?"""
+    return NextWord(options.token_aggregate, options.questions)
+
+
+def _mcq(options: TaskOptions) -> Task:
+    """Multiple choice: the candidates and "None of the above", in an order drawn for each sentence and seed."""
+    return MultipleChoice(options.seeds, options.answer_space, options.questions)
+
+
+def _cloze(options: TaskOptions) -> Task:
+    """How likely is each pronoun at its place, given what comes before it? For sentence pairs."""
+    return PronounCloze(token_aggregate=options.token_aggregate)
+
+
+def _sentence(options: TaskOptions) -> Task:
+    """How likely is each whole sentence? For sentence pairs."""
+    return WholeSentence(token_aggregate=options.token_aggregate)
+
+
+def _next_word_cot(options: TaskOptions) -> Task:
+    """Next word after a reasoning turn that the model writes."""
+    return ChainOfThought(budget=options.reasoning_tokens)
+
+
+def _mcq_cot(options: TaskOptions) -> Task:
+    """Multiple choice after a reasoning turn that the model writes."""
+    return ChainOfThought(MultipleChoice(seeds=options.seeds), budget=options.reasoning_tokens)
 
 
 TASKS: dict[str, Callable[[TaskOptions], Task]] = {
-    "next-word": lambda options: NextWord(token_aggregate=options.token_aggregate),
-    "mcq": lambda options: MultipleChoice(seeds=options.seeds, answer_space=options.answer_space),
-    "cloze": lambda options: PronounCloze(token_aggregate=options.token_aggregate),
-    "sentence": lambda options: WholeSentence(token_aggregate=options.token_aggregate),
-    "next-word-cot": lambda options: ChainOfThought(budget=options.reasoning_tokens),
-    "mcq-cot": lambda options: ChainOfThought(MultipleChoice(seeds=options.seeds), budget=options.reasoning_tokens),
+    "next-word": _next_word,
+    "mcq": _mcq,
+    "cloze": _cloze,
+    "sentence": _sentence,
+    "next-word-cot": _next_word_cot,
+    "mcq-cot": _mcq_cot,
 }
 
 

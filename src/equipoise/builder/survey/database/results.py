@@ -15,7 +15,7 @@ from ...verdict.summary import Summary, summarise
 from ...verdict.votes import Answer, Vote
 from .connection import Store
 from .raters import Raters
-from .tables import ANSWERS, META, RATERS, SENTENCES
+from .tables import ANSWERS, CHECKS, LEASES, RATERS, SENTENCES, SETTINGS, TRIALS
 
 EXPORT_COLUMNS = (
     *("sentence", "text", "rater", "origin", "number", "coherent", "first", "second", "seconds", "answered_at"),
@@ -94,7 +94,7 @@ class Results:
         """Copy every table in one snapshot, from PostgreSQL into SQLite."""
         copy = Store(f"sqlite:///{path}")
         with self._store.snapshot() as source, copy.writing() as target:
-            for table in META.sorted_tables:
+            for table in (SENTENCES, RATERS, TRIALS, LEASES, ANSWERS, CHECKS, SETTINGS):
                 rows = [dict(row._mapping) for row in source.execute(sa.select(table))]
                 if rows:
                     target.execute(table.insert(), rows)

@@ -116,7 +116,8 @@ class Work:
                 connection.execute(RATERS.update().where(RATERS.c.id == rater_id).values(answers=RATERS.c.answers + 1))
             connection.execute(LEASES.delete().where(own))
             # Without waiting: this transaction holds a sentence. If all others are busy, the next page looks again.
-            self._hand_out(connection, rater, wait=False, done=lease.check_key is None)
+            is_check = lease.check_key is not None
+            self._hand_out(connection, rater, wait=False, done=not is_check, checked=is_check)
             return True
 
     def check_of(self, rater_id: str, ticket: str) -> str | None:
@@ -217,13 +218,23 @@ class Work:
         return Question(ticket, "", "", "", "", check) if check is not None else Question(ticket, *shown)
 
     def _hand_out(
-        self, connection: sa.Connection, rater: Any, *, wait: bool, done: bool = False, checks: bool = True
+        self,
+        connection: sa.Connection,
+        rater: Any,
+        *,
+        wait: bool,
+        done: bool = False,
+        checked: bool = False,
+        checks: bool = True,
     ) -> Question | None:
-        """Lease the sentence nearest to being settled that the rater may see, or an attention check."""
+        """Lease the sentence nearest to being settled that the rater may see, or an attention check.
+
+        `done` and `checked` say that a sentence or a check was answered after the rater's row was read.
+        """
         answered = rater.answers + done
         if rater.state != PASSED or (self.asking.quota and answered >= self.asking.quota):
             return None
-        check = self._due_check(rater, answered) if checks else None
+        check = self._due_check(rater, answered, checked) if checks else None
         if check is not None:
             return self._lease(connection, rater.id, None, check)
         best = self._best(rater.id, answered)
@@ -239,9 +250,9 @@ class Work:
         connection.execute(SENTENCES.update().where(SENTENCES.c.id == row[0]).values(taken))
         return self._lease(connection, rater.id, row, None)
 
-    def _due_check(self, rater: Any, answered: int) -> str | None:
+    def _due_check(self, rater: Any, answered: int, checked: bool) -> str | None:
         """Return the attention check that is due: each is shown to a rater once, in an order of their own."""
-        shown = rater.checks_right + rater.checks_wrong
+        shown = rater.checks_right + rater.checks_wrong + checked
         every = self.asking.check_every
         if not every or not self.checks or shown >= len(self.checks) or answered < every * (shown + 1):
             return None

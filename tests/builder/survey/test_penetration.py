@@ -1,0 +1,263 @@
+"""A penetration checklist: what a hostile rater, outsider or network can try. Every attempt must be refused."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from survey_browser import SITE, TEST, TOKEN, YES, Browser, site
+
+from equipoise.builder.steps import BuildError, Sentence
+from equipoise.builder.survey.database.survey import SurveyDatabase
+from equipoise.builder.survey.entrance import EntranceTest
+from equipoise.builder.survey.panel import Ending, PanelOptions, PaymentMap
+from equipoise.builder.survey.web import app as web_app
+from equipoise.builder.survey.web.app import serving, survey_app
+from equipoise.builder.survey.web.guard import Attempts, Limits, Site
+from equipoise.builder.survey.web.options import SurveyOptions, check_token
+from equipoise.builder.survey.web.pages import csrf_of
+
+SHORT = EntranceTest(TEST.pool[:1])
+Attempt = Callable[["Scene"], Any]
+
+
+class Scene:
+    """A survey with a rater at work, one in the test, one who failed, and an outsider."""
+
+    def __init__(self, tmp_path: Path, sentences: list[Sentence]) -> None:
+        self.database = SurveyDatabase(f"sqlite:///{tmp_path / 'survey.sqlite'}")
+        self.database.load(sentences)
+        self.payments = PaymentMap(tmp_path / "panel.sqlite")
+        panel = PanelOptions(True, Ending("DONE"), allowed=frozenset({"alice"}))
+        self.make = site(self.database, self.payments, test=SHORT, panel=panel, secure_cookie=False)
+        self.victim, self.rater = self._rater(), self._rater()
+        self.testing = self.make()
+        self.testing.enter(self.database.raters.invite(1)[0])
+        self.failed = self.make()
+        self.failed.enter(self.database.raters.invite(1)[0])
+        self.failed.take_test(SHORT, right=0)
+        self.outsider = self.make()
+        self.victim.shown(), self.rater.shown()
+
+    def _rater(self) -> Browser:
+        browser = self.make()
+        browser.enter(self.database.raters.invite(1)[0])
+        browser.take_test(SHORT)
+        return browser
+
+    @property
+    def rater_id(self) -> str:
+        found = self.database.raters.in_session(self.victim.cookies["session"])
+        assert found is not None
+        return found.id
+
+
+def post(browser: Browser, path: str, data: dict[str, Any] | None = None, **more: Any) -> Any:
+    return browser.post(path, data=data or {}, follow_redirects=False, **more)
+
+
+FORM = {"csrf": "0" * 64, "coherent": "yes", "first": "yes", "second": "yes"}
+REFUSED: dict[str, Attempt] = {
+    "read the work page without a session": lambda s: s.outsider.get("/work"),
+    "answer without a session": lambda s: post(s.outsider, "/answer", FORM),
+    "take the test without a session": lambda s: post(s.outsider, "/test", FORM),
+    "correct an answer without a session": lambda s: post(s.outsider, "/last", FORM),
+    "withdraw somebody without a session": lambda s: post(s.outsider, "/leave"),
+    "a made-up session": lambda s: s.outsider.get("/work", headers={"cookie": "session=AAAA"}),
+    "a session of SQL": lambda s: s.outsider.get("/work", headers={"cookie": "session=' OR '1'='1"}),
+    "a session of a megabyte": lambda s: s.outsider.get("/work", headers={"cookie": "session=" + "A" * 60_000}),
+    "a guessed invitation": lambda s: s.outsider.get("/enter/guess"),
+    "an invitation of SQL": lambda s: s.outsider.get("/enter/' OR 1=1 --"),
+    "an invitation with a path": lambda s: s.outsider.get("/enter/..%2f..%2fadmin"),
+    "enter with a guessed invitation": lambda s: post(s.outsider, "/enter/guess", {"agree": "yes"}),
+    "answer before passing the test": lambda s: post(s.testing, "/answer", s.testing.form("x")),
+    "answer after failing the test": lambda s: post(s.failed, "/answer", s.failed.form("x")),
+    "answer without a form token": lambda s: post(s.rater, "/answer", s.rater.form(s.rater.shown()[0]) | {"csrf": ""}),
+    "answer with another's form token": lambda s: post(
+        s.rater, "/answer", s.rater.form(s.rater.shown()[0]) | {"csrf": csrf_of(s.victim.cookies["session"])}
+    ),
+    "correct with a wrong form token": lambda s: post(s.rater, "/last", FORM | {"number": "0"}),
+    "withdraw with a wrong form token": lambda s: post(s.rater, "/leave", {"csrf": "x"}),
+    "a form from another site (Origin)": lambda s: post(
+        s.rater, "/answer", s.rater.form(s.rater.shown()[0]), headers={"origin": "http://evil.test"}
+    ),
+    "a form from another site (null origin)": lambda s: post(
+        s.rater, "/answer", s.rater.form(s.rater.shown()[0]), headers={"origin": "null"}
+    ),
+    "a form from another site (Sec-Fetch-Site)": lambda s: post(
+        s.rater, "/answer", s.rater.form(s.rater.shown()[0]), headers={"sec-fetch-site": "cross-site"}
+    ),
+    "a form whose Origin fits a forged Host": lambda s: post(
+        s.rater,
+        "/answer",
+        s.rater.form(s.rater.shown()[0]),
+        headers={"origin": "http://evil.test", "host": "evil.test"},
+    ),
+    "a comment of 5,000 characters": lambda s: post(
+        s.rater, "/answer", s.rater.form(s.rater.shown()[0], comment="x" * 5000)
+    ),
+    "a form of 100 kB": lambda s: post(s.rater, "/answer", {"ticket": "x" * 100_000}),
+    "a JSON body": lambda s: s.rater.post("/answer", json=FORM),
+    "PUT an answer": lambda s: s.rater.put("/answer", data=FORM),
+    "DELETE the database": lambda s: s.rater.delete("/admin/answers.csv"),
+    "the answers without a token": lambda s: s.rater.get("/admin/answers.csv"),
+    "the payments without a token": lambda s: s.rater.get("/admin/payments.csv"),
+    "the answers with a wrong token": lambda s: s.rater.get(
+        "/admin/answers.csv", headers={"authorization": "Bearer x"}
+    ),
+    "the answers with the token outside Bearer": lambda s: s.rater.get(
+        "/admin/answers.csv", headers={"authorization": TOKEN}
+    ),
+    "the answers with a made-up admin session": lambda s: s.rater.get(
+        "/admin/answers.csv", headers={"cookie": "admin=AAAA"}
+    ),
+    "the answers with a rater's session as admin": lambda s: s.outsider.get(
+        "/admin/answers.csv", headers={"cookie": f"admin={s.rater.cookies['session']}"}
+    ),
+    "log in with a wrong token": lambda s: post(s.outsider, "/admin/login", {"token": "wrong"}),
+    "log in with a prefix of the token": lambda s: post(s.outsider, "/admin/login", {"token": TOKEN[:-1]}),
+    "log in with an empty token": lambda s: post(s.outsider, "/admin/login", {"token": ""}),
+    "log in with a token of 10 kB": lambda s: post(s.outsider, "/admin/login", {"token": "x" * 10_000}),
+    "make invitations as a rater": lambda s: post(s.rater, "/admin/invite", {"csrf": "x", "count": "1"}),
+    "withdraw another as a rater": lambda s: post(s.rater, "/admin/withdraw", {"csrf": "x", "rater": s.rater_id}),
+    "restore as a rater": lambda s: post(s.rater, "/admin/restore", {"csrf": "x", "rater": s.rater_id}),
+    "close the survey as a rater": lambda s: post(s.rater, "/admin/status", {"csrf": "x", "status": "closed"}),
+    "the preview of rejections as a rater": lambda s: s.rater.get("/admin/reject?seconds=9999"),
+    "a panel id that is not allowed": lambda s: s.outsider.get("/panel?PROLIFIC_PID=mallory"),
+    "a panel id of script": lambda s: s.outsider.get("/panel", params={"PROLIFIC_PID": "<script>alert(1)</script>"}),
+    "a panel id of SQL": lambda s: s.outsider.get("/panel", params={"id": "alice' OR '1'='1"}),
+    "enter from a panel without consent": lambda s: post(s.outsider, "/panel", {"id": "alice"}),
+    "the documentation of the API": lambda s: s.outsider.get("/docs"),
+    "the schema of the API": lambda s: s.outsider.get("/openapi.json"),
+    "a file above the pages": lambda s: s.outsider.get("/..%2f..%2f..%2fetc%2fpasswd"),
+    "the database file": lambda s: s.outsider.get("/survey.sqlite"),
+}
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory, some_sentences: Callable[[int], list[Sentence]]) -> Iterator[Scene]:
+    made = Scene(tmp_path_factory.mktemp("scene"), some_sentences(4))
+    yield made
+    made.database.close()
+
+
+@pytest.mark.parametrize("name", list(REFUSED))
+def test_refused(scene: Scene, name: str) -> None:
+    answers, raters = scene.database.results.answers(), scene.database.raters.all()
+    response = REFUSED[name](scene)
+    assert 400 <= response.status_code < 500, response.status_code
+    assert scene.database.results.answers() == answers and scene.database.raters.all() == raters
+    assert "Traceback" not in response.text and "<script>alert" not in response.text
+    assert "set-cookie" not in response.headers
+    assert response.headers["content-security-policy"].startswith("default-src 'none'")
+
+
+def test_at_least_forty_attempts() -> None:
+    assert len(REFUSED) >= 40
+
+
+def test_tickets_of_others_and_replays_change_nothing(scene: Scene) -> None:
+    ticket, _ = scene.victim.shown()
+    assert "notice=stale" in post(scene.rater, "/answer", scene.rater.form(ticket)).headers["location"]
+    assert scene.victim.shown()[0] == ticket
+    own, _ = scene.rater.shown()
+    before = len(scene.database.results.answers())
+    for _ in range(3):
+        post(scene.rater, "/answer", scene.rater.form(own))
+    assert len(scene.database.results.answers()) == before + 1
+
+
+def test_unknown_raters_get_404(scene: Scene) -> None:
+    admin = scene.make()
+    csrf = admin.log_in()
+    assert admin.get("/admin/withdraw?rater=nobody").status_code == 404
+    for path in ("/admin/withdraw", "/admin/restore"):
+        page = admin.post(path, data={"csrf": csrf, "rater": "nobody"})
+        assert page.status_code == 404 and "unknown rater" in page.text
+
+
+@pytest.mark.parametrize("token", ["", "short", "x" * 40, "password1234", "0123456789" * 2])
+def test_weak_tokens_are_refused(token: str) -> None:
+    with pytest.raises(BuildError, match="128 bits"):
+        check_token(token)
+
+
+def test_guessing_the_token_is_limited_by_address_and_in_total(scene: Scene) -> None:
+    strict = Limits(failures_burst=3, account_failures_burst=6, doors_burst=1000, doors_rate=1000)
+    proxies = [ipaddress.ip_network("192.0.2.1")]
+    app = survey_app(scene.database, SurveyOptions(SHORT, TOKEN, limits=strict, site=Site(SITE, proxies)))
+
+    def guess(address: str, **headers: str) -> int:
+        browser = Browser(app, base_url=SITE, client=(address, 1))
+        return post(browser, "/admin/login", {"token": "guess"}, headers=headers).status_code
+
+    assert [guess("198.51.100.7") for _ in range(5)] == [403, 403, 403, 429, 429]
+    # A client that is no trusted proxy gains nothing by naming other addresses.
+    assert guess("198.51.100.7", **{"x-forwarded-for": "203.0.113.9"}) == 429
+    # Behind the trusted proxy the last address counts, not the one that the client claims.
+    proxied = [guess("192.0.2.1", **{"x-forwarded-for": f"10.0.0.{n}, 203.0.113.9"}) for n in range(5)]
+    assert proxied == [403, 403, 403, 429, 429]
+    # Many addresses do not help either: the account as a whole is limited.
+    assert [guess(f"203.0.113.{n}") for n in range(20, 24)] == [429] * 4
+    bearer = Browser(app, base_url=SITE, client=("203.0.113.99", 1))
+    assert bearer.get("/admin/answers.csv", headers={"authorization": "Bearer guess"}).status_code == 429
+
+
+def test_failures_are_forgiven_with_time() -> None:
+    attempts = Attempts(Limits(failures_burst=1, failures_a_minute=60 * 50))
+    attempts.failed("a")
+    assert not attempts.allowed("a") and attempts.allowed("b")
+    time.sleep(0.05)
+    assert attempts.allowed("a")
+
+
+def test_links_never_come_from_the_host_header(scene: Scene) -> None:
+    admin = scene.make()
+    csrf = admin.log_in()
+    page = admin.post("/admin/invite", data={"csrf": csrf, "count": "1"}, headers={"host": "evil.test"}).text
+    assert f"{SITE}/enter/" in page and "evil.test" not in page
+    redirect = scene.rater.get("/", headers={"host": "evil.test"}, follow_redirects=False)
+    assert redirect.headers["location"] == "/work"
+
+
+def connect(address: str) -> socket.socket:
+    host, port = address.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), timeout=10)
+
+
+def test_half_sent_requests_are_cut_off(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_app, "HEAD_SECONDS", 0.5)
+    limits = Limits(body_seconds=0.5, rate=1e6, burst=10**6)
+    app = survey_app(scene.database, SurveyOptions(SHORT, TOKEN, limits=limits))
+    with serving(app) as address:
+        with connect(address) as head:
+            head.sendall(b"GET /work HTTP/1.1\r\nHost: x\r\nX-Slow:")
+            start = time.monotonic()
+            assert head.recv(100) == b""  # closed, without an answer
+            assert time.monotonic() - start < 8
+        with connect(address) as body:
+            body.sendall(b"POST /answer HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\ncoherent=yes")
+            assert body.recv(100).startswith(b"HTTP/1.1 408")
+        assert httpx.get(f"{address}/health").json() == {"status": "ok"}
+
+
+def test_a_form_that_breaks_off_is_not_an_answer(scene: Scene) -> None:
+    app = survey_app(scene.database, SurveyOptions(SHORT, TOKEN))
+    browser = scene.victim
+    ticket, _ = browser.shown()
+    fields = "&".join(f"{name}={value}" for name, value in browser.form(ticket, YES).items())
+    before = len(scene.database.results.answers())
+    with serving(app) as address:
+        with connect(address) as door:
+            cookie = f"session={browser.cookies['session']}"
+            head = "POST /answer HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+            door.sendall(f"{head}Cookie: {cookie}\r\nContent-Length: {len(fields) + 40}\r\n\r\n{fields}".encode())
+            time.sleep(0.1)
+        time.sleep(0.3)
+    assert len(scene.database.results.answers()) == before
