@@ -28,7 +28,9 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     out = tmp_path_factory.mktemp("tracked") / "run"
-    made = equipoise.audit("planted:strength=2,bias=0.5", limit=30, resamples=20, by=["gender"], out=out)
+    made = equipoise.audit(
+        "planted:strength=2,bias=0.5", limit=30, resamples=20, metrics=["ucerf"], by=["gender"], out=out
+    )
     (out / "report.html").write_text("<p>the page</p>")
     return made
 
@@ -37,8 +39,8 @@ def test_names_hold_what_every_tracker_takes(run: Run) -> None:
     values = metrics_of(run)
     estimate = run.parts[0].measured.get("ucerf", type="type2").estimate  # type: ignore[union-attr]
     name = "builtin/next-word/ucerf/type.type2"
-    assert (values[name], values[f"{name}/n"]) == (estimate.value, estimate.n)
-    assert (values[f"{name}/low"], values[f"{name}/high"]) == (estimate.low, estimate.high)
+    assert (values[name], values[f"{name}.n"]) == (estimate.value, estimate.n)
+    assert (values[f"{name}.low"], values[f"{name}.high"]) == (estimate.low, estimate.high)
     assert parameters_of(run)["model"] == run.manifest.model
     assert {file.name for file in files_of(run)} == {"report.html", "measurements.csv", "manifest.json"}
 
@@ -55,10 +57,9 @@ def mlflow_server(tmp_path: Path) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    store = ["--backend-store-uri", str(tmp_path / "runs"), "--artifacts-destination", str(tmp_path / "artifacts")]
+    store = ["--backend-store-uri", f"sqlite:///{tmp_path}/mlflow.db", "--artifacts-destination", str(tmp_path / "a")]
     command = [str(folder / "mlflow"), "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1", *store]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    environment["MLFLOW_ALLOW_FILE_STORE"] = "true"  # starts without a hundred database migrations
     environment["PATH"] = f"{folder}:{environment['PATH']}"
     address = f"http://127.0.0.1:{port}"
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -108,15 +109,18 @@ def log_records(content: bytes) -> Iterator[bytes]:
 
 
 def test_wandb_offline(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import wandb
     from wandb.proto.wandb_internal_pb2 import Record
 
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_DIR", str(tmp_path))
     trackers.log_run(run, "wandb")
+    wandb.teardown()  # its own process ends, and has written everything
     (events,) = tmp_path.rglob("*.wandb")
     records = [Record.FromString(data) for data in log_records(events.read_bytes())]
-    values = {key: json.loads(item.value_json) for record in records for item in record.history.item
-              if (key := item.key or "/".join(item.nested_key)).startswith("builtin")}  # fmt: skip
+    updates = [item for record in records for item in (*record.history.item, *record.summary.update)]
+    named = {item.key or "/".join(item.nested_key): item.value_json for item in updates}
+    values = {name: json.loads(value) for name, value in named.items() if name.startswith("builtin")}
     assert values == pytest.approx(metrics_of(run))
     assert {file.path for record in records for file in record.request.log_artifact.artifact.manifest.contents} | {
         file.path for record in records for file in record.artifact.manifest.contents

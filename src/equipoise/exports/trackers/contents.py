@@ -23,7 +23,7 @@ def metrics_of(run: Run) -> dict[str, float]:
         for measurement in part.measured:
             name = _plain("/".join((part.dataset, part.task, measurement.metric, measurement.group)))
             estimate = measurement.estimate
-            numbers = {"": estimate.value, "/low": estimate.low, "/high": estimate.high, "/n": float(estimate.n)}
+            numbers = {"": estimate.value, ".low": estimate.low, ".high": estimate.high, ".n": float(estimate.n)}
             values |= {f"{name}{end}": float(value) for end, value in numbers.items() if math.isfinite(value)}
     return values
 
