@@ -202,6 +202,23 @@ def undescribed(file: Path) -> list[str]:
     return [f"{name_of(file)}: {name}" for name in ([] if ast.get_docstring(tree) else ["the module"]) + bare]
 
 
+def test_the_pipeline_fits_on_a_screen_and_names_no_concrete_part() -> None:
+    source = (PACKAGE / "run.py").read_text(encoding="utf-8")
+    assert len(source.splitlines()) < 200
+    concrete = {
+        node.name
+        for room in ("scoring", "tasks", "datasets")
+        for file in (PACKAGE / room).rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    }
+    assert {"PlantedEngine", "HuggingFaceEngine", "NextWord", "MultipleChoice", "ChainOfThought"} <= concrete
+    shapes = {"Engine", "Task", "Dataset", "ScoreStore", "TextStore"}
+    assert shapes <= concrete
+    names = set(re.findall(r"\w+", source))
+    assert names & concrete == shapes
+
+
 def test_everything_public_has_a_docstring() -> None:
     assert not [fault for file in FILES for fault in undescribed(file)]
 

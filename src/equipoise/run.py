@@ -5,7 +5,7 @@ Dataset --Example--> Task --Prompt--> Engine --Score--> Task --Outcomes--> measu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import product
@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from .datasets import Dataset, open_dataset
+from .datasets import Dataset, open_datasets
 from .datasets.external_results import read_results
 from .measuring.cells import check_groups
 from .measuring.columns import item_columns, set_columns
@@ -32,7 +32,7 @@ from .scoring.engine import DEFAULT_MODEL, open_engine
 from .scoring.reasoning import TextStore
 from .scoring.store import ScoreStore
 from .settings import Settings
-from .tasks import Task, open_task
+from .tasks import Task, open_tasks
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
@@ -65,8 +65,7 @@ def audit(
     """
     settings, report = Settings(**choices), progress or _silent
     plan = settings.plan
-    datasets = [open_dataset(entry, settings.dataset) for entry in _datasets(data)]
-    tasks = [open_task(t, settings.task) if isinstance(t, str) else t for t in _list(task)]
+    datasets, tasks = open_datasets(data, settings.dataset), open_tasks(task, settings.task)
     for dataset in datasets:
         check_groups(dataset.examples, settings.by)
     report("loading the model", 0, 1)
@@ -117,9 +116,8 @@ def import_results(
 ) -> Run:
     """Return a run made of one model's results from elsewhere (datasets/external_results.py); no model is run."""
     settings = Settings(**choices)
-    results = [
-        result for file in _list(files) for result in read_results(file, format=format, model=model, dataset=dataset)
-    ]
+    read = partial(read_results, format=format, model=model, dataset=dataset)
+    results = [result for file in _list(files) for result in read(file)]
     models = sorted({result.model for result in results})
     if len(models) > 1:
         raise RunError(f"a run is of one model, these are of {len(models)}: {', '.join(models)}")
@@ -190,11 +188,6 @@ def _asked(answers: Sequence[Answers]) -> dict[str, Sequence[Example]]:
     for answer in answers:
         asked[answer.dataset.name] = max(asked.get(answer.dataset.name, ()), answer.dataset.examples, key=len)
     return asked
-
-
-def _datasets(data: Any) -> list[Any]:
-    """Return the datasets that were given; a list of dicts is one table."""
-    return [data] if isinstance(data, list) and data and isinstance(data[0], Mapping) else _list(data)
 
 
 def _list(value: Any) -> list[Any]:

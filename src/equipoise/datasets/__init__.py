@@ -47,6 +47,7 @@ __all__ = [
     "load_winobias",
     "load_winogender",
     "open_dataset",
+    "open_datasets",
 ]
 
 HE_SHE = ("he", "she")
@@ -136,6 +137,12 @@ DATASETS: Mapping[str, Loader] = {
     "sentiment": _sentiment,
 }
 """Name -> loader. Other packages add theirs by the entry point `equipoise.datasets`."""
+
+
+def open_datasets(data: Any, options: DatasetOptions | None = None) -> list[Dataset]:
+    """Return the datasets that were given: one, or a list of them. A list of dicts is one table."""
+    several = isinstance(data, (list, tuple)) and not (data and isinstance(data[0], Mapping))
+    return [open_dataset(entry, options) for entry in (data if several else [data])]
 
 
 def open_dataset(spec: Any, options: DatasetOptions | None = None) -> Dataset:

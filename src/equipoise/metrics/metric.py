@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from ..records import Better
 
 Unit = Literal["items", "sets", "contrast", "grouping", "identity"]
@@ -22,6 +24,18 @@ AppliesTo = Literal[
     "reductions",
     "polarity",
 ]
+
+
+@dataclass(frozen=True)
+class Differences:
+    """The signed differences behind an absolute metric: `function` returns them stacked, `norm` joins their sizes."""
+
+    function: Callable[..., Any]
+    norm: Callable[..., Any]
+
+    def join(self, differences: Any) -> Any:
+        """Return the norm of the differences, over their first axis."""
+        return self.norm(np.abs(differences), axis=0)
 
 
 @dataclass(frozen=True)
@@ -45,7 +59,8 @@ class Metric:
 
     `estimated`: it is computed for each uncertainty estimator. `mixes_answerable`: answerable and unanswerable items
     may enter one value. `resampled`: it has a bootstrap interval. `leading`: leaderboards show it, and comparisons test
-    it unless told otherwise.
+    it unless told otherwise. `differences`: the signed differences that it is a norm of, if it is one. Noise
+    makes absolute differences larger, so its interval comes from the deviations of the signed ones, and may reach 0.
     """
 
     name: str
@@ -62,6 +77,7 @@ class Metric:
     mixes_answerable: bool = True
     resampled: bool = True
     leading: bool = False
+    differences: Differences | None = None
 
     @property
     def taken_over(self) -> str:

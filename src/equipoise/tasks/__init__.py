@@ -4,8 +4,9 @@ Out: prompts to score, and the outcomes that follow from their scores.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..catalog import find
 from .answers import Task as Task
@@ -37,6 +38,12 @@ TASKS: dict[str, Callable[[TaskOptions], Task]] = {
     "next-word-cot": lambda options: ChainOfThought(budget=options.reasoning_tokens),
     "mcq-cot": lambda options: ChainOfThought(MultipleChoice(seeds=options.seeds), budget=options.reasoning_tokens),
 }
+
+
+def open_tasks(tasks: str | Task | Sequence[str | Task], options: TaskOptions | None = None) -> list[Task]:
+    """Return the tasks that were given: one, or a list of them, by name or as they are."""
+    several: Sequence[Any] = tasks if isinstance(tasks, (list, tuple)) else [tasks]
+    return [open_task(task, options) if isinstance(task, str) else task for task in several]
 
 
 def open_task(name: str, options: TaskOptions | None = None) -> Task:

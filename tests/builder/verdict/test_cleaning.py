@@ -44,7 +44,7 @@ def test_both_formats_say_the_same(tmp_path: Path, some_sentences: Callable[[int
     write_dataset(tmp_path / "dataset", cleaned, Sheet("mine", "CC0-1.0", WORDS, steps, store.results.summary()))
     table = load_table(tmp_path / "dataset" / "mine.csv")
     files = load_winobias(tmp_path / "dataset" / "winobias_format", name="mine")
-    assert (table.pairs, files.pairs) == (40, 40)
+    assert (table.sets, files.sets) == (40, 40)
     assert not table.faults
     assert {fault.kind for fault in files.faults} <= {"referent first"}
     assert {e.text for e in table.examples} == {e.text for e in files.examples}
