@@ -34,7 +34,7 @@ LEVEL = {name: level for level, row in enumerate(ROWS) for name in row}
 
 NAMED_FOR = {
     "torch": ("scoring/huggingface/*.py", "training/*.py"),
-    "transformers": ("scoring/huggingface/*.py",),
+    "transformers": ("scoring/huggingface/*.py", "training/*.py"),
     "huggingface_hub": ("scoring/huggingface/*.py",),
     "httpx": ("*_client.py",),
     "matplotlib": ("reports/*/figures.py",),

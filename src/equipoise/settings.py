@@ -72,6 +72,13 @@ class Settings:
             raise EquipoiseError(f"disparity must be range, pairwise or deviation, not {self.disparity!r}")
 
     @property
+    def asked(self) -> dict[str, str]:
+        """The choices that decide what is asked, where they are not the usual ones: they name the run folder."""
+        chosen = {option.name: getattr(self, option.name) for option in fields(self) if option.name not in _NOT_ASKED}
+        usual = {option.name: getattr(_USUAL, option.name) for option in fields(self)}
+        return {name: _label(value) for name, value in chosen.items() if _label(value) != _label(usual[name])}
+
+    @property
     def plan(self) -> Plan:
         """What to measure."""
         return Plan(
@@ -108,3 +115,18 @@ class Settings:
         return TaskOptions(
             seeds, self.token_aggregate, self.answer_space, self.reasoning_tokens, tuple(self.questions), shots
         )
+
+
+_NOT_ASKED = (
+    *("metrics", "estimators", "by", "disparity", "resamples", "level", "reductions"),
+    *("device", "trust_remote_code", "allow_pickle", "server", "concurrency", "timeout"),
+)
+"""Choices that change how a run is measured or made, but not what the model is asked."""
+_USUAL = Settings()
+
+
+def _label(value: object) -> str:
+    """Return a choice as a part of a folder's name."""
+    if isinstance(value, Mapping):
+        return "+".join(f"{key}={entry}" for key, entry in value.items())
+    return "+".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

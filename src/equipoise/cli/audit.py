@@ -331,8 +331,7 @@ def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:
         typer.echo(f"note: {len(notes) - SHOWN_NOTES} more are in {run.path}/manifest.json")
     level = f"{100 * run.manifest.settings['level']:.10g}%"
     page = run.path / "report.html"
-    # One that is older than the measurements tells of others.
-    new = page.is_file() and page.stat().st_mtime >= (run.path / "measurements.csv").stat().st_mtime
+    new = page.name in run.folder.manifest().files and page.is_file()
     where = f"{run.path}/" + (f" (open {page.name} in a browser)" if new else "")
     typer.echo(f"\nBrackets are {level} intervals from resampling sentence pairs. Everything is in {where}")
 
