@@ -42,7 +42,7 @@ class Profile:
 
 @dataclass
 class RaterLog:
-    """What one rater did: acknowledged answers (by sentence), seconds of work, and waits for the next question."""
+    """What one rater did: acknowledged answers (by sentence), seconds of work, and waits for the next sentence."""
 
     acknowledged: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -135,7 +135,7 @@ class SimulatedRater:
         self, client: httpx.AsyncClient, method: str, path: str, log: RaterLog, data: Mapping[str, str], text: str = ""
     ) -> str | None:
         """Return the next page; a broken connection or a busy server is waited out, until time is up."""
-        begun = self.clock()
+        begun, is_answer = self.clock(), bool(text)
         while self.clock() < self.until:
             try:
                 response = await client.request(method, path, data=data or None)
@@ -151,7 +151,8 @@ class SimulatedRater:
                 if response.status_code >= 400:
                     log.ended = f"{response.status_code}: {_heading(response.text)}"
                     return None
-                log.waits.append(self.clock() - begun)
+                if is_answer:
+                    log.waits.append(self.clock() - begun)
                 return response.text
             except httpx.TransportError:
                 log.reconnects += 1

@@ -118,12 +118,14 @@ class Work:
         if self._store.clock() - self._swept > SWEEP_S:
             self._sweep()
         for _ in range(2):
-            with self._store.writing() as connection:
-                rater = connection.execute(BY_ID, {"who": rater_id}).one_or_none()
-                question = self._held(connection, rater_id) or self._hand_out(connection, rater, wait=True)
+            question = self._store.write(lambda connection: self._held_or_new(connection, rater_id))
             if question or not self._sweep():
                 return question
         return None
+
+    def _held_or_new(self, connection: sa.Connection, rater_id: str) -> Question | None:
+        rater = connection.execute(BY_ID, {"who": rater_id}).one_or_none()
+        return self._held(connection, rater_id) or self._hand_out(connection, rater, wait=True)
 
     def answer(self, rater_id: str, ticket: str, vote: Vote, comment: str = "") -> bool:
         """Store the answer and hand out the next sentence; False if the ticket is not, or no longer, the rater's."""
