@@ -20,6 +20,9 @@ from sqlalchemy import event, exc
 from ...steps import BuildError
 
 T = TypeVar("T")
+CONNECTIONS = 45
+"""Connections kept open: opening one takes longer than any question. More than the threads that serve pages."""
+
 MOST_JOBS = 64
 """Jobs that share one transaction at most."""
 
@@ -66,7 +69,7 @@ class Store:
     def __init__(self, url: str, *, clock: Callable[[], float] = time.time) -> None:
         self.clock = clock
         try:
-            self._engine = sa.create_engine(with_driver(url), pool_size=20, max_overflow=30, pool_pre_ping=True)
+            self._engine = sa.create_engine(with_driver(url), pool_size=CONNECTIONS)
             self.is_sqlite = self._engine.dialect.name == "sqlite"
             if self.is_sqlite:
                 event.listen(self._engine, "connect", _configure_sqlite)
@@ -86,7 +89,7 @@ class Store:
         if not self.is_sqlite:
             return self._engine.execution_options(isolation_level="AUTOCOMMIT")
         # Without "BEGIN IMMEDIATE": readers of SQLite's log do not wait for the writer.
-        engine = sa.create_engine(with_driver(url), pool_size=20, max_overflow=30)
+        engine = sa.create_engine(with_driver(url), pool_size=CONNECTIONS)
         event.listen(engine, "connect", _configure_sqlite)
         return engine
 

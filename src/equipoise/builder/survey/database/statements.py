@@ -14,21 +14,26 @@ _WHICH: sa.BindParameter[str] = sa.bindparam("which")
 SHOWN = (SENTENCES.c.text, SENTENCES.c.pronoun, SENTENCES.c.first, SENTENCES.c.second)
 
 
-def _rater_and_lease(condition: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    """Return a rater with what they hold and its counts; two tabs of one rater take turns from here."""
+def _rater_and_lease(condition: sa.ColumnElement[bool], *, locked: bool = False) -> sa.Select[Any]:
+    """Return a rater with what they hold and its counts; two tabs of one rater take turns from here.
+
+    `locked` locks the sentence as well, and finds only raters who hold one: outer joins cannot be locked.
+    """
     names = ("id", "state", "answers", "origin", "checks_right", "checks_wrong")
     columns = (
         *(RATERS.c[name] for name in names),
         *(LEASES.c.ticket, LEASES.c.sentence, LEASES.c.check_key, LEASES.c.shown),
         *(SENTENCES.c[name] for name in (*TALLIES, "held", "active")),
     )
-    joined = sa.select(*columns).join_from(RATERS, LEASES, LEASES.c.rater == RATERS.c.id, isouter=True)
-    joined = joined.join(SENTENCES, SENTENCES.c.id == LEASES.c.sentence, isouter=True)
-    return joined.where(condition).with_for_update(of=RATERS)
+    joined = sa.select(*columns).join_from(RATERS, LEASES, LEASES.c.rater == RATERS.c.id, isouter=not locked)
+    joined = joined.join(SENTENCES, SENTENCES.c.id == LEASES.c.sentence, isouter=not locked)
+    return joined.where(condition).with_for_update(of=[RATERS, SENTENCES] if locked else RATERS)
 
 
 BY_ID = _rater_and_lease(RATERS.c.id == _WHO)
 BY_SESSION = _rater_and_lease(RATERS.c.session_hash == _WHO)
+AT_WORK = _rater_and_lease(RATERS.c.session_hash == _WHO, locked=True)
+"""A rater by session, with the sentence they hold; both are locked."""
 HELD = (
     sa.select(LEASES.c.ticket, LEASES.c.check_key, *SHOWN)
     .join_from(LEASES, SENTENCES, SENTENCES.c.id == LEASES.c.sentence, isouter=True)

@@ -24,6 +24,7 @@ from .statements import (
     ADD_ANSWER,
     ADD_CHECK,
     ADD_LEASE,
+    AT_WORK,
     BY_ID,
     BY_SESSION,
     COUNT_ANSWER,
@@ -145,13 +146,24 @@ class Work:
         """
 
         def job(connection: sa.Connection) -> Progress | None:
-            rater = connection.execute(BY_SESSION, {"who": hashed(session)}).one_or_none()
+            who = {"who": hashed(session)}
+            rater = connection.execute(AT_WORK, who).one_or_none()
+            if rater is not None:
+                return self._answer(connection, rater, ticket, (vote, comment), judge, locked=True)
+            rater = connection.execute(BY_SESSION, who).one_or_none()
             return None if rater is None else self._answer(connection, rater, ticket, (vote, comment), judge)
 
         return self._store.write(job)
 
     def _answer(
-        self, connection: sa.Connection, rater: Any, ticket: str, given: tuple[Vote, str], judge: Judge | None
+        self,
+        connection: sa.Connection,
+        rater: Any,
+        ticket: str,
+        given: tuple[Vote, str],
+        judge: Judge | None,
+        *,
+        locked: bool = False,
     ) -> Progress:
         refused = Progress(False, rater.id, rater.state, rater.answers)
         if rater.state != PASSED or rater.ticket is None or not secrets.compare_digest(rater.ticket, ticket):
@@ -164,7 +176,13 @@ class Work:
             connection.execute(ADD_CHECK, row | {"right": right, "seconds": seconds, "at": now})
             connection.execute(COUNT_RIGHT if right else COUNT_WRONG, {"who": rater.id})
         else:
-            self._count(connection, rater.sentence, ((vote, 1),), held=-1, known=rater)
+            self._count(
+                connection,
+                rater.sentence,
+                ((vote, 1),),
+                held=-1,
+                known=rater if locked or self._store.is_sqlite else None,
+            )
             row = {"sentence": rater.sentence, "rater": rater.id, "number": rater.answers, **vote._asdict()}
             row |= {"seconds": seconds, "withdrawn": False, "at": now, "comment": comment, "origin": rater.origin}
             connection.execute(ADD_ANSWER, row)
@@ -238,11 +256,9 @@ class Work:
     ) -> None:
         """Add votes to a sentence or take them away, and say anew how many more people it needs.
 
-        `known` is a row with the sentence's counts. On SQLite nobody else writes now, so they are still true.
+        `known` is a row with the sentence's counts that nobody else can change now.
         """
-        row = known
-        if row is None or not self._store.is_sqlite:
-            row = connection.execute(LOCK_SENTENCE, {"which": id}).one()
+        row = known if known is not None else connection.execute(LOCK_SENTENCE, {"which": id}).one()
         tally = Tally(*(getattr(row, name) for name in TALLIES))
         for vote, times in votes:
             tally = tally.plus(vote, times)
