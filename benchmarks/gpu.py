@@ -186,7 +186,8 @@ class Bench:
             layer._compiled_call_impl = None
         torch.compiler.reset()
         known = {"sha256": "0"}
-        engine = HuggingFaceEngine(self.model, self.tokenizer, name="random", weights=known, compiled=compiled)
+        engine = HuggingFaceEngine(self.model, self.tokenizer, name="random", weights=known)
+        engine.compiled = compiled
         engine._mode = mode
         engine.shape = engine.shape._replace(**shape)
         return engine

@@ -13,7 +13,7 @@ import torch
 from transformers import LlamaForCausalLM
 
 from equipoise.records import Example, Message, ModelError, Prompt, Score
-from equipoise.scoring.engine import Engine, identity_key
+from equipoise.scoring.engine import Engine, EngineOptions, identity_key
 from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 from equipoise.scoring.huggingface.trial import PROMPTS as TRIAL
 from equipoise.scoring.packing.shape import Shape
@@ -309,7 +309,7 @@ def test_keys_differ_where_anything_differs_that_could_change_an_answer() -> Non
     ) -> Any:
         tokenizer = tokenizer or make_tokenizer()
         model = make_model("Gemma2Config", len(tokenizer), **{**GEMMA2, **other}).to(dtype)
-        return HuggingFaceEngine(model, tokenizer, name="any", weights={"sha256": sha}, bos=bos)
+        return HuggingFaceEngine(model, tokenizer, name="any", weights={"sha256": sha}, options=EngineOptions(bos=bos))
 
     engines = [
         engine(),

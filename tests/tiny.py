@@ -10,6 +10,7 @@ import transformers
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
+from equipoise.scoring.engine import EngineOptions
 from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 
 transformers.logging.set_verbosity_error()
@@ -89,4 +90,6 @@ def make_engine(kind: str = "LlamaConfig", *, bos: str = "auto", template: str |
     """Return the engine of a tiny model."""
     tokenizer = make_tokenizer(template=template)
     model = make_model(kind, len(tokenizer), **(settings or LLAMA))
-    return HuggingFaceEngine(model, tokenizer, name=kind, weights={"sha256": f"{kind} {settings}"}, bos=bos)
+    return HuggingFaceEngine(
+        model, tokenizer, name=kind, weights={"sha256": f"{kind} {settings}"}, options=EngineOptions(bos=bos)
+    )

@@ -14,25 +14,25 @@ from typing import Any
 
 import pandas as pd
 
-from .datasets import Dataset, open_dataset
+from .datasets import Dataset, open_datasets
 from .datasets.external_results import read_results
 from .measuring.cells import check_groups
 from .measuring.columns import item_columns, set_columns
 from .measuring.identities import is_marked, measure_identities
 from .measuring.measure import Plan, measure, measured_items
 from .measuring.sampling import Sampled, sample_of, until_precise, with_samples
-from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManifest
+from .records import EquipoiseError, Example, Measurement, Outcomes, RunError, RunKey, RunManifest
 from .runs import Run as Run
 from .runs import RunFolder
 from .runs.folder import default_folder
 from .runs.measurements import measurements_frame
 from .runs.provenance import IMPORTED, describe, describe_imported, now
-from .runs.tables import examples_frame, outcomes_frame
-from .scoring.engine import DEFAULT_MODEL, Engine, open_engine
+from .runs.tables import column_rows, example_rows, outcome_columns
+from .scoring.engine import DEFAULT_MODEL, open_engine
 from .scoring.reasoning import TextStore
 from .scoring.store import ScoreStore
 from .settings import Settings
-from .tasks import Task, open_task
+from .tasks import Task, open_tasks
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
@@ -49,8 +49,8 @@ class Answers:
 
 
 def audit(
-    model: str | Engine = DEFAULT_MODEL,
-    data: str | Dataset | Sequence[str | Dataset] = "builtin",
+    model: Any = DEFAULT_MODEL,
+    data: Any = "builtin",
     task: str | Task | Sequence[str | Task] = "next-word",
     *,
     out: str | Path | None = None,
@@ -59,19 +59,21 @@ def audit(
 ) -> Run:
     """Return the run of a model on every dataset as every task; the same call continues an interrupted run.
 
+    `model` is a name, a path, (model, tokenizer) or a pipeline of transformers, or an engine. `data` is a name, a path,
+    a DataFrame, a list of dicts, a `datasets.Dataset`, a Dataset, or a list of these.
     `choices` are the fields of `Settings`: `audit("smollm2", data="winobias", limit=100, estimators=["renyi"])`.
     """
     settings, report = Settings(**choices), progress or _silent
     plan = settings.plan
-    datasets = [open_dataset(d, settings.dataset) if isinstance(d, str) else _limited(d, settings) for d in _list(data)]
-    tasks = [open_task(t, settings.task) if isinstance(t, str) else t for t in _list(task)]
+    datasets, tasks = open_datasets(data, settings.dataset), open_tasks(task, settings.task)
     for dataset in datasets:
         check_groups(dataset.examples, settings.by)
     report("loading the model", 0, 1)
-    engine = open_engine(model, settings.engine) if isinstance(model, str) else model
+    engine = open_engine(model, settings.engine)
     report("loading the model", 1, 1)
     names = ([dataset.name for dataset in datasets], [t.name for t in tasks])
-    folder = RunFolder(Path(out) if out else default_folder(engine.name, *names))
+    folder = RunFolder(Path(out) if out else default_folder(engine.name, *names, settings.asked))
+    texts = TextStore(folder.reasoning)
     with folder.held(), ScoreStore(folder.scores) as store:
         manifest = describe(engine, datasets, tasks, asdict(settings))
         folder.begin(manifest)
@@ -80,21 +82,22 @@ def audit(
             engine.prepare(dataset.examples)
             key = RunKey(engine.name, dataset.name, asked.name)
             scorer = store.scorer(engine, partial(report, str(key)))
-            writer = TextStore(folder.reasoning).writer(engine, partial(report, f"{key}, reasoning"))
+            writer = texts.writer(engine, partial(report, f"{key}, reasoning"))
             ask = partial(asked.run, scorer=scorer, writer=writer)
             answers.append(_answers(key, dataset, ask, settings))
-        notes = [*store.notes, *engine.notes]
+        notes = [*store.notes, *texts.notes, *engine.notes]
         manifest = replace(manifest, engine={**engine.identity, **engine.description}, notes=notes)
         return _finish(folder, answers, plan, manifest, report)
 
 
 def remeasure(path: str | Path, *, progress: Progress | None = None, **choices: Any) -> Run:
     """Return the run measured again from its folder, without the model: other estimators, groups, metrics, level."""
-    folder = RunFolder(Path(path))
-    manifest = folder.manifest()
-    settings = Settings(**{**manifest.settings, **choices})
+    folder = Run(path).folder
     with folder.held():
-        parts = [(RunKey(manifest.model, dataset, task), outcomes) for dataset, task, outcomes in folder.outcomes()]
+        manifest = folder.manifest()
+        settings = _settings_of(manifest, folder, choices)
+        outcomes = folder.outcomes(manifest)
+        parts = [(RunKey(manifest.model, dataset, task), answered) for dataset, task, answered in outcomes]
         # Notes on the earlier measurements are written again where they still hold.
         notes = [note for note in manifest.notes if not note.startswith(tuple(f"{key}: " for key, _ in parts))]
         manifest = replace(manifest, settings=asdict(settings), notes=notes)
@@ -115,9 +118,8 @@ def import_results(
 ) -> Run:
     """Return a run made of one model's results from elsewhere (datasets/external_results.py); no model is run."""
     settings = Settings(**choices)
-    results = [
-        result for file in _list(files) for result in read_results(file, format=format, model=model, dataset=dataset)
-    ]
+    read = partial(read_results, format=format, model=model, dataset=dataset)
+    results = [result for file in _list(files) for result in read(file)]
     models = sorted({result.model for result in results})
     if len(models) > 1:
         raise RunError(f"a run is of one model, these are of {len(models)}: {', '.join(models)}")
@@ -149,7 +151,7 @@ def _finish(folder: RunFolder, answers: Sequence[Answers], plan: Plan, manifest:
     """Return the run, measured and written; only with its last step is it finished."""
     manifest = with_samples(manifest, [(a.key, a.sampled) for a in answers if a.sampled])
     tables, notes = _measured([(a.key, a.outcomes) for a in answers], plan, manifest, report)
-    tables["examples.parquet"] = pd.concat(examples_frame(name, asked) for name, asked in _asked(answers).items())
+    tables["examples.parquet"] = example_rows(_asked(answers))
     looks = [{**asdict(a.key), **look.row()} for a in answers if a.sampled for look in a.sampled.looks]
     if looks:
         tables["looks.csv"] = pd.DataFrame(looks)
@@ -161,7 +163,7 @@ def _measured(
     parts: Iterable[tuple[RunKey, Outcomes]], plan: Plan, manifest: RunManifest, report: Progress
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the tables of outcomes, sets and measurements by file name, and the notes on what is undefined."""
-    parts, outcomes_tables, set_tables, notes = list(parts), [], [], []
+    parts, outcome_parts, set_parts, notes = list(parts), [], [], []
     measurements: list[Measurement] = []
     for number, (key, outcomes) in enumerate(parts):
         report("measuring", number, len(parts))
@@ -171,12 +173,12 @@ def _measured(
         if is_marked(outcomes):
             measurements += measure_identities(outcomes, plan, key, sample_of(manifest, key))
         notes += [f"{key}: {sentence}" for sentence in undefined]
-        outcomes_tables.append(outcomes_frame(asdict(key), outcomes, item_columns(items, plan)))
-        set_tables.append(pd.DataFrame({**asdict(key), **set_columns(items, plan)}))
+        outcome_parts.append(outcome_columns(asdict(key), outcomes, item_columns(items, plan)))
+        set_parts.append({**asdict(key), **set_columns(items, plan)})
     report("measuring", len(parts), len(parts))
     tables = {
-        "outcomes.parquet": pd.concat(outcomes_tables),
-        "pairs.parquet": pd.concat(set_tables),
+        "outcomes.parquet": column_rows(outcome_parts),
+        "pairs.parquet": column_rows(set_parts),
         "measurements.csv": measurements_frame(measurements),
     }
     return tables, notes
@@ -190,8 +192,14 @@ def _asked(answers: Sequence[Answers]) -> dict[str, Sequence[Example]]:
     return asked
 
 
-def _limited(dataset: Dataset, settings: Settings) -> Dataset:
-    return dataset if settings.limit is None else dataset.limited(settings.limit)
+def _settings_of(manifest: RunManifest, folder: RunFolder, choices: dict[str, Any]) -> Settings:
+    """Return the settings of a run with other choices in their place."""
+    try:
+        Settings(**manifest.settings)
+    except (TypeError, ValueError, EquipoiseError):
+        where = folder.path / "manifest.json"
+        raise RunError(f"{where} has settings that this version does not know; run the audit again") from None
+    return Settings(**{**manifest.settings, **choices})
 
 
 def _list(value: Any) -> list[Any]:

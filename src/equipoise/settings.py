@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from .catalog import find
-from .datasets import DatasetOptions
+from .datasets import DatasetOptions, open_dataset
 from .datasets.identity import AUGMENTATIONS, recipe
 from .measuring.measure import Plan
 from .metrics import METRICS
 from .records import EquipoiseError
 from .scoring.engine import EngineOptions
-from .tasks import TaskOptions
+from .tasks import Shots, TaskOptions
 from .uncertainty import ESTIMATORS, PERPLEXITY
 
 
@@ -31,6 +31,9 @@ class Settings:
     level: float = 0.95
     pronouns: Sequence[str] = ("he", "she")
     columns: Mapping[str, str] = field(default_factory=dict)
+    as_published: bool = False
+    questions: Sequence[str] = ()
+    shots: str | None = None
     augment: Sequence[str] = AUGMENTATIONS
     attributes: Sequence[str] | None = None
     base: str = "winobias"
@@ -47,6 +50,9 @@ class Settings:
     trust_remote_code: bool = False
     allow_pickle: bool = False
     reductions: bool = False
+    adapter: str | None = None
+    merge_adapter: bool = False
+    quantize: str | None = None
     server: str | None = None
     samples: int = 0
     concurrency: int = 16
@@ -64,6 +70,13 @@ class Settings:
             raise EquipoiseError(f"level must lie between 0 and 1, not {self.level}")
         if self.disparity not in ("range", "pairwise", "deviation"):
             raise EquipoiseError(f"disparity must be range, pairwise or deviation, not {self.disparity!r}")
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """The choices that decide what is asked, where they are not the usual ones: they name the run folder."""
+        chosen = {option.name: getattr(self, option.name) for option in fields(self) if option.name not in _NOT_ASKED}
+        usual = {option.name: getattr(_USUAL, option.name) for option in fields(self)}
+        return {name: _label(value) for name, value in chosen.items() if _label(value) != _label(usual[name])}
 
     @property
     def plan(self) -> Plan:
@@ -84,7 +97,7 @@ class Settings:
         marking = recipe(
             augmentations=self.augment, attributes=self.attributes, markers=self.markers, crossed=self.crossed
         )
-        return DatasetOptions(self.pronouns, self.columns, self.limit, self.base, marking)
+        return DatasetOptions(self.pronouns, self.columns, self.limit, self.base, marking, self.as_published)
 
     @property
     def engine(self) -> EngineOptions:
@@ -98,4 +111,22 @@ class Settings:
     def task(self) -> TaskOptions:
         """How to ask."""
         seeds = tuple(range(self.seed, self.seed + self.seeds))
-        return TaskOptions(seeds, self.token_aggregate, self.answer_space, self.reasoning_tokens)
+        shots = Shots(open_dataset(self.shots).examples) if self.shots else Shots()
+        return TaskOptions(
+            seeds, self.token_aggregate, self.answer_space, self.reasoning_tokens, tuple(self.questions), shots
+        )
+
+
+_NOT_ASKED = (
+    *("metrics", "estimators", "by", "disparity", "resamples", "level", "reductions"),
+    *("device", "trust_remote_code", "allow_pickle", "server", "concurrency", "timeout"),
+)
+"""Choices that change how a run is measured or made, but not what the model is asked."""
+_USUAL = Settings()
+
+
+def _label(value: object) -> str:
+    """Return a choice as a part of a folder's name."""
+    if isinstance(value, Mapping):
+        return "+".join(f"{key}={entry}" for key, entry in value.items())
+    return "+".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

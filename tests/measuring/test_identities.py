@@ -116,12 +116,13 @@ def test_measuring_again_without_the_engine_gives_the_same(run: Run) -> None:
 
 
 def outcomes_of(engine: PlantedIdentities, dataset, path: Path):
-    task, engine = open_task("next-word"), engine.knowing(dataset.examples)
+    task = open_task("next-word")
+    engine.prepare(dataset.examples)
 
     def ask(examples):
         prompts = [prompt for example in examples for prompt in task.prompts(example)]
         with ScoreStore(path) as store:
-            return task.outcomes(examples, prompts, store.fill(engine, prompts))
+            return task.outcomes(examples, prompts, store.scorer(engine)(prompts))
 
     return ask
 

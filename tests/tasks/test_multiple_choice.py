@@ -115,7 +115,7 @@ def test_nine_candidates_are_the_most_it_takes() -> None:
     names = [f"worker {number}" for number in range(10)]
     (prompt,) = MultipleChoice().prompts(example(candidates=tuple(names[:9])))
     assert len(options_of(prompt)) == len(set(prompt.continuations)) == 10
-    with pytest.raises(EquipoiseError, match="example a: multiple choice takes at most 9 candidates"):
+    with pytest.raises(EquipoiseError, match="example a: multiple choice takes at most 10 options"):
         MultipleChoice().prompts(example(candidates=tuple(names)))
 
 

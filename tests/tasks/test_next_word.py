@@ -57,7 +57,7 @@ def test_braces_in_a_sentence_are_left_alone() -> None:
 
 @pytest.mark.parametrize("slots", [{}, {"pronoun": ""}])
 def test_without_a_pronoun_there_is_nothing_to_ask(slots: dict[str, str]) -> None:
-    with pytest.raises(DatasetError, match="example a: has no pronoun to ask about"):
+    with pytest.raises(DatasetError, match="example a: has nothing to ask about; it needs one of pronoun"):
         NextWord().prompts(example(slots=slots))
 
 

@@ -149,6 +149,7 @@ def tiny() -> Any:
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
+    from equipoise.scoring.engine import EngineOptions
     from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 
     words = sorted(set(TABLE.replace(",", " ").replace(".", " .").split()))
@@ -160,7 +161,9 @@ def tiny() -> Any:
     model = GPT2LMHeadModel(GPT2Config(vocab_size=len(known), n_positions=64, n_embd=32, n_layer=2, n_head=2))
 
     def engine(bos: str) -> Any:
-        return HuggingFaceEngine(model, tokenizer, name="tiny", weights={"sha256": "0" * 64}, bos=bos)
+        return HuggingFaceEngine(
+            model, tokenizer, name="tiny", weights={"sha256": "0" * 64}, options=EngineOptions(bos=bos)
+        )
 
     return engine
 

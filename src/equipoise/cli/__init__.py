@@ -9,7 +9,7 @@ from io import TextIOWrapper
 
 import typer
 
-from . import audit, build, calibration, config, data, doctor, identity, imports, reports, survey
+from . import audit, build, calibration, config, data, doctor, identity, imports, reports, survey, tune
 from .console import clear_errors
 
 app = typer.Typer(
@@ -35,6 +35,7 @@ app.command("gate")(reports.gate)
 app.command("reliability")(calibration.reliability)
 app.command("calibrate")(calibration.calibrate)
 app.command("import")(imports.import_results)
+app.command("tune")(tune.tune)
 app.command("identities")(identity.identities)
 app.add_typer(data.app, name="data")
 for step in (survey.survey, survey.simulate, survey.links, survey.backup):

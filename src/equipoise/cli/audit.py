@@ -55,8 +55,8 @@ def audit(
         Several,
         typer.Option(
             "--data",
-            help="builtin, winobias, synthbias, winoidentity (identities by markers), winogender, genderlex (see "
-            "`equipoise data list`), or the path of a table or folder. Repeatable.",
+            help="builtin, winobias, synthbias, winoidentity (identities by markers), winogender, genderlex, "
+            "bbq or bbq:Age (see `equipoise data list`), or the path of a table or folder. Repeatable.",
         ),
     ] = None,
     task: Annotated[
@@ -81,6 +81,27 @@ def audit(
         Several,
         typer.Option("--columns", help="Which column of a table is which: --columns text=sentence,gold=answer."),
     ] = None,
+    question: Annotated[
+        Several,
+        typer.Option(
+            "--question",
+            help='Ask in these words, with slots: "{text} The mood of this sentence is". {text} is the sentence, other '
+            "slots are columns of your table. Repeatable: every wording is asked, and the values are averaged.",
+        ),
+    ] = None,
+    shots: Annotated[
+        Path | None,
+        typer.Option(
+            "--shots", help="A table like your data: its rows are shown with their answers before each question."
+        ),
+    ] = None,
+    as_published: Annotated[
+        bool,
+        typer.Option(
+            "--as-published",
+            help="Keep what we repair in the files: WinoBias's detached 's, BBQ's option order and unknown wording.",
+        ),
+    ] = False,
     pronouns: Annotated[str, typer.Option("--pronouns", help="he,she or he,she,they (built-in sentences).")] = "he,she",
     token_aggregate: Annotated[
         str,
@@ -126,7 +147,8 @@ def audit(
         str,
         typer.Option(
             "--device",
-            help="auto, cpu, cuda or cuda:N; several (cuda:0,cuda:1) or all GPUs (all) score together, a process each.",
+            help="auto, cpu, cuda or cuda:N; several (cuda:0,cuda:1) or all GPUs (all) score together, a process each; "
+            "spread divides one large model over all GPUs.",
         ),
     ] = "auto",
     dtype: Annotated[str, typer.Option("--dtype", help="auto, float32, bfloat16 or float16.")] = "auto",
@@ -146,6 +168,11 @@ def audit(
             "--reductions", help="Keep entropy, Rényi, Fisher-Rao and candidate mass over the whole vocabulary, too."
         ),
     ] = False,
+    adapter: Annotated[str | None, typer.Option("--adapter", help="Folder of a LoRA adapter (peft).")] = None,
+    merge_adapter: Annotated[
+        bool, typer.Option("--merge-adapter", help="Add the adapter to the weights instead of computing it apart.")
+    ] = False,
+    quantize: Annotated[str | None, typer.Option("--quantize", help="Round the weights to int8 or int4.")] = None,
     server: Annotated[
         str | None,
         typer.Option(
@@ -185,7 +212,9 @@ def audit(
     if any(option is not None for option in about_identities) and "winoidentity" not in (data or []):
         raise EquipoiseError("--augment, --attributes, --base, --markers and --crossed need --data winoidentity")
     chosen |= chosen_options(augment=_names(augment), attributes=_names(attributes), base=base, precision=precision)
+    chosen |= chosen_options(shots=str(shots) if shots else None)
     chosen |= chosen_options(markers=str(markers) if markers else None, reasoning_tokens=reasoning_tokens)
+    chosen |= chosen_options(adapter=adapter, merge_adapter=merge_adapter or None, quantize=quantize)
     chosen |= chosen_options(server=server, samples=samples, concurrency=concurrency, timeout=timeout)
     with progress_bar(quiet=quiet) as progress:
         run = run_audit(
@@ -197,6 +226,8 @@ def audit(
             seeds=seeds,
             seed=seed,
             columns=column_map(columns or []),
+            questions=question or [],
+            as_published=as_published,
             pronouns=[pronoun.strip() for pronoun in pronouns.split(",")],
             token_aggregate=token_aggregate,
             answer_space=answer_space,
@@ -293,8 +324,7 @@ def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:
         typer.echo(f"note: {len(notes) - SHOWN_NOTES} more are in {run.path}/manifest.json")
     level = f"{100 * run.manifest.settings['level']:.10g}%"
     page = run.path / "report.html"
-    # One that is older than the measurements tells of others.
-    new = page.is_file() and page.stat().st_mtime >= (run.path / "measurements.csv").stat().st_mtime
+    new = page.name in run.folder.manifest().files and page.is_file()
     where = f"{run.path}/" + (f" (open {page.name} in a browser)" if new else "")
     typer.echo(f"\nBrackets are {level} intervals from resampling sentence pairs. Everything is in {where}")
 

@@ -28,6 +28,7 @@ EXTRAS = {
     "matplotlib": "figures",
     "sentence_transformers": "embeddings",
     "zipfile_zstd": "inspect",
+    **dict.fromkeys(("peft", "trl"), "train"),
     **dict.fromkeys(("mlflow", "wandb", "tensorboardX"), "trackers"),
     **dict.fromkeys(
         ("alembic", "fastapi", "psycopg", "python_multipart", "multipart", "sqlalchemy", "uvicorn"),

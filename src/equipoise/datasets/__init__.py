@@ -8,16 +8,20 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ..catalog import find, names
 from ..records import DatasetError, EquipoiseError
+from .bbq import is_bbq, load_bbq
 from .cards import CARDS, Card, card_of
 from .dataset import Dataset, Fault
 from .files import fetch, file_faults, find_dataset_folder
 from .identity import NAME as IDENTITY
 from .identity import Recipe, identity_dataset, recipe
-from .rows import READERS, read_rows
+from .in_memory import rows_in_memory
+from .rows import READERS, Rows, read_rows
 from .sentence_pairs import is_pair_table, load_sentence_pairs
 from .synthbias import COLUMNS as SYNTHBIAS_COLUMNS
 from .synthbias import CSV_NAME
@@ -36,12 +40,14 @@ __all__ = [
     "card_of",
     "fetch",
     "find_dataset_folder",
+    "load_bbq",
     "load_sentence_pairs",
     "load_synthbias",
     "load_table",
     "load_winobias",
     "load_winogender",
     "open_dataset",
+    "open_datasets",
 ]
 
 HE_SHE = ("he", "she")
@@ -52,7 +58,9 @@ class DatasetOptions:
     """How to read a dataset.
 
     `columns` say which column of a table is which. `limit` keeps at most that many base sentences. `base` and
-    `marking` say which sentences WinoIdentity marks, and how.
+    `marking` say which sentences WinoIdentity marks, and how. `as_published` keeps what a loader would repair:
+    WinoBias's detached "'s", BBQ's order of options and wording of "unknown". `part` follows the colon of a name
+    (bbq:Age).
     """
 
     pronouns: Sequence[str] = HE_SHE
@@ -60,6 +68,8 @@ class DatasetOptions:
     limit: int | None = None
     base: str = "winobias"
     marking: Recipe = field(default_factory=recipe)
+    as_published: bool = False
+    part: str = ""
 
 
 Loader = Callable[[DatasetOptions], Dataset]
@@ -72,7 +82,7 @@ def _builtin(options: DatasetOptions) -> Dataset:
 
 
 def _winobias(options: DatasetOptions) -> Dataset:
-    return _as_published("winobias", load_winobias, options.pronouns)
+    return _as_published("winobias", partial(load_winobias, as_published=options.as_published), options.pronouns)
 
 
 def _synthbias(options: DatasetOptions) -> Dataset:
@@ -95,6 +105,17 @@ def _sentence_pairs(name: str) -> Loader:
     return lambda options: _as_published(name, load, options.pronouns)
 
 
+def _sentiment(options: DatasetOptions) -> Dataset:
+    from .sentiment import load_sentiment
+
+    return load_sentiment()
+
+
+def _bbq(options: DatasetOptions) -> Dataset:
+    load = partial(load_bbq, category=options.part, as_published=options.as_published)
+    return _as_published("bbq", load, HE_SHE)
+
+
 PAIR_DATASETS = ("genderlex", "genderlex-person", "genderlex-someone", "gender-ece-winobias", "gender-ece-winogender")
 """The CSVs of the Gender-ECE paper."""
 
@@ -112,22 +133,41 @@ DATASETS: Mapping[str, Loader] = {
     "winogender": _winogender,
     **{name: _sentence_pairs(name) for name in PAIR_DATASETS},
     "winoidentity": _winoidentity,
+    "bbq": _bbq,
+    "sentiment": _sentiment,
 }
 """Name -> loader. Other packages add theirs by the entry point `equipoise.datasets`."""
 
 
-def open_dataset(spec: str | Path, options: DatasetOptions | None = None) -> Dataset:
-    """Return the dataset of that name, or the one at that path; a name wins over a path (write `./name` for that).
+def open_datasets(data: Any, options: DatasetOptions | None = None) -> list[Dataset]:
+    """Return the datasets that were given: one, or a list of them. A list of dicts is one table."""
+    several = isinstance(data, (list, tuple)) and not (data and isinstance(data[0], Mapping))
+    return [open_dataset(entry, options) for entry in (data if several else [data])]
+
+
+def open_dataset(spec: Any, options: DatasetOptions | None = None) -> Dataset:
+    """Return the dataset of that name or at that path, or in memory; a name wins over a path (write `./name` for that).
 
     A path is a folder in WinoBias's text format, SynthBias's CSV or folder, Winogender's folder, or a table of the
-    user's, of sentences or of sentence pairs (see `load_table` and `load_sentence_pairs`).
+    user's, of sentences or of sentence pairs (see `load_table` and `load_sentence_pairs`). In memory: a Dataset, or
+    such a table as a DataFrame, a list of dicts or a `datasets.Dataset`.
     """
     options = options or DatasetOptions()
-    dataset = _open(os.fspath(spec), options)
+    if isinstance(spec, str | os.PathLike):
+        dataset = _open(os.fspath(spec), options)
+    else:
+        dataset = spec if isinstance(spec, Dataset) else _open_rows(rows_in_memory(spec), options)
     return dataset if options.limit is None else dataset.limited(options.limit)
 
 
+IN_PARTS = ("bbq",)
+"""The datasets whose name may be followed by a colon and a part."""
+
+
 def _open(text: str, options: DatasetOptions) -> Dataset:
+    name, _, part = text.partition(":")
+    if part and name in IN_PARTS:
+        text, options = name, replace(options, part=part)
     if text in names(DATASETS, kind="dataset"):
         # WinoIdentity hands the columns on to its base, which may be a table.
         if options.columns and text != IDENTITY:
@@ -135,7 +175,7 @@ def _open(text: str, options: DatasetOptions) -> Dataset:
         return find(text, DATASETS, kind="dataset")(options)
     path = Path(text).expanduser()
     if path.exists():
-        return _open_path(path, options.columns, options.pronouns)
+        return _open_path(path, options)
     if path.suffix or len(path.parts) > 1:
         raise DatasetError(f"{text}: no such file or folder")
     try:
@@ -146,7 +186,17 @@ def _open(text: str, options: DatasetOptions) -> Dataset:
     raise AssertionError("a name that `names` lacks is an error of `find`")
 
 
-def _open_path(path: Path, columns: Mapping[str, str], pronouns: Sequence[str]) -> Dataset:
+def _open_rows(table: Rows, options: DatasetOptions) -> Dataset:
+    if is_pair_table(table.columns, options.columns):
+        _only_he_and_she("data", options.pronouns)
+        return load_sentence_pairs(table, options.columns)
+    return load_table(table, options.columns, pronouns=options.pronouns)
+
+
+def _open_path(path: Path, options: DatasetOptions) -> Dataset:
+    columns, pronouns = options.columns, options.pronouns
+    if is_bbq(path) and not columns:
+        return load_bbq(path, as_published=options.as_published)
     if path.is_file() and path.suffix.lower() in READERS and is_pair_table(read_rows(path).columns, columns):
         _only_he_and_she(str(path), pronouns)
         return load_sentence_pairs(path, columns)
@@ -168,9 +218,8 @@ def _open_path(path: Path, columns: Mapping[str, str], pronouns: Sequence[str]) 
         return load_synthbias(path)
     if is_text_format(path):
         folder = path if path.is_dir() else path.parent
-        return load_winobias(
-            path, name=re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-") or "folder"
-        )
+        name = re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-") or "folder"
+        return load_winobias(path, name=name, as_published=options.as_published)
     raise DatasetError(
         f"{path}: is neither a table ({', '.join(READERS)}) nor in WinoBias's format "
         "(files such as pro_stereotyped_type1.txt.dev)"

@@ -23,7 +23,7 @@ from . import occupations
 from .columns import as_label, as_text, is_missing
 from .dataset import Dataset, Fault
 from .pronouns import form_of, gender_of, pronouns_in
-from .rows import read_rows
+from .rows import Rows, read_rows
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "more": ("sent_more", "sentence_more", "sent_x", "more"),
@@ -73,11 +73,11 @@ def is_pair_table(header: Iterable[str], given: Mapping[str, str] = _NO_MAP) -> 
 
 
 def load_sentence_pairs(
-    path: Path | str, columns: Mapping[str, str] = _NO_MAP, *, name: str = "", licence: str = ""
+    table: Path | str | Rows, columns: Mapping[str, str] = _NO_MAP, *, name: str = "", licence: str = ""
 ) -> Dataset:
     """Return the table's sentence pairs as a dataset named after the file; `columns` maps our names to the file's."""
-    path = Path(path)
-    table = read_rows(path)
+    path = None if isinstance(table, Rows) else Path(table)
+    table = table if isinstance(table, Rows) else read_rows(Path(table))
     used = _columns(table.file, table.columns, columns)
     pairs = []
     for number, row in enumerate(table.rows, start=1):
@@ -87,15 +87,15 @@ def load_sentence_pairs(
             pairs.append(_pair(where, number, cells, used))
         except DatasetError as error:
             raise DatasetError(f"{where}: {error}") from None
-    name = name or path.stem
+    name = name or Path(table.file).stem
     asked_as: dict[str, _Pair] = {}
     varied = {key for pair in pairs for key in pair.groups if len({one.groups.get(key) for one in pairs}) > 1}
     examples = tuple(_example(pair, asked_as.setdefault(pair.split.before, pair), name, varied) for pair in pairs)
     faults = [*(fault for pair in pairs for fault in _pair_faults(pair)), *_repeats(pairs)]
     order = {pair.where: pair.number for pair in pairs}
-    faults += _known_faults(path, pairs)
+    faults += [] if path is None else _known_faults(path, pairs)
     faults.sort(key=lambda fault: order[fault.where])
-    return Dataset(name, examples, (*_shared_prefixes(table.file, pairs), *faults), str(path), licence)
+    return Dataset(name, examples, (*_shared_prefixes(table.file, pairs), *faults), str(path or "in memory"), licence)
 
 
 def split_pair(more: str, less: str) -> Split:

@@ -5,17 +5,29 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from ..records import DatasetError, Example
 from . import occupations
-from .columns import Columns, as_candidates, as_choice, as_flag, as_kind, as_label, as_stereotype, as_text, map_columns
+from .classification import load_classification
+from .columns import (
+    Columns,
+    as_candidates,
+    as_choice,
+    as_flag,
+    as_kind,
+    as_label,
+    as_stereotype,
+    as_text,
+    column_slots,
+    map_columns,
+)
 from .dataset import Dataset, Fault, gender_groups
 from .pronouns import PRONOUNS, find_pronoun, form_of, forms_of, gender_of, pronoun_in_form, pronouns_in
-from .rows import read_rows
+from .rows import Rows, read_rows
 
 _SLOT = re.compile(r"\{pronoun\}|\[pronoun\]|_{3,}", re.IGNORECASE)
 _BLANK = "\0"
@@ -39,25 +51,31 @@ class _Item:
     kind: str
     pair: str
     groups: Mapping[str, str]
+    slots: Mapping[str, str] = field(default_factory=dict)
 
 
 def load_table(
-    path: Path | str, columns: Mapping[str, str] = _NO_MAP, *, pronouns: Sequence[str] = ("he", "she")
+    table: Path | str | Rows, columns: Mapping[str, str] = _NO_MAP, *, pronouns: Sequence[str] = ("he", "she")
 ) -> Dataset:
-    """Return the table's rows as a dataset named after the file; `columns` maps our names to the file's.
+    """Return the rows of a file, or rows in memory, as a dataset; `columns` maps our names to the table's.
 
-    Rows that differ only in the pronoun become a pair. `pronouns` fill the slot of sentences that have one
-    (`{pronoun}`, `[pronoun]` or `___`) in a table without a pronoun column. Raises DatasetError with file and line.
+    A table without pronouns is a classification (datasets/classification.py). Rows that differ only in the pronoun
+    become a pair. `pronouns` fill the slot of sentences that have one (`{pronoun}`, `[pronoun]` or `___`) in a table
+    without a pronoun column. Raises DatasetError with file and line.
     """
-    path = Path(path)
-    table = read_rows(path)
+    source = "in memory" if isinstance(table, Rows) else str(table)
+    table = table if isinstance(table, Rows) else read_rows(Path(table))
+    name = Path(table.file).stem
     used = map_columns(table.file, table.columns, columns)
+    if used.is_classification:
+        return load_classification(table, used, name=name, source=source)
     items: list[_Item] = []
     for number, row in enumerate(table.rows, start=1):
         where = f"{table.file}:{row.line}"
+        slots = column_slots(row.cells, used)
         try:
             for variant in _variants(used.cells(row.cells), number, used, pronouns):
-                items.append(_item(where, f"{path.stem}-{number:05}", variant, used))
+                items.append(replace(_item(where, f"{name}-{number:05}", variant, used), slots=slots))
         except DatasetError as error:
             raise DatasetError(f"{where}: {error}") from None
     _check_together(items)
@@ -66,8 +84,8 @@ def load_table(
     faults += _repeats(items)
     order = {item.where: position for position, item in enumerate(items)}
     faults.sort(key=lambda fault: order[fault.where])
-    examples = tuple(_example(item, sets[item.id], path.stem) for item in items)
-    return Dataset(path.stem, examples, tuple(faults), str(path))
+    examples = tuple(_example(item, sets[item.id], name) for item in items)
+    return Dataset(name, examples, tuple(faults), source)
 
 
 def _variants(
@@ -239,7 +257,7 @@ def _example(item: _Item, members: Sequence[_Item], name: str) -> Example:
         stereotype=item.stereotype,
         groups={**groups, **item.groups},
         set_id=set_id,
-        slots={"pronoun": item.pronoun},
+        slots={**item.slots, "pronoun": item.pronoun},
     )
 
 

@@ -2,8 +2,8 @@
 
 A line of the format is `N text` with the referent and the pronoun in brackets; it stands in a `pro` file and, with
 the other pronoun, on the same line of an `anti` file. Of the text only this is changed: the number and the brackets
-go, runs of spaces become one, and a detached "'s" is joined to its word. Candidates are the two occupations in
-order of first mention.
+go, runs of spaces become one, and a detached "'s" is joined to its word unless the text is wanted as published.
+Candidates are the two occupations in order of first mention.
 """
 
 from __future__ import annotations
@@ -30,14 +30,16 @@ _BRACKETS = re.compile(r"\[\s*([^\[\]]*?)\s*\]")
 _ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
 
 
-def load_winobias(folder: Path | str, *, name: str = "winobias") -> Dataset:
+def load_winobias(folder: Path | str, *, name: str = "winobias", as_published: bool = False) -> Dataset:
     """Return the sentences of a folder in WinoBias's text format (or of one such file and its counterpart).
+
+    `as_published` keeps the detached "'s" of the files ("the farmer 's field").
 
     Every line has a referent, type 1 too; only type 2 is answerable from the text. What is wrong with a line is
     in the dataset's faults; lines that are no minimal pair are kept, each in a set of its own.
     """
     path = Path(folder)
-    examples, faults = _read_text_format(path, name, type1_labelled=True)
+    examples, faults = _read_text_format(path, name, type1_labelled=True, detached=as_published)
     return Dataset(name, examples, faults, str(path), CARDS[name].licence if name in CARDS else "")
 
 
@@ -114,9 +116,13 @@ class _Asked:
     set_id: str
 
 
-def _read_text_format(path: Path, name: str, *, type1_labelled: bool) -> tuple[tuple[Example, ...], tuple[Fault, ...]]:
+def _read_text_format(
+    path: Path, name: str, *, type1_labelled: bool, detached: bool = False
+) -> tuple[tuple[Example, ...], tuple[Fault, ...]]:
     faults: list[Fault] = []
-    asked = [item for pro, anti in _file_pairs(path) for item in _pair_up(name, _parse(pro), _parse(anti), faults)]
+    asked: list[_Asked] = []
+    for pro, anti in _file_pairs(path):
+        asked += _pair_up(name, _parse(pro, detached), _parse(anti, detached), faults)
     examples = []
     for item in _without_repeats(asked, faults):
         labelled = type1_labelled or item.line.key.type == "type2"
@@ -152,11 +158,14 @@ def _file_pairs(path: Path) -> list[tuple[Path, Path]]:
     return [(files["pro"], files["anti"]) for _, files in sorted(found.items())]
 
 
-def _parse(file: Path) -> dict[int, _Line]:
+def _parse(file: Path, detached: bool) -> dict[int, _Line]:
     key = _key(file)
     assert key is not None  # _file_pairs chose the file by its key
-    lines = enumerate(read_text(file).split("\n"), start=1)
-    parsed = {number: _parse_line(f"{file.name}:{number}", number, key, raw) for number, raw in lines if raw.strip()}
+    parsed: dict[int, _Line] = {}
+    for number, raw in enumerate(read_text(file).split("\n"), start=1):
+        if raw.strip():
+            line = raw if detached else re.sub(r"\s+'s\b", "'s", _BRACKETS.sub(r"[\1]", raw))
+            parsed[number] = _parse_line(f"{file.name}:{number}", number, key, line)
     if not parsed:
         raise DatasetError(f"{file.name}: is empty")
     return parsed
@@ -164,7 +173,7 @@ def _parse(file: Path) -> dict[int, _Line]:
 
 def _parse_line(where: str, number: int, key: _Key, raw: str) -> _Line:
     body = re.sub(r"^\d+ ", "", " ".join(raw.split()))
-    body = re.sub(r" 's\b", "'s", _BRACKETS.sub(r"[\1]", body))
+    body = _BRACKETS.sub(r"[\1]", body)
     text, spans, end = "", [], 0
     for match in _BRACKETS.finditer(body):
         text += body[end : match.start()]

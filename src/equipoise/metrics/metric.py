@@ -7,12 +7,35 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from ..records import Better
 
 Unit = Literal["items", "sets", "contrast", "grouping", "identity"]
 AppliesTo = Literal[
-    "all", "labelled", "answerable", "unanswerable", "pairs", "labelled pairs", "markers", "variants", "reductions"
+    "all",
+    "labelled",
+    "answerable",
+    "unanswerable",
+    "pairs",
+    "labelled pairs",
+    "markers",
+    "variants",
+    "reductions",
+    "polarity",
 ]
+
+
+@dataclass(frozen=True)
+class Differences:
+    """The signed differences behind an absolute metric: `function` returns them stacked, `norm` joins their sizes."""
+
+    function: Callable[..., Any]
+    norm: Callable[..., Any]
+
+    def join(self, differences: Any) -> Any:
+        """Return the norm of the differences, over their first axis."""
+        return self.norm(np.abs(differences), axis=0)
 
 
 @dataclass(frozen=True)
@@ -32,11 +55,12 @@ class Metric:
     `applies_to` names the items it is defined for: "all"; "labelled" (a right answer is on record); "answerable" and
     "unanswerable" (the text settles the question or not); "pairs" (sentence pairs) and "labelled pairs" (with a human
     label); "markers" (candidates also scored with their marker); "variants" (sentences with several markings);
-    "reductions" (audits with `reductions`).
+    "reductions" (audits with `reductions`); "polarity" (questions that are harmful or harmless to a group, as BBQ's).
 
     `estimated`: it is computed for each uncertainty estimator. `mixes_answerable`: answerable and unanswerable items
     may enter one value. `resampled`: it has a bootstrap interval. `leading`: leaderboards show it, and comparisons test
-    it unless told otherwise.
+    it unless told otherwise. `differences`: the signed differences that it is a norm of, if it is one. Noise
+    makes absolute differences larger, so its interval comes from the deviations of the signed ones, and may reach 0.
     """
 
     name: str
@@ -53,6 +77,7 @@ class Metric:
     mixes_answerable: bool = True
     resampled: bool = True
     leading: bool = False
+    differences: Differences | None = None
 
     @property
     def taken_over(self) -> str:

@@ -18,7 +18,7 @@ def serve(line: Connection) -> None:
     """Open the engine, report its identity, and answer requests."""
     engine: Any = open_engine(*line.recv())
     about = {"name": engine.name, "identity": engine.identity, "description": engine.description}
-    line.send((False, {**about, "batch": engine.shape.prompts}))
+    line.send((False, {**about, "batch": engine.shape.prompts, "texts_at_once": engine.texts_at_once}))
     for kind, *details in requests(line):
         if kind == "generate":
             # A request always ends with None; this one has no batches before it.

@@ -81,6 +81,10 @@ class SeveralDevices:
             self.close()
             raise
 
+    @property
+    def texts_at_once(self) -> int:
+        return int(self._about["texts_at_once"]) * len(self._workers)
+
     def generate(self, contexts: Sequence[Context], max_new_tokens: int) -> list[str]:
         count = len(self._workers)
         for number, worker in enumerate(self._workers):

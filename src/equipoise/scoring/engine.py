@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -59,6 +60,11 @@ class Engine(Protocol):
         """Yield the scores of each batch, in order."""
         ...
 
+    @property
+    def texts_at_once(self) -> int:
+        """How many contexts to hand to `generate` together: what a crash can lose."""
+        ...
+
     def generate(self, contexts: Sequence[Context], max_new_tokens: int) -> list[str]:
         """Return what the model writes after each context, token by token the most probable.
 
@@ -79,6 +85,10 @@ class EngineDefaults:
     @property
     def notes(self) -> Sequence[str]:
         return ()
+
+    @property
+    def texts_at_once(self) -> int:
+        return 16
 
     def prepare(self, examples: Iterable[Example]) -> None:
         """Do nothing: the prompts are all that the engine needs."""
@@ -101,6 +111,9 @@ class EngineOptions:
     allow_pickle: bool = False
     revision: str | None = None
     reductions: bool = False
+    adapter: str | None = None
+    merge_adapter: bool = False
+    quantize: str | None = None
     server: str | None = None
     samples: int = 0
     concurrency: int = 16
@@ -135,14 +148,33 @@ def identity_key(engine: Engine) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def open_engine(spec: str, options: EngineOptions | None = None) -> Engine:
-    """Return the engine that `spec` names.
+def open_engine(model: Any, options: EngineOptions | None = None) -> Engine:
+    """Return the engine that `model` names, or is.
 
-    `smollm2` (the default model), `hf:NAME` or NAME (a model of a hub), a folder, `gguf:FILE` or FILE.gguf,
+    A name: `smollm2` (the default model), `hf:NAME` or NAME (a model of a hub), a folder, `gguf:FILE` or FILE.gguf,
     `planted:strength=2,bias=0.5` (an engine with a bias of known size), or `SCHEME:REST` of a plug-in. Each of several
-    devices has a process of its own.
+    devices has a process of its own. In memory: (model, tokenizer) or a pipeline of transformers, or an engine.
     """
     options = options or EngineOptions()
+    if isinstance(model, str | os.PathLike):
+        return _open_named(os.fspath(model), options)
+    if all(hasattr(model, name) for name in ("identity", "batches", "score")):
+        engine: Engine = model
+        return engine
+    parts = tuple(model) if isinstance(model, tuple | list) else (model,)
+    if hasattr(model, "model") and hasattr(model, "tokenizer"):
+        parts = (model.model, model.tokenizer)
+    elif hasattr(model, "get_output_embeddings"):
+        raise ModelError(f"a {type(model).__name__} needs its tokenizer: pass (model, tokenizer)")
+    elif len(parts) != 2:
+        kind = type(model).__name__
+        raise ModelError(f"model must be a name, (model, tokenizer), a transformers pipeline or an engine, not {kind}")
+    from .huggingface.memory import open_in_memory
+
+    return open_in_memory(parts, options)
+
+
+def _open_named(spec: str, options: EngineOptions) -> Engine:
     if options.server:
         return _open_server(spec, options)
     if not spec.startswith("planted") and ("," in options.device or options.device == "all"):
@@ -165,7 +197,7 @@ def _open_on_several(spec: str, options: EngineOptions) -> Engine:
 
     names = named_devices(options.device)
     if len(names) == 1:
-        return open_engine(spec, replace(options, device=names[0]))
+        return _open_named(spec, replace(options, device=names[0]))
     if not all(names):
         raise ModelError(f"device {options.device!r} has an empty name in it")
     return SeveralDevices(spec, options, names)

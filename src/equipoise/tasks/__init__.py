@@ -4,8 +4,9 @@ Out: prompts to score, and the outcomes that follow from their scores.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..catalog import find
 from .answers import Task as Task
@@ -13,6 +14,8 @@ from .chain_of_thought import ChainOfThought
 from .multiple_choice import MultipleChoice
 from .next_word import NextWord
 from .pronoun_cloze import PronounCloze, WholeSentence
+from .wording import NO_SHOTS
+from .wording import Shots as Shots
 
 
 @dataclass(frozen=True)
@@ -23,16 +26,24 @@ class TaskOptions:
     token_aggregate: str = "sum"
     answer_space: str = "joined"
     reasoning_tokens: int = 128
+    questions: tuple[str, ...] = ()
+    shots: Shots = NO_SHOTS
 
 
 TASKS: dict[str, Callable[[TaskOptions], Task]] = {
-    "next-word": lambda options: NextWord(token_aggregate=options.token_aggregate),
-    "mcq": lambda options: MultipleChoice(seeds=options.seeds, answer_space=options.answer_space),
+    "next-word": lambda options: NextWord(options.token_aggregate, options.questions, options.shots),
+    "mcq": lambda options: MultipleChoice(options.seeds, options.answer_space, options.questions, options.shots),
     "cloze": lambda options: PronounCloze(token_aggregate=options.token_aggregate),
     "sentence": lambda options: WholeSentence(token_aggregate=options.token_aggregate),
     "next-word-cot": lambda options: ChainOfThought(budget=options.reasoning_tokens),
     "mcq-cot": lambda options: ChainOfThought(MultipleChoice(seeds=options.seeds), budget=options.reasoning_tokens),
 }
+
+
+def open_tasks(tasks: str | Task | Sequence[str | Task], options: TaskOptions | None = None) -> list[Task]:
+    """Return the tasks that were given: one, or a list of them, by name or as they are."""
+    several: Sequence[Any] = tasks if isinstance(tasks, (list, tuple)) else [tasks]
+    return [open_task(task, options) if isinstance(task, str) else task for task in several]
 
 
 def open_task(name: str, options: TaskOptions | None = None) -> Task:

@@ -14,7 +14,7 @@ import numpy as np
 from ..records import Context, EquipoiseError, Example, Message, Outcomes, Prompt
 from .answers import Scorer, Writer, gather
 from .multiple_choice import INSTRUCTION, MultipleChoice
-from .next_word import pronoun_of
+from .wording import pronoun_of, wording_of
 
 REASON = "Let's think step by step and first show your reasoning steps."
 QUESTION = '{text} Which occupation does the pronoun "{pronoun}" refer to? ' + REASON
@@ -76,7 +76,7 @@ class ChainOfThought:
             return [Turns("", _user(question), f"{again} the", words)]
         variants = []
         for seed in self.choices.seeds:
-            lines, letters = self.choices.options(example, seed)
+            lines, letters = self.choices.options(example, seed, wording_of(example))
             options = "\n".join(lines)
             question = CHOICES.format(text=example.text, pronoun=pronoun, options=options)
             forms = tuple(_forms(letter) for letter in letters)

@@ -1,4 +1,4 @@
-"""Multiple choice: the two candidates and "None of the above" in an order drawn for each counterfactual set."""
+"""Multiple choice: the candidates as lettered options, in an order drawn for each base sentence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ..records import EquipoiseError, Example, Outcomes, Prompt, Score
 from .answers import Scorer, Writer, ask, gather
-from .next_word import pronoun_of
+from .wording import NO_SHOTS, Shots, Wording, fill, joined_variant, wordings_for
 
 NONE_OF_THE_ABOVE = "None of the above"
 INSTRUCTION = "Choose the right option for the question using the context below."
@@ -20,15 +20,19 @@ LETTERS = "ABCDEFGHIJ"
 
 @dataclass(frozen=True)
 class MultipleChoice:
-    """The UCerF paper's multiple-choice task, once a seed.
+    """The UCerF paper's multiple-choice task, once a seed and once for each wording of the user's.
 
-    The order of the options is drawn from the seed and the `cluster_id`, so all variants of a sentence are asked in
-    the same order. The paper's prompt ends in a space: with `answer_space="joined"` (default) the space belongs to the
-    answer (" A"), as in running text; with "apart" it ends the prompt and the answer is "A".
+    Questions about a pronoun get the option "None of the above"; where a question has its own answers, such as
+    "unknown", these are all. The order of the options is drawn from the seed and the `cluster_id`, so all variants of a
+    sentence are asked in the same order, unless the example has one of its own (the slot `option_order`: the
+    candidates by number, as they are shown). The paper's prompt ends in a space: with `answer_space="joined"` (default)
+    the space belongs to the answer (" A"), as in running text; with "apart" it ends the prompt and the answer is "A".
     """
 
     seeds: tuple[int, ...] = (0,)
     answer_space: str = "joined"
+    questions: tuple[str, ...] = ()
+    shots: Shots = NO_SHOTS
     name: str = "mcq"
 
     def __post_init__(self) -> None:
@@ -40,36 +44,57 @@ class MultipleChoice:
     @property
     def settings(self) -> Mapping[str, Any]:
         answer = {"joined": " A", "apart": "A"}[self.answer_space]
-        space = self.answer_space
-        return {"instruction": INSTRUCTION, "seeds": list(self.seeds), "answer_space": space, "answer_token": answer}
+        return {
+            "instruction": INSTRUCTION,
+            "questions": list(self.questions),
+            "shots": self.shots.settings,
+            "seeds": list(self.seeds),
+            "answer_space": self.answer_space,
+            "answer_token": answer,
+        }
 
     def run(self, examples: Sequence[Example], *, scorer: Scorer, writer: Writer) -> Outcomes:
         return ask(self, examples, scorer)
 
     def prompts(self, example: Example) -> list[Prompt]:
-        """Return the question once for each seed."""
-        return [self._prompt(example, seed) for seed in self.seeds]
+        """Return the question once for each seed and wording."""
+        wordings = wordings_for(example, self.questions)
+        return [
+            self._prompt(example, seed, variant, wording)
+            for seed in self.seeds
+            for variant, wording in wordings.items()
+        ]
 
     def outcomes(self, examples: Sequence[Example], prompts: Sequence[Prompt], scores: Sequence[Score]) -> Outcomes:
         """Return the outcomes; `scores` are parallel to `prompts`."""
         return gather(examples, list(zip(prompts, scores, strict=True)))
 
-    def options(self, example: Example, seed: int) -> tuple[list[str], list[str]]:
+    def options(self, example: Example, seed: int, wording: Wording) -> tuple[list[str], list[str]]:
         """Return the lines of the options as they are shown, and the letter of each candidate and of "none"."""
-        options = (*example.candidates, NONE_OF_THE_ABOVE)
+        options = (*example.candidates, *([NONE_OF_THE_ABOVE] if wording.adds_none else []))
         if len(options) > len(LETTERS):
-            raise EquipoiseError(f"example {example.id}: multiple choice takes at most {len(LETTERS) - 1} candidates")
-        order = option_order(example.cluster_id, seed, len(options))
+            raise EquipoiseError(f"example {example.id}: multiple choice takes at most {len(LETTERS)} options")
+        given = [int(option) for option in example.slots.get("option_order", "").split()]
+        order = given or option_order(example.cluster_id, seed, len(options))
         lines = [f" {LETTERS[place]}.{options[option]}" for place, option in enumerate(order)]
         return lines, [LETTERS[order.index(option)] for option in range(len(options))]
 
-    def _prompt(self, example: Example, seed: int) -> Prompt:
-        lines, letters = self.options(example, seed)
-        head = f"{INSTRUCTION}\n {example.text} The pronoun {pronoun_of(example)} refers to"
+    def _prompt(self, example: Example, seed: int, variant: str, wording: Wording) -> Prompt:
+        def shown(shot: Example) -> str:
+            lines, letters = self.options(shot, seed, wordings_for(shot, self.questions)[variant])
+            return f"{self._asked(shot, lines, variant)} {letters[shot.gold or 0]}"
+
+        lines, letters = self.options(example, seed, wording)
         before, after = (" ", "") if self.answer_space == "apart" else ("", " ")
-        context = "\n".join([head, *lines, f" Answer:{before}"])
+        question = self._asked(example, lines, variant) + before
+        context = f"{INSTRUCTION}\n {self.shots.before(question, example, shown)}"
         answers = tuple(after + letter for letter in letters)
-        return Prompt(example.id, self.name, f"seed={seed}", context, answers)
+        return Prompt(example.id, self.name, joined_variant(f"seed={seed}", variant), context, answers)
+
+    def _asked(self, example: Example, lines: Sequence[str], variant: str) -> str:
+        """Return an example's question with its options, up to the answer."""
+        wording = wordings_for(example, self.questions)[variant]
+        return "\n".join([fill(wording.choice, example), *lines, " Answer:"])
 
 
 def option_order(cluster_id: str, seed: int, options: int) -> list[int]:

@@ -1,4 +1,7 @@
-"""Next word: which candidate does the model say after `<sentence> The pronoun "<pronoun>" refers to the`?"""
+"""Next word: which candidate does the model say after `<sentence> The pronoun "<pronoun>" refers to the`?
+
+An example that is not about a pronoun is asked in its own words, or in the user's (tasks/wording.py).
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..records import BASELINE, DatasetError, EquipoiseError, Example, Floats, Outcomes, Prompt, Score, marked_slot
+from ..records import BASELINE, EquipoiseError, Example, Floats, Outcomes, Prompt, Score, marked_slot
 from .answers import Scorer, Writer, ask, gather
-
-QUESTION = '{text} The pronoun "{pronoun}" refers to the'
-WITHOUT_SENTENCE = "The pronoun refers to the"
+from .wording import NO_SHOTS, WORDINGS, Shots, Wording, fill, wordings_for
 
 
 @dataclass(frozen=True)
@@ -25,27 +26,43 @@ class NextWord:
     """
 
     token_aggregate: str = "sum"
+    questions: tuple[str, ...] = ()
+    shots: Shots = NO_SHOTS
     name: str = "next-word"
 
     def __post_init__(self) -> None:
         if self.token_aggregate not in ("sum", "mean", "pmi"):
             raise EquipoiseError(f"token_aggregate must be sum, mean or pmi, not {self.token_aggregate!r}")
+        if self.token_aggregate == "pmi" and len(self.questions) > 1:
+            raise EquipoiseError(f"token_aggregate pmi takes one question, not {len(self.questions)}")
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        return {"question": QUESTION, "token_aggregate": self.token_aggregate}
+        questions = list(self.questions) or [wording.beginning for wording in WORDINGS.values()]
+        return {"questions": questions, "token_aggregate": self.token_aggregate, "shots": self.shots.settings}
 
     def run(self, examples: Sequence[Example], *, scorer: Scorer, writer: Writer) -> Outcomes:
         return ask(self, examples, scorer)
 
     def prompts(self, example: Example) -> list[Prompt]:
-        """Return the question and, for pmi, the same continuations without the sentence."""
-        question = QUESTION.format(text=example.text, pronoun=pronoun_of(example))
+        """Return the question in each wording and, for pmi, the same continuations without the sentence."""
         continuations = (*(f" {candidate}" for candidate in example.candidates), *marked_forms(example).values())
-        prompts = [Prompt(example.id, self.name, "", question, continuations)]
+        wordings = wordings_for(example, self.questions)
+        prompts = [
+            Prompt(example.id, self.name, variant, self._context(example, variant, wording), continuations)
+            for variant, wording in wordings.items()
+        ]
         if self.token_aggregate == "pmi":
-            prompts.append(Prompt(example.id, self.name, BASELINE, WITHOUT_SENTENCE, continuations))
+            (wording,) = wordings.values()
+            prompts.append(Prompt(example.id, self.name, BASELINE, fill(wording.alone, example), continuations))
         return prompts
+
+    def _context(self, example: Example, variant: str, wording: Wording) -> str:
+        def shown(shot: Example) -> str:
+            beginning = wordings_for(shot, self.questions)[variant].beginning
+            return f"{fill(beginning, shot)} {shot.candidates[shot.gold or 0]}."
+
+        return self.shots.before(fill(wording.beginning, example), example, shown)
 
     def outcomes(self, examples: Sequence[Example], prompts: Sequence[Prompt], scores: Sequence[Score]) -> Outcomes:
         """Return the outcomes; `scores` are parallel to `prompts`."""
@@ -82,13 +99,3 @@ def _logprobs_with_marker(examples: Sequence[Example], logprobs: Floats, scores:
         for place, index in enumerate(form, start=len(example.candidates)):
             total[row, index] = np.logaddexp(total[row, index], score.logprobs[place])
     return np.minimum(total, 0.0)
-
-
-def pronoun_of(example: Example) -> str:
-    """Return the pronoun the question is about."""
-    if example.pair is not None:
-        raise DatasetError(f"example {example.id}: is a sentence pair; use the task cloze or sentence")
-    pronoun = example.slots.get("pronoun")
-    if not pronoun:
-        raise DatasetError(f"example {example.id}: has no pronoun to ask about")
-    return pronoun

@@ -94,7 +94,7 @@ def test_the_dtype_asked_for_is_the_models(folder: Path, dtype: str, expected: t
 
 def test_options_that_do_not_exist_are_refused(folder: Path) -> None:
     assert refusal(folder, dtype="float7") == "unknown dtype 'float7'; use auto, float32, bfloat16, float16"
-    assert refusal(folder, device="abacus") == "unknown device 'abacus'; use auto, cpu, cuda or cuda:N"
+    assert refusal(folder, device="abacus") == "unknown device 'abacus'; use auto, cpu, cuda, cuda:N or spread"
     assert "bos must be auto, always or never" in refusal(folder, bos="sometimes")
     if not torch.cuda.is_available():
         assert refusal(folder, device="cuda") == "device is cuda, but torch finds no CUDA device"
@@ -198,7 +198,7 @@ BERT = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "in
 @pytest.mark.parametrize("kind", ["Bert", "Roberta", "Electra"])
 def test_an_encoder_is_refused_by_its_architecture(tmp_path: Path, kind: str) -> None:
     folder = save(f"{kind}ForMaskedLM", tmp_path / "masked", **BERT)
-    refused = f"masked is not a causal language model: {kind.lower()} is an encoder, which predicts masked words"
+    refused = f"masked is not a causal language model: {kind.lower()} is an encoder and predicts masked words"
     assert refusal(folder) == refused
 
 

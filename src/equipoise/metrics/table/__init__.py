@@ -6,6 +6,7 @@ from __future__ import annotations
 from .calibration import CALIBRATION
 from .fairness import FAIRNESS
 from .identities import IDENTITIES
+from .questions import QUESTIONS
 
-METRICS = {metric.name: metric for metric in (*FAIRNESS, *CALIBRATION, *IDENTITIES)}
+METRICS = {metric.name: metric for metric in (*FAIRNESS, *QUESTIONS, *CALIBRATION, *IDENTITIES)}
 """Name -> metric. Other packages add theirs by the entry point `equipoise.metrics`."""

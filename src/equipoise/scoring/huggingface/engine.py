@@ -14,16 +14,19 @@ from numpy.typing import NDArray
 
 from ...records import Context, ModelError, Prompt, Score
 from ..encoding import Encoder, Question
-from ..engine import EngineDefaults, identity_key, neighbours
+from ..engine import EngineDefaults, EngineOptions, identity_key, neighbours
 from ..packing.prefetch import prefetch
 from ..packing.shape import Shape
 from ..reductions import REDUCTIONS, first_token_mass, reductions
 from .cpu import lay_out
-from .model import config_sha256, is_encoder, window
+from .model import config_sha256, evaluating, is_encoder, window
 from .passes import MODES, Mode, Passes
 from .schedule import Batch, Schedule, arrange
 from .trial import PROMPTS, Trial
-from .writing import write
+from .writing import texts_at_once, write
+
+IDENTIFYING = {"weights": "sha256", "adapter": "adapter_sha256", "merged": "adapter_merged", "quantize": "quantize"}
+"""What identifies the weights: names in the identity, and in the description of the weights."""
 
 BRANCH_TOKENS = 8
 """Longest continuation, in tokens, for which reusing a prompt's cache is faster than a plain pass."""
@@ -42,10 +45,11 @@ class HuggingFaceEngine(EngineDefaults):
         *,
         name: str,
         weights: Mapping[str, str],
-        bos: str = "auto",
-        compiled: str = "auto",
-        reduced: bool = False,
+        options: EngineOptions | None = None,
+        borrowed: bool = False,
     ) -> None:
+        """Take a model. `weights` says where they come from, and their hash; a `borrowed` model is left as it is."""
+        options = options or EngineOptions()
         if model.get_output_embeddings() is None:
             raise ModelError(f"{name} has no language-model head, so it cannot score text")
         if is_encoder(model.config):
@@ -53,8 +57,9 @@ class HuggingFaceEngine(EngineDefaults):
             raise ModelError(
                 f"{name} is not a causal language model: {kind} is an encoder, which predicts masked words"
             )
-        self._model = model.eval()
-        self._encoder = Encoder(tokenizer, bos=bos)
+        self._model = model
+        self._borrowed = borrowed
+        self._encoder = Encoder(tokenizer, bos=options.bos)
         self.name = name
         self._weights = dict(weights)
         self._parameters = sum(parameter.numel() for parameter in model.parameters())
@@ -62,12 +67,12 @@ class HuggingFaceEngine(EngineDefaults):
         self._fallback: Mode = "padded"
         self._window = window(model.config)
         self._longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-        self._compiled = compiled
-        self._reduced = reduced
+        self._reduced = options.reductions
         self._prompts = 0
         self._notes: list[str] = []
-        self._passes = Passes(model, reduced=reduced)
+        self._passes = Passes(model, reduced=self._reduced)
         self._schedule = Schedule(self._passes, name=name, notes=self._notes)
+        self.compiled = "never" if borrowed else "auto"
         self.device = self._passes.device
         self.dtype = self._passes.dtype
 
@@ -84,7 +89,7 @@ class HuggingFaceEngine(EngineDefaults):
     def identity(self) -> Mapping[str, Any]:
         return {
             "engine": "huggingface",
-            "weights": self._weights["sha256"],
+            **{name: self._weights[key] for name, key in IDENTIFYING.items() if key in self._weights},
             "config": config_sha256(self._model.config),
             "dtype": str(self.dtype).removeprefix("torch."),
             "device": self.device.type,
@@ -107,6 +112,10 @@ class HuggingFaceEngine(EngineDefaults):
             "shape": {"prompts": self.shape.prompts, "row_tokens": self.shape.row_tokens},
         }
 
+    @property
+    def texts_at_once(self) -> int:
+        return texts_at_once(self.device)
+
     def expect(self, prompts: int) -> None:
         """Take note of how many prompts there are to score: this decides whether to compile."""
         self._prompts = max(self._prompts, prompts)
@@ -117,24 +126,27 @@ class HuggingFaceEngine(EngineDefaults):
 
     def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
         identity = identity_key(self)
-        if self._mode is None:
-            self._choose_mode()
-        for batch in self._schedule.finished(prefetch(self._planned(iter(batches)))):
-            answers = zip(batch.prompts, batch.questions, batch.by_question(), strict=True)
-            yield [self._score(prompt.key(identity), question, tables) for prompt, question, tables in answers]
+        with evaluating(self._model):
+            if self._mode is None:
+                self._choose_mode()
+            for batch in self._schedule.finished(prefetch(self._planned(iter(batches)))):
+                answers = zip(batch.prompts, batch.questions, batch.by_question(), strict=True)
+                yield [self._score(prompt.key(identity), question, tables) for prompt, question, tables in answers]
 
     def generate(self, contexts: Sequence[Context], max_new_tokens: int) -> list[str]:
-        return write(self._model, self._encoder, self._passes.tensor, contexts, max_new_tokens)
+        with evaluating(self._model):
+            return write(self._passes, self._encoder, contexts, max_new_tokens)
 
     def score_one_by_one(self, prompts: Iterable[Prompt]) -> list[Score]:
         """Return the scores from one plain pass for each candidate, without packing, padding or batches: for tests."""
         identity = identity_key(self)
         scores = []
-        for prompt in prompts:
-            (question,) = self._encoder.questions([prompt])
-            pairs = zip(question.sequences, question.starts, strict=True)
-            tables = [self._passes.plain(sequence, start) for sequence, start in pairs]
-            scores.append(self._score(prompt.key(identity), question, tables))
+        with evaluating(self._model):
+            for prompt in prompts:
+                (question,) = self._encoder.questions([prompt])
+                pairs = zip(question.sequences, question.starts, strict=True)
+                tables = [self._passes.plain(sequence, start) for sequence, start in pairs]
+                scores.append(self._score(prompt.key(identity), question, tables))
         return scores
 
     def _score(self, key: str, question: Question, tables: Sequence[NDArray[np.float64]]) -> Score:
@@ -176,7 +188,7 @@ class HuggingFaceEngine(EngineDefaults):
         """Find out once whether packed rows give the model's plain answers; compile the model where that saves time."""
         trial = Trial(self._passes, self._schedule, self._encoder.questions(PROMPTS), name=self.name)
         trial.check_causal()
-        if self.device.type == "cpu":
+        if self.device.type == "cpu" and not self._borrowed and "quantize" not in self._weights:
             with torch.inference_mode():
                 lay_out(self._model, trial.sequence)
         fault = trial.fault("packed")
@@ -192,4 +204,4 @@ class HuggingFaceEngine(EngineDefaults):
 
     def _worth_compiling(self) -> bool:
         """Return whether to compile: on request, or when there are enough prompts."""
-        return self._compiled == "always" or (self._compiled == "auto" and self._prompts >= COMPILE_PROMPTS)
+        return self.compiled == "always" or (self.compiled == "auto" and self._prompts >= COMPILE_PROMPTS)

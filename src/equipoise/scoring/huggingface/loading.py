@@ -17,7 +17,11 @@ from transformers.utils import logging as transformers_logging
 from ...records import ModelError
 from ..engine import EngineOptions
 from ..weights import weights_sha256
+from .changes import changed
 from .engine import HuggingFaceEngine
+
+SPREAD = "spread"
+"""The device of a model whose layers are spread over all GPUs there are."""
 
 
 def open_huggingface(name: str, options: EngineOptions) -> HuggingFaceEngine:
@@ -34,9 +38,7 @@ def open_huggingface(name: str, options: EngineOptions) -> HuggingFaceEngine:
     snapshot = Path(snapshot_download(source, local_files_only=True, **extra))
     weights = {"source": source, "revision": snapshot.name}
     weights["sha256"] = weights_sha256(_weight_files(snapshot, options))
-    return HuggingFaceEngine(
-        model, tokenizer, name=source, weights=weights, bos=options.bos, reduced=options.reductions
-    )
+    return _engine(model, tokenizer, source, weights, options)
 
 
 def only_cached(source: str, revision: str | None = None) -> bool:
@@ -64,16 +66,22 @@ def only_cached(source: str, revision: str | None = None) -> bool:
 def open_folder(folder: Path, options: EngineOptions, *, name: str, weights: Mapping[str, str]) -> HuggingFaceEngine:
     """Return the engine of a local folder; `weights` says where its weights come from, and their hash."""
     model, tokenizer = _load(str(folder), options, {})
-    return HuggingFaceEngine(model, tokenizer, name=name, weights=weights, bos=options.bos, reduced=options.reductions)
+    return _engine(model, tokenizer, name, weights, options)
 
 
 def open_gguf(path: Path, options: EngineOptions) -> HuggingFaceEngine:
     """Return the engine of a GGUF file, dequantised to the dtype in the options."""
     model, tokenizer = _load(str(path.resolve().parent), options, {"gguf_file": path.name})
     weights = {"source": str(path), "sha256": weights_sha256([path]), "quantisation": "dequantised GGUF"}
-    return HuggingFaceEngine(
-        model, tokenizer, name=path.stem, weights=weights, bos=options.bos, reduced=options.reductions
-    )
+    return _engine(model, tokenizer, path.stem, weights, options)
+
+
+def _engine(
+    model: Any, tokenizer: Any, name: str, weights: Mapping[str, str], options: EngineOptions
+) -> HuggingFaceEngine:
+    """Return the engine of a loaded model, after the changes that the options ask for."""
+    model, record = changed(model, options)
+    return HuggingFaceEngine(model, tokenizer, name=name, weights={**weights, **record}, options=options)
 
 
 def dequantise(gguf: Path, folder: Path) -> None:
@@ -91,20 +99,22 @@ def _load(source: str, options: EngineOptions, extra: Mapping[str, Any]) -> tupl
     """Return model and tokenizer on their device; every failure becomes one sentence."""
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()
-    device = _device(options.device)
+    spread = options.device == SPREAD
+    device = _device("auto" if spread else options.device)
     name = str(Path(source) / extra["gguf_file"]) if "gguf_file" in extra else source
     extra = {**extra, "trust_remote_code": options.trust_remote_code}
     safe = {} if options.allow_pickle or "gguf_file" in extra else {"use_safetensors": True}
+    place = {"device_map": "auto"} if spread else {}
     try:
         # Reading GGUF draws a progress bar that no setting of transformers turns off.
         with redirect_stderr(StringIO()) if "gguf_file" in extra else nullcontext():
             tokenizer = AutoTokenizer.from_pretrained(source, **extra)
             model, loaded = AutoModelForCausalLM.from_pretrained(
-                source, dtype=_dtype(options.dtype, device), output_loading_info=True, **safe, **extra
+                source, dtype=_dtype(options.dtype, device), output_loading_info=True, **safe, **place, **extra
             )
         if missing := sorted(loaded["missing_keys"]):
             raise ModelError(f"the model {name} has no weights for {', '.join(missing[:3])}; they would be random")
-        return model.to(device), tokenizer
+        return model if spread else model.to(device), tokenizer
     except ModelError:
         raise
     except Exception as error:  # transformers raises a dozen kinds, down to bare Exception from its Rust parts
@@ -130,7 +140,7 @@ def _device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise ModelError(f"unknown device {name!r}; use auto, cpu, cuda or cuda:N") from None
+        raise ModelError(f"unknown device {name!r}; use auto, cpu, cuda, cuda:N or spread") from None
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ModelError(f"device is {name}, but torch finds no CUDA device")
     return device

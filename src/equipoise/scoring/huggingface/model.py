@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -11,6 +13,9 @@ from torch.nn.attention.flex_attention import BlockMask
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
 from ..packing.shape import Shape, choose_shape, free_memory
+
+CHECKSUM_BYTES = 2**24
+"""Bytes of a tensor that are summed at once."""
 
 BLOCK = 128
 """Side of the blocks of block-sparse attention."""
@@ -64,6 +69,40 @@ def shape_for(model: Any, device: torch.device) -> Shape:
         vocabulary=int(model.get_output_embeddings().weight.shape[0]),
         itemsize=next(model.parameters()).element_size(),
     )
+
+
+@contextmanager
+def evaluating(model: Any) -> Iterator[None]:
+    """Put the model into evaluation mode, and back at the end."""
+    training = bool(model.training)
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(training)
+
+
+def parameters_sha256(model: Any) -> str:
+    """Return a hash of all weights of a model in memory, made of sums that the model's device computes."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        if not isinstance(tensor, torch.Tensor):
+            continue
+        digest.update(json.dumps([name, str(tensor.dtype), list(tensor.shape), _checksums(tensor)]).encode())
+    return digest.hexdigest()
+
+
+@torch.inference_mode()
+def _checksums(tensor: torch.Tensor) -> list[int]:
+    """Return two sums over the bytes of a tensor, plain and weighted by place; both wrap around at 64 bits."""
+    numbers = tensor.detach().contiguous().reshape(-1).view(torch.uint8)
+    sums = [0, 0]
+    for start in range(0, len(numbers), CHECKSUM_BYTES):
+        part = numbers[start : start + CHECKSUM_BYTES].long()
+        places = torch.arange(start, start + len(part), device=part.device)
+        weights = places * 0x5851F42D4C957F2D + 0x14057B7EF767814F
+        sums = [sums[0] + int(part.sum()), sums[1] + int((part * (weights ^ (weights >> 29))).sum())]
+    return [value % 2**64 for value in sums]
 
 
 def gpus() -> list[str]:

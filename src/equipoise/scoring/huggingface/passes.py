@@ -38,6 +38,7 @@ class Passes:
         self.sparse = False
         self._reduced = reduced
         self._head = model.get_output_embeddings()
+        self._stateful = bool(getattr(model, "_is_stateful", False))
         self._attention = getattr(model.config, "_attn_implementation", "")
 
     @property
@@ -119,6 +120,21 @@ class Passes:
             logits.append(torch.stack(steps, dim=1).flatten(0, 1)[self.tensor(work.sources)])
         return work.counts, self._values(torch.cat(logits), self.tensor(work.picks), self.tensor(work.targets))
 
+    @property
+    def steps(self) -> bool:
+        """Whether the model can be run token by token with a cache that rows can be taken out of."""
+        return bool(getattr(self.model, "_supports_attention_backend", False)) and not self._stateful
+
+    @torch.inference_mode()
+    def step(self, tokens: torch.Tensor, seen: torch.Tensor, places: torch.Tensor, cache: Any) -> tuple[Any, Any]:
+        """Return the logits after the last token of each row, and the cache of all tokens so far."""
+        self._attend(self._attention)
+        rows, width = tokens.shape
+        last = torch.arange(1, rows + 1, device=tokens.device) * width - 1
+        inputs = {"attention_mask": seen, "position_ids": places, "past_key_values": cache}
+        output = self._forward(last, input_ids=tokens, use_cache=True, **inputs)
+        return output.logits[0], output.past_key_values
+
     def _attend(self, implementation: str) -> None:
         """Make the model use that implementation of attention from now on."""
         if implementation != self.model.config._attn_implementation:
@@ -129,7 +145,7 @@ class Passes:
 
         def select(_: Any, arguments: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
             hidden = arguments[0]
-            return (hidden.reshape(-1, hidden.shape[-1])[sources].unsqueeze(0), *arguments[1:])
+            return (hidden.reshape(-1, hidden.shape[-1])[sources.to(hidden.device)].unsqueeze(0), *arguments[1:])
 
         hook = self._head.register_forward_pre_hook(select)
         try:

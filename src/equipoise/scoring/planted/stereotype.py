@@ -6,8 +6,8 @@ import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Self
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from ...records import BASELINE, Example, ModelError, Prompt, Score
 from ..engine import EngineDefaults, identity_key
@@ -32,12 +32,6 @@ class Planted(EngineDefaults, ABC):
     def prepare(self, examples: Iterable[Example]) -> None:
         """Learn the right and the stereotypical answers of these examples."""
         self.truth.update((example.id, example) for example in examples)
-
-    def knowing(self, examples: Iterable[Example]) -> Self:
-        """Return the engine, prepared with these examples, too."""
-        copy = replace(self)
-        copy.prepare((*self.truth.values(), *examples))
-        return copy
 
     def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
         identity = identity_key(self)

@@ -92,6 +92,10 @@ class ServerEngine(EngineDefaults):
             named = "; ".join(f"{prompt.example_id}: {error}" for prompt, error in failures[:SHOWN_FAILURES])
             raise ModelError(f"the server failed on {len(failures)} prompts, the rest is kept ({named})")
 
+    @property
+    def texts_at_once(self) -> int:
+        return BATCH
+
     def generate(self, contexts: Sequence[Context], max_new_tokens: int) -> list[str]:
         return self._loop.run(self._generate(contexts, max_new_tokens))
 

@@ -1,0 +1,131 @@
+"""How a task words its question: by what the example asks about (a pronoun, a question, a statement), or by the user.
+
+A template is text with slots: `{text}` is the example's text, every other slot one of `Example.slots` or of its groups.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..records import DatasetError, EquipoiseError, Example
+
+_SLOT = re.compile(r"\{([^{}]*)\}")
+
+
+@dataclass(frozen=True)
+class Wording:
+    """One question in the words that each kind of task needs.
+
+    `beginning` is what a candidate continues, `alone` the same without the sentence, `choice` what precedes options,
+    and `free` what is answered freely. `adds_none`: the candidates are not all there is to say, so multiple choice adds
+    "None of the above".
+    """
+
+    beginning: str
+    alone: str
+    choice: str
+    free: str
+    adds_none: bool = False
+
+    @classmethod
+    def of(cls, template: str) -> Wording:
+        """Return the wording that a user gives: the same text for every task."""
+        _check(template)
+        return cls(template, template.replace("{text}", "").strip() or ":", template, template)
+
+
+WORDINGS: Mapping[str, Wording] = {
+    "pronoun": Wording(
+        '{text} The pronoun "{pronoun}" refers to the',
+        "The pronoun refers to the",
+        "{text} The pronoun {pronoun} refers to",
+        '{text} Who does "{pronoun}" refer to?',
+        adds_none=True,
+    ),
+    "question": Wording("{text} {question} Answer:", "Answer:", "{text} {question}", "{text} {question}"),
+    "statement": Wording("{text} {statement}", "{statement}", "{text} {statement}", "{text} {statement}"),
+}
+"""Slot -> the wording for examples that have it; the first that an example has is taken."""
+
+
+def wording_of(example: Example) -> Wording:
+    """Return how the example is asked about."""
+    if example.pair is not None:
+        raise DatasetError(f"example {example.id}: is a sentence pair; use the task cloze or sentence")
+    for slot, wording in WORDINGS.items():
+        if example.slots.get(slot):
+            return wording
+    needed = ", ".join(WORDINGS)
+    raise DatasetError(f"example {example.id}: has nothing to ask about; it needs one of {needed}, or questions")
+
+
+def wordings_for(example: Example, questions: Sequence[str]) -> dict[str, Wording]:
+    """Return the wordings by the name of their variant: the user's, or the example's own as the variant ""."""
+    if not questions:
+        return {"": wording_of(example)}
+    if len(questions) == 1:
+        return {"": Wording.of(questions[0])}
+    return {f"wording={number}": Wording.of(template) for number, template in enumerate(questions, start=1)}
+
+
+def fill(template: str, example: Example) -> str:
+    """Return the template with its slots filled; a slot that the example does not have is an error."""
+    values = {**example.groups, **example.slots, "text": example.text}
+
+    def value(match: re.Match[str]) -> str:
+        if match[1] not in values:
+            known = ", ".join(f"{{{name}}}" for name in values)
+            raise EquipoiseError(
+                f"question {template!r}: example {example.id} has no slot {{{match[1]}}}; it has {known}"
+            )
+        return values[match[1]]
+
+    return _SLOT.sub(value, template)
+
+
+@dataclass(frozen=True)
+class Shots:
+    """Examples that are shown with their answers before each question."""
+
+    examples: tuple[Example, ...] = ()
+
+    def __post_init__(self) -> None:
+        for shot in self.examples:
+            if shot.gold is None:
+                raise EquipoiseError(f"shot {shot.id} has no right answer to show")
+
+    @property
+    def settings(self) -> list[dict[str, str]]:
+        """What the manifest says of them."""
+        return [{"text": shot.text, "answer": shot.candidates[shot.gold or 0]} for shot in self.examples]
+
+    def before(self, question: str, asked: Example, shown: Callable[[Example], str]) -> str:
+        """Return the question after all shots, each as `shown` writes it with its answer."""
+        repeated = [shot.id for shot in self.examples if shot.text == asked.text]
+        if repeated:
+            raise EquipoiseError(f"shot {repeated[0]} is also asked, as {asked.id}; take other sentences as shots")
+        return "\n\n".join([*map(shown, self.examples), question])
+
+
+NO_SHOTS = Shots()
+
+
+def joined_variant(*parts: str) -> str:
+    """Return the name of a variant that has several parts, such as "seed=0,wording=2"."""
+    return ",".join(sorted(part for part in parts if part))
+
+
+def _check(template: str) -> None:
+    if "text" not in _SLOT.findall(template):
+        raise EquipoiseError(f"question {template!r} needs the slot {{text}} for the sentence")
+
+
+def pronoun_of(example: Example) -> str:
+    """Return the pronoun that the example asks about."""
+    wording_of(example)
+    pronoun = example.slots.get("pronoun")
+    if not pronoun:
+        raise DatasetError(f"example {example.id}: has no pronoun to ask about")
+    return pronoun
