@@ -146,7 +146,7 @@ def test_simulated_answers_say_so_first(tmp_path: Path, some_sentences: Callable
 def test_raters_without_answers_are_not_counted(some_sentences: Callable[[int], list[Sentence]]) -> None:
     (sentence,) = some_sentences(1)
     raters = [RaterRecord(f"r{n}", "passed", 1.0, "") for n in range(90)]
-    summary = summarise(rows_of(votes_for(sentence)), raters, (1, 1))
+    summary = summarise(rows_of(votes_for(sentence))[0], raters, (1, 1))
     assert (summary.answers, summary.contributors, summary.passed) == (4, 4, 90)
 
 
