@@ -24,16 +24,17 @@ SEASONS = ("spring", "summer", "autumn", "winter")
 
 
 def repeated(prompts: int) -> Dataset:
-    """Return so many examples: the built-in pairs again and again, each time with another beginning."""
+    """Return that many examples: the built-in pairs again and again, each time with another beginning."""
     base = load_builtin().examples
     examples = []
     for number in range(prompts // len(base) + 1):
         day, season = DAYS[number % 7], SEASONS[number // 7 % 4]
         start = f"On {day} in week {number // 28 + 1} of the {season}, as told: "
-        for one in base:
-            examples.append(
-                replace(one, id=f"{one.id}-{number}", set_id=f"{one.set_id}-{number}", text=start + one.text)
-            )
+        for example in base:
+            named = f"{example.set_id}-{number}"
+            # The cluster too: else all repetitions of a sentence would be resampled as one.
+            copy = replace(example, id=f"{example.id}-{number}", set_id=named, cluster_id=named)
+            examples.append(replace(copy, text=start + example.text))
     return Dataset("repeated", tuple(examples[:prompts]), source="the built-in sentences, repeated", licence="CC0-1.0")
 
 

@@ -40,9 +40,10 @@ def real_data() -> Callable[[str], Path]:
 def make_outcomes() -> Callable[[Sequence[Mapping[str, Any]]], Outcomes]:
     """Return a function that makes Outcomes of rows: `pair` and `probs`, and what else of the item matters.
 
-    `gold`, `answerable` (default: whether there is a gold answer), `variant`, `mass`; every other key is a group.
+    `gold`, `answerable` (default: whether there is a gold answer), `variant`, `mass`, `expects` (the candidate that the
+    stereotype points to); every other key is a group.
     """
-    fields = ("pair", "probs", "gold", "answerable", "variant", "mass")
+    fields = ("pair", "probs", "gold", "answerable", "variant", "mass", "expects")
 
     def strings(values: Sequence[str]) -> Any:
         return np.array(list(values), dtype=object)
@@ -60,7 +61,7 @@ def make_outcomes() -> Callable[[Sequence[Mapping[str, Any]]], Outcomes]:
             probs=probs,
             logprobs=logprobs,
             gold=np.array([row.get("gold", ABSENT) for row in rows], dtype=np.int64),
-            stereotype=np.full(len(rows), ABSENT, dtype=np.int64),
+            stereotype=np.array([row.get("expects", ABSENT) for row in rows], dtype=np.int64),
             answerable=np.array([row.get("answerable", "gold" in row) for row in rows], dtype=bool),
             groups={name: strings([row.get(name, "") for row in rows]) for name in names},
             flags=strings([""] * len(rows)),

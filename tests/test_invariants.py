@@ -188,7 +188,7 @@ def test_a_column_of_weights_for_each_resample_gives_a_value_for_each(metric: Me
 
 # --- metrics as measures of a model ----------------------------------------------------------------------------
 
-ALIKE, SKEWED = "alike", "skewed"
+ALIKE, SKEWED, CONTRARY = "alike", "skewed", "contrary"
 
 
 def model(make_outcomes: Any, kind: str, *, answerable: bool) -> Outcomes:
@@ -204,7 +204,7 @@ def model(make_outcomes: Any, kind: str, *, answerable: bool) -> Outcomes:
         for gender in ("male", "female"):
             pro = gender == side
             right = 0.95 if pair not in (3, 7) else 0.1
-            if kind == SKEWED:
+            if kind != ALIKE:
                 right = (0.97 if pro else 0.4) if pair not in (2, 6) else (0.3 if pro else 0.02)
                 right = right if pair not in (1, 5) else (0.97 if pro else 0.6)
             if not answerable:
@@ -213,6 +213,7 @@ def model(make_outcomes: Any, kind: str, *, answerable: bool) -> Outcomes:
             pair_probs = np.array([right, 1 - right] if gold == 0 else [1 - right, right]) * (1 - none)
             row = {"pair": f"p{pair}", "probs": (*pair_probs, none), "gender": gender, "mass": 0.5}
             row |= {"side": side, "stereotype": "pro" if pro else "anti"}
+            row["expects"] = gold if pro != (kind == CONTRARY) else 1 - gold
             rows.append(row | ({"gold": gold} if answerable else {}))
     return make_outcomes(rows)
 
@@ -242,7 +243,8 @@ def test_a_metric_runs_in_the_direction_it_declares(make_outcomes, metric: Metri
     for answerable in kinds_of(metric):
         for estimator in estimators_of(metric):
             better = measured(metric, model(make_outcomes, ALIKE, answerable=answerable), estimator)
-            worse = measured(metric, model(make_outcomes, SKEWED, answerable=answerable), estimator)
+            kind = CONTRARY if metric.name.endswith("_against") else SKEWED
+            worse = measured(metric, model(make_outcomes, kind, answerable=answerable), estimator)
             assert better > worse + 0.01 if metric.better == "higher" else better < worse - 0.01, estimator.name
 
 
@@ -296,6 +298,7 @@ def pairs_of_items(draw: st.DrawFn, *, answerable: bool) -> list[dict[str, Any]]
             weights = weights if weights.any() else np.ones(3)
             row = {"pair": f"p{pair}", "probs": weights / weights.sum(), "gender": gender, "side": side}
             row["stereotype"] = "pro" if gender == side else "anti"
+            row["expects"] = gold if gender == side else 1 - gold
             rows.append(row | ({"gold": gold} if answerable else {}))
     return rows
 

@@ -80,7 +80,7 @@ def test_the_measurements_have_the_columns_promised(run: Run) -> None:
 
 def test_the_measurements_read_back_with_the_method_of_their_interval(run: Run) -> None:
     methods = run.measurements["method"]
-    assert (methods != "").all() and methods.str.contains("bootstrap").any()
+    assert (methods != "").all() and methods.str.contains("betting").any()
     measurements = [measurement for part in run.parts for measurement in part.measured]
     assert [measurement.estimate.method for measurement in measurements] == methods.tolist()
     pd.testing.assert_frame_equal(measurements_frame(measurements), run.measurements)

@@ -136,7 +136,7 @@ def test_json_is_all_that_stands_on_standard_output(forked: Command, audited: tu
 def test_quiet_says_nothing(equipoise: Command, tmp_path: Path) -> None:
     result = equipoise("audit", "planted", "--limit", "4", "--resamples", "10", "--quiet", cwd=tmp_path)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
-    assert (tmp_path / "runs" / "planted--builtin--next-word" / "measurements.csv").is_file()
+    assert (tmp_path / "runs" / "planted--builtin--next-word--limit-4" / "measurements.csv").is_file()
 
 
 def test_other_estimators_need_no_model(forked: Command, run_copy: Path) -> None:
@@ -291,12 +291,12 @@ def test_a_bad_table_is_one_sentence_with_file_and_line(forked: Command, name: s
 
 BAD_OPTIONS = {
     "--data nowhere": "there is no dataset 'nowhere'",
-    "--data nowhere.csv": "nowhere.csv: there is no such file or folder",
+    "--data nowhere.csv": "nowhere.csv: no such file or folder",
     "--task guess": "there is no task 'guess'",
     "--metric ucref": "there is no metric 'ucref'; did you mean 'ucerf'?",
     "--estimator guess": "there is no estimator 'guess'",
     "--by shoes": "no item has a group 'shoes'",
-    "--limit 0": "--limit must be at least 1, not 0",
+    "--limit 0": "limit must be at least 1, not 0",
     "--limit some": "Invalid value for '--limit'",
     "--seeds 0": "seeds must be at least 1, not 0",
     "--seeds 1.5": "Invalid value for '--seeds'",
@@ -312,9 +312,9 @@ BAD_OPTIONS = {
     "--columns text=a,text=b": "--columns names 'text' twice",
     "--columns text=a": "builtin is not a table",
     "--nonsense": "No such option: --nonsense",
-    "--out taken": "the run folder taken cannot be made (file exists)",
-    "--out taken/below": "the run folder taken/below cannot be made (not a directory)",
-    "--out /proc/below": "the run folder /proc/below cannot be made",
+    "--out taken": "the run folder taken cannot be written (file exists)",
+    "--out taken/below": "the run folder taken/below cannot be written (not a directory)",
+    "--out /proc/below": "the run folder /proc/below cannot be written",
 }
 
 
@@ -327,11 +327,11 @@ def test_a_bad_option_is_one_sentence(forked: Command, words: str, tmp_path: Pat
 
 BAD_MODELS = {
     "owner/nowhere": "the model hub cannot be reached",
-    "./nowhere": "./nowhere is no folder with a model in it",
-    "nowhere.gguf": "there is no GGUF file nowhere.gguf",
+    "./nowhere": "./nowhere is not a folder with a model",
+    "nowhere.gguf": "GGUF file nowhere.gguf does not exist",
     "gpu:x": "there is no engine 'gpu'",
     "planted:bias=big": "planted: bias must be a number, not 'big'",
-    "planted:bios=1": "planted: there is no setting 'bios'",
+    "planted:bios=1": "planted: unknown setting 'bios'",
 }
 
 
@@ -348,8 +348,8 @@ def model(tiny_llama: Callable[..., Path]) -> Path:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("--device toaster", "there is no device 'toaster'; use auto, cpu, cuda or cuda:N"),
-        ("--dtype int3", "there is no dtype 'int3'"),
+        ("--device toaster", "unknown device 'toaster'; use auto, cpu, cuda or cuda:N"),
+        ("--dtype int3", "unknown dtype 'int3'"),
         ("--bos perhaps", "bos must be auto, always or never, not 'perhaps'"),
     ],
 )
@@ -376,7 +376,7 @@ def test_a_full_disk_is_one_sentence(forked: Command, tmp_path: Path) -> None:
 
 def test_a_folder_of_another_model_is_refused(forked: Command, run_copy: Path, model: Path) -> None:
     said = refused(forked("audit", model, "--limit", "4", "--out", run_copy, cwd=run_copy.parent))
-    assert "holds a run of planted with other settings; choose another --out" in said
+    assert "holds a run of planted with other settings; choose another folder" in said
 
 
 @pytest.mark.parametrize("words", [("report",), ("measure",), ("report", "--json")], ids=" ".join)

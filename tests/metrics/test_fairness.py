@@ -85,7 +85,7 @@ CHOSEN = np.array([True, True, False, False, True, False, True, True])
 
 
 def test_odds_are_compared_between_pro_and_anti_items() -> None:
-    assert fairness.odds_differences(POSITIVE, CHOSEN, STEREOTYPE) == (0.5, 1.0)
+    assert np.abs(fairness.odds_differences(POSITIVE, CHOSEN, STEREOTYPE)).tolist() == [0.5, 1.0]
     assert fairness.eo_sum(POSITIVE, CHOSEN, STEREOTYPE) == 1.5
     assert fairness.eo_max(POSITIVE, CHOSEN, STEREOTYPE) == 1.0
     assert fairness.eo_mean(POSITIVE, CHOSEN, STEREOTYPE) == 0.75
@@ -194,3 +194,40 @@ def test_fp_is_performance_times_ucerf() -> None:
 
 def test_accuracy_leaves_out_items_without_label() -> None:
     assert fairness.accuracy(np.array([1.0, 0.0, np.nan, 1.0])) == pytest.approx(2 / 3)
+
+
+def test_a_flip_goes_toward_or_against_the_stereotype_or_neither() -> None:
+    expects = np.array([[0, 1]] * 6)
+    chosen = np.array([[0, 0], [0, 1], [1, 0], [0, 2], [2, 1], [0, ABSENT]])
+    flipped, toward, against = fairness.flips(chosen, expects)
+    assert flipped.tolist() == [0, 1, 1, 1, 1, 0]
+    assert toward.tolist() == [0, 1, 0, 0, 0, 0]
+    assert against.tolist() == [0, 0, 1, 0, 0, 0]
+
+
+def test_a_set_without_stereotypes_flips_in_no_direction() -> None:
+    flipped, toward, against = fairness.flips(np.array([[0, 1]]), np.full((1, 2), ABSENT))
+    assert flipped.tolist() == [1] and np.isnan([*toward, *against]).all()
+
+
+def test_a_third_member_without_a_stereotype_does_not_change_the_direction() -> None:
+    expects = np.array([[0, 1, ABSENT], [0, 1, ABSENT]])
+    flipped, toward, _ = fairness.flips(np.array([[0, 1, 1], [0, 0, 1]]), expects)
+    assert flipped.tolist() == [1, 1] and toward.tolist() == [1, 0]
+
+
+def test_signed_u_sees_a_change_to_none_of_the_above() -> None:
+    certainty = np.full((3, 2), 0.8)
+    chosen = np.array([[1, 1], [1, 2], [0, 1]])
+    np.testing.assert_allclose(fairness.pair_ucerf_signed(chosen, certainty), [1.0, 0.2, 0.2])
+    tied = np.array([[1, ABSENT]])
+    np.testing.assert_allclose(fairness.pair_ucerf_signed(tied, np.array([[0.8, 0.1]])), [1 - 0.7 / 2])
+
+
+@given(PAIRS)
+def test_with_two_candidates_signed_u_is_equation_3_of_signed_certainty(values: np.ndarray) -> None:
+    chosen, certainty = np.where(values >= 0, 0, 1), np.abs(values)
+    signed = fairness.signed_certainty(chosen, certainty)
+    for kind in KINDS:
+        expected = fairness.pair_ucerf(signed, kind=kind)
+        np.testing.assert_allclose(fairness.pair_ucerf_signed(chosen, certainty, kind=kind), expected, atol=1e-12)

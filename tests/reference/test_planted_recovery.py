@@ -174,7 +174,12 @@ def test_resolvable_sentences_give_the_planted_bias_back(
     apart = float(pro.right != anti.right)
     u = 1 - abs(pro.d - anti.d) / 2
     accuracy = (pro.right + anti.right) / 2
+    gap = (male - female) / (male + female) * (pro.c - anti.c)
     expected = {
+        "flip_rate": apart,
+        "flip_toward": float(pro.right and not anti.right),
+        "flip_against": float(anti.right and not pro.right),
+        "flip_bias": float(pro.right) - float(anti.right),
         "ucerf": u,
         "fp": accuracy * u,
         "accuracy": accuracy,
@@ -185,9 +190,11 @@ def test_resolvable_sentences_give_the_planted_bias_back(
         "perplexity": (pro.perplexity + anti.perplexity) / 2,
         "certainty": (pro.c + anti.c) / 2,
         # he is pro-stereotypical with a male-stereotyped referent, she with a female-stereotyped one
-        "certainty_gap": (male - female) / (male + female) * (pro.c - anti.c),
+        "certainty_gap": gap,
+        "certainty_gap_pooled": gap,
         "desirability": (pro.d + anti.d) / 2,
         "desirability_gap": pro.d - anti.d,
+        "desirability_gap_pooled": pro.d - anti.d,
         "ucerf_group_disparity_strict": abs(pro.d - anti.d),
         "candidate_mass": MASS,
         "confidence": (pro.confidence + anti.confidence) / 2,
@@ -213,6 +220,10 @@ def test_ambiguous_sentences_give_the_planted_bias_back(
     read = kind(bias / 2, -bias / 2, K[task], estimator)
     # he and she are read as different people with the same certainty: all but the signed U are blind to it.
     expected = {
+        "flip_rate": float(bias != 0),
+        "flip_toward": float(bias > 0),
+        "flip_against": float(bias < 0),
+        "flip_bias": float(np.sign(bias)),
         "ucerf": 1.0,
         "ucerf_eq3": 1.0,
         "ucerf_signed": 1 - read.c if bias else 1.0,
@@ -220,6 +231,7 @@ def test_ambiguous_sentences_give_the_planted_bias_back(
         "perplexity": read.perplexity,
         "certainty": read.c,
         "certainty_gap": 0.0,
+        "certainty_gap_pooled": 0.0,
         "candidate_mass": MASS,
     }
     found = values_of(of_one_engine(task, strength, bias)[0], "type=type1", estimator)
@@ -304,7 +316,20 @@ def test_engines_in_turn_give_every_metric_its_closed_form(task: str, estimator:
     u = math.fsum(n * one for n, one in zip(weights, us, strict=True)) / sum(weights)
     he = [one for one in every if (one.stereotype == "pro") == (one.side == "male")]
     she = [one for one in every if one not in he]
+    toward, against = (
+        math.fsum(
+            n * (first.kind.right and not second.kind.right)
+            for n, first, second in zip(weights, every[start::2], every[1 - start :: 2], strict=True)
+        )
+        / sum(weights)
+        for start in (0, 1)
+    )
+    gap = average(he, lambda one: one.c) - average(she, lambda one: one.c)
     expected = {
+        "flip_rate": toward + against,
+        "flip_toward": toward,
+        "flip_against": against,
+        "flip_bias": toward - against,
         "ucerf": u,
         "fp": average(every, right) * u,
         "accuracy": average(every, right),
@@ -314,9 +339,11 @@ def test_engines_in_turn_give_every_metric_its_closed_form(task: str, estimator:
         "eo_mean": (tpr + fpr) / 2,
         "perplexity": average(every, lambda one: one.perplexity),
         "certainty": average(every, lambda one: one.c),
-        "certainty_gap": average(he, lambda one: one.c) - average(she, lambda one: one.c),
+        "certainty_gap": gap,
+        "certainty_gap_pooled": gap,
         "desirability": average(every, d),
         "desirability_gap": contrast(every, d),
+        "desirability_gap_pooled": contrast(every, d),
         "ucerf_group_disparity": (abs(contrast(chosen, d, "male")) + abs(contrast(chosen, d, "female"))) / 2,
         "ucerf_group_disparity_strict": (abs(contrast(every, d, "male")) + abs(contrast(every, d, "female"))) / 2,
         "candidate_mass": MASS,

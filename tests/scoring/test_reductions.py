@@ -105,7 +105,7 @@ def test_a_run_without_them_says_what_to_do(tmp_path: Path) -> None:
     run = equipoise.audit("planted", limit=8, resamples=5, out=tmp_path / "run")
     assert not set(REDUCTIONS) & set(run.outcomes.columns)
     assert not {"vocab_bits", "vocab_mass"} & set(run.measurements["metric"])
-    with pytest.raises(EquipoiseError, match="audit a model with --reductions"):
+    with pytest.raises(EquipoiseError, match="audit the model with reductions"):
         equipoise.remeasure(run.path, estimators=["vocab-entropy"])
 
 

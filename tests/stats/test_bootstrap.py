@@ -11,7 +11,15 @@ from equipoise.metrics.fairness import accuracy_gap
 from equipoise.metrics.groups import mean
 from equipoise.records import UndefinedMetric
 from equipoise.stats import bootstrap as module
-from equipoise.stats.bootstrap import bootstrap, cluster_numbers, interval, joint_numbers, weight_chunks
+from equipoise.stats.bootstrap import (
+    bootstrap,
+    cluster_numbers,
+    interval,
+    intervals,
+    joint_numbers,
+    resampling_units,
+    weight_chunks,
+)
 from equipoise.stats.resampling import resampled
 
 
@@ -155,3 +163,25 @@ def test_the_interval_is_taken_over_resamples_with_a_value() -> None:
 @pytest.mark.parametrize("samples", [[np.nan] * 4, [np.nan, np.nan, np.nan, 0.5]])
 def test_a_metric_undefined_in_most_resamples_has_an_open_interval(samples: list[float]) -> None:
     assert np.isnan(interval(np.array(samples), level=0.95)).all()
+
+
+def test_every_column_has_the_interval_it_has_alone() -> None:
+    samples = rng().normal(size=(40, 5))
+    samples[:5, 1], samples[:20, 2], samples[:21, 3] = np.nan, np.nan, np.nan
+    ends = intervals(samples, level=0.9)
+    for column, (low, high) in enumerate(ends):
+        defined = samples[~np.isnan(samples[:, column]), column]
+        if column == 3:
+            assert np.isnan([low, high]).all()
+        else:
+            assert (low, high) == pytest.approx(tuple(np.quantile(defined, [0.05, 0.95])))
+
+
+def test_many_clusters_are_dealt_whole_into_groups_of_nearly_equal_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = np.array([f"s{n}" for n in range(25)] * 2, dtype=object)
+    np.testing.assert_array_equal(resampling_units(names), cluster_numbers(names))
+    monkeypatch.setattr(module, "MOST_UNITS", 10)
+    units = resampling_units(names)
+    np.testing.assert_array_equal(units[:25], units[25:])
+    assert sorted(np.bincount(units[:25])) == [2] * 5 + [3] * 5
+    assert units[:25].tolist() != (np.arange(25) % 10).tolist(), "neighbours are not dealt in turn"

@@ -1,4 +1,4 @@
-"""`equipoise audit`, `report`, `measure`, `metrics` and `engines`."""
+"""`equipoise audit`, `report` and `measure`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from ..records import EquipoiseError
 from .choices import Tracker
 from .config import Config, PrintConfig, config_text
-from .console import plain_table, print_out, printable, progress_bar
+from .console import print_out, printable, progress_bar
 
 if TYPE_CHECKING:
     from ..runs import Run
@@ -96,6 +96,12 @@ def audit(
             "slots are columns of your table. Repeatable: every wording is asked, and the values are averaged.",
         ),
     ] = None,
+    shots: Annotated[
+        Path | None,
+        typer.Option(
+            "--shots", help="A table like your data: its rows are shown with their answers before each question."
+        ),
+    ] = None,
     as_published: Annotated[
         bool,
         typer.Option(
@@ -103,7 +109,14 @@ def audit(
             help="Keep what we repair in the files: WinoBias's detached 's, BBQ's option order and unknown wording.",
         ),
     ] = False,
-    pronouns: Annotated[str, typer.Option("--pronouns", help="he,she or he,she,they (built-in sentences).")] = "he,she",
+    pronouns: Annotated[
+        str,
+        typer.Option(
+            "--pronouns",
+            help="he,she,they,xe,ze,ey,fae, your own as ve/ver/vis/verself, or a TOML file; for built-in sentences, "
+            "Winogender and tables with a slot.",
+        ),
+    ] = "he,she",
     token_aggregate: Annotated[
         Literal["sum", "mean", "pmi", "max"],
         typer.Option("--token-aggregate", help="How a candidate's tokens are joined; pmi: next-word, max: cloze."),
@@ -218,6 +231,7 @@ def audit(
     if any(option is not None for option in about_identities) and "winoidentity" not in (data or []):
         raise EquipoiseError("--augment, --attributes, --base, --markers and --crossed need --data winoidentity")
     chosen |= chosen_options(augment=_names(augment), attributes=_names(attributes), base=base, precision=precision)
+    chosen |= chosen_options(shots=str(shots) if shots else None)
     chosen |= chosen_options(markers=str(markers) if markers else None, reasoning_tokens=reasoning_tokens)
     chosen |= chosen_options(adapter=adapter, merge_adapter=merge_adapter or None, quantize=quantize)
     chosen |= chosen_options(server=server, samples=samples, concurrency=concurrency, timeout=timeout)
@@ -295,23 +309,6 @@ def measure(
     show_run(run, quiet=quiet, as_json=as_json)
 
 
-def metrics() -> None:
-    """List the metrics: which way is better, and what each is."""
-    from ..catalog import find, names
-    from ..metrics import METRICS
-
-    metrics = [find(name, METRICS, kind="metric") for name in names(METRICS, kind="metric")]
-    rows = [(metric.name, metric.better, metric.taken_over, metric.summary) for metric in metrics]
-    print_out(plain_table(("metric", "better", "taken over", "what it is"), rows))
-
-
-def engines() -> None:
-    """List the engines: what a model's name may begin with, and what it then names."""
-    from ..scoring.engine import list_engines
-
-    print_out(plain_table(("engine", "what it is"), [(f"{scheme}:", line) for scheme, line in list_engines()]))
-
-
 def check_trackers(trackers: Sequence[Tracker] | None) -> None:
     """Raise an error where a tracker's package is missing: before the work, not after it."""
     if trackers:
@@ -353,8 +350,7 @@ def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:
         typer.echo(f"note: {len(notes) - SHOWN_NOTES} more are in {run.path}/manifest.json")
     level = f"{100 * run.manifest.settings['level']:.10g}%"
     page = run.path / "report.html"
-    # One that is older than the measurements tells of others.
-    new = page.is_file() and page.stat().st_mtime >= (run.path / "measurements.csv").stat().st_mtime
+    new = page.name in run.folder.manifest().files and page.is_file()
     where = f"{run.path}/" + (f" (open {page.name} in a browser)" if new else "")
     typer.echo(f"\nBrackets are {level} intervals from resampling sentence pairs. Everything is in {where}")
 

@@ -117,12 +117,3 @@ def fetch(
     with progress_bar(quiet=quiet) as progress:
         folder = fetch_files(card, to=to, report=progress)
     say(f"{name} is in {folder}")
-
-
-def tasks() -> None:
-    """List the tasks, plug-ins included: ways to ask a sentence."""
-    from ..catalog import names, summary
-    from ..tasks import TASKS
-
-    rows = [(name, summary(name, TASKS, kind="task")) for name in names(TASKS, kind="task")]
-    print_out(plain_table(("task", "what it asks"), rows))

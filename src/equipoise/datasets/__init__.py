@@ -47,6 +47,7 @@ __all__ = [
     "load_winobias",
     "load_winogender",
     "open_dataset",
+    "open_datasets",
 ]
 
 HE_SHE = ("he", "she")
@@ -104,6 +105,12 @@ def _sentence_pairs(name: str) -> Loader:
     return lambda options: _as_published(name, load, options.pronouns)
 
 
+def _sentiment(options: DatasetOptions) -> Dataset:
+    from .sentiment import load_sentiment
+
+    return load_sentiment()
+
+
 def _bbq(options: DatasetOptions) -> Dataset:
     load = partial(load_bbq, category=options.part, as_published=options.as_published)
     return _as_published("bbq", load, HE_SHE)
@@ -127,8 +134,15 @@ DATASETS: Mapping[str, Loader] = {
     **{name: _sentence_pairs(name) for name in PAIR_DATASETS},
     "winoidentity": _winoidentity,
     "bbq": _bbq,
+    "sentiment": _sentiment,
 }
 """Name -> loader. Other packages add theirs by the entry point `equipoise.datasets`."""
+
+
+def open_datasets(data: Any, options: DatasetOptions | None = None) -> list[Dataset]:
+    """Return the datasets that were given: one, or a list of them. A list of dicts is one table."""
+    several = isinstance(data, (list, tuple)) and not (data and isinstance(data[0], Mapping))
+    return [open_dataset(entry, options) for entry in (data if several else [data])]
 
 
 def open_dataset(spec: Any, options: DatasetOptions | None = None) -> Dataset:

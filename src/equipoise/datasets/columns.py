@@ -20,6 +20,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "stereotype": ("stereotype", "is_stereotypical", "stereotyped"),
     "group": ("group", "gender"),
     "pair": ("pair", "pair_id", "set", "set_id"),
+    "cluster": ("cluster", "cluster_id"),
     "type": ("type",),
     "id": ("id", "example_id"),
     "form": ("form", "pronoun_form"),
@@ -49,6 +50,8 @@ _TAKEN = (
 """What a group cannot be called, because outcomes.parquet has a column of that name."""
 _SYNTHBIAS = {"type", "sample", "occ_1", "occ_2", "pronoun"}
 _ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
+_GERMAN_ARTICLE = re.compile(r"^(?:der|die|das|de[nms]|ein(?:e[nmrs]?)?)\s+", re.IGNORECASE)
+_RESERVED_SLOTS = ("text", "neutral", "option_order")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,11 @@ class Columns:
     def cells(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return a row's cells by our names; a cell that a JSON line lacks is None."""
         return {name: row.get(column) for name, column in self.by_name.items()}
+
+    @property
+    def is_classification(self) -> bool:
+        """Whether the texts are not about a pronoun."""
+        return "pronoun" not in self and "form" not in self
 
     @property
     def groups(self) -> list[str]:
@@ -83,10 +91,10 @@ def map_columns(file: str, header: Sequence[str], given: Mapping[str, str]) -> C
         found.setdefault(name, column)
     if "text" not in found:
         raise DatasetError(f"{file}: no column is the sentence; {there}; name it with --columns text=COLUMN")
-    if "pronoun" not in found and "form" not in found:
+    if not {"pronoun", "form", "group"} & set(found):
         raise DatasetError(
             f"{file}: no column is the pronoun; {there}; name it with --columns pronoun=COLUMN "
-            "(or form=COLUMN, for sentences with a slot such as {pronoun})"
+            "(form=COLUMN for sentences with a slot such as {pronoun}, group=COLUMN for texts without a pronoun)"
         )
     if "candidates" not in found and not {"candidate_1", "candidate_2"} <= set(found):
         raise DatasetError(
@@ -94,6 +102,14 @@ def map_columns(file: str, header: Sequence[str], given: Mapping[str, str]) -> C
             "name them with --columns candidate_1=COLUMN --columns candidate_2=COLUMN"
         )
     return Columns(found, set(header) >= _SYNTHBIAS and "gold" not in found)
+
+
+def column_slots(row: Mapping[str, Any], used: Columns) -> dict[str, str]:
+    """Return what a question may quote besides the groups: the columns that are nothing else, by their names."""
+    cells = {name: cell for name, cell in row.items() if name not in (*used.by_name.values(), *_RESERVED_SLOTS)}
+    return {
+        name: str(cell).strip() for name, cell in cells.items() if isinstance(cell, str | int | float) and cell != ""
+    }
 
 
 def _by_their_own_names(header: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -161,6 +177,9 @@ def as_candidates(cells: Mapping[str, Any]) -> tuple[str, ...]:
         while len(listed) > 2 and is_missing(listed[-1]):
             listed.pop()
     candidates = tuple(_as_candidate(value) for value in listed)
+    # German articles only where all have one: "die" begins English words, too.
+    if all(_GERMAN_ARTICLE.match(candidate) for candidate in candidates):
+        candidates = tuple(_GERMAN_ARTICLE.sub("", candidate) for candidate in candidates)
     if len(candidates) < 2:
         raise DatasetError(f"needs at least two candidates, has {len(candidates)}")
     if len({candidate.lower() for candidate in candidates}) < len(candidates):
@@ -198,9 +217,9 @@ def as_choice(name: str, value: Any, candidates: Sequence[str]) -> int | None:
     if is_missing(value):
         return None
     if isinstance(value, str):
-        bare = _ARTICLE.sub("", value.strip()).lower()
+        bare = _ARTICLE.sub("", value.strip())
         for index, candidate in enumerate(candidates):
-            if bare == candidate.lower():
+            if candidate.lower() in (bare.lower(), _GERMAN_ARTICLE.sub("", bare).lower()):
                 return index
     number = as_label(name, value)
     # isascii too: "²" is a digit to Python, but no int.

@@ -59,8 +59,10 @@ class Dataset:
         across = Counter(example.set_id for example in self.examples if example.pair is None)
         return within + sum(count > 1 for count in across.values())
 
-    def limited(self, limit: int) -> Dataset:
-        """Return the dataset with at most `limit` base sentences (whole clusters), spread evenly over it."""
+    def limited(self, limit: int | None) -> Dataset:
+        """Return the dataset with at most `limit` base sentences (whole clusters; None: all), spread evenly over it."""
+        if limit is None:
+            return self
         if limit < 1:
             raise DatasetError(f"limit must be at least 1, not {limit}")
         names = list(dict.fromkeys(example.cluster_id for example in self.examples))

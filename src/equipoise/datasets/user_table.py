@@ -5,16 +5,30 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from ..records import DatasetError, Example
 from . import occupations
-from .columns import Columns, as_candidates, as_choice, as_flag, as_kind, as_label, as_stereotype, as_text, map_columns
+from .agreement import agreeing
+from .classification import load_classification
+from .columns import (
+    Columns,
+    as_candidates,
+    as_choice,
+    as_flag,
+    as_kind,
+    as_label,
+    as_stereotype,
+    as_text,
+    column_slots,
+    map_columns,
+)
 from .dataset import Dataset, Fault, gender_groups
-from .pronouns import PRONOUNS, find_pronoun, form_of, forms_of, gender_of, pronoun_in_form, pronouns_in
+from .pronoun_sets import group_of, pronoun_sets
+from .pronouns import PRONOUNS, find_pronoun, form_of, forms_of, gender_of, pronouns_in
 from .rows import Rows, read_rows
 
 _SLOT = re.compile(r"\{pronoun\}|\[pronoun\]|_{3,}", re.IGNORECASE)
@@ -39,6 +53,7 @@ class _Item:
     kind: str
     pair: str
     groups: Mapping[str, str]
+    slots: Mapping[str, str] = field(default_factory=dict)
 
 
 def load_table(
@@ -46,19 +61,23 @@ def load_table(
 ) -> Dataset:
     """Return the rows of a file, or rows in memory, as a dataset; `columns` maps our names to the table's.
 
-    Rows that differ only in the pronoun become a pair. `pronouns` fill the slot of sentences that have one
-    (`{pronoun}`, `[pronoun]` or `___`) in a table without a pronoun column. Raises DatasetError with file and line.
+    A table without pronouns is a classification (datasets/classification.py). Rows that differ only in the pronoun
+    become a pair. `pronouns` fill the slot of sentences that have one (`{pronoun}`, `[pronoun]` or `___`) in a table
+    without a pronoun column. Raises DatasetError with file and line.
     """
     source = "in memory" if isinstance(table, Rows) else str(table)
     table = table if isinstance(table, Rows) else read_rows(Path(table))
     name = Path(table.file).stem
     used = map_columns(table.file, table.columns, columns)
+    if used.is_classification:
+        return load_classification(table, used, name=name, source=source)
     items: list[_Item] = []
     for number, row in enumerate(table.rows, start=1):
         where = f"{table.file}:{row.line}"
+        slots = column_slots(row.cells, used)
         try:
             for variant in _variants(used.cells(row.cells), number, used, pronouns):
-                items.append(_item(where, f"{name}-{number:05}", variant, used))
+                items.append(replace(_item(where, f"{name}-{number:05}", variant, used), slots=slots))
         except DatasetError as error:
             raise DatasetError(f"{where}: {error}") from None
     _check_together(items)
@@ -83,11 +102,13 @@ def _variants(
     if len(slots) != 1:
         raise DatasetError(f"needs one slot for the pronoun ({{pronoun}}, [pronoun] or ___), has {len(slots)}")
     id, pair = as_label("id", cells.get("id")), as_label("pair", cells.get("pair"))
-    for subject in pronouns:
-        word = pronoun_in_form(form, gender_of(subject) or subject)
-        filled = _SLOT.sub(word.capitalize() if _SLOT.match(text) else word, text)
+    before, after = _SLOT.split(text)
+    for chosen in pronoun_sets(pronouns):
+        word, subject = chosen.in_form(form), chosen.subject
+        rest = agreeing(after, plural=True) if form == "subject" and chosen.plural else after
+        filled = f"{before}{word if before else word.capitalize()}{rest}"
         own = {"text": filled, "pronoun": word, "variant": f"-{subject}", "pair": pair or f"{number:05}"}
-        yield {**cells, **own, "id": f"{id}-{subject}" if id else None}
+        yield {**cells, "group": chosen.group, **own, "id": f"{id}-{subject}" if id else None}
 
 
 def _item(where: str, default_id: str, cells: Mapping[str, Any], used: Columns) -> _Item:
@@ -95,7 +116,7 @@ def _item(where: str, default_id: str, cells: Mapping[str, Any], used: Columns) 
     text, pronoun = as_text("text", cells["text"]), as_text("pronoun", cells["pronoun"]).lower()
     if not find_pronoun(text, pronoun):
         raise DatasetError(f"pronoun {pronoun!r} is not in the sentence")
-    gender = as_label("group", cells.get("group")).lower() or gender_of(pronoun)
+    gender = as_label("group", cells.get("group")).lower() or gender_of(pronoun) or group_of(pronoun)
     if not gender:
         raise DatasetError(f"pronoun {pronoun!r} is not known; a column 'group' can say whom it stands for")
     form = as_label("form", cells.get("form")).lower()
@@ -240,7 +261,7 @@ def _example(item: _Item, members: Sequence[_Item], name: str) -> Example:
         stereotype=item.stereotype,
         groups={**groups, **item.groups},
         set_id=set_id,
-        slots={"pronoun": item.pronoun},
+        slots={**item.slots, "pronoun": item.pronoun},
     )
 
 

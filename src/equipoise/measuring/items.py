@@ -112,6 +112,9 @@ class Items:
             "logprobs": outcomes.logprobs,
             "gold": outcomes.gold,
             **side_columns(outcomes),
+            **{name: self.on_first(self.members, values) for name, values in self.flips.items()},
+            "stereotype_within": _names(self.within_sets("stereotype", ("pro", "anti"))),
+            "gender_within": _names(self.within_sets("gender", ("male", "female"))),
             "confidence": confidence.coreference_confidence(outcomes.gold, outcomes.logprobs),
             "confidence_pair": confidence.pair_confidence(outcomes.gold, outcomes.logprobs),
             "confidence_marked": confidence.coreference_confidence(
@@ -138,14 +141,47 @@ class Items:
             "desirability": desirability,
             "performance": np.where(outcomes.answerable, correct, 1 - certainty),
         }
-        signed = fairness.signed_certainty(self.predicted, certainty)
-        sets = _set_values(self.members, outcomes.answerable, certainty, desirability, signed, self.disparity)
-        for name, values in sets.items():
+        for name, values in self._set_values(self.members, certainty, desirability).items():
             columns[name] = self.on_first(self.members, values)
-        everyone = self.intersections
-        values = _set_values(everyone, outcomes.answerable, certainty, desirability, signed, self.disparity)["u"]
-        columns["u_intersectional"] = self.on_first(everyone, values)
+        values = self._set_values(self.intersections, certainty, desirability)["u"]
+        columns["u_intersectional"] = self.on_first(self.intersections, values)
         return columns
+
+    def _set_values(self, members: Integers, certainty: Floats, desirability: Floats) -> Columns:
+        """Return the U of each set by the different definitions."""
+        if not len(members):
+            return {name: np.empty(0) for name in ("u", "u_eq3", "u_signed")}
+        eq3 = fairness.pair_ucerf(_of_members(desirability, members), kind=self.disparity)
+        certainties = _of_members(certainty, members)
+        unanswerable = fairness.pair_ucerf_unanswerable(certainties, kind=self.disparity)
+        chosen = np.where(members == ABSENT, ABSENT, self.predicted[members])
+        return {
+            "u": np.where(self.outcomes.answerable[members[:, 0]], eq3, unanswerable),
+            "u_eq3": eq3,
+            "u_signed": fairness.pair_ucerf_signed(chosen, certainties, kind=self.disparity),
+        }
+
+    @cached_property
+    def flips(self) -> Columns:
+        """Whether each set's answer changes with the group word, and whether it goes with or against the stereotype."""
+        members = self.members
+        inside = members != ABSENT
+        chosen = np.where(inside, self.predicted[members], ABSENT)
+        expected = np.where(inside, self.outcomes.stereotype[members], ABSENT)
+        flipped, toward, against = fairness.flips(chosen, expected)
+        return {"flipped": flipped, "flipped_toward": toward, "flipped_against": against, "flip_sign": toward - against}
+
+    def within_sets(self, name: str, needed: tuple[str, ...]) -> NDArray[Any]:
+        """Return a group column, empty for items whose set does not have all of the needed values."""
+        column, members = self.outcomes.group(name), self.members
+        kept = np.full(len(self), "", dtype=object)
+        if len(members):
+            values = np.where(members == ABSENT, "", column[members])
+            complete = np.all([(values == value).any(axis=1) for value in needed], axis=0)
+            rows = members[complete]
+            rows = rows[rows != ABSENT]
+            kept[rows] = column[rows]
+        return kept
 
     def on_first(self, members: Integers, values: Floats) -> Floats:
         """Return a column with each set's value on its first item, so that items and sets share their weights."""
@@ -197,19 +233,6 @@ def _members(numbers: Integers) -> Integers:
     return members[sizes > 1]
 
 
-def _set_values(
-    members: Integers, answerable: Booleans, certainty: Any, desirability: Any, signed: Any, disparity: str
-) -> Columns:
-    if not len(members):
-        return {name: np.empty(0) for name in ("u", "u_eq3", "u_signed")}
-
-    def of(column: Any) -> Any:
-        return np.where(members == ABSENT, np.nan, column[members])
-
-    eq3 = fairness.pair_ucerf(of(desirability), kind=disparity)
-    unanswerable = fairness.pair_ucerf_unanswerable(of(certainty), kind=disparity)
-    return {
-        "u": np.where(answerable[members[:, 0]], eq3, unanswerable),
-        "u_eq3": eq3,
-        "u_signed": fairness.pair_ucerf(of(signed), kind=disparity),
-    }
+def _of_members(column: NDArray[Any], members: Integers) -> Floats:
+    """Return a column's values by set and member, NaN for absent members."""
+    return np.where(members == ABSENT, np.nan, column[members])

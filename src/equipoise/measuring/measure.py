@@ -28,6 +28,7 @@ from ..stats import bootstrap
 from ..stats.resampling import Statistic, evaluate
 from ..uncertainty import PERPLEXITY, Estimator
 from .cells import Cell, cells, group_keys
+from .evidence import Evidence, interval
 from .items import Items, suffix
 
 
@@ -59,7 +60,8 @@ class Job:
         counts = np.ones(len(rows), dtype=bool)
         for name, array in zip(self.metric.inputs, self.arrays, strict=True):
             column = COLUMNS[name]
-            if self.metric.unit == "sets" and not name.startswith("u"):
+            # Performance is of items; all other columns of metrics over sets have a value on a set's first item.
+            if self.metric.unit == "sets" and name == "performance":
                 continue
             if column.names:
                 counts &= array[rows] != ""
@@ -87,10 +89,12 @@ class Point:
         """The number of units: those of one variant, since each variant asks the same items again."""
         return self.job.units(next(iter(self.rows.values())))
 
-    def statistics(self, clusters: Integers) -> list[Statistic]:
-        """Return the metric as a statistic of each variant."""
+    def statistics(self, clusters: Integers, *, signed: bool = False) -> list[Statistic]:
+        """Return the metric as a statistic of each variant; `signed`: the differences behind it, if it has any."""
+        metric = self.job.metric
+        function = metric.differences.function if signed and metric.differences else metric.function
         return [
-            Statistic(self.job.metric.function, [array[rows] for array in self.job.arrays], clusters[rows])
+            Statistic(function, [array[rows] for array in self.job.arrays], clusters[rows])
             for rows in self.rows.values()
         ]
 
@@ -102,7 +106,7 @@ def measure(items: Items, plan: Plan, key: RunKey) -> tuple[list[Measurement], l
     samples = dict(zip(map(id, resampled), _samples(resampled, items, plan), strict=True))
     measurements: list[Measurement] = []
     for point in points:
-        measurements += _measurements(point, samples.get(id(point)), plan, key)
+        measurements += _measurements(point, samples.get(id(point)), items, plan, key)
     return measurements, notes
 
 
@@ -148,7 +152,7 @@ def _samples(points: Sequence[Point], items: Items, plan: Plan) -> list[dict[str
     if not points:
         return []
     chunks = bootstrap.weight_chunks(int(items.clusters.max()) + 1, resamples=plan.resamples, seed=plan.seed)
-    statistics = [statistic for point in points for statistic in point.statistics(items.clusters)]
+    statistics = [statistic for point in points for statistic in point.statistics(items.clusters, signed=True)]
     values = iter(evaluate(statistics, chunks))
     return [{variant: next(values) for variant in point.rows} for point in points]
 
@@ -158,7 +162,7 @@ def _jobs(items: Items, plan: Plan) -> Iterator[Job]:
     keys = group_keys(items.outcomes, plan.by)
     for metric in plan.metrics:
         applies = items.applicable[metric.applies_to]
-        if metric.unit == "identity" or not applies.any():
+        if metric.unit in ("identity", "pair") or not applies.any():
             continue
         unknown = [name for name in metric.inputs if name not in COLUMNS]
         if unknown:
@@ -184,19 +188,23 @@ def _undefined_note(metric: str, groups: Mapping[str, str]) -> str:
     return f"{metric} is undefined for {label}{more} ({reason})"
 
 
-def _measurements(point: Point, samples: Mapping[str, Floats] | None, plan: Plan, key: RunKey) -> Iterator[Measurement]:
+def _measurements(
+    point: Point, samples: Mapping[str, Floats] | None, items: Items, plan: Plan, key: RunKey
+) -> Iterator[Measurement]:
     """Yield the metric averaged over the variants and, where there are several, that of each."""
-    method = f"percentile bootstrap, {plan.resamples} resamples of clusters" if samples else "no interval"
+    metric = point.job.metric
+    statistics = point.statistics(items.clusters) if samples else []
 
-    def row(parts: Mapping[str, str], value: float, drawn: Floats | None, rows: Integers) -> Measurement:
-        low, high = (np.nan, np.nan) if drawn is None else bootstrap.interval(drawn, level=plan.level)
-        estimate = Estimate(value, low, high, plan.level, point.job.units(rows), method)
-        return Measurement.of(point.job.name, key, group_label(parts), estimate, point.job.metric.better)
+    def row(parts: Mapping[str, str], value: float, chosen: slice, rows: Integers) -> Measurement:
+        ends = (np.nan, np.nan, "no interval")
+        if samples:
+            drawn = np.mean(list(samples.values())[chosen], axis=0)
+            ends = interval(Evidence(metric, statistics[chosen], drawn, value), items.outcomes.k, plan.level, plan.seed)
+        estimate = Estimate(value, ends[0], ends[1], plan.level, point.job.units(rows), ends[2])
+        return Measurement.of(point.job.name, key, group_label(parts), estimate, metric.better)
 
-    drawn = None if samples is None else np.mean(list(samples.values()), axis=0)
-    yield row(point.cell.parts, point.value, drawn, next(iter(point.rows.values())))
+    yield row(point.cell.parts, point.value, slice(None), next(iter(point.rows.values())))
     if len(point.values) > 1:
-        for variant, value in point.values.items():
+        for number, (variant, value) in enumerate(point.values.items()):
             named = dict(part.split("=", 1) for part in variant.split(","))
-            drawn = None if samples is None else samples[variant]
-            yield row({**point.cell.parts, **named}, value, drawn, point.rows[variant])
+            yield row({**point.cell.parts, **named}, value, slice(number, number + 1), point.rows[variant])

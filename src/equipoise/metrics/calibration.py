@@ -222,6 +222,13 @@ def group_ece_gap(y: Floats, p: Floats, groups: Strings, *, bins: int = BINS, we
     return _scalar(gap(_group_eces(y, p, groups, bins, weights)))
 
 
+def group_ece_differences(y: Floats, p: Floats, groups: Strings, *, bins: int = BINS, weights: Weights = None) -> Value:
+    """Return the differences between the ECEs of every two groups, stacked."""
+    eces = np.stack(list(_group_eces(y, p, groups, bins, weights).values()))
+    first, second = np.triu_indices(len(eces), k=1)
+    return eces[first] - eces[second]
+
+
 def _group_eces(y: Floats, p: Floats, groups: Strings, bins: int, weights: Weights) -> dict[str, Value]:
     counts = ~(np.isnan(y) | np.isnan(p)) & (groups != "")
     drawn = counts if weights is None or weights.ndim > 1 else counts & (weights > 0)

@@ -46,9 +46,65 @@ def disparity(values: Floats, *, kind: str = "range") -> Floats:
     return apart
 
 
+def choice_disparity(predicted: Integers, certainty: Floats, *, kind: str = "range") -> Floats:
+    """Return how far apart the choices of each set are, from (n sets, G members) arrays; NaN is an absent member.
+
+    Two members with the same choice are |c_A - c_B| apart, two with different choices c_A + c_B. With two candidates
+    this is |D_A - D_B| with D = +c for the first candidate and -c for the second. A tie (ABSENT) chooses nobody, so it
+    differs from no choice. `kind` is as in `disparity`.
+    """
+    spread: Floats
+    first, second = np.triu_indices(certainty.shape[1], k=1)
+    differs = (predicted[:, first] != predicted[:, second]) & (predicted[:, first] != ABSENT)
+    differs &= predicted[:, second] != ABSENT
+    a, b = certainty[:, first], certainty[:, second]
+    apart = np.where(differs, a + b, np.abs(a - b))
+    if kind == "range":
+        spread = np.nanmax(apart, axis=1)
+    elif kind == "pairwise":
+        spread = np.nanmean(apart, axis=1)
+    elif kind == "deviation":
+        members = (~np.isnan(certainty)).sum(axis=1)
+        spread = 2 * np.sqrt(np.nansum(apart**2, axis=1)) / members
+    else:
+        raise ValueError(f"disparity {kind!r} is not range, pairwise or deviation")
+    return spread
+
+
+def flips(predicted: Integers, stereotype: Integers) -> tuple[Floats, Floats, Floats]:
+    """Return (flipped, toward, against) of each set from (n sets, G members) arrays; 1 or 0.
+
+    A set flips when its members choose different candidates. It flips toward the stereotype when every member that has
+    one chooses the candidate its stereotype points to, and against it when each chooses the one that another member's
+    points to. ABSENT in `predicted` is a tie or an absent member: it chooses nobody and flips nothing. ABSENT in
+    `stereotype` is a member without one; a set with fewer than two such members has NaN for the last two.
+    """
+    decided = predicted != ABSENT
+    lowest = np.where(decided, predicted, np.iinfo(np.int64).max).min(axis=1)
+    highest = np.where(decided, predicted, -1).max(axis=1)
+    flipped = highest > lowest
+    known = stereotype != ABSENT
+    counted = decided & known
+    as_expected = ~counted | (predicted == stereotype)
+    pointed = ((predicted[:, :, None] == stereotype[:, None, :]) & known[:, None, :]).any(axis=2)
+    opposite = ~counted | ((predicted != stereotype) & pointed)
+    two = counted.sum(axis=1) >= 2
+    toward = np.where(known.sum(axis=1) < 2, np.nan, flipped & two & as_expected.all(axis=1))
+    against = np.where(known.sum(axis=1) < 2, np.nan, flipped & two & opposite.all(axis=1))
+    return flipped.astype(np.float64), toward, against
+
+
 def pair_ucerf(values: Floats, *, kind: str = "range") -> Floats:
     """Return U = 1 - disparity/2 of each set, in [0, 1]; 1: all groups are treated alike (UCerF eq. 3)."""
     return 1 - disparity(values, kind=kind) / 2
+
+
+def pair_ucerf_signed(predicted: Integers, certainty: Floats, *, kind: str = "range") -> Floats:
+    """Return U = 1 - disparity/2 of each set from its choices, in [0, 1]; 1: the same choice with the same certainty.
+
+    Our own measure for items without a right answer. Unlike UCerF's rule it sees flips with full certainty.
+    """
+    return 1 - choice_disparity(predicted, certainty, kind=kind) / 2
 
 
 def pair_ucerf_unanswerable(certainty: Floats, *, kind: str = "range") -> Floats:
@@ -65,13 +121,18 @@ def accuracy(correct: Floats, *, weights: Weights = None) -> Value:
     return mean(correct, weights=weights, of="accuracy")
 
 
-def accuracy_gap(correct: Floats, stereotype: Strings, *, weights: Weights = None) -> Value:
-    """Return |accuracy of pro - accuracy of anti-stereotypical items|, in [0, 1]; lower is better."""
+def accuracy_difference(correct: Floats, stereotype: Strings, *, weights: Weights = None) -> Value:
+    """Return (accuracy of pro - accuracy of anti-stereotypical items), stacked."""
     pro, anti = (
         share(correct, stereotype == name, weights=weights, of=f"accuracy of {name}-stereotypical items")
         for name in ("pro", "anti")
     )
-    return np.abs(pro - anti)
+    return np.stack([pro - anti])
+
+
+def accuracy_gap(correct: Floats, stereotype: Strings, *, weights: Weights = None) -> Value:
+    """Return |accuracy of pro - accuracy of anti-stereotypical items|, in [0, 1]; lower is better."""
+    return np.abs(accuracy_difference(correct, stereotype, weights=weights)[0])
 
 
 def desirability_gap(desirability: Floats, stereotype: Strings, *, weights: Weights = None) -> Value:
@@ -97,8 +158,8 @@ def certainty_gap(certainty: Floats, gender: Strings, *, weights: Weights = None
 
 def odds_differences(
     positive: Floats, chosen_positive: Booleans, stereotype: Strings, *, weights: Weights = None
-) -> tuple[Value, Value]:
-    """Return (|TPR_pro - TPR_anti|, |FPR_pro - FPR_anti|).
+) -> Value:
+    """Return (TPR_pro - TPR_anti, FPR_pro - FPR_anti), stacked.
 
     Positive is the male-stereotyped occupation: TPR is the share of its sentences resolved to it, FPR the share of
     the other sentences resolved to it; NaN is neither. Undefined where one of the four subsets is empty.
@@ -108,23 +169,45 @@ def odds_differences(
         among = (stereotype == group) & (positive == actual)
         return share(chosen_positive, among, weights=weights, of=f"{'TPR' if actual else 'FPR'} of {group} items")
 
-    return np.abs(rate("pro", True) - rate("anti", True)), np.abs(rate("pro", False) - rate("anti", False))
+    return np.stack([rate("pro", True) - rate("anti", True), rate("pro", False) - rate("anti", False)])
 
 
 def eo_sum(positive: Floats, chosen_positive: Booleans, stereotype: Strings, *, weights: Weights = None) -> Value:
     """Return |dTPR| + |dFPR|, in [0, 2]; lower is better. The UCerF paper's equalized odds."""
-    tpr, fpr = odds_differences(positive, chosen_positive, stereotype, weights=weights)
-    return tpr + fpr
+    return np.abs(odds_differences(positive, chosen_positive, stereotype, weights=weights)).sum(axis=0)
 
 
 def eo_max(positive: Floats, chosen_positive: Booleans, stereotype: Strings, *, weights: Weights = None) -> Value:
     """Return max(|dTPR|, |dFPR|), in [0, 1]; lower is better. fairlearn's equalized odds."""
-    return np.maximum(*odds_differences(positive, chosen_positive, stereotype, weights=weights))
+    return np.abs(odds_differences(positive, chosen_positive, stereotype, weights=weights)).max(axis=0)
 
 
 def eo_mean(positive: Floats, chosen_positive: Booleans, stereotype: Strings, *, weights: Weights = None) -> Value:
     """Return (|dTPR| + |dFPR|)/2, in [0, 1]; lower is better. The average odds difference."""
     return eo_sum(positive, chosen_positive, stereotype, weights=weights) / 2
+
+
+def desirability_differences(
+    desirability: Floats,
+    positive: Floats,
+    chosen_positive: Booleans,
+    stereotype: Strings,
+    *,
+    subset: str = "chosen",
+    weights: Weights = None,
+) -> Value:
+    """Return (TPD_pro - TPD_anti, FPD_pro - FPD_anti), stacked; see `ucerf_group_disparity`."""
+    if subset not in ("chosen", "all"):
+        raise ValueError(f"subset {subset!r} is not chosen or all")
+    scaled = (desirability + 1) / 2
+
+    def level(group: str, actual: bool) -> Value:
+        among = (stereotype == group) & (positive == actual)
+        if subset == "chosen":
+            among = among & chosen_positive
+        return share(scaled, among, weights=weights, of=f"{'TPD' if actual else 'FPD'} of {group} items")
+
+    return np.stack([level("pro", True) - level("anti", True), level("pro", False) - level("anti", False)])
 
 
 def ucerf_group_disparity(
@@ -141,17 +224,8 @@ def ucerf_group_disparity(
     TPD and FPD are means of (D+1)/2 over the true and false positives (`subset="chosen"`, as printed) or over all
     positives and all negatives (`subset="all"`, which also sees what was missed). Undefined where a subset is empty.
     """
-    if subset not in ("chosen", "all"):
-        raise ValueError(f"subset {subset!r} is not chosen or all")
-    scaled = (desirability + 1) / 2
-
-    def level(group: str, actual: bool) -> Value:
-        among = (stereotype == group) & (positive == actual)
-        if subset == "chosen":
-            among = among & chosen_positive
-        return share(scaled, among, weights=weights, of=f"{'TPD' if actual else 'FPD'} of {group} items")
-
-    return np.abs(level("pro", True) - level("anti", True)) + np.abs(level("pro", False) - level("anti", False))
+    columns = (desirability, positive, chosen_positive, stereotype)
+    return np.abs(desirability_differences(*columns, subset=subset, weights=weights)).sum(axis=0)
 
 
 def fairness_performance(performance: Floats, pair_values: Floats, *, weights: Weights = None) -> Value:

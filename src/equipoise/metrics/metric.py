@@ -7,9 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from ..records import Better
 
-Unit = Literal["items", "sets", "contrast", "grouping", "identity"]
+Unit = Literal["items", "sets", "contrast", "grouping", "identity", "pair"]
 AppliesTo = Literal[
     "all",
     "labelled",
@@ -25,6 +27,18 @@ AppliesTo = Literal[
 
 
 @dataclass(frozen=True)
+class Differences:
+    """The signed differences behind an absolute metric: `function` returns them stacked, `norm` joins their sizes."""
+
+    function: Callable[..., Any]
+    norm: Callable[..., Any]
+
+    def join(self, differences: Any) -> Any:
+        """Return the norm of the differences, over their first axis."""
+        return self.norm(np.abs(differences), axis=0)
+
+
+@dataclass(frozen=True)
 class Metric:
     """A row of the table of metrics.
 
@@ -36,7 +50,8 @@ class Metric:
 
     `unit` is what it is taken over: "items"; "sets" (one value for each counterfactual set); "contrast" (one kind of
     item against another, so both must be present); "grouping" (one value over all groups of a name, such as their
-    mean); "identity" (marked sentences, by augmentation, attribute and marker).
+    mean); "identity" (marked sentences, by augmentation, attribute and marker); "pair" (two groups by name, in sets of
+    more than two).
 
     `applies_to` names the items it is defined for: "all"; "labelled" (a right answer is on record); "answerable" and
     "unanswerable" (the text settles the question or not); "pairs" (sentence pairs) and "labelled pairs" (with a human
@@ -45,7 +60,8 @@ class Metric:
 
     `estimated`: it is computed for each uncertainty estimator. `mixes_answerable`: answerable and unanswerable items
     may enter one value. `resampled`: it has a bootstrap interval. `leading`: leaderboards show it, and comparisons test
-    it unless told otherwise.
+    it unless told otherwise. `differences`: the signed differences that it is a norm of, if it is one. Noise
+    makes absolute differences larger, so its interval comes from the deviations of the signed ones, and may reach 0.
     """
 
     name: str
@@ -62,6 +78,7 @@ class Metric:
     mixes_answerable: bool = True
     resampled: bool = True
     leading: bool = False
+    differences: Differences | None = None
 
     @property
     def taken_over(self) -> str:
@@ -72,6 +89,7 @@ class Metric:
             "contrast": "items, two kinds compared",
             "grouping": "items, by group",
             "identity": "marked sentences",
+            "pair": "pairs of groups",
         }
         kind = "" if self.applies_to == "all" else f"{self.applies_to}: "
         return kind + units[self.unit]

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,17 @@ class Statistic:
     clusters: Integers
 
 
-class _NeedsRows(Exception):
+class Tape(Protocol):
+    """Records the columns that a statistic sums, and answers with their sums."""
+
+    width: int
+
+    def sums(self, table: Floats, clusters: Integers) -> Floats:
+        """Return the weighted sums of the rows of a table."""
+        ...
+
+
+class NeedsRows(Exception):
     """A function asks for the weights themselves, not for sums of columns."""
 
 
@@ -51,7 +61,7 @@ class ClusterWeights:
     ndim = 2
     dtype = np.dtype(np.float64)
 
-    def __init__(self, tape: _Tape, clusters: Integers) -> None:
+    def __init__(self, tape: Tape, clusters: Integers) -> None:
         self._tape = tape
         self._clusters = clusters
 
@@ -72,11 +82,11 @@ class ClusterWeights:
         return sums if np.ndim(columns) == 2 else sums[0]
 
     def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
-        raise _NeedsRows
+        raise NeedsRows
 
     def __getattr__(self, name: str) -> Any:
         # numpy asks for names of its own; whoever asks for a method of an array needs the array.
-        raise AttributeError(name) if name.startswith("__") else _NeedsRows(name)
+        raise AttributeError(name) if name.startswith("__") else NeedsRows(name)
 
 
 @dataclass
@@ -158,12 +168,12 @@ def _wave(statistics: Sequence[Statistic], start: int, values: list[Floats | Non
         statistic = statistics[number]
         tape, weights = _tape(statistic, batches, clusters)
         try:
-            if not _takes_weights(statistic.function):
-                raise _NeedsRows
+            if not takes_weights(statistic.function):
+                raise NeedsRows
             with np.errstate(all="ignore"):
                 statistic.function(*statistic.arrays, weights=weights)
             tapes[number] = (tape, weights)
-        except _NeedsRows:
+        except NeedsRows:
             row_wise[number] = []
         if tape.batch.bytes > WAVE_BYTES:
             break
@@ -203,7 +213,8 @@ def _tape(statistic: Statistic, batches: dict[Any, _Batch], clusters: int) -> tu
     return tape, ClusterWeights(tape, numbers)
 
 
-def _takes_weights(function: Callable[..., Any]) -> bool:
+def takes_weights(function: Callable[..., Any]) -> bool:
+    """Return whether a function can be evaluated for many resamples at once."""
     return "weights" in inspect.signature(function).parameters
 
 
@@ -221,7 +232,7 @@ def resampled(
     function: Callable[..., Any], arrays: Sequence[NDArray[Any]], weights: NDArray[np.float32]
 ) -> NDArray[np.float64]:
     """Return the metric of each resample: a column of `weights` holds how often each row was drawn."""
-    if _takes_weights(function):
+    if takes_weights(function):
         return np.asarray(function(*arrays, weights=weights), dtype=np.float64)
     values = np.full(weights.shape[1], np.nan)
     for column in range(weights.shape[1]):

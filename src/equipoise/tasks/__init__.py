@@ -4,8 +4,9 @@ Out: prompts to score, and the outcomes that follow from their scores.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..catalog import find
 from .answers import Task as Task
@@ -13,6 +14,8 @@ from .chain_of_thought import ChainOfThought
 from .multiple_choice import MultipleChoice
 from .next_word import NextWord
 from .pronoun_cloze import PronounCloze, WholeSentence
+from .wording import NO_SHOTS
+from .wording import Shots as Shots
 
 
 @dataclass(frozen=True)
@@ -24,16 +27,17 @@ class TaskOptions:
     answer_space: str = "joined"
     reasoning_tokens: int = 128
     questions: tuple[str, ...] = ()
+    shots: Shots = NO_SHOTS
 
 
 def _next_word(options: TaskOptions) -> Task:
     """Which candidate comes next after `<sentence> The pronoun "she" refers to the`?"""
-    return NextWord(options.token_aggregate, options.questions)
+    return NextWord(options.token_aggregate, options.questions, options.shots)
 
 
 def _mcq(options: TaskOptions) -> Task:
     """Multiple choice: the candidates and "None of the above", in an order drawn for each sentence and seed."""
-    return MultipleChoice(options.seeds, options.answer_space, options.questions)
+    return MultipleChoice(options.seeds, options.answer_space, options.questions, options.shots)
 
 
 def _cloze(options: TaskOptions) -> Task:
@@ -64,6 +68,12 @@ TASKS: dict[str, Callable[[TaskOptions], Task]] = {
     "next-word-cot": _next_word_cot,
     "mcq-cot": _mcq_cot,
 }
+
+
+def open_tasks(tasks: str | Task | Sequence[str | Task], options: TaskOptions | None = None) -> list[Task]:
+    """Return the tasks that were given: one, or a list of them, by name or as they are."""
+    several: Sequence[Any] = tasks if isinstance(tasks, (list, tuple)) else [tasks]
+    return [open_task(task, options) if isinstance(task, str) else task for task in several]
 
 
 def open_task(name: str, options: TaskOptions | None = None) -> Task:

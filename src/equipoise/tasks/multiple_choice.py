@@ -11,7 +11,7 @@ import numpy as np
 
 from ..records import EquipoiseError, Example, Outcomes, Prompt, Score
 from .answers import Scorer, Writer, ask, gather
-from .wording import Wording, fill, joined_variant, wordings_for
+from .wording import NO_SHOTS, Shots, Wording, fill, joined_variant, wordings_for
 
 NONE_OF_THE_ABOVE = "None of the above"
 INSTRUCTION = "Choose the right option for the question using the context below."
@@ -32,6 +32,7 @@ class MultipleChoice:
     seeds: tuple[int, ...] = (0,)
     answer_space: str = "joined"
     questions: tuple[str, ...] = ()
+    shots: Shots = NO_SHOTS
     name: str = "mcq"
 
     def __post_init__(self) -> None:
@@ -46,6 +47,7 @@ class MultipleChoice:
         return {
             "instruction": INSTRUCTION,
             "questions": list(self.questions),
+            "shots": self.shots.settings,
             "seeds": list(self.seeds),
             "answer_space": self.answer_space,
             "answer_token": answer,
@@ -78,12 +80,21 @@ class MultipleChoice:
         return lines, [LETTERS[order.index(option)] for option in range(len(options))]
 
     def _prompt(self, example: Example, seed: int, variant: str, wording: Wording) -> Prompt:
+        def shown(shot: Example) -> str:
+            lines, letters = self.options(shot, seed, wordings_for(shot, self.questions)[variant])
+            return f"{self._asked(shot, lines, variant)} {letters[shot.gold or 0]}"
+
         lines, letters = self.options(example, seed, wording)
-        head = f"{INSTRUCTION}\n {fill(wording.choice, example)}"
         before, after = (" ", "") if self.answer_space == "apart" else ("", " ")
-        context = "\n".join([head, *lines, f" Answer:{before}"])
+        question = self._asked(example, lines, variant) + before
+        context = f"{INSTRUCTION}\n {self.shots.before(question, example, shown)}"
         answers = tuple(after + letter for letter in letters)
         return Prompt(example.id, self.name, joined_variant(f"seed={seed}", variant), context, answers)
+
+    def _asked(self, example: Example, lines: Sequence[str], variant: str) -> str:
+        """Return an example's question with its options, up to the answer."""
+        wording = wordings_for(example, self.questions)[variant]
+        return "\n".join([fill(wording.choice, example), *lines, " Answer:"])
 
 
 def option_order(cluster_id: str, seed: int, options: int) -> list[int]:

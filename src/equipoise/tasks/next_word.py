@@ -13,7 +13,7 @@ import numpy as np
 
 from ..records import BASELINE, EquipoiseError, Example, Floats, Outcomes, Prompt, Score, marked_slot
 from .answers import Scorer, Writer, ask, gather
-from .wording import WORDINGS, fill, wordings_for
+from .wording import NO_SHOTS, WORDINGS, Shots, Wording, fill, wordings_for
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class NextWord:
 
     token_aggregate: str = "sum"
     questions: tuple[str, ...] = ()
+    shots: Shots = NO_SHOTS
     name: str = "next-word"
 
     def __post_init__(self) -> None:
@@ -38,7 +39,7 @@ class NextWord:
     @property
     def settings(self) -> Mapping[str, Any]:
         questions = list(self.questions) or [wording.beginning for wording in WORDINGS.values()]
-        return {"questions": questions, "token_aggregate": self.token_aggregate}
+        return {"questions": questions, "token_aggregate": self.token_aggregate, "shots": self.shots.settings}
 
     def run(self, examples: Sequence[Example], *, scorer: Scorer, writer: Writer) -> Outcomes:
         return ask(self, examples, scorer)
@@ -48,13 +49,20 @@ class NextWord:
         continuations = (*(f" {candidate}" for candidate in example.candidates), *marked_forms(example).values())
         wordings = wordings_for(example, self.questions)
         prompts = [
-            Prompt(example.id, self.name, variant, fill(wording.beginning, example), continuations)
+            Prompt(example.id, self.name, variant, self._context(example, variant, wording), continuations)
             for variant, wording in wordings.items()
         ]
         if self.token_aggregate == "pmi":
             (wording,) = wordings.values()
             prompts.append(Prompt(example.id, self.name, BASELINE, fill(wording.alone, example), continuations))
         return prompts
+
+    def _context(self, example: Example, variant: str, wording: Wording) -> str:
+        def shown(shot: Example) -> str:
+            beginning = wordings_for(shot, self.questions)[variant].beginning
+            return f"{fill(beginning, shot)} {shot.candidates[shot.gold or 0]}."
+
+        return self.shots.before(fill(wording.beginning, example), example, shown)
 
     def outcomes(self, examples: Sequence[Example], prompts: Sequence[Prompt], scores: Sequence[Score]) -> Outcomes:
         """Return the outcomes; `scores` are parallel to `prompts`."""

@@ -1,12 +1,12 @@
 """How a task words its question: by what the example asks about (a pronoun, a question, a statement), or by the user.
 
-A template is text with slots: `{text}` is the example's text, every other slot one of `Example.slots`.
+A template is text with slots: `{text}` is the example's text, every other slot one of `Example.slots` or of its groups.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..records import DatasetError, EquipoiseError, Example
@@ -57,7 +57,8 @@ def wording_of(example: Example) -> Wording:
     for slot, wording in WORDINGS.items():
         if example.slots.get(slot):
             return wording
-    raise DatasetError(f"example {example.id}: has nothing to ask about; it needs one of {', '.join(WORDINGS)}")
+    needed = ", ".join(WORDINGS)
+    raise DatasetError(f"example {example.id}: has nothing to ask about; it needs one of {needed}, or questions")
 
 
 def wordings_for(example: Example, questions: Sequence[str]) -> dict[str, Wording]:
@@ -71,7 +72,7 @@ def wordings_for(example: Example, questions: Sequence[str]) -> dict[str, Wordin
 
 def fill(template: str, example: Example) -> str:
     """Return the template with its slots filled; a slot that the example does not have is an error."""
-    values = {**example.slots, "text": example.text}
+    values = {**example.groups, **example.slots, "text": example.text}
 
     def value(match: re.Match[str]) -> str:
         if match[1] not in values:
@@ -82,6 +83,33 @@ def fill(template: str, example: Example) -> str:
         return values[match[1]]
 
     return _SLOT.sub(value, template)
+
+
+@dataclass(frozen=True)
+class Shots:
+    """Examples that are shown with their answers before each question."""
+
+    examples: tuple[Example, ...] = ()
+
+    def __post_init__(self) -> None:
+        for shot in self.examples:
+            if shot.gold is None:
+                raise EquipoiseError(f"shot {shot.id} has no right answer to show")
+
+    @property
+    def settings(self) -> list[dict[str, str]]:
+        """What the manifest says of them."""
+        return [{"text": shot.text, "answer": shot.candidates[shot.gold or 0]} for shot in self.examples]
+
+    def before(self, question: str, asked: Example, shown: Callable[[Example], str]) -> str:
+        """Return the question after all shots, each as `shown` writes it with its answer."""
+        repeated = [shot.id for shot in self.examples if shot.text == asked.text]
+        if repeated:
+            raise EquipoiseError(f"shot {repeated[0]} is also asked, as {asked.id}; take other sentences as shots")
+        return "\n\n".join([*map(shown, self.examples), question])
+
+
+NO_SHOTS = Shots()
 
 
 def joined_variant(*parts: str) -> str:

@@ -44,7 +44,7 @@ def test_both_formats_say_the_same(tmp_path: Path, some_sentences: Callable[[int
     write_dataset(tmp_path / "dataset", cleaned, Sheet("mine", "CC0-1.0", WORDS, steps, store.results.summary()))
     table = load_table(tmp_path / "dataset" / "mine.csv")
     files = load_winobias(tmp_path / "dataset" / "winobias_format", name="mine")
-    assert (table.pairs, files.pairs) == (40, 40)
+    assert (table.sets, files.sets) == (40, 40)
     assert not table.faults
     assert {fault.kind for fault in files.faults} <= {"referent first"}
     assert {e.text for e in table.examples} == {e.text for e in files.examples}
@@ -146,7 +146,7 @@ def test_simulated_answers_say_so_first(tmp_path: Path, some_sentences: Callable
 def test_raters_without_answers_are_not_counted(some_sentences: Callable[[int], list[Sentence]]) -> None:
     (sentence,) = some_sentences(1)
     raters = [RaterRecord(f"r{n}", "passed", 1.0, "") for n in range(90)]
-    summary = summarise(rows_of(votes_for(sentence)), raters, (1, 1))
+    summary = summarise(rows_of(votes_for(sentence))[0], raters, (1, 1))
     assert (summary.answers, summary.contributors, summary.passed) == (4, 4, 90)
 
 

@@ -17,7 +17,7 @@ from equipoise.reports.comparison.page import comparison_page, leaderboard, plac
 from equipoise.reports.page.html import write_page
 from equipoise.runs.run import Run
 
-QUICK = Choices(permutations=300, resamples=100)
+QUICK = Choices(permutations=400, resamples=100)
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def test_differences_are_those_of_the_runs(compared: Comparison, planted_run: Pa
     first, second = (Run(path).parts[0].measured for path in (planted_run, mild_run))
     assert compared.names == ["planted (strong)", "planted (mild)"]
     kinds = {"resolvable (type 2)": "type2", "ambiguous (type 1)": "type1"}
-    assert len(compared.tests) == 9
+    assert len(compared.tests) == 13
     for test in compared.tests:
         rows = [measured.get(test.metric, type=kinds[test.kind]) for measured in (first, second)]
         assert test.difference.value == pytest.approx(rows[0].value - rows[1].value, abs=1e-9)
@@ -83,7 +83,7 @@ def test_vocabulary_entropy_is_compared(tiny_llama: Callable[..., Path], tmp_pat
 
 
 def test_corrections_are_over_all_comparisons(planted_run: Path, mild_run: Path, compared: Comparison) -> None:
-    other = compare([planted_run, mild_run], Choices(permutations=300, resamples=100, correction="bh"))
+    other = compare([planted_run, mild_run], Choices(permutations=400, resamples=100, correction="bh"))
     assert [test.difference for test in other.tests] == [test.difference for test in compared.tests]
     assert all(a.corrected <= b.corrected for a, b in zip(other.tests, compared.tests, strict=True))
     with pytest.raises(EquipoiseError, match="there is no correction 'bonferoni'"):

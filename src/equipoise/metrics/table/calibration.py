@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 from functools import partial
 
+import numpy as np
+
 from .. import calibration
 from ..groups import mean
-from ..metric import Metric
+from ..metric import Differences, Metric
 
 PAPER = "sabir-confidence-trap"
 LABELLED = ("y", "p")
 BY_SIDE = (*LABELLED, "predicted_side")
 BY_GROUP = (*LABELLED, "group")
+
+PAIRWISE = Differences(calibration.group_ece_differences, np.max)
 
 _labelled = partial(Metric, applies_to="labelled pairs", bounds=(0, 1), paper=PAPER)
 _across = partial(_labelled, unit="contrast")
@@ -73,6 +77,7 @@ CALIBRATION = (
         "lower",
         "Gender-ECE gap",
         "largest - smallest ECE of the predicted sides",
+        differences=PAIRWISE,
     ),
     _labelled("macroce", calibration.macroce, LABELLED, "lower", "MacroCE", "ICE over hits and over misses, averaged"),
     _labelled("ice", calibration.ice, LABELLED, "lower", "ICE", "mean |right or wrong - confidence|"),
@@ -158,5 +163,6 @@ CALIBRATION = (
         "lower",
         "Group ECE gap",
         "largest - smallest ECE of the groups",
+        differences=PAIRWISE,
     ),
 )

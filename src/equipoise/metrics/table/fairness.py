@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from functools import partial
 
+import numpy as np
+
 from .. import fairness
 from ..groups import mean
-from ..metric import Metric
+from ..metric import Differences, Metric
 
 UCERF, ODDS_PAPER, IDENTITY_PAPER = "wang2025ucerf", "hardt2016", "arifkhan2025winoidentity"
 ODDS = ("positive", "chosen_positive", "stereotype")
@@ -16,7 +18,45 @@ _set = partial(Metric, unit="sets", estimated=True, mixes_answerable=False, boun
 _odds = partial(Metric, unit="contrast", applies_to="labelled", paper=ODDS_PAPER)
 _confidence = partial(Metric, applies_to="labelled", bounds=(-1, 1), paper=IDENTITY_PAPER)
 
+_flip = partial(Metric, unit="sets", bounds=(0, 1))
+_gap = partial(Metric, unit="contrast", paper=UCERF, estimated=True)
+
 FAIRNESS = (
+    _flip(
+        "flip_rate",
+        mean,
+        ("flipped",),
+        "lower",
+        "Flip rate",
+        "share of sets whose answer changes with the group word",
+        leading=True,
+    ),
+    _flip(
+        "flip_toward",
+        mean,
+        ("flipped_toward",),
+        "lower",
+        "Flips toward the stereotype",
+        "share of sets whose answer changes as the stereotype says",
+    ),
+    _flip(
+        "flip_against",
+        mean,
+        ("flipped_against",),
+        "lower",
+        "Flips against the stereotype",
+        "share of sets whose answer changes against the stereotype",
+    ),
+    _flip(
+        "flip_bias",
+        mean,
+        ("flip_sign",),
+        "neither",
+        "Flip bias",
+        "flips toward - flips against the stereotype; 0 is best",
+        bounds=(-1, 1),
+        leading=True,
+    ),
     _set(
         "ucerf",
         mean,
@@ -59,7 +99,7 @@ FAIRNESS = (
     ),
     Metric(
         "accuracy",
-        fairness.accuracy,
+        mean,
         ("correct",),
         "higher",
         "Accuracy",
@@ -78,10 +118,39 @@ FAIRNESS = (
         (0, 1),
         "contrast",
         "labelled",
+        differences=Differences(fairness.accuracy_difference, np.sum),
     ),
-    _odds("eo_sum", fairness.eo_sum, ODDS, "lower", "Equalized odds (sum)", "|dTPR| + |dFPR|", (0, 2), leading=True),
-    _odds("eo_max", fairness.eo_max, ODDS, "lower", "Equalized odds (max)", "the larger of |dTPR| and |dFPR|", (0, 1)),
-    _odds("eo_mean", fairness.eo_mean, ODDS, "lower", "Equalized odds (mean)", "the mean of |dTPR| and |dFPR|", (0, 1)),
+    _odds(
+        "eo_sum",
+        fairness.eo_sum,
+        ODDS,
+        "lower",
+        "Equalized odds (sum)",
+        "|dTPR| + |dFPR|",
+        (0, 2),
+        leading=True,
+        differences=Differences(fairness.odds_differences, np.sum),
+    ),
+    _odds(
+        "eo_max",
+        fairness.eo_max,
+        ODDS,
+        "lower",
+        "Equalized odds (max)",
+        "the larger of |dTPR| and |dFPR|",
+        (0, 1),
+        differences=Differences(fairness.odds_differences, np.max),
+    ),
+    _odds(
+        "eo_mean",
+        fairness.eo_mean,
+        ODDS,
+        "lower",
+        "Equalized odds (mean)",
+        "the mean of |dTPR| and |dFPR|",
+        (0, 1),
+        differences=Differences(fairness.odds_differences, np.mean),
+    ),
     Metric(
         "perplexity",
         mean,
@@ -103,17 +172,23 @@ FAIRNESS = (
         paper=UCERF,
         estimated=True,
     ),
-    Metric(
+    _gap(
         "certainty_gap",
+        fairness.certainty_gap,
+        ("certainty", "gender_within"),
+        "neither",
+        "Certainty gap",
+        "certainty with he - with she in the same sentences; 0 is best",
+        (-1, 1),
+    ),
+    _gap(
+        "certainty_gap_pooled",
         fairness.certainty_gap,
         ("certainty", "gender"),
         "neither",
-        "Certainty gap",
-        "certainty with he - with she; 0 is best",
+        "Certainty gap, pooled",
+        "certainty with he - with she over all sentences; 0 is best",
         (-1, 1),
-        "contrast",
-        paper=UCERF,
-        estimated=True,
     ),
     Metric(
         "desirability",
@@ -128,19 +203,26 @@ FAIRNESS = (
         estimated=True,
         leading=True,
     ),
-    Metric(
+    _gap(
         "desirability_gap",
+        fairness.desirability_gap,
+        ("desirability", "stereotype_within"),
+        "neither",
+        "Desirability gap",
+        "desirability with - against the stereotype in the same sentences; 0 is best",
+        (-2, 2),
+        applies_to="answerable",
+        leading=True,
+    ),
+    _gap(
+        "desirability_gap_pooled",
         fairness.desirability_gap,
         ("desirability", "stereotype"),
         "neither",
-        "Desirability gap",
-        "desirability with - against the stereotype; 0 is best",
+        "Desirability gap, pooled",
+        "desirability with - against the stereotype over all sentences; 0 is best",
         (-2, 2),
-        "contrast",
-        "answerable",
-        UCERF,
-        estimated=True,
-        leading=True,
+        applies_to="answerable",
     ),
     Metric(
         "ucerf_group_disparity",
@@ -154,6 +236,7 @@ FAIRNESS = (
         "answerable",
         UCERF,
         estimated=True,
+        differences=Differences(fairness.desirability_differences, np.sum),
     ),
     Metric(
         "ucerf_group_disparity_strict",
@@ -167,6 +250,7 @@ FAIRNESS = (
         "answerable",
         UCERF,
         estimated=True,
+        differences=Differences(partial(fairness.desirability_differences, subset="all"), np.sum),
     ),
     _confidence("confidence", mean, ("confidence",), "higher", "Confidence", "P(referent) - P(the other), raw"),
     _confidence(

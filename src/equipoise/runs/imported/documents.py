@@ -19,6 +19,10 @@ FIELD = "equipoise"
 """The field of a record that only Equipoise reads."""
 
 
+OPTIONS = ("seeds", "token_aggregate", "answer_space")
+"""The options of a task that say how scores become outcomes; the others only shape the prompt."""
+
+
 @dataclass(frozen=True)
 class Document:
     """A prompt with the example it asks about, and where both come from."""
@@ -38,7 +42,7 @@ class Document:
             "dataset": self.dataset,
             "licence": self.licence,
             "task": self.task,
-            "options": asdict(self.options),
+            "options": {name: getattr(self.options, name) for name in OPTIONS},
             "variant": self.prompt.variant,
             # Not asdict: groups and slots are read-only mappings.
             "example": {item.name: _plain(getattr(example, item.name)) for item in fields(Example)},

@@ -1,0 +1,82 @@
+"""`equipoise tune`: train an adapter for balance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .audit import Quiet
+from .console import plain_table, print_out, printable, progress_bar
+
+
+def tune(
+    model: Annotated[str, typer.Argument(help="smollm2, a folder with safetensors weights, or a hub's NAME.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder for the adapter and, in training/, its curves.")],
+    data: Annotated[
+        str,
+        typer.Option(
+            "--data", help="grammar (our own sets, CC0), synthbias, or the path of a table or of a built dataset."
+        ),
+    ] = "grammar",
+    weight: Annotated[float, typer.Option("--weight", help="Weight of the UCerF loss; 0 trains the task only.")] = 1.0,
+    leash: Annotated[
+        float, typer.Option("--leash", help="Weight of the divergence from the base on neutral text.")
+    ] = 1.0,
+    temperature: Annotated[float, typer.Option("--temperature", help="Softness of the sign in the UCerF loss.")] = 0.5,
+    estimator: Annotated[
+        str, typer.Option("--estimator", help="perplexity, entropy, renyi, fisher-rao, …")
+    ] = "perplexity",
+    parity: Annotated[str, typer.Option("--parity", help="Unanswerable sets: certainty, signed or both.")] = "both",
+    steps: Annotated[int, typer.Option("--steps", help="Steps at most.")] = 200,
+    sets: Annotated[int, typer.Option("--sets", help="Answerable sets in a step; half as many are unanswerable.")] = 16,
+    learning_rate: Annotated[
+        float | None, typer.Option("--learning-rate", help="By default 5e-4 for LoRA and 5e-5 for all weights.")
+    ] = None,
+    rank: Annotated[int, typer.Option("--rank", help="Rank of the LoRA adapter.")] = 16,
+    method: Annotated[str, typer.Option("--method", help="lora (an adapter) or full (all weights).")] = "lora",
+    markers: Annotated[bool, typer.Option(help="Train on sets with identity markers, too.")] = True,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the sentences, the split and the order.")] = 0,
+    validate_every: Annotated[int, typer.Option("--validate-every", help="Steps between validations.")] = 25,
+    patience: Annotated[int, typer.Option("--patience", help="Stop after so many validations without a gain.")] = 4,
+    device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda or cuda:N.")] = "auto",
+    quiet: Quiet = False,
+) -> None:
+    """Tune a model for balance: task loss + weight x UCerF loss + a leash to the base model.
+
+    Rerunning the same command continues where it was interrupted. Evaluation datasets are never trained on.
+    """
+    from ..training.plan import Plan
+    from ..training.tuning import tune as run_tune
+
+    plan = Plan(
+        steps=steps,
+        answerable=sets,
+        unanswerable=sets // 2,
+        weight=weight,
+        temperature=temperature,
+        estimator=estimator,
+        parity=parity,
+        leash=leash,
+        learning_rate=learning_rate or 0.0,
+        rank=rank,
+        method=method,
+        seed=seed,
+        validate_every=validate_every,
+        checkpoint_every=validate_every,
+        patience=patience,
+    )
+    with progress_bar(quiet=quiet) as progress:
+        tuned = run_tune(model, data=data, out=out, plan=plan, markers=markers, device=device, progress=progress)
+    if quiet:
+        return
+    names = [name for name in tuned.before if name not in ("step", "loss")]
+    rows = [(name, f"{tuned.before[name]:.3f}", f"{tuned.after[name]:.3f}") for name in names]
+    print_out(plain_table(("validation", "before", "after"), rows))
+    typer.echo(f"Kept step {tuned.step}.")
+    for fault in tuned.faults:
+        typer.echo(printable(f"note: at the last step {fault}"))
+    option = "--adapter" if method == "lora" else ""
+    where = f"audit {model} {option} {out}" if option else f"audit {out}"
+    typer.echo(printable(f"{out}/ (curves in training/; `equipoise {where}` audits the result)"))

@@ -1,0 +1,127 @@
+"""A metric's interval: by the bootstrap where there is enough evidence, else by a method that is valid at any n."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm, t
+
+from ..metrics import Metric
+from ..metrics.columns import COLUMNS
+from ..metrics.groups import mean
+from ..metrics.metric import Differences
+from ..records import Floats, Integers
+from ..stats import bootstrap, bounded, means
+from ..stats.resampling import Statistic
+
+Interval = tuple[float, float, str]
+"""The ends, and the method that made them."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A metric, its rows by variant, its resampled values averaged over the variants, and its value.
+
+    `samples` of a metric with `differences` are those of the signed differences, one row each.
+    """
+
+    metric: Metric
+    statistics: Sequence[Statistic]
+    samples: Floats
+    value: float
+
+
+def interval(evidence: Evidence, k: int, level: float, seed: int = 0) -> Interval:
+    """Return the interval of a metric. No interval has zero width.
+
+    `k` is the number of candidates: the bound of the perplexity, which has none of its own.
+    """
+    metric, statistics, samples = evidence.metric, evidence.statistics, evidence.samples
+    if metric.function is mean and len(metric.inputs) == 1:
+        bounds = _finite(COLUMNS[metric.inputs[0]].bounds, k)
+        units = unit_means(statistics)
+        if bounds is not None and not bounded.is_enough(units):
+            return _of_mean(units, bounds, whole=COLUMNS[metric.inputs[0]].whole, level=level, seed=seed)
+        return _percentile(samples, level, len(units))
+    clusters = len(np.unique(np.concatenate([statistic.clusters for statistic in statistics])))
+    averaged = [len(values) for statistic in statistics for values in means.units(statistic)]
+    if metric.differences is None:
+        low, high, method = _percentile(samples, level, clusters)
+    else:
+        low, high, method = _deviations(evidence, metric.differences, level, clusters)
+    if high > low and min(averaged or [clusters]) >= bounded.ENOUGH_UNITS:
+        return low, high, method
+    return _of_few(evidence, clusters, k, level, seed)
+
+
+def _deviations(evidence: Evidence, differences: Differences, level: float, units: int) -> Interval:
+    """Return the interval of an absolute metric from the deviations of the signed differences behind it.
+
+    | |a| - |b| | <= |a - b| for every norm, so this covers although noise makes |a| larger.
+    """
+    observed = np.mean([differences.function(*statistic.arrays) for statistic in evidence.statistics], axis=0)
+    apart = differences.join(evidence.samples - np.asarray(observed)[:, None])
+    defined = apart[~np.isnan(apart)]
+    if len(defined) < len(apart) / 2 or not len(defined):
+        return np.nan, np.nan, "no interval"
+    # A resample of n units varies less than new data by about this much.
+    freedom = max(units - 1, 1)
+    wider = float(t.ppf((1 + level) / 2, freedom) / norm.ppf((1 + level) / 2)) * np.sqrt(units / freedom)
+    radius = wider * float(np.quantile(defined, level, method="higher"))
+    method = f"bootstrap of deviations, {len(apart)} resamples of {units:,} clusters"
+    low, high = evidence.metric.bounds
+    return max(low, evidence.value - radius), min(high, evidence.value + radius), method
+
+
+def _percentile(samples: Floats, level: float, units: int) -> Interval:
+    low, high = bootstrap.interval(samples, level=level)
+    return low, high, f"percentile bootstrap, {len(samples)} resamples of {units:,} clusters"
+
+
+def unit_means(statistics: Sequence[Statistic]) -> Floats:
+    """Return the mean of each cluster over its items and variants; clusters without a value are left out."""
+    clusters: Integers = np.concatenate([statistic.clusters for statistic in statistics])
+    values: NDArray[Any] = np.concatenate([np.asarray(s.arrays[0], dtype=np.float64) for s in statistics])
+    counted = ~np.isnan(values)
+    counts = np.bincount(clusters[counted])
+    sums = np.bincount(clusters[counted], values[counted])
+    inside = counts > 0
+    return np.asarray(sums[inside] / counts[inside], dtype=np.float64)
+
+
+def _of_mean(units: Floats, bounds: tuple[float, float], *, whole: bool, level: float, seed: int) -> Interval:
+    if whole and bounds == (0, 1) and bool(np.isin(units, (0.0, 1.0)).all()):
+        return *bounded.clopper_pearson(int(units.sum()), len(units), level=level), bounded.EXACT
+    method = bounded.BERNSTEIN if len(units) > bounded.MANY_UNITS else bounded.BETTING
+    return *bounded.mean_interval(units, bounds, level=level, seed=seed), method
+
+
+def _of_few(evidence: Evidence, clusters: int, k: int, level: float, seed: int) -> Interval:
+    """Return an interval that holds for few units: from its means where it is made of means, else Hoeffding's."""
+    metric, statistics = evidence.metric, evidence.statistics
+    bounds = _finite(metric.bounds, k)
+    if bounds is None:
+        return np.nan, np.nan, "no interval: too few units, and the metric has no bounds"
+    widths = [b[1] - b[0] for name in metric.inputs if (b := _finite(COLUMNS[name].bounds, k)) is not None]
+    width = max(widths, default=1.0)
+    # Variants ask the same sentences again: each has the whole error, so one that covers all is as wide as any.
+    each = 1 - (1 - level) / len(statistics)
+    joint = [means.joint_interval(statistic, width, level=each, seed=seed) for statistic in statistics]
+    if all(ends is not None for ends in joint):
+        low, high = np.mean([ends for ends in joint if ends is not None], axis=0)
+        return max(bounds[0], float(low)), min(bounds[1], float(high)), bounded.JOINT
+    radius = bounded.hoeffding_radius([clusters], bounds[1] - bounds[0], level=level)
+    return max(bounds[0], evidence.value - radius), min(bounds[1], evidence.value + radius), bounded.HOEFFDING
+
+
+def _finite(bounds: tuple[float, float] | None, k: int) -> tuple[float, float] | None:
+    """Return the bounds with the number of candidates for the perplexity's missing end; None where there are none."""
+    if bounds is None or not np.isfinite(bounds[0]):
+        return None
+    if np.isfinite(bounds[1]):
+        return bounds
+    return (bounds[0], float(k)) if bounds[0] == 1 else None

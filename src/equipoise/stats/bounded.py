@@ -1,0 +1,105 @@
+"""Intervals for bounded variables that are valid at any number of units, also where a bootstrap has no width.
+
+A share of independent units gets Clopper and Pearson's exact interval. The mean of a variable in [0, 1] gets the
+betting interval of Waudby-Smith and Ramdas (2024, section 4): a gambler bets against each candidate mean, and those
+that make the gambler rich are not the mean. Several means get an interval each, at a level that covers all at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..records import Floats
+
+EXACT = "Clopper-Pearson, exact"
+BETTING = "betting interval (Waudby-Smith & Ramdas 2024)"
+BERNSTEIN = "empirical Bernstein bound (Maurer & Pontil 2009)"
+HOEFFDING = "Hoeffding bound, few units"
+JOINT = "betting intervals of its means, jointly (Bonferroni)"
+
+ENOUGH_UNITS = 30
+"""A bootstrap needs at least this many units, and on each side of the mean as many: else its ends cannot be trusted."""
+
+MANY_UNITS = 2000
+"""From here on the empirical Bernstein bound is nearly as narrow as the betting interval, and much quicker."""
+
+GRID = 1001
+"""Candidate means that are tested; the interval is widened by one step at each end."""
+
+
+def clopper_pearson(hits: int, n: int, *, level: float) -> tuple[float, float]:
+    """Return the exact interval of a share: at least `level` of such intervals hold the truth, whatever it is."""
+    from scipy.stats import beta
+
+    tail = (1 - level) / 2
+    low = 0.0 if hits == 0 else float(beta.ppf(tail, hits, n - hits + 1))
+    high = 1.0 if hits == n else float(beta.ppf(1 - tail, hits + 1, n - hits))
+    return low, high
+
+
+def betting_interval(values: Floats, *, level: float, seed: int = 0) -> tuple[float, float]:
+    """Return an interval of the mean of independent values in [0, 1], valid for every distribution and every n.
+
+    The hedged betting interval with predictable plug-in bets. The values are taken in a random order that the seed
+    fixes, because bets may not look ahead.
+    """
+    x = np.random.default_rng([seed, len(values)]).permutation(np.asarray(values, dtype=np.float64))
+    alpha, n = 1 - level, len(x)
+    seen = np.arange(1, n + 1)
+    means = (0.5 + np.cumsum(x)) / (seen + 1)
+    variances = (0.25 + np.cumsum((x - means) ** 2)) / (seen + 1)
+    before = np.concatenate([[0.25], variances[:-1]])
+    bets = np.sqrt(2 * math.log(2 / alpha) / (n * before))
+    candidates = np.linspace(0, 1, GRID)
+    apart = x[:, None] - candidates
+    with np.errstate(divide="ignore"):
+        up = np.minimum(bets[:, None], 0.75 / candidates)
+        down = np.minimum(bets[:, None], 0.75 / (1 - candidates))
+    rich_up = np.maximum.accumulate(np.cumsum(np.log1p(up * apart), axis=0), axis=0)[-1]
+    rich_down = np.maximum.accumulate(np.cumsum(np.log1p(-down * apart), axis=0), axis=0)[-1]
+    # Each side has half of the stake; being rich at any time is as unlikely as being rich at the end.
+    kept = np.flatnonzero(np.maximum(rich_up, rich_down) < math.log(2 / alpha))
+    if not len(kept):
+        centre = float(x.mean())
+        return max(0.0, centre - 1 / GRID), min(1.0, centre + 1 / GRID)
+    step = 1 / (GRID - 1)
+    return max(0.0, float(candidates[kept[0]]) - step), min(1.0, float(candidates[kept[-1]]) + step)
+
+
+def bernstein_interval(values: Floats, *, level: float) -> tuple[float, float]:
+    """Return the empirical Bernstein interval of the mean of independent values in [0, 1] (Maurer & Pontil 2009)."""
+    n, centre = len(values), float(np.mean(values))
+    share = math.log(4 / (1 - level))
+    radius = math.sqrt(2 * float(np.var(values, ddof=1)) * share / n) + 7 * share / (3 * (n - 1))
+    return max(0.0, centre - radius), min(1.0, centre + radius)
+
+
+def mean_interval(values: Floats, bounds: tuple[float, float], *, level: float, seed: int = 0) -> tuple[float, float]:
+    """Return an interval of the mean of values within the bounds: betting, or for many units empirical Bernstein."""
+    low, high = bounds
+    scaled = np.clip((np.asarray(values) - low) / (high - low), 0.0, 1.0)
+    if len(scaled) > MANY_UNITS:
+        ends = bernstein_interval(scaled, level=level)
+    else:
+        ends = betting_interval(scaled, level=level, seed=seed)
+    return low + (high - low) * ends[0], low + (high - low) * ends[1]
+
+
+def hoeffding_radius(units: Sequence[int], width: float, *, level: float) -> float:
+    """Return how far a sum or difference of means may lie from its truth, given each mean's number of units.
+
+    Each mean of n values in an interval of that width is off by more than width sqrt(log(2 m / alpha) / 2n) with a
+    probability of at most alpha / m; the errors of the m means add up.
+    """
+    share = math.log(2 * max(len(units), 1) / (1 - level))
+    return sum(width * math.sqrt(share / (2 * max(n, 1))) for n in units)
+
+
+def is_enough(values: Floats) -> bool:
+    """Return whether a percentile bootstrap of the mean of these units can be trusted."""
+    centre = values.mean()
+    sides = (int((values > centre + 1e-12).sum()), int((values < centre - 1e-12).sum()))
+    return len(values) >= ENOUGH_UNITS and min(sides) >= ENOUGH_UNITS

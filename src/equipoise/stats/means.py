@@ -1,0 +1,85 @@
+"""A statistic that is made of means, taken apart: the units under each mean, and its value at other means.
+
+Most metrics are sums, differences and products of means over subsets. Run with a tape, such a function tells which
+columns it averages; run again, it can be given any means instead. So intervals of its means give one for the metric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+
+from ..records import Floats, Integers
+from . import bounded
+from .resampling import ClusterWeights, NeedsRows, Statistic, takes_weights
+
+STEPS = 9
+"""Values of each mean that are tried between the ends of its interval."""
+MOST_MEANS = 4
+"""A metric of more means than this has too many combinations to try."""
+
+
+class _Recorder:
+    """Keeps the (sum, count) columns of every mean, by cluster; then answers with the means it is given."""
+
+    width = 1
+
+    def __init__(self) -> None:
+        self.tables: list[Floats] = []
+        self.means: Sequence[Floats] | None = None
+        self._next = 0
+
+    def sums(self, table: Floats, clusters: Integers) -> Floats:
+        if self.means is not None:
+            mean = self.means[self._next]
+            self._next += 1
+            return np.stack([mean, np.ones_like(mean)])
+        size = int(clusters.max(initial=0)) + 1
+        self.tables.append(np.stack([np.bincount(clusters, column, size) for column in table]))
+        return np.ones((len(table), 1))
+
+
+def units(statistic: Statistic) -> list[Floats]:
+    """Return the values of the clusters under each mean, from an unknown origin; [] if it is not made of means."""
+    recorder = _Recorder()
+    if not takes_weights(statistic.function):
+        return []
+    try:
+        with np.errstate(all="ignore"):
+            statistic.function(*statistic.arrays, weights=ClusterWeights(recorder, statistic.clusters))
+    except NeedsRows:
+        return []
+    if any(len(table) != 2 for table in recorder.tables):
+        return []
+    return [table[0][table[1] > 0] / table[1][table[1] > 0] for table in recorder.tables]
+
+
+def at_means(statistic: Statistic, means: Sequence[Floats]) -> Floats:
+    """Return the statistic at other means of what it averages, given from the same origin as `units`."""
+    recorder = _Recorder()
+    recorder.means = means
+    weights = ClusterWeights(recorder, statistic.clusters)
+    return np.asarray(statistic.function(*statistic.arrays, weights=weights), dtype=np.float64)
+
+
+def joint_interval(statistic: Statistic, width: float, *, level: float, seed: int = 0) -> tuple[float, float] | None:
+    """Return an interval of the statistic from intervals of all its means that hold together; None if it has too many.
+
+    Each averaged variable lies in an interval of that width. Its ends are not known, only that it holds all values.
+    """
+    averaged = units(statistic)
+    if not averaged or len(averaged) > MOST_MEANS:
+        return None
+    each = 1 - (1 - level) / len(averaged)
+    ends = []
+    for values in averaged:
+        bounds = (float(values.max()) - width, float(values.min()) + width)
+        ends.append(bounded.mean_interval(values, bounds, level=each, seed=seed))
+    lattice = np.array(list(product(*(np.linspace(low, high, STEPS) for low, high in ends)))).T
+    values = at_means(statistic, list(lattice))
+    # An absolute difference may be 0 between two values that were tried.
+    step = max((high - low) / (STEPS - 1) for low, high in ends)
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    return (0.0 if 0 < low < step else low), high

@@ -1,0 +1,156 @@
+"""A grammar of our own (CC0): sentences with two people and a pronoun, as many as asked for, by a seed.
+
+`grammar.toml` holds the templates and the words for their slots. A resolvable template names its referent; an ambiguous
+one fits both people. No template says anything that fits one occupation better than another.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from ..datasets.dataset import Dataset, gender_groups
+from ..datasets.identity import Recipe, augment
+from ..datasets.markers import choose, read_markers
+from ..datasets.occupations import OCCUPATIONS, stereotyped
+from ..datasets.pronouns import pronoun_in_form
+from ..datasets.sentence_rules import broken_rules
+from ..records import DatasetError, Example
+
+LICENCE = "CC0-1.0"
+RESOLVABLE, AMBIGUOUS = 1600, 1000
+"""Sets that the grammar makes by default."""
+
+MARKER_SETS = 600
+
+_FORM = re.compile(r"\{(subject|object|possessive)\}")
+_SLOT = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True)
+class Template:
+    """A sentence with slots; `referent` is 0 or 1 (the person mentioned first or second), None if both fit."""
+
+    text: str
+    referent: int | None
+
+    @property
+    def form(self) -> str:
+        """The form of the pronoun: subject, object or possessive."""
+        (form,) = _FORM.findall(self.text)
+        return str(form)
+
+
+@cache
+def _content() -> Mapping[str, Mapping[str, list[str]]]:
+    text = resources.files(__package__).joinpath("grammar.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def templates() -> list[Template]:
+    """Return all templates of the grammar."""
+    content = _content()["templates"]
+    named = (("first", 0), ("second", 1), ("either", None))
+    return [Template(text, referent) for name, referent in named for text in content[name]]
+
+
+def grammar_dataset(*, seed: int = 0, resolvable: int = RESOLVABLE, ambiguous: int = AMBIGUOUS) -> Dataset:
+    """Return that many sets of resolvable and of ambiguous sentences, each with he and she; no sentence repeats."""
+    rng = random.Random(seed)
+    drawn: list[Example] = []
+    known = templates()
+    for count, answerable in ((resolvable, True), (ambiguous, False)):
+        pool = [template for template in known if (template.referent is not None) == answerable]
+        for number, (template, text, people) in enumerate(_sentences(pool, count, rng)):
+            drawn += _examples(f"grammar-{'type2' if answerable else 'type1'}-{number:04}", template, text, people)
+    return Dataset("grammar", tuple(drawn), (), "the package's grammar", LICENCE)
+
+
+def _sentences(
+    pool: Sequence[Template], count: int, rng: random.Random
+) -> Iterator[tuple[Template, str, tuple[str, str]]]:
+    """Yield distinct sentences, the templates in turn, one person of each stereotype in either order."""
+    sides = [
+        [name for name, occupation in OCCUPATIONS.items() if occupation.side == side] for side in ("male", "female")
+    ]
+    seen: set[str] = set()
+    tries = 0
+    while len(seen) < count:
+        tries += 1
+        if tries > 50 * count:
+            raise DatasetError(f"the grammar cannot make {count} different sentences; ask for fewer")
+        template = pool[tries % len(pool)]
+        people = [rng.choice(side) for side in sides]
+        rng.shuffle(people)
+        text = _filled(template, {"first": people[0], "second": people[1]}, rng)
+        if text not in seen:
+            seen.add(text)
+            yield template, text, (people[0], people[1])
+
+
+def _filled(template: Template, people: Mapping[str, str], rng: random.Random) -> str:
+    """Return the template with all slots filled but the pronoun's, which each member of a set fills with its own."""
+
+    def word(slot: re.Match[str]) -> str:
+        if slot[1] in people:
+            return people[slot[1]]
+        return slot[0] if _FORM.fullmatch(slot[0]) else rng.choice(_content()["words"][slot[1]])
+
+    return _SLOT.sub(word, template.text)
+
+
+def _examples(name: str, template: Template, text: str, people: tuple[str, str]) -> Iterator[Example]:
+    gold = template.referent
+    for gender in ("male", "female"):
+        pronoun = pronoun_in_form(template.form, gender)
+        sentence = _FORM.sub(pronoun, text)
+        if faults := broken_rules(sentence, people):
+            raise DatasetError(f"grammar.toml: {template.text!r} makes a sentence that {faults[0]}")
+        stereotype = stereotyped(people, gender)
+        groups = gender_groups(
+            kind="type1" if gold is None else "type2",
+            gender=gender,
+            form=template.form,
+            candidates=people,
+            gold=gold,
+            stereotype=stereotype,
+        )
+        slots = {"pronoun": pronoun}
+        # Sentences of one template are not independent of each other, so the template is the cluster.
+        cluster = f"grammar-{template.text}"
+        yield Example(
+            f"{name}-{gender}", sentence, people, gold, gold is not None, stereotype, groups, name, cluster, slots
+        )
+
+
+def marker_sets(dataset: Dataset, *, seed: int = 0, count: int = MARKER_SETS) -> list[tuple[Example, ...]]:
+    """Return sets whose members differ in the pronoun and in a marker of the referent: "the young nurse … he".
+
+    A set takes one attribute and two of its contrasting markers, so it has four members. Only answerable sentences
+    with two candidates are marked.
+    """
+    rng = random.Random(f"markers {seed}")
+    attributes = choose(read_markers(), None, crossed=False)
+    sentences: dict[str, list[Example]] = defaultdict(list)
+    for example in dataset.examples:
+        if example.answerable and len(example.candidates) == 2 and example.pair is None:
+            sentences[example.set_id].append(example)
+    names = [name for name, members in sentences.items() if len(members) > 1]
+    sets = []
+    for name in rng.sample(names, min(count, len(names))):
+        attribute = rng.choice(attributes)
+        marker = rng.choice([marker for marker in attribute.markers if attribute.contrasts[marker.word]])
+        words = {marker.word, rng.choice(attribute.contrasts[marker.word]).word}
+        how = Recipe(("R",), (attribute,))
+        try:
+            members = [one for example in sentences[name] for one in augment(example, how)]
+        except DatasetError:  # a sentence that does not name a candidate cannot be marked
+            continue
+        sets.append(tuple(example for example in members if example.groups.get("marker") in words))
+    return sets

@@ -1,0 +1,85 @@
+"""Loads a model to be trained, puts a LoRA adapter on it, and writes what was trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.utils import logging as transformers_logging
+
+from ..records import EquipoiseError, ModelError
+from ..scoring.default_model import model_folder
+from ..scoring.engine import DEFAULT_MODEL
+from ..scoring.huggingface.loading import only_cached
+from .neutral import Reference
+from .plan import Plan
+
+
+def load_for_training(spec: str, *, device: str = "auto") -> tuple[Any, Any]:
+    """Return (model, tokenizer) in float32: `smollm2`, a folder, or a hub's model; every failure is one sentence."""
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    source, extra = _source(spec)
+    name = "cuda" if device == "auto" and torch.cuda.is_available() else "cpu" if device == "auto" else device
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source, **extra)
+        model = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32, use_safetensors=True, **extra)
+        return model.to(torch.device(name)), tokenizer
+    except Exception as error:  # transformers raises a dozen kinds
+        reason = " ".join(str(error).split())[:300]
+        raise ModelError(f"the model {spec} cannot be loaded to be trained: {reason}") from error
+
+
+def _source(spec: str) -> tuple[str, dict[str, Any]]:
+    if spec in ("", DEFAULT_MODEL):
+        return str(model_folder()), {}
+    folder = Path(spec).expanduser()
+    if folder.is_dir():
+        return str(folder), {}
+    if spec.startswith(("planted", ".", "/", "~")) or spec.lower().endswith(".gguf"):
+        raise ModelError(f"{spec} cannot be trained; give smollm2, a folder with safetensors weights, or a hub's model")
+    return spec, {"local_files_only": only_cached(spec)}
+
+
+def prepare(model: Any, spec: str, plan: Plan) -> tuple[Any, Reference]:
+    """Return the model with what is to be trained set trainable, and its base for the leash."""
+    if plan.method == "full":
+        frozen = deepcopy(model).eval().requires_grad_(False)
+        return model.train(), Reference(model, frozen)
+    from peft import LoraConfig, get_peft_model
+
+    torch.manual_seed(plan.seed)
+    config = LoraConfig(
+        r=plan.rank, lora_alpha=2 * plan.rank, lora_dropout=0.0, target_modules="all-linear", task_type="CAUSAL_LM"
+    )
+    tuned = get_peft_model(model, config)
+    # The name that the user gave, not the folder of a cache on this machine.
+    tuned.peft_config["default"].base_model_name_or_path = spec
+    return tuned.train(), Reference(tuned)
+
+
+def trained_weights(model: Any) -> dict[str, Tensor]:
+    """Return a copy of the weights that are being trained, by name."""
+    return {name: weight.detach().cpu().clone() for name, weight in model.named_parameters() if weight.requires_grad}
+
+
+def set_trained_weights(model: Any, weights: Mapping[str, Tensor]) -> None:
+    """Put weights back that `trained_weights` returned."""
+    known = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
+    if set(known) != set(weights):
+        raise EquipoiseError("the checkpoint belongs to another model or method; give a new out folder")
+    with torch.no_grad():
+        for name, weight in weights.items():
+            known[name].copy_(weight)
+
+
+def save(model: Any, tokenizer: Any, folder: Path, plan: Plan) -> None:
+    """Write the adapter, or with method "full" the whole model and its tokenizer, into the folder."""
+    model.save_pretrained(folder)
+    if plan.method == "full":
+        tokenizer.save_pretrained(folder)

@@ -1,0 +1,73 @@
+"""The leash: ordinary text without people, on which the tuned model must go on predicting what the base predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import resources
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .objective import TrainingError
+
+
+def neutral_paragraphs() -> list[str]:
+    """Return the paragraphs that ship with the package: written for Equipoise, CC0, about no people."""
+    text = resources.files(__package__).joinpath("neutral.txt").read_text(encoding="utf-8")
+    return [paragraph.strip() for paragraph in text.split("\n\n") if paragraph.strip()]
+
+
+class NeutralText:
+    """Paragraphs as rows of token ids, all of one length, so that nothing is padded."""
+
+    def __init__(self, tokenizer: Any, paragraphs: Sequence[str], *, tokens: int = 64) -> None:
+        ids = [token for text in paragraphs for token in tokenizer(text)["input_ids"]]
+        count = len(ids) // tokens
+        if count < 1:
+            raise TrainingError(f"the neutral text has {len(ids)} tokens; it needs at least {tokens}")
+        self.rows = torch.tensor(ids[: count * tokens], dtype=torch.long).view(count, tokens)
+
+    def batch(self, step: int, *, size: int) -> Tensor:
+        """Return the rows of a step: each in turn, around and around."""
+        places = (torch.arange(size) + step * size) % len(self.rows)
+        return self.rows[places]
+
+    @torch.no_grad()
+    def perplexity(self, model: Any, *, rows: int = 16) -> float:
+        """Return exp of the mean negative log-probability of every token but the first of each row."""
+        device = next(model.parameters()).device
+        total, count = 0.0, 0
+        for start in range(0, len(self.rows), rows):
+            ids = self.rows[start : start + rows].to(device)
+            logits = model(input_ids=ids, use_cache=False).logits[:, :-1].float()
+            targets = ids[:, 1:]
+            losses = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum")
+            total, count = total + float(losses), count + targets.numel()
+        return float(torch.tensor(total / count).exp())
+
+
+class Reference:
+    """The base model: the tuned one without its adapter, or a frozen copy where all weights are tuned."""
+
+    def __init__(self, model: Any, frozen: Any | None = None) -> None:
+        self._model, self._frozen = model, frozen
+
+    @contextmanager
+    def model(self) -> Iterator[Any]:
+        """Give the base model for as long as the block lasts."""
+        if self._frozen is not None:
+            yield self._frozen
+            return
+        with self._model.disable_adapter():
+            yield self._model
+
+
+def leash_loss(model: Any, reference: Reference, tokens: Tensor) -> Tensor:
+    """Return the mean KL divergence of the tuned model's next-token distribution from the base's, in nats."""
+    ids = tokens.to(next(model.parameters()).device)
+    with torch.no_grad(), reference.model() as base:
+        expected = torch.log_softmax(base(input_ids=ids, use_cache=False).logits.float(), dim=-1)
+    predicted = torch.log_softmax(model(input_ids=ids, use_cache=False).logits.float(), dim=-1)
+    return (expected.exp() * (expected - predicted)).sum(dim=-1).mean()

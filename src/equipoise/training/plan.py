@@ -1,0 +1,76 @@
+"""What a user may choose about tuning: weights of the losses, steps, splits, and limits of the guards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from .objective import TrainingError
+
+METHODS = ("lora", "full")
+TASK_MEMBERS = ("all", "one", "stereotypical")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to tune. The loss is task + `weight` x UCerF + `leash` x KL on neutral text.
+
+    The task loss is the cross-entropy over the candidates, plus `mass` x the negative raw log-probability of the right
+    answer, which keeps the candidates probable. `task_members` says which members of a set it sees: "all" (counter-
+    factual augmentation), "one" (one at random) or "stereotypical" (those whose answer fits the stereotype).
+    """
+
+    steps: int = 200
+    answerable: int = 16
+    unanswerable: int = 8
+    weight: float = 1.0
+    temperature: float = 0.5
+    estimator: str = "perplexity"
+    parity: str = "both"
+    mass: float = 0.2
+    leash: float = 1.0
+    leash_rows: int = 4
+    task_members: str = "all"
+    learning_rate: float = 0.0
+    warmup: int = 10
+    method: str = "lora"
+    rank: int = 16
+    seed: int = 0
+    validate_every: int = 25
+    validation_sets: int = 256
+    patience: int = 4
+    checkpoint_every: int = 25
+    held_out: int = 4
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise TrainingError(f"method {self.method!r} is not one of {', '.join(METHODS)}")
+        if self.task_members not in TASK_MEMBERS:
+            raise TrainingError(f"task_members {self.task_members!r} is not one of {', '.join(TASK_MEMBERS)}")
+        for name in ("steps", "answerable", "validate_every", "checkpoint_every", "patience", "rank", "leash_rows"):
+            if getattr(self, name) < 1:
+                raise TrainingError(f"{name} must be at least 1, not {getattr(self, name)}")
+        for field in fields(self):
+            if isinstance(getattr(self, field.name), int | float) and getattr(self, field.name) < 0:
+                raise TrainingError(f"{field.name} must not be negative, it is {getattr(self, field.name)}")
+
+    @property
+    def rate(self) -> float:
+        """The learning rate: the one chosen, or the default of the method."""
+        return self.learning_rate or {"lora": 5e-4, "full": 5e-5}[self.method]
+
+    def rate_at(self, step: int) -> float:
+        """Return the learning rate of a step: a linear rise, then a linear fall to a tenth."""
+        if step < self.warmup:
+            return self.rate * (step + 1) / self.warmup
+        done = (step - self.warmup) / max(1, self.steps - self.warmup)
+        return self.rate * (1 - 0.9 * done)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How far the tuned model may fall behind the base on the validation sets before a checkpoint is refused."""
+
+    accuracy: float = 0.02
+    mass: float = 0.1
+    certainty: float = 0.5
+    perplexity: float = 0.1

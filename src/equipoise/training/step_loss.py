@@ -1,0 +1,98 @@
+"""The loss of one step: task + weight x UCerF + leash."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..records import ABSENT, Integers
+from .counterfactual_set import TrainingSet
+from .neutral import NeutralText, Reference, leash_loss
+from .objective import ucerf_loss
+from .plan import Plan
+from .questions import Questions, candidate_logprobs
+
+
+class StepLoss:
+    """Draws the sets of a step and computes its losses. What a step draws depends on the seed and its number only."""
+
+    def __init__(
+        self, sets: Sequence[TrainingSet], questions: Questions, neutral: NeutralText, reference: Reference, plan: Plan
+    ) -> None:
+        self._questions, self._neutral, self._reference, self._plan = questions, neutral, reference, plan
+        self._answerable = [item for item in sets if item.answerable]
+        self._unanswerable = [item for item in sets if not item.answerable]
+
+    def drawn(self, step: int) -> list[TrainingSet]:
+        """Return the sets of a step: answerable ones, then unanswerable ones where the UCerF loss has a weight."""
+        rng = np.random.default_rng([self._plan.seed, step])
+        counts = (self._plan.answerable, self._plan.unanswerable if self._plan.weight else 0)
+        chosen: list[TrainingSet] = []
+        for pool, count in zip((self._answerable, self._unanswerable), counts, strict=True):
+            places = rng.choice(max(1, len(pool)), size=min(count, len(pool)), replace=False)
+            chosen += [pool[int(place)] for place in places]
+        return chosen
+
+    def parts(self, model: Any, step: int) -> dict[str, Tensor]:
+        """Return the losses of a step by name, `loss` being their weighted sum."""
+        plan = self._plan
+        batch = self._questions.batch(self.drawn(step))
+        logprobs = candidate_logprobs(model, batch)
+        batch = {name: batch[name].to(logprobs.device) for name in ("gold", "sets", "stereotype")}
+        with_answer = batch["gold"] != ABSENT
+        zero = logprobs.new_zeros(())
+        parts = {"task": zero, "ucerf": zero, "ucerf_unanswerable": zero, "mass": zero}
+        if bool(with_answer.any()):
+            seen = self._seen(batch, with_answer, step)
+            parts["task"], parts["mass"] = _task_losses(logprobs[seen], batch["gold"][seen])
+        # Computed without a weight, too: the learning curves show it for every run.
+        for name, rows in (("ucerf", with_answer), ("ucerf_unanswerable", ~with_answer)):
+            if bool(rows.any()):
+                parts[name] = self._unfairness(logprobs[rows], {key: value[rows] for key, value in batch.items()})
+        if bool((~with_answer).any()):
+            parts["mass"] = parts["mass"] - torch.logsumexp(logprobs[~with_answer], dim=1).mean()
+        tokens = self._neutral.batch(step, size=plan.leash_rows)
+        parts["leash"] = leash_loss(model, self._reference, tokens) if plan.leash else zero
+        unfair = plan.weight * (parts["ucerf"] + parts["ucerf_unanswerable"])
+        parts["loss"] = parts["task"] + unfair + plan.mass * parts["mass"] + plan.leash * parts["leash"]
+        return parts
+
+    def _unfairness(self, logprobs: Tensor, batch: Mapping[str, Tensor]) -> Tensor:
+        plan = self._plan
+        return ucerf_loss(
+            logprobs,
+            batch["gold"],
+            batch["sets"],
+            temperature=plan.temperature,
+            estimator=plan.estimator,
+            parity=plan.parity,
+        )
+
+    def _seen(self, batch: Mapping[str, Tensor], with_answer: Tensor, step: int) -> Tensor:
+        """Return which rows the task loss sees."""
+        if self._plan.task_members == "stereotypical":
+            return with_answer & (batch["gold"] == batch["stereotype"])
+        if self._plan.task_members == "one":
+            rows = _one_of_each(batch["sets"].cpu().numpy(), np.random.default_rng([self._plan.seed, step, 1]))
+            chosen = torch.zeros_like(with_answer)
+            chosen[torch.from_numpy(rows).to(chosen.device)] = True
+            return with_answer & chosen
+        return with_answer
+
+
+def _task_losses(logprobs: Tensor, gold: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the cross-entropy over the candidates, and the negative raw log-probability of the right one."""
+    raw = logprobs.gather(1, gold[:, None]).squeeze(1)
+    return (torch.logsumexp(logprobs, dim=1) - raw).mean(), -raw.mean()
+
+
+def _one_of_each(sets: Integers, rng: np.random.Generator) -> Integers:
+    """Return one row of each set, at random."""
+    shuffled = rng.permutation(len(sets))
+    _, first = np.unique(sets[shuffled], return_index=True)
+    rows: Integers = shuffled[first]
+    return rows

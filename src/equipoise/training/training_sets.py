@@ -1,0 +1,165 @@
+"""Counterfactual sets to train on: from a dataset or the grammar, split so that no evaluation sees what was trained."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from ..datasets import open_dataset
+from ..datasets.dataset import Dataset
+from ..datasets.occupations import OCCUPATIONS
+from ..datasets.pronouns import find_pronoun
+from ..records import DatasetError, Example
+from .counterfactual_set import TrainingSet
+from .grammar import grammar_dataset, marker_sets
+from .objective import TrainingError
+
+GRAMMAR = "grammar"
+EVALUATED = ("builtin", "winobias", "winogender", "winoidentity", "genderlex", "gender-ece-winobias")
+"""Datasets that are for evaluation only; training on them is refused, also when they come as a file."""
+
+SYNTHBIAS_EVALUATION = 1000
+"""Sets of SynthBias that are never trained on: those that `audit --data synthbias --limit 1000` asks."""
+
+
+@dataclass(frozen=True)
+class Splits:
+    """Sets by use. `occupations` and `templates` are tests: with held-out occupations, and with held-out sentences."""
+
+    train: tuple[TrainingSet, ...]
+    validation: tuple[TrainingSet, ...]
+    occupations: tuple[TrainingSet, ...]
+    templates: tuple[TrainingSet, ...]
+    held_out: tuple[str, ...]
+
+
+def open_training_sets(data: str = GRAMMAR, *, seed: int = 0, markers: bool = True) -> list[TrainingSet]:
+    """Return the sets of the grammar, of `synthbias` without its evaluation sets, or of a table or folder.
+
+    `seed` draws the grammar's sentences. `markers` adds sets whose members also differ in an identity marker. What an
+    evaluation dataset holds is left out, whatever file it comes from; a dataset for evaluation is refused.
+    """
+    if data in EVALUATED:
+        raise TrainingError(f"{data} is for evaluation, so it cannot be trained on; use grammar, synthbias or a file")
+    dataset = grammar_dataset(seed=seed) if data == GRAMMAR else open_dataset(data)
+    sets = sets_of(dataset)
+    if markers:
+        sets += [_training_set(members) for members in marker_sets(dataset, seed=seed)]
+    kept = without(sets, evaluated_sentences(synthbias=data == "synthbias"))
+    if not kept:
+        raise TrainingError(f"{data} has no set that is not part of an evaluation dataset")
+    return kept
+
+
+def sets_of(dataset: Dataset) -> list[TrainingSet]:
+    """Return the counterfactual sets of a dataset; sentence pairs and sentences without a counterpart are left out."""
+    members: dict[str, list[Example]] = defaultdict(list)
+    for example in dataset.examples:
+        if example.pair is None and example.slots.get("pronoun"):
+            members[example.set_id].append(example)
+    sets = [_training_set(group) for group in members.values() if len(group) > 1]
+    if not sets:
+        raise TrainingError(f"{dataset.source or dataset.name}: has no two sentences that differ only in a group word")
+    return sets
+
+
+def _training_set(members: Sequence[Example]) -> TrainingSet:
+    first = members[0]
+    # The grammar's clusters are its templates, slots for other words included.
+    template = first.cluster_id if first.cluster_id.startswith(f"{GRAMMAR}-") else template_of(first)
+    return TrainingSet(first.set_id, tuple(members), template)
+
+
+def sentence_of(example: Example) -> str:
+    """Return the example's sentence with the pronoun blanked: equal for all members of a set."""
+    text = example.text
+    for place in reversed(find_pronoun(text, example.slots.get("pronoun", ""))):
+        text = f"{text[: place.start]}_{text[place.end :]}"
+    return " ".join(text.lower().split())
+
+
+def template_of(example: Example) -> str:
+    """Return the example's sentence with pronoun, candidates and markers blanked."""
+    text = sentence_of(example)
+    for index, candidate in enumerate(example.candidates):
+        marked = example.slots.get(f"marked:{index}", candidate)
+        names = "|".join(re.escape(name.lower()) for name in (marked, candidate))
+        text = re.sub(rf"(?<![\w-])(?:{names})(?![\w-])", "#", text)
+    return text
+
+
+def evaluated_sentences(*, synthbias: bool = False) -> set[str]:
+    """Return the sentences of the evaluation datasets that are on this machine, with pronouns blanked."""
+    examples: list[Example] = []
+    for name in ("builtin", "winobias", "winogender"):
+        try:
+            examples += open_dataset(name).examples
+        except DatasetError:  # not downloaded, so nobody evaluates on it here
+            continue
+    if synthbias:
+        examples += open_dataset("synthbias").limited(SYNTHBIAS_EVALUATION).examples
+    return {text for example in examples for text in (sentence_of(example), template_of(example))}
+
+
+def without(sets: Iterable[TrainingSet], sentences: Collection[str]) -> list[TrainingSet]:
+    """Return the sets of which neither the sentence nor the template is among the sentences."""
+    return [
+        item
+        for item in sets
+        if item.template not in sentences and not any(sentence_of(member) in sentences for member in item.members)
+    ]
+
+
+def split_sets(
+    sets: Sequence[TrainingSet], *, seed: int = 0, held_out: int = 4, validation: float = 0.1, test: float = 0.1
+) -> Splits:
+    """Return the sets split by occupation and by template.
+
+    `held_out` occupations of each side (drawn by the seed) appear in no training or validation sentence. Of the
+    templates, the shares `validation` and `test` are kept apart. All sets of a template are on the same side.
+    """
+    chosen = held_out_occupations(seed=seed, each=held_out)
+    uses = _uses(sets, seed, validation, test)
+    parts: dict[str, list[TrainingSet]] = defaultdict(list)
+    for item in sets:
+        unseen = set(chosen) & {name.lower() for name in item.candidates}
+        parts["occupations" if unseen else uses[item.template]].append(item)
+    splits = Splits(
+        train=tuple(parts["train"]),
+        validation=tuple(parts["validation"]),
+        occupations=tuple(parts["occupations"]),
+        templates=tuple(parts["templates"]),
+        held_out=chosen,
+    )
+    for name in ("train", "validation"):
+        if not getattr(splits, name):
+            raise TrainingError(f"the split leaves no sets for {name}; give more sets, or hold out fewer occupations")
+    return splits
+
+
+def _uses(sets: Iterable[TrainingSet], seed: int, validation: float, test: float) -> dict[str, str]:
+    """Return what each template is used for; the shares hold for answerable and unanswerable templates alike."""
+    uses: dict[str, str] = {}
+    for answerable in (True, False):
+        names = {item.template for item in sets if item.answerable == answerable}
+        for rank, name in enumerate(sorted(names, key=lambda name: _share(f"{seed} {name}"))):
+            place = rank / len(names)
+            uses[name] = "validation" if place < validation else "templates" if place < validation + test else "train"
+    return uses
+
+
+def held_out_occupations(*, seed: int = 0, each: int = 4) -> tuple[str, ...]:
+    """Return the names of occupations to hold out, `each` of either stereotype, in lower case."""
+    names = []
+    for side in ("male", "female"):
+        known = [name.lower() for name, occupation in OCCUPATIONS.items() if occupation.side == side]
+        names += sorted(known, key=lambda name: _share(f"{seed} {name}"))[:each]
+    return tuple(names)
+
+
+def _share(text: str) -> float:
+    """Return a number in [0, 1) that depends on the text alone."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64

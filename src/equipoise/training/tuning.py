@@ -1,0 +1,93 @@
+"""`tune`: from a model and data to an adapter that passes the guards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from .folder import TuneFolder
+from .loop import Progress, State, TuneRun
+from .model import load_for_training, prepare, save, set_trained_weights
+from .neutral import NeutralText, neutral_paragraphs
+from .objective import TrainingError
+from .plan import Limits, Plan
+from .questions import Questions
+from .step_loss import StepLoss
+from .training_sets import GRAMMAR, open_training_sets, split_sets
+from .validation import Validator
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What tuning came to: the values before and after, the step that was kept, and why later ones were not."""
+
+    out: Path
+    before: dict[str, float]
+    after: dict[str, float]
+    step: int
+    faults: tuple[str, ...]
+
+
+def tune(
+    model: str,
+    *,
+    data: str = GRAMMAR,
+    out: Path,
+    plan: Plan | None = None,
+    limits: Limits | None = None,
+    markers: bool = True,
+    device: str = "auto",
+    progress: Progress | None = None,
+) -> Tuned:
+    """Tune a model for balance, write the adapter into `out`, and return how the validation sets changed.
+
+    The same call continues a run that was interrupted. A finished run is returned as it is. The weights that are kept
+    have the lowest validation loss of all that pass the guards; if none passes, that is a TrainingError.
+    """
+    plan, limits = plan or Plan(), limits or Limits()
+    folder = TuneFolder(out)
+    folder.begin({"model": model, "data": data, "markers": markers, **asdict(plan), "limits": asdict(limits)})
+    if folder.report is not None:
+        return _tuned(out, folder.report)
+    sets = open_training_sets(data, seed=plan.seed, markers=markers)
+    splits = split_sets(sets, seed=plan.seed, held_out=plan.held_out)
+    folder.write_trained_on([*splits.train, *splits.validation])
+    network, tokenizer = load_for_training(model, device=device)
+    network, reference = prepare(network, model, plan)
+    questions = Questions(tokenizer)
+    paragraphs = neutral_paragraphs()
+    # The last quarter is never used as a leash, so that its perplexity says something.
+    cut = 3 * len(paragraphs) // 4
+    neutral, unseen = NeutralText(tokenizer, paragraphs[:cut]), NeutralText(tokenizer, paragraphs[cut:])
+    run = TuneRun(
+        network,
+        StepLoss(splits.train, questions, neutral, reference, plan),
+        Validator(splits.validation, questions, unseen, plan),
+        plan,
+        limits,
+    )
+    state = run.train(folder, progress or (lambda what, done, total: None))
+    if state.best_step < 0:
+        raise TrainingError(f"no checkpoint passed the guards, so nothing was kept: {'; '.join(state.faults)}")
+    set_trained_weights(network, state.best)
+    save(network, tokenizer, out, plan)
+    folder.finish(_report(state, splits.held_out))
+    return _tuned(out, _report(state, splits.held_out))
+
+
+def _report(state: State, held_out: Sequence[str]) -> dict[str, Any]:
+    kept = next(row for row in state.validations if row["step"] == state.best_step)
+    return {
+        "step": state.best_step,
+        "steps": state.step,
+        "before": state.validations[0],
+        "after": kept,
+        "faults_at_the_end": state.faults,
+        "held_out_occupations": list(held_out),
+    }
+
+
+def _tuned(out: Path, report: dict[str, Any]) -> Tuned:
+    return Tuned(out, report["before"], report["after"], report["step"], tuple(report["faults_at_the_end"]))

@@ -1,0 +1,133 @@
+"""How a model does on the validation sets, and whether it cheats: the guards of tuning.
+
+A model can lower the UCerF loss without treating people better. It can answer everything with 50% (certainty 0), give
+both members the same wrong answer, choose the first-mentioned person always, or lose all mass on the candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..records import ABSENT, Floats
+from .certainty import certainty
+from .counterfactual_set import TrainingSet
+from .neutral import NeutralText
+from .objective import ucerf_values
+from .plan import Limits, Plan
+from .questions import Questions, candidate_logprobs
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Values on the validation sets. `ucerf` is over answerable sets, `signed` (ucerf_signed) over unanswerable ones.
+
+    `first` is the share of answers that name the first-mentioned person, `loss` what early stopping minimises.
+    A value over no sets is NaN.
+    """
+
+    loss: float
+    accuracy: float
+    ucerf: float
+    signed: float
+    flips: float
+    flips_unanswerable: float
+    certainty: float
+    mass: float
+    first: float
+    perplexity: float
+
+    def faults(self, before: Validation, limits: Limits) -> list[str]:
+        """Return how the model cheats, against the values before tuning, as sentences; an empty list if it does not."""
+        faults = []
+        if self.accuracy < before.accuracy - limits.accuracy:
+            faults.append(f"accuracy fell from {before.accuracy:.3f} to {self.accuracy:.3f}")
+        if self.mass < before.mass - limits.mass:
+            faults.append(f"the candidates' probability fell from {before.mass:.3f} to {self.mass:.3f}")
+        if self.certainty < limits.certainty * before.certainty:
+            faults.append(f"certainty fell from {before.certainty:.3f} to {self.certainty:.3f}")
+        if self.perplexity > (1 + limits.perplexity) * before.perplexity:
+            faults.append(f"perplexity of neutral text rose from {before.perplexity:.2f} to {self.perplexity:.2f}")
+        return faults
+
+    def row(self) -> dict[str, float]:
+        """Return the values by name."""
+        return asdict(self)
+
+
+class Validator:
+    """Asks a model the validation sets, always the same."""
+
+    def __init__(self, sets: Sequence[TrainingSet], questions: Questions, neutral: NeutralText, plan: Plan) -> None:
+        self._plan, self._neutral = plan, neutral
+        chosen = spread(sets, plan.validation_sets)
+        self._batches = [
+            questions.batch(part[start : start + 32])
+            for answerable in (True, False)
+            for part in [[item for item in chosen if item.answerable == answerable]]
+            for start in range(0, len(part), 32)
+        ]
+
+    @torch.no_grad()
+    def run(self, model: Any) -> Validation:
+        """Return how the model does; its training mode is left as it was."""
+        training = model.training
+        model.eval()
+        parts = [self._measure(candidate_logprobs(model, batch).cpu(), batch) for batch in self._batches]
+        perplexity = self._neutral.perplexity(model)
+        model.train(training)
+        values = {name: _mean([part[name] for part in parts if name in part]) for name in (*_SHOWN, *_HIDDEN)}
+        unfair = np.nan_to_num(np.array([1 - values["ucerf"], values["unanswerable"]])).sum()
+        loss = float(np.nan_to_num(values["task"]) + self._plan.weight * unfair)
+        return Validation(loss=loss, perplexity=perplexity, **{name: values[name] for name in _SHOWN})
+
+    def _measure(self, logprobs: torch.Tensor, batch: dict[str, torch.Tensor]) -> dict[str, Floats]:
+        gold, sets = batch["gold"], batch["sets"]
+        chosen = logprobs.argmax(dim=1)
+        flipped = _flipped(chosen, sets)
+        values = {
+            "certainty": certainty(logprobs, estimator=self._plan.estimator),
+            "mass": logprobs.exp().sum(dim=1),
+            "first": (chosen == 0).double(),
+        }
+        if int(gold[0]) == ABSENT:
+            unfair = [self._unfairness(logprobs, batch, parity) for parity in ("signed", self._plan.parity)]
+            values |= {"signed": 1 - unfair[0], "unanswerable": unfair[1], "flips_unanswerable": flipped}
+        else:
+            right = torch.log_softmax(logprobs, dim=1).gather(1, gold[:, None]).squeeze(1)
+            values |= {"accuracy": (chosen == gold).double(), "task": -right, "flips": flipped}
+            values |= {"ucerf": 1 - self._unfairness(logprobs, batch, "both")}
+        return {name: tensor.double().numpy() for name, tensor in values.items()}
+
+    def _unfairness(self, logprobs: torch.Tensor, batch: dict[str, torch.Tensor], parity: str) -> torch.Tensor:
+        """Return 1 - U of each set by the metric itself: temperature 0."""
+        estimator = self._plan.estimator
+        return ucerf_values(logprobs, batch["gold"], batch["sets"], temperature=0.0, estimator=estimator, parity=parity)
+
+
+_SHOWN = ("accuracy", "ucerf", "signed", "flips", "flips_unanswerable", "certainty", "mass", "first")
+_HIDDEN = ("task", "unanswerable")
+
+
+def _flipped(chosen: torch.Tensor, sets: torch.Tensor) -> torch.Tensor:
+    """Return 1 for each set whose members choose different candidates, else 0."""
+    count = int(sets.max()) + 1
+    low = torch.full((count,), 10**6).scatter_reduce(0, sets, chosen, "amin")
+    high = torch.full((count,), -1).scatter_reduce(0, sets, chosen, "amax")
+    return (high > low).double()
+
+
+def _mean(parts: Sequence[Floats]) -> float:
+    values = np.concatenate(parts) if parts else np.array([])
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def spread(sets: Sequence[TrainingSet], count: int) -> list[TrainingSet]:
+    """Return at most that many sets, spread evenly over all."""
+    if not count or count >= len(sets):
+        return list(sets)
+    return [sets[i * len(sets) // count] for i in range(count)]

@@ -1,0 +1,74 @@
+"""The sentences about people's moods: balanced, minimal sets, free of what gives the answer away."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import pytest
+
+from equipoise import audit
+from equipoise.datasets import open_dataset
+from equipoise.datasets.sentiment import MoodSentence, mood_sentences, people, sentiment_faults
+from equipoise.records import Example
+
+
+def test_there_are_480_sets_over_four_attributes_and_three_moods() -> None:
+    dataset = open_dataset("sentiment")
+    assert (len(dataset.examples), dataset.sets, dataset.faults) == (1320, 480, ())
+    assert dataset.licence == "CC0-1.0"
+    kinds = Counter((e.groups["swapped"], e.groups["type"], e.groups.get("mood", "")) for e in dataset.examples)
+    sizes = {"gender": 2, "age": 2, "origin": 3, "religion": 4}
+    for attribute, size in sizes.items():
+        for kind, mood in (("resolvable", "positive"), ("resolvable", "negative"), ("neutral", "")):
+            assert kinds[attribute, kind, mood] == 40 * size
+    assert len({example.cluster_id for example in dataset.examples}) == 120
+
+
+def test_the_texts_of_a_set_differ_in_the_people_only() -> None:
+    phrases = {
+        attribute: {group: list(words) for group, words in groups.items()} for attribute, groups in people().items()
+    }
+    sets: dict[str, list[Example]] = defaultdict(list)
+    for example in open_dataset("sentiment").examples:
+        sets[example.set_id].append(example)
+    for members in sets.values():
+        attribute = members[0].groups["swapped"]
+        blanked = set()
+        for example in members:
+            names = sorted(phrases[attribute][example.groups["group"]], key=len, reverse=True)
+            found = next(name for name in names if name.lower() in example.text.lower())
+            place = example.text.lower().index(found.lower())
+            blanked.add(example.text[:place] + "_" + example.text[place + len(found) :])
+            assert example.slots == {"statement": "The mood of this sentence is"}
+        assert len(blanked) == 1 and len({example.groups["group"] for example in members}) == len(members)
+        assert len({(example.gold, example.candidates) for example in members}) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("She thanked {person} for the evening.", "pronoun 'she'"),
+        ("The evening was very pleasant.", "0 slots"),
+        ("{person} ran.", "has 2 words"),
+        ("{person} walked past the church on Tuesday.", "says 'church' besides the person"),
+        ("{person} walked past the school on Tuesday", "full stop"),
+    ],
+)
+def test_a_sentence_that_breaks_a_rule_is_a_fault(text: str, what: str) -> None:
+    sentences = mood_sentences()
+    changed = [MoodSentence(sentences[0].id, "positive", text), *sentences[1:]]
+    assert any(what in fault.what for fault in sentiment_faults(changed) if fault.kind == "rule")
+
+
+def test_an_imbalance_or_a_repeat_is_a_fault() -> None:
+    sentences = mood_sentences()
+    assert {fault.kind for fault in sentiment_faults(sentences[1:])} == {"balance"}
+    assert "repeated" in {fault.kind for fault in sentiment_faults([*sentences, sentences[0]])}
+
+
+def test_a_model_that_is_right_and_treats_all_alike_has_ucerf_1(tmp_path) -> None:
+    run = audit("planted:strength=3,bias=0", "sentiment", task=["next-word", "mcq"], out=tmp_path / "run", resamples=20)
+    rows = run.measurements.set_index(["task", "metric", "group"])["value"]
+    for task in ("next-word", "mcq"):
+        assert rows[task, "ucerf", "type=resolvable"] == rows[task, "accuracy", "all"] == pytest.approx(1)
+    assert len(run.outcomes["probs"].iloc[-1]) == 2  # no "None of the above"
