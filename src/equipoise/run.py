@@ -18,10 +18,11 @@ from .datasets import Dataset, open_datasets
 from .datasets.external_results import read_results
 from .measuring.cells import check_groups
 from .measuring.columns import item_columns, set_columns
+from .measuring.group_pairs import measure_group_pairs
 from .measuring.identities import is_marked, measure_identities
 from .measuring.measure import Plan, measure, measured_items
 from .measuring.sampling import Sampled, sample_of, until_precise, with_samples
-from .records import EquipoiseError, Example, Measurement, Outcomes, RunError, RunKey, RunManifest
+from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManifest
 from .runs import Run as Run
 from .runs import RunFolder
 from .runs.folder import default_folder
@@ -73,8 +74,8 @@ def audit(
     report("loading the model", 1, 1)
     names = ([dataset.name for dataset in datasets], [t.name for t in tasks])
     folder = RunFolder(Path(out) if out else default_folder(engine.name, *names, settings.asked))
-    texts = TextStore(folder.reasoning)
     with folder.held(), ScoreStore(folder.scores) as store:
+        texts = TextStore(folder.reasoning)
         manifest = describe(engine, datasets, tasks, asdict(settings))
         folder.begin(manifest)
         answers = []
@@ -95,9 +96,8 @@ def remeasure(path: str | Path, *, progress: Progress | None = None, **choices: 
     folder = Run(path).folder
     with folder.held():
         manifest = folder.manifest()
-        settings = _settings_of(manifest, folder, choices)
-        outcomes = folder.outcomes(manifest)
-        parts = [(RunKey(manifest.model, dataset, task), answered) for dataset, task, answered in outcomes]
+        settings = Settings.again(manifest.settings, **choices)
+        parts = [(RunKey(manifest.model, *names), outcomes) for *names, outcomes in folder.outcomes(manifest)]
         # Notes on the earlier measurements are written again where they still hold.
         notes = [note for note in manifest.notes if not note.startswith(tuple(f"{key}: " for key, _ in parts))]
         manifest = replace(manifest, settings=asdict(settings), notes=notes)
@@ -169,7 +169,7 @@ def _measured(
         report("measuring", number, len(parts))
         items = measured_items(outcomes, plan)
         rows, undefined = measure(items, plan, key)
-        measurements += rows
+        measurements += [*rows, *measure_group_pairs(items, plan, key)]
         if is_marked(outcomes):
             measurements += measure_identities(outcomes, plan, key, sample_of(manifest, key))
         notes += [f"{key}: {sentence}" for sentence in undefined]
@@ -190,16 +190,6 @@ def _asked(answers: Sequence[Answers]) -> dict[str, Sequence[Example]]:
     for answer in answers:
         asked[answer.dataset.name] = max(asked.get(answer.dataset.name, ()), answer.dataset.examples, key=len)
     return asked
-
-
-def _settings_of(manifest: RunManifest, folder: RunFolder, choices: dict[str, Any]) -> Settings:
-    """Return the settings of a run with other choices in their place."""
-    try:
-        Settings(**manifest.settings)
-    except (TypeError, ValueError, EquipoiseError):
-        where = folder.path / "manifest.json"
-        raise RunError(f"{where} has settings that this version does not know; run the audit again") from None
-    return Settings(**{**manifest.settings, **choices})
 
 
 def _list(value: Any) -> list[Any]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from typing import Any, Self
 
 from .catalog import find
 from .datasets import DatasetOptions, open_dataset
 from .datasets.identity import AUGMENTATIONS, recipe
 from .measuring.measure import Plan
 from .metrics import METRICS
-from .records import EquipoiseError
+from .records import EquipoiseError, RunError
 from .scoring.engine import EngineOptions
 from .tasks import Shots, TaskOptions
 from .uncertainty import ESTIMATORS, PERPLEXITY
@@ -70,6 +71,15 @@ class Settings:
             raise EquipoiseError(f"level must lie between 0 and 1, not {self.level}")
         if self.disparity not in ("range", "pairwise", "deviation"):
             raise EquipoiseError(f"disparity must be range, pairwise or deviation, not {self.disparity!r}")
+
+    @classmethod
+    def again(cls, earlier: Mapping[str, Any], **choices: Any) -> Self:
+        """Return the settings of an earlier run, with other choices in their place."""
+        try:
+            cls(**earlier)
+        except (TypeError, ValueError, EquipoiseError):
+            raise RunError("the run has settings that this version does not know; run its audit again") from None
+        return cls(**{**earlier, **choices})
 
     @property
     def asked(self) -> dict[str, str]:

@@ -102,7 +102,14 @@ def audit(
             help="Keep what we repair in the files: WinoBias's detached 's, BBQ's option order and unknown wording.",
         ),
     ] = False,
-    pronouns: Annotated[str, typer.Option("--pronouns", help="he,she or he,she,they (built-in sentences).")] = "he,she",
+    pronouns: Annotated[
+        str,
+        typer.Option(
+            "--pronouns",
+            help="he,she,they,xe,ze,ey,fae, your own as ve/ver/vis/verself, or a TOML file; for built-in sentences, "
+            "Winogender and tables with a slot.",
+        ),
+    ] = "he,she",
     token_aggregate: Annotated[
         str,
         typer.Option(
