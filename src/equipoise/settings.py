@@ -35,6 +35,8 @@ class Settings:
     as_published: bool = False
     questions: Sequence[str] = ()
     shots: str | None = None
+    chat: bool = False
+    system: str = ""
     augment: Sequence[str] = AUGMENTATIONS
     attributes: Sequence[str] | None = None
     base: str = "winobias"
@@ -123,7 +125,14 @@ class Settings:
         seeds = tuple(range(self.seed, self.seed + self.seeds))
         shots = Shots(open_dataset(self.shots).examples) if self.shots else Shots()
         return TaskOptions(
-            seeds, self.token_aggregate, self.answer_space, self.reasoning_tokens, tuple(self.questions), shots
+            seeds=seeds,
+            token_aggregate=self.token_aggregate,
+            answer_space=self.answer_space,
+            reasoning_tokens=self.reasoning_tokens,
+            questions=tuple(self.questions),
+            shots=shots,
+            chat=self.chat,
+            system=self.system,
         )
 
 

@@ -185,6 +185,15 @@ def audit(
             "--reductions", help="Keep entropy, Rényi, Fisher-Rao and candidate mass over the whole vocabulary, too."
         ),
     ] = False,
+    chat: Annotated[
+        bool,
+        typer.Option(
+            "--chat",
+            help="Ask through the model's chat template, with the beginning of the answer in the assistant's turn; the "
+            "papers' prompts are raw text.",
+        ),
+    ] = False,
+    system: Annotated[str | None, typer.Option("--system", help="System prompt of --chat.")] = None,
     adapter: Annotated[str | None, typer.Option("--adapter", help="Folder of a LoRA adapter (peft).")] = None,
     merge_adapter: Annotated[
         bool, typer.Option("--merge-adapter", help="Add the adapter to the weights instead of computing it apart.")
@@ -233,6 +242,7 @@ def audit(
     chosen |= chosen_options(augment=_names(augment), attributes=_names(attributes), base=base, precision=precision)
     chosen |= chosen_options(shots=str(shots) if shots else None)
     chosen |= chosen_options(markers=str(markers) if markers else None, reasoning_tokens=reasoning_tokens)
+    chosen |= chosen_options(chat=chat or None, system=system)
     chosen |= chosen_options(adapter=adapter, merge_adapter=merge_adapter or None, quantize=quantize)
     chosen |= chosen_options(server=server, samples=samples, concurrency=concurrency, timeout=timeout)
     with progress_bar(quiet=quiet) as progress:
