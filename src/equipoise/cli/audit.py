@@ -102,7 +102,14 @@ def audit(
             help="Keep what we repair in the files: WinoBias's detached 's, BBQ's option order and unknown wording.",
         ),
     ] = False,
-    pronouns: Annotated[str, typer.Option("--pronouns", help="he,she or he,she,they (built-in sentences).")] = "he,she",
+    pronouns: Annotated[
+        str,
+        typer.Option(
+            "--pronouns",
+            help="he,she,they,xe,ze,ey,fae, your own as ve/ver/vis/verself, or a TOML file; for built-in sentences, "
+            "Winogender and tables with a slot.",
+        ),
+    ] = "he,she",
     token_aggregate: Annotated[
         str,
         typer.Option(
@@ -171,6 +178,15 @@ def audit(
             "--reductions", help="Keep entropy, Rényi, Fisher-Rao and candidate mass over the whole vocabulary, too."
         ),
     ] = False,
+    chat: Annotated[
+        bool,
+        typer.Option(
+            "--chat",
+            help="Ask through the model's chat template, with the beginning of the answer in the assistant's turn; the "
+            "papers' prompts are raw text.",
+        ),
+    ] = False,
+    system: Annotated[str | None, typer.Option("--system", help="System prompt of --chat.")] = None,
     adapter: Annotated[str | None, typer.Option("--adapter", help="Folder of a LoRA adapter (peft).")] = None,
     merge_adapter: Annotated[
         bool, typer.Option("--merge-adapter", help="Add the adapter to the weights instead of computing it apart.")
@@ -217,6 +233,7 @@ def audit(
     chosen |= chosen_options(augment=_names(augment), attributes=_names(attributes), base=base, precision=precision)
     chosen |= chosen_options(shots=str(shots) if shots else None)
     chosen |= chosen_options(markers=str(markers) if markers else None, reasoning_tokens=reasoning_tokens)
+    chosen |= chosen_options(chat=chat or None, system=system)
     chosen |= chosen_options(adapter=adapter, merge_adapter=merge_adapter or None, quantize=quantize)
     chosen |= chosen_options(server=server, samples=samples, concurrency=concurrency, timeout=timeout)
     with progress_bar(quiet=quiet) as progress:
@@ -328,8 +345,7 @@ def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:
         typer.echo(f"note: {len(notes) - SHOWN_NOTES} more are in {run.path}/manifest.json")
     level = f"{100 * run.manifest.settings['level']:.10g}%"
     page = run.path / "report.html"
-    # One that is older than the measurements tells of others.
-    new = page.is_file() and page.stat().st_mtime >= (run.path / "measurements.csv").stat().st_mtime
+    new = page.name in run.folder.manifest().files and page.is_file()
     where = f"{run.path}/" + (f" (open {page.name} in a browser)" if new else "")
     typer.echo(f"\nBrackets are {level} intervals from resampling sentence pairs. Everything is in {where}")
 

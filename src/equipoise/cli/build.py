@@ -272,7 +272,8 @@ def clean(
         typer.echo(f"note: {len(cleaned.unsettled):,} sentences are not settled ({fate}): {ids}", err=True)
     if not cleaned.kept:
         raise BuildError(f"no sentence is left ({_reasons(dict(cleaned.reasons))}); nothing was written")
-    summary = summarise(rows_of(answers), store.raters.all(), store.results.counts())
+    rows, simulated = rows_of(answers)
+    summary = summarise(rows, store.raters.all(), store.results.counts(), simulated)
     sheet = step.Sheet(name or folder.resolve().name, licence, listed, list(build.steps().values()), summary, rules)
     files = step.write_dataset(folder / "dataset", cleaned, sheet)
     if cleaned.simulated:

@@ -80,7 +80,7 @@ def figures(
         drawn = run_figures(Run(runs[0]), width=width, formats=formats)
     else:
         drawn = comparison_figures(_compared(runs, {"intersect": intersect}, quiet=quiet), width=width, formats=formats)
-    _write_all(((one.name, one.content) for one in drawn), _folder(runs, out, "figures"), "figures", quiet=quiet)
+    _write_all(((one.name, one.content) for one in drawn), runs, out, "figures", quiet=quiet)
 
 
 def tables(
@@ -103,7 +103,7 @@ def tables(
     else:
         several = comparison_tables(_compared(runs, {"intersect": intersect}, quiet=quiet))
     files = ((file_name(table, ending), write(table).encode()) for table in several for ending, write in writers)
-    _write_all(files, _folder(runs, out, "tables"), "tables", quiet=quiet)
+    _write_all(files, runs, out, "tables", quiet=quiet)
 
 
 def gate(
@@ -160,19 +160,21 @@ def _compared(runs: list[Path], chosen: dict[str, Any], *, quiet: bool) -> Compa
         return compare_runs(runs, Choices(**chosen), progress=progress)
 
 
-def _folder(runs: list[Path], out: Path | None, name: str) -> Path:
+def _write_all(
+    files: Iterable[tuple[str, bytes]], runs: list[Path], out: Path | None, what: str, *, quiet: bool
+) -> None:
+    """Write files into the run's own folder, in one step, or into another one."""
+    from ..runs import RunFolder
+    from .drawings import keep_files
+
     if out is None and len(runs) > 1:
-        raise EquipoiseError(f"--out is needed to write the {name} of several runs")
-    return out if out is not None else runs[0] / name
-
-
-def _write_all(files: Iterable[tuple[str, bytes]], folder: Path, what: str, *, quiet: bool) -> None:
-    from ..runs.files import write_file
-
-    count = 0
+        raise EquipoiseError(f"--out is needed to write the {what} of several runs")
+    made_from = RunFolder(runs[0]).manifest()
+    contents: dict[str, bytes] = {}
     with progress_bar(quiet=quiet) as progress:
         for count, (name, content) in enumerate(files, 1):
-            write_file(folder / name, content)
-            progress(f"writing {what}", count, count)
+            contents[name] = content
+            progress(f"making {what}", count, count)
+    keep_files(contents, runs[0], out, what, made_from=made_from)
     if not quiet:
-        typer.echo(printable(f"{count} files in {folder}/"))
+        typer.echo(printable(f"{len(contents)} files in {out or runs[0] / what}/"))

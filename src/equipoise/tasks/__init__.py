@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..catalog import find
+from ..records import EquipoiseError
 from .answers import Task as Task
 from .chain_of_thought import ChainOfThought
+from .chat import Chat
 from .multiple_choice import MultipleChoice
 from .next_word import NextWord
 from .pronoun_cloze import PronounCloze, WholeSentence
@@ -28,6 +30,12 @@ class TaskOptions:
     reasoning_tokens: int = 128
     questions: tuple[str, ...] = ()
     shots: Shots = NO_SHOTS
+    chat: bool = False
+    system: str = ""
+
+    def __post_init__(self) -> None:
+        if self.system and not self.chat:
+            raise EquipoiseError("system is the system prompt of a chat: set chat, too")
 
 
 TASKS: dict[str, Callable[[TaskOptions], Task]] = {
@@ -47,5 +55,7 @@ def open_tasks(tasks: str | Task | Sequence[str | Task], options: TaskOptions | 
 
 
 def open_task(name: str, options: TaskOptions | None = None) -> Task:
-    """Return the task of that name."""
-    return find(name, TASKS, kind="task")(options or TaskOptions())
+    """Return the task of that name, through the model's chat template where the options say so."""
+    options = options or TaskOptions()
+    task = find(name, TASKS, kind="task")(options)
+    return Chat(task, options.system) if options.chat else task
