@@ -123,6 +123,17 @@ class Message(NamedTuple):
 
 Context = str | tuple[Message, ...]
 
+
+class Sampling(NamedTuple):
+    """How a text is drawn instead of taking the most probable one; the same seed draws the same text."""
+
+    temperature: float
+    seed: int
+
+
+OPEN_ANSWER = "open-answer"
+"""The flag of a free answer: the last four classes are both, neither, refused and unparsed."""
+
 BASELINE = "baseline"
 """The variant of a prompt that asks for an example's words without its sentence."""
 

@@ -13,6 +13,7 @@ from .answers import Task as Task
 from .chain_of_thought import ChainOfThought
 from .multiple_choice import MultipleChoice
 from .next_word import NextWord
+from .open_answer import OpenAnswer
 from .pronoun_cloze import PronounCloze, WholeSentence
 from .wording import NO_SHOTS
 from .wording import Shots as Shots
@@ -28,11 +29,17 @@ class TaskOptions:
     reasoning_tokens: int = 128
     questions: tuple[str, ...] = ()
     shots: Shots = NO_SHOTS
+    samples: int = 0
+    temperature: float = 1.0
+    answer_tokens: int = 32
 
 
 TASKS: dict[str, Callable[[TaskOptions], Task]] = {
     "next-word": lambda options: NextWord(options.token_aggregate, options.questions, options.shots),
     "mcq": lambda options: MultipleChoice(options.seeds, options.answer_space, options.questions, options.shots),
+    "open": lambda options: OpenAnswer(
+        options.questions, options.samples, options.temperature, options.seeds[0], options.answer_tokens
+    ),
     "cloze": lambda options: PronounCloze(token_aggregate=options.token_aggregate),
     "sentence": lambda options: WholeSentence(token_aggregate=options.token_aggregate),
     "next-word-cot": lambda options: ChainOfThought(budget=options.reasoning_tokens),
