@@ -131,8 +131,7 @@ class Sampling(NamedTuple):
     seed: int
 
 
-OPEN_ANSWER = "open-answer"
-"""The flag of a free answer: the last four classes are both, neither, refused and unparsed."""
+OPEN_ANSWER = "open-answer"  # the flag of a free answer: its last classes are both, neither, refused, unparsed
 
 BASELINE = "baseline"
 """The variant of a prompt that asks for an example's words without its sentence."""
@@ -347,10 +346,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class RunManifest:
-    """All that is needed to know what a run measured, and to get the same numbers again.
-
-    `files` names every table of the run with its SHA-256.
-    """
+    """All that is needed to get the same numbers again; `files` names every table of the run with its SHA-256."""
 
     model: str
     engine: Mapping[str, Any]

@@ -16,7 +16,10 @@ from .scoring.engine import EngineOptions
 from .tasks import Shots, TaskOptions
 from .uncertainty import ESTIMATORS, PERPLEXITY
 
-_ASKED = ("token_aggregate", "answer_space", "reasoning_tokens", "samples", "temperature", "answer_tokens")
+_ASKED = (
+    *("token_aggregate", "answer_space", "reasoning_tokens", "samples", "temperature", "answer_tokens"),
+    *("chat", "system"),
+)
 """The choices of how to ask that are handed on as they are."""
 
 
@@ -38,6 +41,8 @@ class Settings:
     as_published: bool = False
     questions: Sequence[str] = ()
     shots: str | None = None
+    chat: bool = False
+    system: str = ""
     augment: Sequence[str] = AUGMENTATIONS
     attributes: Sequence[str] | None = None
     base: str = "winobias"
