@@ -49,6 +49,7 @@ class Settings:
     markers: str | None = None
     crossed: bool = False
     precision: float | None = None
+    joint: bool = False
     reasoning_tokens: int = 128
     token_aggregate: str = "sum"
     answer_space: str = "joined"

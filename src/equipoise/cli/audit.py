@@ -143,6 +143,9 @@ def audit(
         float | None,
         typer.Option("--precision", help="winoidentity: stop once every disparity's interval is narrower than this."),
     ] = None,
+    joint: Annotated[
+        bool, typer.Option("--joint", help="winoidentity: --precision holds for all disparities at once, not for each.")
+    ] = False,
     reasoning_tokens: Annotated[
         int | None, typer.Option("--reasoning-tokens", help="Most tokens of a reasoning turn (…-cot); 128 by default.")
     ] = None,
@@ -265,6 +268,7 @@ def audit(
             token_aggregate=token_aggregate,
             answer_space=answer_space,
             crossed=crossed,
+            joint=joint,
             device=device,
             dtype=dtype,
             bos=bos,
