@@ -34,7 +34,7 @@ Estimators = Annotated[
 ]
 By = Annotated[
     Several,
-    typer.Option("--by", help="Break down by this group (gender, form, position, …) instead of the usual ones."),
+    typer.Option("--by", help="Break down by this group (gender, form, …) or combination (gender*form) instead."),
 ]
 Metrics = Annotated[Several, typer.Option("--metric", help="Measure only this metric (see `equipoise metrics`).")]
 Level = Annotated[float | None, typer.Option("--level", help="Confidence level of the intervals.")]
