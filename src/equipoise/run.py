@@ -142,7 +142,7 @@ def _answers(key: RunKey, dataset: Dataset, ask: Callable[..., Outcomes], settin
     """Return the outcomes of the dataset, or of as much of it as the precision asked for needs."""
     if settings.precision is None:
         return Answers(key, dataset, ask(dataset.examples))
-    sampled = until_precise(dataset, ask, settings.plan, precision=settings.precision, seed=settings.seed)
+    sampled = until_precise(dataset, ask, settings.plan, precision=settings.precision, joint=settings.joint)
     return Answers(key, sampled.dataset, ask(sampled.dataset.examples), sampled)
 
 

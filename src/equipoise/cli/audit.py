@@ -70,9 +70,8 @@ def audit(
         Several,
         typer.Option(
             "--task",
-            help="next-word, mcq (multiple choice), either after a reasoning turn (next-word-cot, mcq-cot), cloze (the "
-            "pronoun at its place) or sentence (the whole sentence). "
-            "Repeatable.",
+            help="next-word, mcq (multiple choice), open (answered freely), next-word or mcq after a reasoning turn "
+            "(next-word-cot, mcq-cot), cloze (the pronoun at its place) or sentence (the whole sentence). Repeatable.",
         ),
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", help="Option orders drawn for each pair (mcq), averaged.")] = 1,
@@ -104,10 +103,7 @@ def audit(
     ] = None,
     as_published: Annotated[
         bool,
-        typer.Option(
-            "--as-published",
-            help="Keep what we repair in the files: WinoBias's detached 's, BBQ's option order and unknown wording.",
-        ),
+        typer.Option("--as-published", help="Keep what we repair: WinoBias's detached 's, BBQ's order of options."),
     ] = False,
     pronouns: Annotated[
         str,
@@ -147,6 +143,9 @@ def audit(
         float | None,
         typer.Option("--precision", help="winoidentity: stop once every disparity's interval is narrower than this."),
     ] = None,
+    joint: Annotated[
+        bool, typer.Option("--joint", help="winoidentity: --precision holds for all disparities at once, not for each.")
+    ] = False,
     reasoning_tokens: Annotated[
         int | None, typer.Option("--reasoning-tokens", help="Most tokens of a reasoning turn (…-cot); 128 by default.")
     ] = None,
@@ -209,7 +208,13 @@ def audit(
     ] = None,
     samples: Annotated[
         int | None,
-        typer.Option("--samples", help="Answers to sample for each question, for servers without log-probabilities."),
+        typer.Option("--samples", help="Answers drawn for each question: --task open, servers without probabilities."),
+    ] = None,
+    temperature: Annotated[
+        float | None, typer.Option("--temperature", help="Temperature of sampled open answers; 1 by default.")
+    ] = None,
+    answer_tokens: Annotated[
+        int | None, typer.Option("--answer-tokens", help="Most tokens of an open answer; 32 by default.")
     ] = None,
     concurrency: Annotated[
         int | None, typer.Option("--concurrency", help="Requests to a server at once; 16 by default.")
@@ -240,7 +245,9 @@ def audit(
     if any(option is not None for option in about_identities) and "winoidentity" not in (data or []):
         raise EquipoiseError("--augment, --attributes, --base, --markers and --crossed need --data winoidentity")
     chosen |= chosen_options(augment=_names(augment), attributes=_names(attributes), base=base, precision=precision)
-    chosen |= chosen_options(shots=str(shots) if shots else None)
+    if samples and not server and "open" not in (task or []):
+        raise EquipoiseError("--samples is for --task open and for servers; a model that is loaded here needs none")
+    chosen |= chosen_options(temperature=temperature, answer_tokens=answer_tokens, shots=str(shots) if shots else None)
     chosen |= chosen_options(markers=str(markers) if markers else None, reasoning_tokens=reasoning_tokens)
     chosen |= chosen_options(chat=chat or None, system=system)
     chosen |= chosen_options(adapter=adapter, merge_adapter=merge_adapter or None, quantize=quantize)
@@ -261,6 +268,7 @@ def audit(
             token_aggregate=token_aggregate,
             answer_space=answer_space,
             crossed=crossed,
+            joint=joint,
             device=device,
             dtype=dtype,
             bos=bos,
