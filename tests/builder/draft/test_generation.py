@@ -70,6 +70,7 @@ def test_a_refused_prompt_is_asked_again_only_on_demand(tmp_path: Path) -> None:
         assert run(tmp_path, server.address).refused == 1
         assert run(tmp_path, server.address).refused == 1
         assert server.asked.total() == 8
+        assert estimate(requests(), replies(tmp_path), concurrency=1, prices=None).requests == 0
         assert all(KEY not in path.read_text() for path in tmp_path.iterdir() if path.suffix == ".jsonl")
         assert run(tmp_path, server.address, retry_refused=True).refused == 0
     assert len(replies(tmp_path).replies) == 8
