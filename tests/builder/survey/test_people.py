@@ -189,6 +189,7 @@ def test_a_rater_who_withdraws_is_deleted(database: SurveyDatabase) -> None:
     gone = next(record.id for record in database.raters.all() if record.withdrawn_by == "rater")
     admin.post("/admin/restore", data={"csrf": csrf, "rater": gone})  # the administrator cannot undo it
     assert len(database.results.answers()) == 1
+    assert next(record.state for record in database.raters.all() if record.id == gone) == "withdrawn"
     assert f"restore?rater={gone}" not in admin.get("/admin").text
 
 
