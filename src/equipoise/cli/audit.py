@@ -89,17 +89,11 @@ def audit(
     ] = None,
     question: Annotated[
         Several,
-        typer.Option(
-            "--question",
-            help='Ask in these words, with slots: "{text} The mood of this sentence is". {text} is the sentence, other '
-            "slots are columns of your table. Repeatable: every wording is asked, and the values are averaged.",
-        ),
+        typer.Option("--question", help='Your own wording: "{text} The mood of {name} is". Repeatable, then averaged.'),
     ] = None,
     shots: Annotated[
         Path | None,
-        typer.Option(
-            "--shots", help="A table like your data: its rows are shown with their answers before each question."
-        ),
+        typer.Option("--shots", help="A table like your data, shown with its answers before each question."),
     ] = None,
     as_published: Annotated[
         bool,
@@ -107,11 +101,7 @@ def audit(
     ] = False,
     pronouns: Annotated[
         str,
-        typer.Option(
-            "--pronouns",
-            help="he,she,they,xe,ze,ey,fae, your own as ve/ver/vis/verself, or a TOML file; for built-in sentences, "
-            "Winogender and tables with a slot.",
-        ),
+        typer.Option("--pronouns", help="he,she,they,xe,ze,ey,fae, your own as ve/ver/vis/verself, or a TOML file."),
     ] = "he,she",
     token_aggregate: Annotated[
         Literal["sum", "mean", "pmi", "max"],
