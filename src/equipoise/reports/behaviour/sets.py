@@ -88,7 +88,7 @@ def set_fates(part: Part) -> Iterator[SetFates]:
             # A set that was asked in several option orders is one set: what most orders gave is its fate.
             counted = table.groupby(["set", "fate"], sort=False).size().reset_index(name="times")
             counted = counted.sort_values(["times", "fate"], kind="stable").drop_duplicates("set", keep="last")
-            final = counted.set_index("set")["fate"].reindex(dict.fromkeys(table["set"]))
+            final = counted.set_index("set")["fate"].reindex(list(dict.fromkeys(table["set"])))
             yield _counted(part, kind, final, answerable=bool(own["answerable"].all()), orders=len(table) // len(final))
 
 
