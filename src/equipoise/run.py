@@ -15,7 +15,6 @@ from typing import Any
 import pandas as pd
 
 from .datasets import Dataset, open_datasets
-from .datasets.external_results import read_results
 from .measuring.cells import check_groups
 from .measuring.columns import item_columns, set_columns
 from .measuring.group_pairs import measure_group_pairs
@@ -24,8 +23,8 @@ from .measuring.measure import Plan, measure, measured_items
 from .measuring.sampling import Sampled, sample_of, until_precise, with_samples
 from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManifest
 from .runs import Run as Run
-from .runs import RunFolder
-from .runs.folder import default_folder
+from .runs.folder import RunFolder, default_folder
+from .runs.imported import read_results
 from .runs.measurements import measurements_frame
 from .runs.provenance import IMPORTED, describe, describe_imported, now
 from .runs.tables import column_rows, example_rows, outcome_columns
@@ -143,7 +142,7 @@ def _answers(key: RunKey, dataset: Dataset, ask: Callable[..., Outcomes], settin
     """Return the outcomes of the dataset, or of as much of it as the precision asked for needs."""
     if settings.precision is None:
         return Answers(key, dataset, ask(dataset.examples))
-    sampled = until_precise(dataset, ask, settings.plan, precision=settings.precision, seed=settings.seed)
+    sampled = until_precise(dataset, ask, settings.plan, precision=settings.precision, joint=settings.joint)
     return Answers(key, sampled.dataset, ask(sampled.dataset.examples), sampled)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -158,7 +158,7 @@ def filter_(
         bool, typer.Option("--keep-near-duplicates", help="Keep near-duplicates, as the UCerF paper does.")
     ] = False,
     pronoun_rule: Annotated[
-        str,
+        Literal["after-both", "not-before-both"],
         typer.Option(
             "--pronoun-rule", help="after-both: pronoun after both people; not-before-both: the paper's rule."
         ),
