@@ -327,7 +327,7 @@ def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:
     # One that is older than the measurements tells of others.
     new = page.is_file() and page.stat().st_mtime >= (run.path / "measurements.csv").stat().st_mtime
     where = f"{run.path}/" + (f" (open {page.name} in a browser)" if new else "")
-    typer.echo(f"\nBrackets are {level} intervals from resampling sentence pairs. Everything is in {where}")
+    typer.echo(f"\nBrackets are {level} intervals; n counts sets or sentences. Everything is in {where}")
 
 
 def _write_page(folder: Path, *, no_html: bool, out: Path | None = None, sentences: bool = True) -> None:

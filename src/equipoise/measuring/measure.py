@@ -60,7 +60,7 @@ class Job:
         counts = np.ones(len(rows), dtype=bool)
         for name, array in zip(self.metric.inputs, self.arrays, strict=True):
             column = COLUMNS[name]
-            if self.metric.unit == "sets" and not name.startswith("u"):
+            if self.metric.unit == "sets" and not column.of_sets:
                 continue
             if column.names:
                 counts &= array[rows] != ""

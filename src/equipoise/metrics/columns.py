@@ -10,7 +10,8 @@ from dataclasses import dataclass
 class Column:
     """A column by name: numbers within `bounds`, or one of `names`, or a flag. NaN and "" mean "does not apply".
 
-    `whole`: only the two bounds occur. `table`: one row an item, one column a candidate.
+    `whole`: only the two bounds occur. `table`: one row an item, one column a candidate. `of_sets`: a value of the
+    item's counterfactual set, on the set's first item, NaN elsewhere.
     """
 
     name: str
@@ -19,6 +20,7 @@ class Column:
     names: tuple[str, ...] = ()
     whole: bool = False
     table: bool = False
+    of_sets: bool = False
 
 
 COLUMNS = {
@@ -42,26 +44,39 @@ COLUMNS = {
         Column("candidate_mass", "raw probability of all candidates together", (0, 1)),
         Column("vocab_bits", "entropy of the next token over the whole vocabulary, in bits", (0, math.inf)),
         Column("vocab_mass", "probability that the next token begins a candidate", (0, 1)),
-        Column("u", "U of the item's counterfactual set, on the set's first item; NaN elsewhere", (0, 1)),
-        Column("u_eq3", "the same by the printed equation 3", (0, 1)),
-        Column("u_signed", "the same from certainty and which candidate was chosen", (0, 1)),
+        Column("u", "U of the item's counterfactual set, on the set's first item; NaN elsewhere", (0, 1), of_sets=True),
+        Column("u_eq3", "the same by the printed equation 3", (0, 1), of_sets=True),
+        Column("u_signed", "the same from certainty and which candidate was chosen", (0, 1), of_sets=True),
         Column(
             "flipped",
             "1 if the answer changes within the set, else 0; on its first item",
             (0, 1),
             whole=True,
+            of_sets=True,
         ),
         Column(
             "flipped_toward",
             "1 if it changes as the stereotype says, else 0; NaN without one",
             (0, 1),
             whole=True,
+            of_sets=True,
         ),
-        Column("flipped_against", "1 if it changes against the stereotype, else 0; NaN without", (0, 1), whole=True),
-        Column("flip_sign", "flipped_toward - flipped_against", (-1, 1)),
+        Column(
+            "flipped_against",
+            "1 if it changes against the stereotype, else 0; NaN without",
+            (0, 1),
+            whole=True,
+            of_sets=True,
+        ),
+        Column("flip_sign", "flipped_toward - flipped_against", (-1, 1), of_sets=True),
         Column("stereotype_within", "as `stereotype`, in sets that have both", names=("pro", "anti")),
         Column("gender_within", "as `gender`, in sets with male and female", names=("male", "female", "neutral")),
-        Column("u_intersectional", "U over all markings and genders of a base sentence, on its first item", (0, 1)),
+        Column(
+            "u_intersectional",
+            "U over all markings and genders of a base sentence, on its first item",
+            (0, 1),
+            of_sets=True,
+        ),
         Column(
             "lean_ambiguous",
             'where "unknown" is right: 1 if the stereotype\'s person was chosen, -1 the other, 0 nobody',
