@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from typing import Any, Self
 
 from .catalog import find
 from .datasets import DatasetOptions, open_dataset
 from .datasets.identity import AUGMENTATIONS, recipe
 from .measuring.measure import Plan
 from .metrics import METRICS
-from .records import EquipoiseError
+from .records import EquipoiseError, RunError
 from .scoring.engine import EngineOptions
 from .tasks import Shots, TaskOptions
 from .uncertainty import ESTIMATORS, PERPLEXITY
+
+_ASKED = (
+    *("token_aggregate", "answer_space", "reasoning_tokens", "samples", "temperature", "answer_tokens"),
+    *("chat", "system"),
+)
+"""The choices of how to ask that are handed on as they are."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +41,15 @@ class Settings:
     as_published: bool = False
     questions: Sequence[str] = ()
     shots: str | None = None
+    chat: bool = False
+    system: str = ""
     augment: Sequence[str] = AUGMENTATIONS
     attributes: Sequence[str] | None = None
     base: str = "winobias"
     markers: str | None = None
     crossed: bool = False
     precision: float | None = None
+    joint: bool = False
     reasoning_tokens: int = 128
     token_aggregate: str = "sum"
     answer_space: str = "joined"
@@ -55,6 +65,8 @@ class Settings:
     quantize: str | None = None
     server: str | None = None
     samples: int = 0
+    temperature: float = 1.0
+    answer_tokens: int = 32
     concurrency: int = 16
     timeout: float = 120.0
 
@@ -70,6 +82,22 @@ class Settings:
             raise EquipoiseError(f"level must lie between 0 and 1, not {self.level}")
         if self.disparity not in ("range", "pairwise", "deviation"):
             raise EquipoiseError(f"disparity must be range, pairwise or deviation, not {self.disparity!r}")
+
+    @classmethod
+    def again(cls, earlier: Mapping[str, Any], **choices: Any) -> Self:
+        """Return the settings of an earlier run, with other choices in their place."""
+        try:
+            cls(**earlier)
+        except (TypeError, ValueError, EquipoiseError):
+            raise RunError("the run has settings that this version does not know; run its audit again") from None
+        return cls(**{**earlier, **choices})
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """The choices that decide what is asked, where they are not the usual ones: they name the run folder."""
+        chosen = {option.name: getattr(self, option.name) for option in fields(self) if option.name not in _NOT_ASKED}
+        usual = {option.name: getattr(_USUAL, option.name) for option in fields(self)}
+        return {name: _label(value) for name, value in chosen.items() if _label(value) != _label(usual[name])}
 
     @property
     def plan(self) -> Plan:
@@ -96,6 +124,8 @@ class Settings:
     def engine(self) -> EngineOptions:
         """How to load the model."""
         chosen = {option.name: getattr(self, option.name) for option in fields(EngineOptions)}
+        # Without a server only open answers are sampled, by their task.
+        chosen["samples"] = self.samples if self.server else 0
         # An estimator over the whole vocabulary cannot do without them.
         needed = any(find(name, ESTIMATORS, kind="estimator").reduction for name in self.estimators)
         return EngineOptions(**{**chosen, "reductions": self.reductions or needed})
@@ -105,6 +135,20 @@ class Settings:
         """How to ask."""
         seeds = tuple(range(self.seed, self.seed + self.seeds))
         shots = Shots(open_dataset(self.shots).examples) if self.shots else Shots()
-        return TaskOptions(
-            seeds, self.token_aggregate, self.answer_space, self.reasoning_tokens, tuple(self.questions), shots
-        )
+        chosen = {option.name: getattr(self, option.name) for option in fields(TaskOptions) if option.name in _ASKED}
+        return TaskOptions(seeds=seeds, questions=tuple(self.questions), shots=shots, **chosen)
+
+
+_NOT_ASKED = (
+    *("metrics", "estimators", "by", "disparity", "resamples", "level", "reductions"),
+    *("device", "trust_remote_code", "allow_pickle", "server", "concurrency", "timeout"),
+)
+"""Choices that change how a run is measured or made, but not what the model is asked."""
+_USUAL = Settings()
+
+
+def _label(value: object) -> str:
+    """Return a choice as a part of a folder's name."""
+    if isinstance(value, Mapping):
+        return "+".join(f"{key}={entry}" for key, entry in value.items())
+    return "+".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

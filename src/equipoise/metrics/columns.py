@@ -10,8 +10,7 @@ from dataclasses import dataclass
 class Column:
     """A column by name: numbers within `bounds`, or one of `names`, or a flag. NaN and "" mean "does not apply".
 
-    `whole`: only the two bounds occur. `table`: one row an item, one column a candidate. `of_sets`: a value of the
-    item's counterfactual set, on the set's first item, NaN elsewhere.
+    `whole`: only the two bounds occur. `table`: one row an item, one column a candidate.
     """
 
     name: str
@@ -20,7 +19,6 @@ class Column:
     names: tuple[str, ...] = ()
     whole: bool = False
     table: bool = False
-    of_sets: bool = False
 
 
 COLUMNS = {
@@ -44,45 +42,38 @@ COLUMNS = {
         Column("candidate_mass", "raw probability of all candidates together", (0, 1)),
         Column("vocab_bits", "entropy of the next token over the whole vocabulary, in bits", (0, math.inf)),
         Column("vocab_mass", "probability that the next token begins a candidate", (0, 1)),
-        Column("u", "U of the item's counterfactual set, on the set's first item; NaN elsewhere", (0, 1), of_sets=True),
-        Column("u_eq3", "the same by the printed equation 3", (0, 1), of_sets=True),
-        Column("u_signed", "the same from certainty and which candidate was chosen", (0, 1), of_sets=True),
+        Column("u", "U of the item's counterfactual set, on the set's first item; NaN elsewhere", (0, 1)),
+        Column("u_eq3", "the same by the printed equation 3", (0, 1)),
+        Column("u_signed", "the same from certainty and which candidate was chosen", (0, 1)),
         Column(
             "flipped",
             "1 if the answer changes within the set, else 0; on its first item",
             (0, 1),
             whole=True,
-            of_sets=True,
         ),
         Column(
             "flipped_toward",
             "1 if it changes as the stereotype says, else 0; NaN without one",
             (0, 1),
             whole=True,
-            of_sets=True,
         ),
-        Column(
-            "flipped_against",
-            "1 if it changes against the stereotype, else 0; NaN without",
-            (0, 1),
-            whole=True,
-            of_sets=True,
-        ),
-        Column("flip_sign", "flipped_toward - flipped_against", (-1, 1), of_sets=True),
+        Column("flipped_against", "1 if it changes against the stereotype, else 0; NaN without", (0, 1), whole=True),
+        Column("flip_sign", "flipped_toward - flipped_against", (-1, 1)),
         Column("stereotype_within", "as `stereotype`, in sets that have both", names=("pro", "anti")),
         Column("gender_within", "as `gender`, in sets with male and female", names=("male", "female", "neutral")),
-        Column(
-            "u_intersectional",
-            "U over all markings and genders of a base sentence, on its first item",
-            (0, 1),
-            of_sets=True,
-        ),
+        Column("u_intersectional", "U over all markings and genders of a base sentence, on its first item", (0, 1)),
         Column(
             "lean_ambiguous",
             'where "unknown" is right: 1 if the stereotype\'s person was chosen, -1 the other, 0 nobody',
             (-1, 1),
         ),
         Column("lean_disambiguated", "the same where a person is right", (-1, 1)),
+        *(
+            Column(f"said_{meaning}", f"open answers: probability that the answer means {meaning}", (0, 1))
+            for meaning in ("both", "neither", "refused", "unparsed")
+        ),
+        Column("certainty_apart", "pairs of groups: certainty with the first - with the second, set by set", (-1, 1)),
+        Column("desirability_apart", "pairs of groups: the same of desirability", (-2, 2)),
         Column("probs", "probabilities over the candidates", (0, 1), table=True),
         Column("logprobs", "raw log-probabilities", (-math.inf, 0), table=True),
         Column("gold", "index of the right candidate, -1 without one", (-1, math.inf)),

@@ -1,7 +1,7 @@
 """Keeps the texts that a model wrote: append-only, content-addressed, in the run's folder.
 
 One line of JSON for each text: its key, the question, the text and a checksum of these. A line that a crash cut off,
-or that was changed later, is skipped, and its question is asked again.
+or that was changed later, is removed once, and its question is asked again.
 """
 
 from __future__ import annotations
@@ -10,16 +10,22 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, Protocol
 
-from ..records import Context
+from ..records import Context, Sampling
 from .engine import Engine, identity_key
+from .lines import damage_note, read_lines
 from .store import Progress
 
-Writer = Callable[[Sequence[Context], int], dict[Context, str]]
-"""Takes contexts and the most tokens of a text; returns the text that the model writes after each context."""
+
+class Writer(Protocol):
+    """Takes contexts and the most tokens of a text; returns the text that the model writes after each context."""
+
+    def __call__(
+        self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None, /
+    ) -> dict[Context, str]: ...
 
 
 class TextStore:
@@ -27,22 +33,27 @@ class TextStore:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.notes: list[str] = []
 
     def writer(self, engine: Engine, progress: Progress | None = None) -> Writer:
         """Return a function that lets the engine write, and asks it only for texts that are not kept yet."""
 
-        def write(contexts: Sequence[Context], max_new_tokens: int) -> dict[Context, str]:
-            return self._write(engine, contexts, max_new_tokens, progress)
+        def write(
+            contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None, /
+        ) -> dict[Context, str]:
+            # Greedy texts are asked for and kept as before there was sampling.
+            limits = (max_new_tokens,) if sampling is None else (max_new_tokens, sampling)
+            return self._write(engine, contexts, limits, progress)
 
         return write
 
     def _write(
-        self, engine: Engine, contexts: Sequence[Context], max_new_tokens: int, progress: Progress | None
+        self, engine: Engine, contexts: Sequence[Context], limits: tuple[Any, ...], progress: Progress | None
     ) -> dict[Context, str]:
         identity = identity_key(engine)
         # Neighbours in length share a batch, so that little of it is padding.
         unique = sorted(dict.fromkeys(contexts), key=lambda context: (len(str(context)), str(context)))
-        keys = {context: _key(identity, context, max_new_tokens) for context in unique}
+        keys = {context: _key(identity, context, limits) for context in unique}
         texts = self._read()
         missing = [context for context in unique if keys[context] not in texts]
         done = len(unique) - len(missing)
@@ -51,7 +62,7 @@ class TextStore:
         size = engine.texts_at_once
         for start in range(0, len(missing), size):
             batch = missing[start : start + size]
-            written = dict(zip(batch, engine.generate(batch, max_new_tokens), strict=True))
+            written = dict(zip(batch, engine.generate(batch, *limits), strict=True))
             self._append({keys[context]: (context, text) for context, text in written.items()})
             texts.update((keys[context], text) for context, text in written.items())
             done += len(batch)
@@ -62,42 +73,44 @@ class TextStore:
     def _append(self, entries: dict[str, tuple[Context, str]]) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with open(self.path, "ab") as file:
-            _end_line(file, self.path)
             for key, (question, text) in entries.items():
                 entry = {"key": key, "question": question, "reasoning": text}
-                file.write(
-                    json.dumps({**entry, "crc32": _checksum(entry)}, ensure_ascii=False).encode(
-                        "utf-8", "surrogatepass"
-                    )
-                    + b"\n"
-                )
+                line = json.dumps({**entry, "crc32": _checksum(entry)}, ensure_ascii=False)
+                file.write(line.encode("utf-8", "backslashreplace") + b"\n")
             file.flush()
             os.fsync(file.fileno())
 
     def _read(self) -> dict[str, str]:
-        """Return the intact texts by key."""
+        """Return the intact texts by key; damaged lines are removed from the file, and a note says so."""
         texts: dict[str, str] = {}
-        for line in self.path.read_bytes().split(b"\n") if self.path.is_file() else ():
-            try:
-                entry: dict[str, Any] = json.loads(line)
-                if entry.pop("crc32") == _checksum(entry):
-                    texts[str(entry["key"])] = str(entry["reasoning"])
-            except (ValueError, KeyError, TypeError, AttributeError):
-                continue  # cut off by a crash, or not ours: asked again
+
+        def accept(line: bytes) -> bool:
+            entry = _parse(line)
+            if entry is None:
+                return False
+            texts[entry["key"]] = entry["reasoning"]
+            return True
+
+        removed = read_lines(self.path, accept)
+        if removed:
+            kept = f"{len(texts):,} texts are intact and kept; what is missing is asked again"
+            self.notes.append(damage_note(self.path, removed, kept))
         return texts
 
 
-def _end_line(file: IO[bytes], path: Path) -> None:
-    """Begin a new line where a crash left half of one."""
-    if file.tell():
-        with open(path, "rb") as reader:
-            reader.seek(-1, os.SEEK_END)
-            if reader.read(1) != b"\n":
-                file.write(b"\n")
+def _parse(line: bytes) -> dict[str, str] | None:
+    """Return what a line holds, None where it is changed or not a text."""
+    try:
+        entry: Any = json.loads(line)
+        if not isinstance(entry, dict) or entry.pop("crc32", None) != _checksum(entry):
+            return None
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return entry if isinstance(entry.get("key"), str) and isinstance(entry.get("reasoning"), str) else None
 
 
-def _key(identity: str, context: Context, max_new_tokens: int) -> str:
-    content = json.dumps([identity, context, max_new_tokens], ensure_ascii=False)
+def _key(identity: str, context: Context, limits: tuple[Any, ...]) -> str:
+    content = json.dumps([identity, context, *limits], ensure_ascii=False)
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 

@@ -227,7 +227,7 @@ def test_an_interval_that_is_open_is_said_to_be_none() -> None:
 
 def test_what_was_not_measured_is_a_dash() -> None:
     table = frame(row("accuracy", 0.5, 0.4, 0.6), row("perplexity", 1.5, 1.4, 1.6, "type=type1"))
-    assert re.search(r"^accuracy +0\.500 \[0\.400, 0\.600\] +–", rendered(table), re.MULTILINE)
+    assert re.search(r"^accuracy +0\.500 \[0\.400, 0\.600\] +9 +–", rendered(table), re.MULTILINE)
 
 
 def test_seeds_are_told_by_their_spread_alone() -> None:
@@ -243,7 +243,7 @@ def test_seeds_are_told_by_their_spread_alone() -> None:
 def test_types_of_ones_own_have_columns_of_their_own() -> None:
     table = frame(row("accuracy", 0.5, 0.4, 0.6, "type=winter"), row("accuracy", 0.7, 0.6, 0.8, "type=summer"))
     header, line = (line for line in rendered(table).splitlines() if line.startswith(("metric", "accuracy")))
-    assert header.split()[:3] == ["metric", "summer", "winter"]
+    assert header.split()[:5] == ["metric", "summer", "n", "winter", "n"]
     assert line.index("0.700") < line.index("0.500")
 
 
