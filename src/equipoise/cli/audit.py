@@ -11,13 +11,11 @@ import typer
 from ..records import EquipoiseError
 from .choices import Tracker
 from .config import Config, PrintConfig, config_text
-from .console import print_out, printable, progress_bar
+from .console import printable, progress_bar
+from .results import show_run
 
 if TYPE_CHECKING:
     from ..runs import Run
-
-SHOWN_NOTES = 6
-
 
 Several = list[str] | None
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
@@ -335,32 +333,6 @@ def log_run(run: Run, trackers: Sequence[Tracker] | None, *, quiet: bool) -> Non
             where = exports.log_run(run, tracker)
             if not quiet:
                 typer.echo(printable(f"logged to {tracker}: {where}"))
-
-
-def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:
-    """Print a run's tables, or its measurements as JSON."""
-    if as_json:
-        typer.echo(run.measurements.to_json(orient="records", indent=2, double_precision=15))
-        return
-    if quiet:
-        return
-    from ..reports.calibration.tables import calibration_summary
-    from ..reports.identities.tables import identity_summary
-    from ..reports.terminal.tables import run_summary
-
-    notes = run.manifest.notes
-    for summary in (run_summary(run), calibration_summary(run), identity_summary(run.measurements)):
-        if summary is not None:
-            print_out(summary)
-    for note in notes[:SHOWN_NOTES]:
-        typer.echo(printable(f"note: {note}"))
-    if len(notes) > SHOWN_NOTES:
-        typer.echo(f"note: {len(notes) - SHOWN_NOTES} more are in {run.path}/manifest.json")
-    level = f"{100 * run.manifest.settings['level']:.10g}%"
-    page = run.path / "report.html"
-    new = page.name in run.folder.manifest().files and page.is_file()
-    where = f"{run.path}/" + (f" (open {page.name} in a browser)" if new else "")
-    typer.echo(f"\nBrackets are {level} intervals from resampling sentence pairs. Everything is in {where}")
 
 
 def _write_page(folder: Path, *, no_html: bool, out: Path | None = None, sentences: bool = True) -> None:
