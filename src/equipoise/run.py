@@ -15,16 +15,16 @@ from typing import Any
 import pandas as pd
 
 from .datasets import Dataset, open_datasets
-from .datasets.external_results import read_results
 from .measuring.cells import check_groups
 from .measuring.columns import item_columns, set_columns
 from .measuring.identities import is_marked, measure_identities
+from .measuring.intersections import measure_combinations
 from .measuring.measure import Plan, measure, measured_items
 from .measuring.sampling import Sampled, sample_of, until_precise, with_samples
 from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManifest
 from .runs import Run as Run
-from .runs import RunFolder
-from .runs.folder import default_folder
+from .runs.folder import RunFolder, default_folder
+from .runs.imported import read_results
 from .runs.measurements import measurements_frame
 from .runs.provenance import IMPORTED, describe, describe_imported, now
 from .runs.tables import column_rows, example_rows, outcome_columns
@@ -142,7 +142,7 @@ def _answers(key: RunKey, dataset: Dataset, ask: Callable[..., Outcomes], settin
     """Return the outcomes of the dataset, or of as much of it as the precision asked for needs."""
     if settings.precision is None:
         return Answers(key, dataset, ask(dataset.examples))
-    sampled = until_precise(dataset, ask, settings.plan, precision=settings.precision, seed=settings.seed)
+    sampled = until_precise(dataset, ask, settings.plan, precision=settings.precision, joint=settings.joint)
     return Answers(key, sampled.dataset, ask(sampled.dataset.examples), sampled)
 
 
@@ -168,7 +168,7 @@ def _measured(
         report("measuring", number, len(parts))
         items = measured_items(outcomes, plan)
         rows, undefined = measure(items, plan, key)
-        measurements += rows
+        measurements += [*rows, *measure_combinations(items, plan, key)]
         if is_marked(outcomes):
             measurements += measure_identities(outcomes, plan, key, sample_of(manifest, key))
         notes += [f"{key}: {sentence}" for sentence in undefined]

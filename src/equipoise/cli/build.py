@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -109,7 +109,13 @@ def generate(
     build = BuildFolder(folder)
     requests = step.requests_of(plan, read_prompts(prompts), model)
     prices = (price_in, price_out) if price_in is not None and price_out is not None else None
-    estimate = step.estimate(requests, ReplyLog(build.generations), concurrency=concurrency, prices=prices)
+    estimate = step.estimate(
+        requests,
+        ReplyLog(build.generations),
+        concurrency=concurrency,
+        prices=prices,
+        retry_refused=retry_refused,
+    )
     if not quiet or dry_run:
         cost = "unknown (give --price-in and --price-out)" if estimate.cost is None else f"{estimate.cost:,.2f}"
         typer.echo(
@@ -158,7 +164,7 @@ def filter_(
         bool, typer.Option("--keep-near-duplicates", help="Keep near-duplicates, as the UCerF paper does.")
     ] = False,
     pronoun_rule: Annotated[
-        str,
+        Literal["after-both", "not-before-both"],
         typer.Option(
             "--pronoun-rule", help="after-both: pronoun after both people; not-before-both: the paper's rule."
         ),
@@ -272,7 +278,8 @@ def clean(
         typer.echo(f"note: {len(cleaned.unsettled):,} sentences are not settled ({fate}): {ids}", err=True)
     if not cleaned.kept:
         raise BuildError(f"no sentence is left ({_reasons(dict(cleaned.reasons))}); nothing was written")
-    summary = summarise(rows_of(answers), store.raters.all(), store.results.counts())
+    rows, simulated = rows_of(answers)
+    summary = summarise(rows, store.raters.all(), store.results.counts(), simulated)
     sheet = step.Sheet(name or folder.resolve().name, licence, listed, list(build.steps().values()), summary, rules)
     files = step.write_dataset(folder / "dataset", cleaned, sheet)
     if cleaned.simulated:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..records import EquipoiseError
-from .audit import Quiet, Several
+from .audit import Quiet
+from .choices import Recalibration
 from .console import print_out, printable, progress_bar
 from .drawings import drawn_files, easel
 
@@ -70,8 +71,8 @@ def reliability(
 def calibrate(
     folder: Annotated[Path, typer.Argument(help="A run folder with sentence pairs (tasks cloze or sentence).")],
     method: Annotated[
-        Several,
-        typer.Option("--method", help="beta, platt, isotonic, temperature or histogram. Repeatable; by default all."),
+        list[Recalibration] | None,
+        typer.Option("--method", help="Repeatable; by default all."),
     ] = None,
     splits: Annotated[int, typer.Option("--splits", help="Random halvings of the sentences, averaged.")] = 100,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the first halving.")] = 0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import sys
 import time
@@ -42,6 +43,15 @@ UsageError: Any = typer.BadParameter.__mro__[2]
 """What every wrong way to call a command is; taken from here because typer brings a click of its own."""
 
 
+ARGUMENTS = (
+    *("trust_remote_code", "allow_pickle", "merge_adapter"),
+    *("token_aggregate", "answer_space", "reasoning_tokens"),
+)
+"""Arguments of the library that are options of `audit`; only those that are no words of a sentence."""
+
+_ARGUMENT = re.compile(rf"(?<![\w.'\"/-])(?:{'|'.join(ARGUMENTS)})(?![\w.'\"/-])")
+
+
 class _Interrupted(BaseException):
     """SIGINT or SIGTERM; not KeyboardInterrupt, which typer turns into an exit without a word."""
 
@@ -57,7 +67,7 @@ def clear_errors() -> Iterator[None]:
         # Here, because a reader that went away is found out only now.
         sys.stdout.flush()
     except EquipoiseError as error:
-        fail(str(error))
+        fail(with_options(str(error)))
     except UsageError as error:
         fail(_usage(error))
     except (_Interrupted, KeyboardInterrupt):
@@ -84,6 +94,11 @@ def clear_errors() -> Iterator[None]:
         fail(NO_MEMORY)
 
 
+def with_options(sentence: str) -> str:
+    """Return an error of the library in the words of the command line: `--allow-pickle` for `allow_pickle`."""
+    return _ARGUMENT.sub(lambda match: "--" + match[0].replace("_", "-"), sentence)
+
+
 def fail(sentence: str) -> NoReturn:
     """Say what is wrong on standard error, in one line, and end with exit code 2."""
     line = " ".join(sentence.split())
@@ -106,7 +121,7 @@ def _leave_quietly() -> NoReturn:
 
 def _usage(error: Any) -> str:
     where = f" (see {error.ctx.command_path} --help)" if getattr(error, "ctx", None) else ""
-    return str(error.format_message()).rstrip(".") + where
+    return str(error.format_message()).replace("Value error, ", "").rstrip(".") + where
 
 
 def _at(error: OSError) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from ..records import EquipoiseError
 from .audit import Quiet
+from .choices import FigureFormat, TableFormat
 from .console import plain_table, print_out, printable, progress_bar
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ def compare(
         list[str] | None, typer.Option("--metric", help="Test the differences of this metric; repeatable.")
     ] = None,
     correction: Annotated[
-        str,
-        typer.Option("--correction", help="For the number of comparisons: holm, or bh (Benjamini and Hochberg)."),
+        Literal["holm", "bh"],
+        typer.Option("--correction", help="For the number of comparisons: Holm, or Benjamini and Hochberg."),
     ] = "holm",
     permutations: Annotated[int, typer.Option("--permutations", help="Random exchanges behind each p-value.")] = 5000,
     resamples: Annotated[int, typer.Option("--resamples", help="Bootstrap resamples of sentence pairs.")] = 2000,
@@ -64,9 +65,11 @@ def compare(
 def figures(
     runs: Runs,
     kind: Annotated[
-        list[str] | None, typer.Option("--format", help="pdf, svg or png; repeatable. By default all three.")
+        list[FigureFormat] | None, typer.Option("--format", help="Repeatable; by default all three.")
     ] = None,
-    width: Annotated[str, typer.Option("--width", help="column (3.25 inches) or page (6.75 inches).")] = "column",
+    width: Annotated[
+        Literal["column", "page"], typer.Option("--width", help="Of a paper: 3.25 or 6.75 inches.")
+    ] = "column",
     out: Annotated[Path | None, typer.Option("--out", help="Folder; by default figures/ in the run's.")] = None,
     intersect: Intersect = False,
     quiet: Quiet = False,
@@ -86,7 +89,7 @@ def figures(
 def tables(
     runs: Runs,
     kind: Annotated[
-        list[str] | None, typer.Option("--format", help="markdown, latex or csv; repeatable. By default all three.")
+        list[TableFormat] | None, typer.Option("--format", help="Repeatable; by default all three.")
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder; by default tables/ in the run's.")] = None,
     intersect: Intersect = False,
@@ -121,11 +124,11 @@ def gate(
         typer.Option("--max-drop", help="How much worse than the baseline is allowed: ucerf=0.02. Repeatable."),
     ] = None,
     test_at: Annotated[
-        str,
+        Literal["cautious", "low", "high", "value"],
         typer.Option(
             "--test-at",
-            help="What must meet the bound: the interval's low or high end, the value, or (cautious) the end that is "
-            "furthest from meeting it.",
+            help="What must meet the bound: an end of the interval, the value, or (cautious) the end that is furthest "
+            "from meeting it.",
         ),
     ] = "cautious",
     junit: Annotated[Path | None, typer.Option("--junit", help="Write the checks as JUnit XML, for CI.")] = None,

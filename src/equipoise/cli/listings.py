@@ -1,0 +1,41 @@
+"""`equipoise metrics`, `engines`, `tasks` and `schema`: what can be named, and what is written."""
+
+from __future__ import annotations
+
+import typer
+
+from .console import plain_table, print_out
+
+
+def metrics() -> None:
+    """List the metrics: which way is better, and what each is."""
+    from ..catalog import find, names
+    from ..metrics import METRICS
+
+    metrics = [find(name, METRICS, kind="metric") for name in names(METRICS, kind="metric")]
+    rows = [(metric.name, metric.better, metric.taken_over, metric.summary) for metric in metrics]
+    print_out(plain_table(("metric", "better", "taken over", "what it is"), rows))
+
+
+def engines() -> None:
+    """List the engines: what a model's name may begin with, and what it then names."""
+    from ..scoring.engine import list_engines
+
+    print_out(plain_table(("engine", "what it is"), [(f"{scheme}:", line) for scheme, line in list_engines()]))
+
+
+def tasks() -> None:
+    """List the tasks, plug-ins included: ways to ask a sentence."""
+    from ..catalog import names, summary
+    from ..tasks import TASKS
+
+    rows = [(name, summary(name, TASKS, kind="task")) for name in names(TASKS, kind="task")]
+    print_out(plain_table(("task", "what it asks"), rows))
+
+
+def schema() -> None:
+    """Print the JSON Schema of what `--json` prints and of the columns of measurements.csv."""
+    from importlib import resources
+
+    text = resources.files("equipoise.runs").joinpath("measurements.schema.json").read_text(encoding="utf-8")
+    typer.echo(text, nl=False)
