@@ -8,7 +8,7 @@ ARGS ?=
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help audit test lint types tests format reference hooks lock bench wheel docs clean
+.PHONY: help audit test lint types tests format reference hooks harness lock bench wheel docs clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -53,8 +53,14 @@ lock: ## write requirements.lock anew from pyproject.toml (needs a fresh environ
 	{ echo "# Written by 'make lock'."; $(VENV)-lock/bin/python -m pip freeze --exclude-editable | sed 's/+cpu$$//'; } > requirements.lock
 	rm -rf $(VENV)-lock
 
-bench: $(STAMP) ## measure scoring against lm-evaluation-harness, in an environment of its own (some 30 minutes)
-	test -x $(VENV)-harness/bin/lm_eval || { $(PYTHON) -m venv $(VENV)-harness && $(VENV)-harness/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/harness-requirements.txt; }
+harness: $(VENV)-harness/.installed ## install lm-evaluation-harness, inspect and an MLflow server, in an environment of their own
+
+$(VENV)-harness/.installed: benchmarks/harness-requirements.txt
+	$(PYTHON) -m venv $(VENV)-harness
+	$(VENV)-harness/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/harness-requirements.txt
+	@touch $@
+
+bench: $(STAMP) harness ## measure scoring against lm-evaluation-harness, in an environment of its own (some 30 minutes)
 	$(BIN)/python benchmarks/speed.py --harness $(VENV)-harness/bin/python $(ARGS)
 
 wheel: $(STAMP) ## build the wheel into dist/

@@ -10,8 +10,11 @@ import time
 
 import numpy as np
 
-from equipoise.measuring.identities import Sample, confidence_disparities
+from equipoise.measuring.changes import changes
+from equipoise.measuring.identities import confidence_disparities
 from equipoise.measuring.measure import Plan
+from equipoise.measuring.sample import Sample
+from equipoise.measuring.sentence_table import SentenceTable
 from equipoise.records import Outcomes
 from equipoise.stats.sequential import balanced_order, planned_looks
 from equipoise.uncertainty import renormalise
@@ -97,14 +100,65 @@ def stopped_audits(effects: tuple[float, ...], audits: int, sentences: int, plan
     return {name: float(np.mean(values)) for name, values in found.items()}
 
 
+def false_discoveries(audits: int, sentences: int, plan: Plan, seed: int, attributes: int = 10) -> dict[str, float]:
+    """Return how often audits in which no marker changes anything name an attribute, and how often intervals miss 0.
+
+    He and she differ by 0.10 without a marker and with every marker alike: that gap must not count.
+    """
+    rng = np.random.default_rng(seed)
+    names = [("none", "", "", gender) for gender in GENDERS]
+    names += [("R", f"attribute {a}", f"{m} {a}", g) for a in range(attributes) for m in MARKERS for g in GENDERS]
+    female = np.array([0.10 if gender == "female" else 0.0 for *_, gender in names])
+    named = {"confidence_change": 0, "confidence_interaction": 0}
+    missed = dict.fromkeys(named, 0)
+    for _ in range(audits):
+        easy = rng.normal(0.2, 0.25, size=(sentences, 1))
+        values = np.clip(easy - female + rng.normal(0, 0.08, size=(sentences, len(names))), -0.88, 0.88)
+        table = SentenceTable(marked_outcomes(values, names), plan)
+        rows = list(changes(table, plan, "type2", Sample()))
+        for metric in named:
+            named[metric] += min(e.value for name, _, e in rows if name == f"{metric}_p_holm") < 0.05
+            family = [e for name, parts, e in rows if name == metric and parts["attribute"] == "attribute 0"]
+            missed[metric] += any(not e.low <= 0 <= e.high for e in family)
+    shares = {f"{metric}, any attribute named": count / audits for metric, count in named.items()}
+    return shares | {f"{metric}, an interval of an attribute misses 0": n / audits for metric, n in missed.items()}
+
+
+def marked_outcomes(values: np.ndarray, names: list[tuple[str, str, str, str]]) -> Outcomes:
+    """Return outcomes with that confidence by sentence and (augmentation, attribute, marker, gender)."""
+    sentences, width = values.shape
+    lead, n = values.ravel(), values.size
+    logprobs = np.log(np.stack([(MASS + lead) / 2, (MASS - lead) / 2], axis=1))
+    keys = ("augmentation", "attribute", "marker", "gender")
+    groups = {key: np.array([row[i] for row in names] * sentences, dtype=object) for i, key in enumerate(keys)}
+    sentence = np.repeat(np.array([f"p{i}" for i in range(sentences)], dtype=object), width)
+    return Outcomes(
+        example_id=np.arange(n).astype(str).astype(object),
+        variant=np.full(n, "", dtype=object),
+        set_id=sentence,
+        probs=renormalise(logprobs),
+        logprobs=logprobs,
+        gold=np.zeros(n, dtype=np.int64),
+        stereotype=np.full(n, -1, dtype=np.int64),
+        answerable=np.ones(n, dtype=bool),
+        groups={"type": np.full(n, "type2", dtype=object), **groups},
+        flags=np.full(n, "", dtype=object),
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--audits", type=int, default=500)
     parser.add_argument("--sentences", type=int, default=792)
     parser.add_argument("--resamples", type=int, default=500)
+    parser.add_argument("--changes", action="store_true", help="only false discoveries of changes, ten attributes")
     chosen = parser.parse_args()
     plan = Plan([], resamples=chosen.resamples)
     started = time.perf_counter()
+    for name, share in false_discoveries(chosen.audits, chosen.sentences, plan, seed=3).items():
+        print(f"no marker changes anything: {name}: {share:.3f} of {chosen.audits} audits", flush=True)
+    if chosen.changes:
+        return
     print(f"{chosen.audits} audits of {chosen.sentences} sentences, {chosen.resamples} resamples, nominal 95%")
     for name, effects in EFFECTS.items():
         ours, plain = full_audits(effects, chosen.audits, chosen.sentences, plan, seed=1)

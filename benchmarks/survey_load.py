@@ -10,6 +10,7 @@ load in the same run (in a git worktree), alternating with this one. Prints the 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
 import random
@@ -27,6 +28,7 @@ import urllib.request
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import sqlalchemy as sa
 
@@ -140,7 +142,7 @@ def start(folder: Path, port: int, database: str, source: Path | None = None, in
 
 @dataclass(frozen=True)
 class Storm:
-    """The load: raters, how long, how long they think, sentences, answers there are before, and a kill or none."""
+    """The load: raters (who come one by one in the first sixth), seconds, pause, sentences, answers, a kill."""
 
     raters: int = 100
     seconds: float = 60.0
@@ -196,6 +198,61 @@ def storm(folder: Path, database: str, load: Storm) -> Outcome:
     return outcome
 
 
+@dataclass
+class Reply:
+    """What a raw browser got."""
+
+    status_code: int
+    headers: dict[str, str]
+    text: str
+
+
+class RawBrowser:
+    """A browser on a bare socket: a real client would take more of the processor than the server it measures."""
+
+    def __init__(self, address: str) -> None:
+        self._host, _, port = address.removeprefix("http://").partition(":")
+        self._port, self._cookie = int(port), ""
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        if self._streams:
+            self._streams[1].close()
+        self._streams = None
+
+    async def request(self, method: str, path: str, data: dict[str, str] | None = None) -> Reply:
+        try:
+            async with asyncio.timeout(30):
+                return await self._request(method, path, urllib.parse.urlencode(data or {}))
+        except TimeoutError:
+            self._close()
+            raise OSError("no answer") from None
+        except (OSError, EOFError):
+            self._close()
+            raise
+
+    async def _request(self, method: str, path: str, body: str) -> Reply:
+        if self._streams is None:
+            self._streams = await asyncio.open_connection(self._host, self._port)
+        reader, writer = self._streams
+        form = f"content-type: application/x-www-form-urlencoded\r\ncontent-length: {len(body)}\r\n" if body else ""
+        writer.write(f"{method} {path} HTTP/1.1\r\nhost: x\r\ncookie: {self._cookie}\r\n{form}\r\n{body}".encode())
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
+        text = (await reader.readexactly(int(headers.get("content-length", "0")))).decode()
+        if "set-cookie" in headers:
+            self._cookie = headers["set-cookie"].partition(";")[0]
+        if headers.get("connection") == "close":
+            self._close()
+        return Reply(int(head[0].split()[1]), headers, text)
+
+
 def free_port() -> int:
     with socket.socket() as door:
         door.bind(("127.0.0.1", 0))
@@ -208,7 +265,12 @@ def crowd_of(
     truth = truth_of(made, read_test(folder / "entrance.csv").pool, incoherent=0.03)
     profile = Profile(accuracy=0.97)
     return [
-        SimulatedRater(address, f"/enter/{token}", profile, truth, random.Random(number), pause_s=load.pause)
+        SimulatedRater(
+            *(address, f"/enter/{token}", profile, truth, random.Random(number)),
+            pause_s=load.pause,
+            delay_s=load.seconds / 6 * number / len(invitations),
+            browser=RawBrowser,
+        )
         for number, token in enumerate(invitations)
     ]
 

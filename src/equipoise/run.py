@@ -15,19 +15,19 @@ from typing import Any
 import pandas as pd
 
 from .datasets import Dataset, open_datasets
-from .datasets.external_results import read_results
 from .measuring.cells import check_groups
 from .measuring.columns import item_columns, set_columns
+from .measuring.group_pairs import measure_group_pairs
 from .measuring.identities import is_marked, measure_identities
 from .measuring.measure import Plan, measure, measured_items
 from .measuring.sampling import Sampled, sample_of, until_precise, with_samples
 from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManifest
 from .runs import Run as Run
-from .runs import RunFolder
-from .runs.folder import default_folder
+from .runs.folder import RunFolder, default_folder
+from .runs.imported import read_results
 from .runs.measurements import measurements_frame
 from .runs.provenance import IMPORTED, describe, describe_imported, now
-from .runs.tables import examples_frame, outcomes_frame
+from .runs.tables import column_rows, example_rows, outcome_columns
 from .scoring.engine import DEFAULT_MODEL, open_engine
 from .scoring.reasoning import TextStore
 from .scoring.store import ScoreStore
@@ -72,8 +72,9 @@ def audit(
     engine = open_engine(model, settings.engine)
     report("loading the model", 1, 1)
     names = ([dataset.name for dataset in datasets], [t.name for t in tasks])
-    folder = RunFolder(Path(out) if out else default_folder(engine.name, *names))
+    folder = RunFolder(Path(out) if out else default_folder(engine.name, *names, settings.asked))
     with folder.held(), ScoreStore(folder.scores) as store:
+        texts = TextStore(folder.reasoning)
         manifest = describe(engine, datasets, tasks, asdict(settings))
         folder.begin(manifest)
         answers = []
@@ -81,21 +82,21 @@ def audit(
             engine.prepare(dataset.examples)
             key = RunKey(engine.name, dataset.name, asked.name)
             scorer = store.scorer(engine, partial(report, str(key)))
-            writer = TextStore(folder.reasoning).writer(engine, partial(report, f"{key}, reasoning"))
+            writer = texts.writer(engine, partial(report, f"{key}, reasoning"))
             ask = partial(asked.run, scorer=scorer, writer=writer)
             answers.append(_answers(key, dataset, ask, settings))
-        notes = [*store.notes, *engine.notes]
+        notes = [*store.notes, *texts.notes, *engine.notes]
         manifest = replace(manifest, engine={**engine.identity, **engine.description}, notes=notes)
         return _finish(folder, answers, plan, manifest, report)
 
 
 def remeasure(path: str | Path, *, progress: Progress | None = None, **choices: Any) -> Run:
     """Return the run measured again from its folder, without the model: other estimators, groups, metrics, level."""
-    folder = RunFolder(Path(path))
-    manifest = folder.manifest()
-    settings = Settings(**{**manifest.settings, **choices})
+    folder = Run(path).folder
     with folder.held():
-        parts = [(RunKey(manifest.model, dataset, task), outcomes) for dataset, task, outcomes in folder.outcomes()]
+        manifest = folder.manifest()
+        settings = Settings.again(manifest.settings, **choices)
+        parts = [(RunKey(manifest.model, *names), outcomes) for *names, outcomes in folder.outcomes(manifest)]
         # Notes on the earlier measurements are written again where they still hold.
         notes = [note for note in manifest.notes if not note.startswith(tuple(f"{key}: " for key, _ in parts))]
         manifest = replace(manifest, settings=asdict(settings), notes=notes)
@@ -141,7 +142,7 @@ def _answers(key: RunKey, dataset: Dataset, ask: Callable[..., Outcomes], settin
     """Return the outcomes of the dataset, or of as much of it as the precision asked for needs."""
     if settings.precision is None:
         return Answers(key, dataset, ask(dataset.examples))
-    sampled = until_precise(dataset, ask, settings.plan, precision=settings.precision, seed=settings.seed)
+    sampled = until_precise(dataset, ask, settings.plan, precision=settings.precision, joint=settings.joint)
     return Answers(key, sampled.dataset, ask(sampled.dataset.examples), sampled)
 
 
@@ -149,7 +150,7 @@ def _finish(folder: RunFolder, answers: Sequence[Answers], plan: Plan, manifest:
     """Return the run, measured and written; only with its last step is it finished."""
     manifest = with_samples(manifest, [(a.key, a.sampled) for a in answers if a.sampled])
     tables, notes = _measured([(a.key, a.outcomes) for a in answers], plan, manifest, report)
-    tables["examples.parquet"] = pd.concat(examples_frame(name, asked) for name, asked in _asked(answers).items())
+    tables["examples.parquet"] = example_rows(_asked(answers))
     looks = [{**asdict(a.key), **look.row()} for a in answers if a.sampled for look in a.sampled.looks]
     if looks:
         tables["looks.csv"] = pd.DataFrame(looks)
@@ -161,22 +162,22 @@ def _measured(
     parts: Iterable[tuple[RunKey, Outcomes]], plan: Plan, manifest: RunManifest, report: Progress
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the tables of outcomes, sets and measurements by file name, and the notes on what is undefined."""
-    parts, outcomes_tables, set_tables, notes = list(parts), [], [], []
+    parts, outcome_parts, set_parts, notes = list(parts), [], [], []
     measurements: list[Measurement] = []
     for number, (key, outcomes) in enumerate(parts):
         report("measuring", number, len(parts))
         items = measured_items(outcomes, plan)
         rows, undefined = measure(items, plan, key)
-        measurements += rows
+        measurements += [*rows, *measure_group_pairs(items, plan, key)]
         if is_marked(outcomes):
             measurements += measure_identities(outcomes, plan, key, sample_of(manifest, key))
         notes += [f"{key}: {sentence}" for sentence in undefined]
-        outcomes_tables.append(outcomes_frame(asdict(key), outcomes, item_columns(items, plan)))
-        set_tables.append(pd.DataFrame({**asdict(key), **set_columns(items, plan)}))
+        outcome_parts.append(outcome_columns(asdict(key), outcomes, item_columns(items, plan)))
+        set_parts.append({**asdict(key), **set_columns(items, plan)})
     report("measuring", len(parts), len(parts))
     tables = {
-        "outcomes.parquet": pd.concat(outcomes_tables),
-        "pairs.parquet": pd.concat(set_tables),
+        "outcomes.parquet": column_rows(outcome_parts),
+        "pairs.parquet": column_rows(set_parts),
         "measurements.csv": measurements_frame(measurements),
     }
     return tables, notes

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from typing import Any, Self
 
 from .catalog import find
 from .datasets import DatasetOptions, open_dataset
 from .datasets.identity import AUGMENTATIONS, recipe
 from .measuring.measure import Plan
 from .metrics import METRICS
-from .records import EquipoiseError
+from .records import EquipoiseError, RunError
 from .scoring.engine import EngineOptions
 from .tasks import Shots, TaskOptions
 from .uncertainty import ESTIMATORS, PERPLEXITY
@@ -34,12 +35,15 @@ class Settings:
     as_published: bool = False
     questions: Sequence[str] = ()
     shots: str | None = None
+    chat: bool = False
+    system: str = ""
     augment: Sequence[str] = AUGMENTATIONS
     attributes: Sequence[str] | None = None
     base: str = "winobias"
     markers: str | None = None
     crossed: bool = False
     precision: float | None = None
+    joint: bool = False
     reasoning_tokens: int = 128
     token_aggregate: str = "sum"
     answer_space: str = "joined"
@@ -70,6 +74,22 @@ class Settings:
             raise EquipoiseError(f"level must lie between 0 and 1, not {self.level}")
         if self.disparity not in ("range", "pairwise", "deviation"):
             raise EquipoiseError(f"disparity must be range, pairwise or deviation, not {self.disparity!r}")
+
+    @classmethod
+    def again(cls, earlier: Mapping[str, Any], **choices: Any) -> Self:
+        """Return the settings of an earlier run, with other choices in their place."""
+        try:
+            cls(**earlier)
+        except (TypeError, ValueError, EquipoiseError):
+            raise RunError("the run has settings that this version does not know; run its audit again") from None
+        return cls(**{**earlier, **choices})
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """The choices that decide what is asked, where they are not the usual ones: they name the run folder."""
+        chosen = {option.name: getattr(self, option.name) for option in fields(self) if option.name not in _NOT_ASKED}
+        usual = {option.name: getattr(_USUAL, option.name) for option in fields(self)}
+        return {name: _label(value) for name, value in chosen.items() if _label(value) != _label(usual[name])}
 
     @property
     def plan(self) -> Plan:
@@ -106,5 +126,27 @@ class Settings:
         seeds = tuple(range(self.seed, self.seed + self.seeds))
         shots = Shots(open_dataset(self.shots).examples) if self.shots else Shots()
         return TaskOptions(
-            seeds, self.token_aggregate, self.answer_space, self.reasoning_tokens, tuple(self.questions), shots
+            seeds=seeds,
+            token_aggregate=self.token_aggregate,
+            answer_space=self.answer_space,
+            reasoning_tokens=self.reasoning_tokens,
+            questions=tuple(self.questions),
+            shots=shots,
+            chat=self.chat,
+            system=self.system,
         )
+
+
+_NOT_ASKED = (
+    *("metrics", "estimators", "by", "disparity", "resamples", "level", "reductions"),
+    *("device", "trust_remote_code", "allow_pickle", "server", "concurrency", "timeout"),
+)
+"""Choices that change how a run is measured or made, but not what the model is asked."""
+_USUAL = Settings()
+
+
+def _label(value: object) -> str:
+    """Return a choice as a part of a folder's name."""
+    if isinstance(value, Mapping):
+        return "+".join(f"{key}={entry}" for key, entry in value.items())
+    return "+".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -136,7 +136,7 @@ def test_json_is_all_that_stands_on_standard_output(forked: Command, audited: tu
 def test_quiet_says_nothing(equipoise: Command, tmp_path: Path) -> None:
     result = equipoise("audit", "planted", "--limit", "4", "--resamples", "10", "--quiet", cwd=tmp_path)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
-    assert (tmp_path / "runs" / "planted--builtin--next-word" / "measurements.csv").is_file()
+    assert (tmp_path / "runs" / "planted--builtin--next-word--limit-4" / "measurements.csv").is_file()
 
 
 def test_other_estimators_need_no_model(forked: Command, run_copy: Path) -> None:

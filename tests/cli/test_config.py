@@ -54,6 +54,8 @@ def test_what_is_printed_is_a_file_that_says_the_same(printed: Callable[..., str
         ('seeds = "many"', "audit.toml: seeds must be a whole number, not 'many'"),
         ("seeds = true", "audit.toml: seeds must be a whole number, not True"),
         ("task = [1]", "audit.toml: task must be text, not 1"),
+        ('bos = "sometimes"', "audit.toml: bos must be one of auto, always, never, not 'sometimes'"),
+        ('log = ["paper"]', "audit.toml: log must be one of mlflow, wandb, tensorboard, not 'paper'"),
         ("crossed = 1", "audit.toml: crossed must be true or false, not 1"),
         ("seeds = ?", "audit.toml: is not a TOML file: Invalid value (at line 1, column 9)"),
     ],

@@ -71,17 +71,24 @@ def test_the_sentences_are_no_template_grid() -> None:
     assert max(openings.values()) <= len(ALL) / 20
 
 
-def test_they_is_given_on_request_and_only_where_it_fits() -> None:
-    binary, all_three = load_builtin(), load_builtin(pronouns=("he", "she", "they"))
-    neutral = [example for example in all_three.examples if example.groups["gender"] == "neutral"]
+def test_every_pronoun_is_given_on_request_and_verbs_agree() -> None:
+    names = ("he", "she", "they", "xe", "ze", "ey", "fae", "ve/ver/vis/verself")
+    binary, everyone = load_builtin(), load_builtin(pronouns=names)
     assert len(binary.examples) == 2 * len(ALL)
-    assert len(neutral) == sum(sentence.they for sentence in ALL) > 0.9 * len(ALL)
-    assert all(example.stereotype is None for example in neutral)
-    for example in neutral:
-        if example.groups["form"] == "subject":
-            verb = re.search(r"\bthey (\w+)", example.text)
+    assert len(everyone.examples) == len(names) * len(ALL) and everyone.sets == len(ALL) and not everyone.faults
+    verbs: dict[str, set[str]] = {}
+    for example in everyone.examples:
+        gender, form = example.groups["gender"], example.groups["form"]
+        assert example.slots["pronoun"] in example.text.lower()
+        assert (example.stereotype is None) == (gender not in ("male", "female"))
+        if form == "subject":
+            verb = re.search(rf"\b{example.slots['pronoun']} (?:still |usually )?(\w+)", example.text)
             assert verb
-            assert verb[1] not in ("is", "was", "has", "does"), example.id
+            verbs.setdefault(gender, set()).add(verb[1])
+    assert verbs["xe"] == verbs["male"] == verbs["ve"]
+    assert {"was", "is", "has", "does", "spends"} <= verbs["xe"]
+    assert {"were", "are", "have", "do", "spend"} <= verbs["neutral"]
+    assert not {"was", "is", "has", "does", "spends", "were"} & (verbs["neutral"] - {"were"})
 
 
 def test_the_validator_sees_each_kind_of_mistake() -> None:

@@ -288,7 +288,7 @@ def test_a_missing_column_names_those_there_are_and_how_to_map_one(tmp_path: Pat
 def test_slots_need_a_form_and_one_place(tmp_path: Path) -> None:
     header = "text,form,candidates"
     assert "mine.csv:2: needs one slot for the pronoun" in message(write(tmp_path, header, "No slot.,subject,a|b"))
-    assert "mine.csv:2: there is no pronoun of form ''" in message(write(tmp_path, header, "A ___ slot.,,a|b"))
+    assert "mine.csv:2: unknown form ''" in message(write(tmp_path, header, "A ___ slot.,,a|b"))
 
 
 @pytest.mark.parametrize(

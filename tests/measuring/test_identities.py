@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,13 +13,15 @@ import pytest
 import equipoise
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
-from equipoise.measuring.identities import Sample, confidence_disparities, measure_identities
+from equipoise.measuring.identities import confidence_disparities, measure_identities
 from equipoise.measuring.measure import Plan
+from equipoise.measuring.sample import Sample
 from equipoise.measuring.sampling import until_precise
-from equipoise.records import EquipoiseError, RunKey, parse_group
+from equipoise.records import EquipoiseError, Measurement, Prompt, RunKey, Score, parse_group
 from equipoise.run import Run
 from equipoise.scoring.planted.identities import PlantedIdentities
 from equipoise.scoring.store import ScoreStore
+from equipoise.stats import maximum
 from equipoise.tasks import open_task
 
 PENALTIES = {"old": 0.12, "young": 0.02, "Black": 0.1, "Asian": 0.05, "White": 0.0, "Hispanic": 0.05}
@@ -149,14 +153,14 @@ def test_sampling_stops_early_and_covers_what_asking_all_would_give(data, tmp_pa
     engine = replace(ENGINE, noise=0.03)
     ask = outcomes_of(engine, data, tmp_path / "scores.jsonl")
     plan = Plan([], resamples=300)
-    found = until_precise(data, ask, plan, precision=0.05, seed=3)
+    found = until_precise(data, ask, plan, precision=0.05)
     assert found.sample is not None
     assert len(found.dataset.examples) < len(data.examples) / 2
     assert found.looks[-1].width < 0.05
     everything = confidence_disparities(ask(data.examples), plan, Sample())
     for name, estimate in confidence_disparities(ask(found.dataset.examples), plan, found.sample).items():
         assert estimate.low <= everything[name].value <= estimate.high
-    exact = until_precise(data, ask, plan, precision=1e-9, seed=3)
+    exact = until_precise(data, ask, plan, precision=1e-9)
     assert exact.sample is None and exact.dataset is data
     types = {e.groups["type"] for e in found.dataset.examples}
     assert types == {e.groups["type"] for e in data.examples}
@@ -185,3 +189,51 @@ def test_precision_is_about_identities(tmp_path: Path) -> None:
             out=tmp_path / "2",
             precision=-1.0,
         )
+
+
+# --- changes against the same sentence unmarked -----------------------------------------------------------------
+
+
+def planted_changes(seed: int = 0, **planted: Any) -> dict[tuple[str, str], Measurement]:
+    data = identity_dataset(
+        open_dataset("builtin").limited(120), recipe(augmentations=["R"], attributes=["age", "race"])
+    )
+    engine = PlantedIdentities(**planted)
+    engine.prepare(data.examples)
+
+    def scorer(prompts: Sequence[Prompt]) -> list[Score]:
+        return [score for batch in engine.score([prompts]) for score in batch]
+
+    outcomes = open_task("next-word").run(data.examples, scorer=scorer, writer=lambda contexts, tokens: {})
+    rows = measure_identities(outcomes, Plan([], resamples=400, seed=seed), RunKey("planted", "builtin", "next-word"))
+    return {(row.metric, row.group): row for row in rows}
+
+
+def test_a_change_is_what_was_planted_whatever_the_gender_gap() -> None:
+    rows = planted_changes(noise=0.05, penalties={"old": 0.2}, genders={"female": 0.1})
+    old = rows["confidence_change", "attribute=age,augmentation=R,marker=old,type=type2"]
+    assert old.value == pytest.approx(-0.2, abs=0.02) and old.low <= -0.2 <= old.high < 0
+    young = rows["confidence_change", "attribute=age,augmentation=R,marker=young,type=type2"]
+    assert young.low < 0 < young.high
+    assert rows["confidence_change_p_holm", "attribute=age,augmentation=R,type=type2"].value < 0.05
+    assert rows["confidence_change_p_holm", "attribute=race,augmentation=R,type=type2"].value > 0.05
+    interaction = rows["confidence_interaction", "attribute=age,augmentation=R,marker=old,type=type2"]
+    assert interaction.low < 0 < interaction.high
+    # The range over subgroups also holds the gender gap that was there without any marker.
+    assert rows["confidence_disparity", "attribute=race,augmentation=R,type=type2"].value > 0.08
+
+
+def test_nothing_planted_is_nothing_found() -> None:
+    rows = planted_changes(noise=0.2, genders={"female": 0.2})
+    p_values = [row.value for (metric, _), row in rows.items() if metric.endswith("change_p_holm")]
+    assert len(p_values) == 2 and min(p_values) > 0.05
+
+
+def test_a_sample_shrinks_p_values_and_intervals_alike() -> None:
+    rng = np.random.default_rng(0)
+    means, resampled = np.array([0.1, 0.0]), rng.normal([0.1, 0.0], 0.05, size=(500, 2))
+    whole, part = (maximum.range_p_value(means, resampled, shrink=shrink) for shrink in (1.0, 0.5))
+    assert part < whole
+    assert maximum.absolute_radius(means, resampled, level=0.95, shrink=0.5) == pytest.approx(
+        maximum.absolute_radius(means, resampled, level=0.95) / 2
+    )

@@ -119,7 +119,7 @@ def test_the_next_command_clears_up_after_a_crash(folder: RunFolder) -> None:
         interrupted(folder, step, "new", NEW)
         state = state_of(folder)
         # What a process that no longer runs was writing; its number is beyond those of the system.
-        (folder.path / ".pairs.parquet.99999999").write_text("half a")
+        (folder.path / ".pairs.parquet.99999999.part").write_text("half a")
         with folder.held():
             pass
         assert {file.name for file in folder.path.iterdir()} - {".run.lock"} == {"manifest.json", *TABLES}
@@ -140,7 +140,7 @@ def test_adding_a_file_keeps_the_others_and_replaces_it_in_one_step(folder: RunF
 def test_a_file_of_a_commit_that_never_counted_is_not_read(folder: RunFolder) -> None:
     (folder.path / ".measurements.csv.next").write_text("new measurements.csv")
     (folder.path / "measurements.csv").unlink()
-    with pytest.raises(RunError, match=r"measurements\.csv is damaged or not the file that the run wrote"):
+    with pytest.raises(RunError, match=r"measurements\.csv is damaged \(it is not the file that the run wrote\)"):
         folder.content("measurements.csv")
 
 

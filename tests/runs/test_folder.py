@@ -32,6 +32,7 @@ from equipoise.runs.folder import RunFolder, default_folder
 from equipoise.runs.measurements import measurements_frame, measurements_from_frame
 from equipoise.runs.tables import examples_frame, group_names, outcomes_frame, outcomes_from_frame
 from equipoise.scoring.engine import Engine
+from equipoise.settings import Settings
 from equipoise.tasks import open_task
 
 MANIFEST = RunManifest("m", {"weights": "w"}, {}, {}, {}, {}, "equipoise audit m", "2026-01-01T00:00:00+00:00")
@@ -114,7 +115,7 @@ def test_a_manifest_with_a_value_of_another_type_is_refused_by_name(copy: Path, 
     changed_manifest(copy, **{name: value})
     with pytest.raises(RunError) as caught:
         load(copy)
-    assert f"manifest.json is damaged ({name!r} is not what it should be)" in one_sentence(caught.value)
+    assert f"manifest.json is damaged ({name} has a value of another kind)" in one_sentence(caught.value)
 
 
 def test_a_manifest_without_a_field_is_refused_by_its_name(copy: Path) -> None:
@@ -122,8 +123,22 @@ def test_a_manifest_without_a_field_is_refused_by_its_name(copy: Path) -> None:
     content = json.loads(path.read_text())
     for name in content:
         path.write_text(json.dumps({key: value for key, value in content.items() if key != name}))
-        with pytest.raises(RunError, match=f"damaged .it has no '{name}'."):
+        with pytest.raises(RunError, match=f"damaged .{name} is missing"):
             load(copy)
+
+
+def test_a_changed_value_of_the_right_kind_is_noticed(copy: Path) -> None:
+    content = json.loads((copy / "manifest.json").read_text())
+    for name in content.keys() - {"sha256", "finished"}:
+        value = content[name]
+        other = (
+            f"{value} " if isinstance(value, str) else [*value, "x"] if isinstance(value, list) else {**value, "x": {}}
+        )
+        changed_manifest(copy, **{**content, name: other if name not in ("files", "versions") else {**value, "x": "y"}})
+        with pytest.raises(RunError, match="it was changed after the run wrote it"):
+            load(copy)
+    (copy / "manifest.json").write_text(json.dumps(content))
+    assert load(copy).manifest.model == "planted", "other white space is no damage"
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"model": "m"}', "\x00\x01", '"text"'])
@@ -155,13 +170,17 @@ def test_a_damaged_table_is_named(copy: Path, name: str, damage: str) -> None:
 
 def test_measuring_anew_names_the_damaged_table(copy: Path) -> None:
     (copy / "outcomes.parquet").write_bytes(b"PAR1")
-    with pytest.raises(RunError, match="run the audit again: its scores are kept"):
+    with pytest.raises(
+        RunError, match=r"run the command that made it again \(it writes the files anew, and its scores are kept"
+    ):
         remeasure(copy)
 
 
 def test_a_missing_table_says_how_to_get_it_back(copy: Path) -> None:
     (copy / "pairs.parquet").unlink()
-    with pytest.raises(RunError, match=r"pairs\.parquet is damaged or not the file that the run wrote; run the audit"):
+    with pytest.raises(
+        RunError, match=r"pairs\.parquet is damaged \(it is not the file that the run wrote\); run the command"
+    ):
         _ = load(copy).pairs
     with pytest.raises(RunError, match=r"has no calibration\.csv; run its command again to continue: "):
         load(copy).frame("calibration.csv")
@@ -171,7 +190,9 @@ def test_an_audit_run_again_repairs_a_damaged_folder_from_its_scores(copy: Path)
     before = load(copy).measurements
     for name in FILES:
         (copy / name).write_bytes(b"{")
-    with pytest.raises(RunError, match="run the audit again: its scores are kept"):
+    with pytest.raises(
+        RunError, match=r"run the command that made it again \(it writes the files anew, and its scores are kept"
+    ):
         load(copy)
     again = audit("planted", out=copy, limit=6, resamples=20).measurements
     pd.testing.assert_frame_equal(before, again, check_exact=True)
@@ -301,11 +322,22 @@ def test_a_run_is_read_by_parts_and_looks_its_measurements_up(finished: Path) ->
     ucerf = part.measured.get("ucerf", type="type2")
     (row,) = run.measurements.query("metric == 'ucerf' and group == 'type=type2'").to_dict("records")
     assert ucerf is not None and ucerf.row() == row
-    assert ucerf.estimate.method == "percentile bootstrap, 20 resamples of clusters"
+    assert ucerf.estimate.method
     assert part.measured.get("ucerf", type="type3") is None
     assert part.outcomes.cluster_id.tolist() == part.items["cluster_id"].tolist()
 
 
 def test_the_default_folder_is_the_same_for_the_same_command() -> None:
-    name = default_folder("owner/model: 7B", ["builtin"], ["next-word", "next-word"])
+    name = default_folder("owner/model: 7B", ["builtin"], ["next-word", "next-word"], Settings().asked)
     assert name == Path("runs/owner-model-7B--builtin--next-word+next-word")
+
+
+def test_the_default_folder_tells_apart_what_is_asked_but_not_how_it_is_measured() -> None:
+    def folder(**choices: object) -> Path:
+        return default_folder("m", ["builtin"], ["mcq"], Settings(**choices).asked)  # type: ignore[arg-type]
+
+    several = [{"limit": 4}, {"limit": 8}, {"seeds": 2}, {"pronouns": ["he", "she", "they"]}, {"columns": {"a": "b"}}]
+    assert len({folder(), *(folder(**choices) for choices in several)}) == 6
+    assert folder(limit=4) == Path("runs/m--builtin--mcq--limit-4")
+    assert folder(level=0.9, resamples=10, by=["gender"], pronouns=["he", "she"]) == folder()
+    assert len(folder(attributes=[f"attribute{i}" for i in range(99)]).name) <= 120

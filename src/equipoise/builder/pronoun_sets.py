@@ -1,55 +1,20 @@
-"""Sets of third-person pronouns: he, she, they, neopronouns, or a user's own, in the five forms of a sentence."""
+"""The pronouns of a dataset being built: the sets chosen, and where a text has their words."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
+from ..datasets.pronoun_sets import FORMS as FORMS
+from ..datasets.pronoun_sets import KNOWN as KNOWN
+from ..datasets.pronoun_sets import PronounSet as PronounSet
+from ..datasets.pronoun_sets import pronoun_sets
+from ..records import DatasetError
 from .steps import BuildError
 
-FORMS = ("subject", "object", "possessive", "reflexive")
-
-
-@dataclass(frozen=True, slots=True)
-class PronounSet:
-    """One set of pronouns; `group` names the people in results, `plural` marks verbs as in "they were"."""
-
-    subject: str
-    object: str
-    possessive: str
-    reflexive: str
-    group: str
-    plural: bool = False
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The words of the set, without repeats."""
-        return tuple(dict.fromkeys((self.subject, self.object, self.possessive, self.reflexive)))
-
-    def in_form(self, form: str) -> str:
-        """Return the pronoun in this form."""
-        return str(getattr(self, form))
-
-
-HE = PronounSet("he", "him", "his", "himself", "male")
-SHE = PronounSet("she", "her", "her", "herself", "female")
-THEY = PronounSet("they", "them", "their", "themself", "neutral", plural=True)
-KNOWN = {
-    pronouns.subject: pronouns
-    for pronouns in (
-        HE,
-        SHE,
-        THEY,
-        PronounSet("xe", "xem", "xyr", "xemself", "xe"),
-        PronounSet("ze", "zir", "zir", "zirself", "ze"),
-        PronounSet("ey", "em", "eir", "emself", "ey"),
-        PronounSet("fae", "faer", "faer", "faerself", "fae"),
-    )
-}
-"""Sets by their subject form. Others are written as subject/object/possessive/reflexive."""
+HE, SHE, THEY = (KNOWN[name] for name in ("he", "she", "they"))
 
 
 class Mention(NamedTuple):
@@ -61,23 +26,11 @@ class Mention(NamedTuple):
 
 
 def parse_pronouns(names: Sequence[str]) -> tuple[PronounSet, ...]:
-    """Return the sets by name ("they") or written out ("ve/ver/vis/verself"); at least two different ones."""
-    sets = tuple(dict.fromkeys(_parse(name.strip().lower()) for name in names if name.strip()))
-    if len(sets) < 2:
-        raise BuildError("at least two sets of pronouns are needed, such as he and they")
-    return sets
-
-
-def _parse(name: str) -> PronounSet:
-    if name in KNOWN:
-        return KNOWN[name]
-    forms = name.split("/")
-    if len(forms) != 4 or not all(re.fullmatch(r"[^\W\d_]+", form) for form in forms):
-        names = ", ".join(KNOWN)
-        raise BuildError(f"unknown pronouns {name!r}; known: {names}, or subject/object/possessive/reflexive")
-    known = KNOWN.get(forms[0])
-    written = (known.subject, known.object, known.possessive, known.reflexive) if known else ()
-    return known if known and written == tuple(forms) else PronounSet(forms[0], forms[1], forms[2], forms[3], forms[0])
+    """Return the sets by name ("they"), written out ("ve/ver/vis/verself") or of a file; at least two of them."""
+    try:
+        return pronoun_sets(names)
+    except DatasetError as error:
+        raise BuildError(str(error)) from None
 
 
 def mentions_of(text: str, sets: Iterable[PronounSet]) -> list[Mention]:

@@ -9,7 +9,22 @@ from io import TextIOWrapper
 
 import typer
 
-from . import audit, build, calibration, config, data, doctor, identity, imports, reports, survey, tune
+from . import (
+    audit,
+    build,
+    calibration,
+    config,
+    data,
+    doctor,
+    exports,
+    hub,
+    identity,
+    imports,
+    listings,
+    reports,
+    survey,
+    tune,
+)
 from .console import clear_errors
 
 app = typer.Typer(
@@ -26,8 +41,9 @@ app.command("init")(config.init)
 app.command("doctor")(doctor.doctor)
 app.command("report")(audit.report)
 app.command("measure")(audit.measure)
-app.command("metrics")(audit.metrics)
-app.command("engines")(audit.engines)
+app.command("metrics")(listings.metrics)
+app.command("engines")(listings.engines)
+app.command("tasks")(listings.tasks)
 app.command("compare")(reports.compare)
 app.command("figures")(reports.figures)
 app.command("tables")(reports.tables)
@@ -35,6 +51,9 @@ app.command("gate")(reports.gate)
 app.command("reliability")(calibration.reliability)
 app.command("calibrate")(calibration.calibrate)
 app.command("import")(imports.import_results)
+app.add_typer(exports.app, name="export")
+app.command("card")(hub.card)
+app.command("push")(hub.push)
 app.command("tune")(tune.tune)
 app.command("identities")(identity.identities)
 app.add_typer(data.app, name="data")

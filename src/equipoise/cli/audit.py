@@ -1,21 +1,23 @@
-"""`equipoise audit`, `report`, `measure`, `metrics` and `engines`."""
+"""`equipoise audit`, `report` and `measure`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from ..records import EquipoiseError
+from .choices import Tracker
 from .config import Config, PrintConfig, config_text
-from .console import plain_table, print_out, printable, progress_bar
+from .console import print_out, printable, progress_bar
 
 if TYPE_CHECKING:
     from ..runs import Run
 
 SHOWN_NOTES = 6
+
 
 Several = list[str] | None
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
@@ -38,7 +40,12 @@ Metrics = Annotated[Several, typer.Option("--metric", help="Measure only this me
 Level = Annotated[float | None, typer.Option("--level", help="Confidence level of the intervals.")]
 Resamples = Annotated[int | None, typer.Option("--resamples", help="Bootstrap resamples of sentence pairs.")]
 Disparity = Annotated[
-    str | None, typer.Option("--disparity", help="How sets of more than two are compared: range, pairwise, deviation.")
+    Literal["range", "pairwise", "deviation"] | None,
+    typer.Option("--disparity", help="How the members of sets with more than two are compared; range by default."),
+]
+Log = Annotated[
+    list[Tracker] | None,
+    typer.Option("--log", help="Log the run to a tracker, too; repeatable (pip install 'equipoise[trackers]')."),
 ]
 
 
@@ -71,7 +78,7 @@ def audit(
     seeds: Annotated[int, typer.Option("--seeds", help="Option orders drawn for each pair (mcq), averaged.")] = 1,
     seed: Annotated[int, typer.Option("--seed", help="First seed, of option orders and resamples.")] = 0,
     limit: Annotated[
-        int | None, typer.Option("--limit", help="Use only so many sentence pairs, spread evenly.")
+        int | None, typer.Option("--limit", help="Use at most N counterfactual sets, spread evenly.")
     ] = None,
     out: Annotated[
         Path | None,
@@ -102,15 +109,21 @@ def audit(
             help="Keep what we repair in the files: WinoBias's detached 's, BBQ's option order and unknown wording.",
         ),
     ] = False,
-    pronouns: Annotated[str, typer.Option("--pronouns", help="he,she or he,she,they (built-in sentences).")] = "he,she",
-    token_aggregate: Annotated[
+    pronouns: Annotated[
         str,
         typer.Option(
-            "--token-aggregate", help="Join a candidate's tokens by sum, mean, pmi (next-word) or max (cloze)."
+            "--pronouns",
+            help="he,she,they,xe,ze,ey,fae, your own as ve/ver/vis/verself, or a TOML file; for built-in sentences, "
+            "Winogender and tables with a slot.",
         ),
+    ] = "he,she",
+    token_aggregate: Annotated[
+        Literal["sum", "mean", "pmi", "max"],
+        typer.Option("--token-aggregate", help="How a candidate's tokens are joined; pmi: next-word, max: cloze."),
     ] = "sum",
     answer_space: Annotated[
-        str, typer.Option("--answer-space", help="mcq answers as ' A' (joined) or 'A' (apart).")
+        Literal["joined", "apart"],
+        typer.Option("--answer-space", help="mcq: the answers are ' A' (joined) or 'A' (apart)."),
     ] = "joined",
     augment: Annotated[
         str | None,
@@ -134,6 +147,9 @@ def audit(
         float | None,
         typer.Option("--precision", help="winoidentity: stop once every disparity's interval is narrower than this."),
     ] = None,
+    joint: Annotated[
+        bool, typer.Option("--joint", help="winoidentity: --precision holds for all disparities at once, not for each.")
+    ] = False,
     reasoning_tokens: Annotated[
         int | None, typer.Option("--reasoning-tokens", help="Most tokens of a reasoning turn (…-cot); 128 by default.")
     ] = None,
@@ -151,9 +167,13 @@ def audit(
             "spread divides one large model over all GPUs.",
         ),
     ] = "auto",
-    dtype: Annotated[str, typer.Option("--dtype", help="auto, float32, bfloat16 or float16.")] = "auto",
+    dtype: Annotated[
+        Literal["auto", "float32", "bfloat16", "float16"],
+        typer.Option("--dtype", help="Numbers that the model computes with; auto: as its files say."),
+    ] = "auto",
     bos: Annotated[
-        str, typer.Option("--bos", help="Begin-of-text token: auto (as the tokenizer does), always, never.")
+        Literal["auto", "always", "never"],
+        typer.Option("--bos", help="Begin-of-text token; auto: as the tokenizer does."),
     ] = "auto",
     revision: Annotated[str | None, typer.Option("--revision", help="Revision of a hub's model.")] = None,
     trust_remote_code: Annotated[
@@ -168,6 +188,15 @@ def audit(
             "--reductions", help="Keep entropy, Rényi, Fisher-Rao and candidate mass over the whole vocabulary, too."
         ),
     ] = False,
+    chat: Annotated[
+        bool,
+        typer.Option(
+            "--chat",
+            help="Ask through the model's chat template, with the beginning of the answer in the assistant's turn; the "
+            "papers' prompts are raw text.",
+        ),
+    ] = False,
+    system: Annotated[str | None, typer.Option("--system", help="System prompt of --chat.")] = None,
     adapter: Annotated[str | None, typer.Option("--adapter", help="Folder of a LoRA adapter (peft).")] = None,
     merge_adapter: Annotated[
         bool, typer.Option("--merge-adapter", help="Add the adapter to the weights instead of computing it apart.")
@@ -191,6 +220,7 @@ def audit(
     timeout: Annotated[
         float | None, typer.Option("--timeout", help="Most seconds for a request to a server; 120 by default.")
     ] = None,
+    log: Log = None,
     no_html: NoHtml = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -204,6 +234,7 @@ def audit(
     if print_config:
         typer.echo(config_text(context.command, context.params), nl=False)
         return
+    check_trackers(log)
     from ..run import audit as run_audit
 
     chosen = chosen_options(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
@@ -214,6 +245,7 @@ def audit(
     chosen |= chosen_options(augment=_names(augment), attributes=_names(attributes), base=base, precision=precision)
     chosen |= chosen_options(shots=str(shots) if shots else None)
     chosen |= chosen_options(markers=str(markers) if markers else None, reasoning_tokens=reasoning_tokens)
+    chosen |= chosen_options(chat=chat or None, system=system)
     chosen |= chosen_options(adapter=adapter, merge_adapter=merge_adapter or None, quantize=quantize)
     chosen |= chosen_options(server=server, samples=samples, concurrency=concurrency, timeout=timeout)
     with progress_bar(quiet=quiet) as progress:
@@ -232,6 +264,7 @@ def audit(
             token_aggregate=token_aggregate,
             answer_space=answer_space,
             crossed=crossed,
+            joint=joint,
             device=device,
             dtype=dtype,
             bos=bos,
@@ -242,6 +275,7 @@ def audit(
         )
     _write_page(run.path, no_html=no_html)
     show_run(run, quiet=quiet, as_json=as_json)
+    log_run(run, log, quiet=quiet)
 
 
 def report(
@@ -253,15 +287,18 @@ def report(
         bool,
         typer.Option("--no-sentences", help="Leave the sentences out of the page, where they may not be passed on."),
     ] = False,
+    log: Log = None,
     no_html: NoHtml = False,
     as_json: Json = False,
 ) -> None:
     """Print a run's tables again, and write its page, report.html, without the model."""
+    check_trackers(log)
     from ..run import load
 
     run = load(folder)
     _write_page(run.path, no_html=no_html, out=html, sentences=not no_sentences)
     show_run(run, quiet=False, as_json=as_json)
+    log_run(run, log, quiet=as_json)
 
 
 def measure(
@@ -286,21 +323,24 @@ def measure(
     show_run(run, quiet=quiet, as_json=as_json)
 
 
-def metrics() -> None:
-    """List the metrics: which way is better, and what each is."""
-    from ..catalog import find, names
-    from ..metrics import METRICS
+def check_trackers(trackers: Sequence[Tracker] | None) -> None:
+    """Raise an error where a tracker's package is missing: before the work, not after it."""
+    if trackers:
+        from ..exports.trackers import check_tracker
 
-    metrics = [find(name, METRICS, kind="metric") for name in names(METRICS, kind="metric")]
-    rows = [(metric.name, metric.better, metric.taken_over, metric.summary) for metric in metrics]
-    print_out(plain_table(("metric", "better", "taken over", "what it is"), rows))
+        for tracker in trackers:
+            check_tracker(tracker)
 
 
-def engines() -> None:
-    """List the engines: what a model's name may begin with, and what it then names."""
-    from ..scoring.engine import list_engines
+def log_run(run: Run, trackers: Sequence[Tracker] | None, *, quiet: bool) -> None:
+    """Log the run to the trackers, and print where it is."""
+    if trackers:
+        from ..exports import trackers as exports
 
-    print_out(plain_table(("engine", "what it is"), [(f"{scheme}:", line) for scheme, line in list_engines()]))
+        for tracker in trackers:
+            where = exports.log_run(run, tracker)
+            if not quiet:
+                typer.echo(printable(f"logged to {tracker}: {where}"))
 
 
 def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:
@@ -324,8 +364,7 @@ def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:
         typer.echo(f"note: {len(notes) - SHOWN_NOTES} more are in {run.path}/manifest.json")
     level = f"{100 * run.manifest.settings['level']:.10g}%"
     page = run.path / "report.html"
-    # One that is older than the measurements tells of others.
-    new = page.is_file() and page.stat().st_mtime >= (run.path / "measurements.csv").stat().st_mtime
+    new = page.name in run.folder.manifest().files and page.is_file()
     where = f"{run.path}/" + (f" (open {page.name} in a browser)" if new else "")
     typer.echo(f"\nBrackets are {level} intervals from resampling sentence pairs. Everything is in {where}")
 

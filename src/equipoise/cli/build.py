@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -158,7 +158,7 @@ def filter_(
         bool, typer.Option("--keep-near-duplicates", help="Keep near-duplicates, as the UCerF paper does.")
     ] = False,
     pronoun_rule: Annotated[
-        str,
+        Literal["after-both", "not-before-both"],
         typer.Option(
             "--pronoun-rule", help="after-both: pronoun after both people; not-before-both: the paper's rule."
         ),
@@ -272,7 +272,8 @@ def clean(
         typer.echo(f"note: {len(cleaned.unsettled):,} sentences are not settled ({fate}): {ids}", err=True)
     if not cleaned.kept:
         raise BuildError(f"no sentence is left ({_reasons(dict(cleaned.reasons))}); nothing was written")
-    summary = summarise(rows_of(answers), store.raters.all(), store.results.counts())
+    rows, simulated = rows_of(answers)
+    summary = summarise(rows, store.raters.all(), store.results.counts(), simulated)
     sheet = step.Sheet(name or folder.resolve().name, licence, listed, list(build.steps().values()), summary, rules)
     files = step.write_dataset(folder / "dataset", cleaned, sheet)
     if cleaned.simulated:

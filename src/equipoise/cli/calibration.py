@@ -5,17 +5,22 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..records import EquipoiseError
-from .audit import Quiet, Several
+from .audit import Quiet
+from .choices import Recalibration
 from .console import print_out, printable, progress_bar
+from .drawings import drawn_files, easel
 
 if TYPE_CHECKING:
-    from ..runs.folder import RunFolder
+    import pandas as pd
+
+    from ..measuring.recalibration import Recalibrated
 
 Group = Annotated[str, typer.Option("--by", help="Group to tell apart; by default which side the model predicts.")]
 Figures = Annotated[bool, typer.Option("--figures/--no-figures", help="Draw figures into the folder's figures/.")]
@@ -39,25 +44,26 @@ def reliability(
     from ..runs.folder import RunFolder
 
     run = RunFolder(folder)
-    model, examples = run.manifest().model, run.frame("examples.parquet")
-    tables, drawn = [], []
-    for dataset, task, outcomes in run.outcomes():
+    manifest = run.manifest()
+    examples = run.frame("examples.parquet", manifest)
+    tables: list[pd.DataFrame] = []
+    drawn: dict[str, bytes] = {}
+    for dataset, task, outcomes in run.outcomes(manifest):
         table = reliability_table(outcomes, by=by, bins=bins)
         work = occupation_table(outcomes, examples[examples["dataset"] == dataset])
-        title = f"{model} on {dataset} · {task}"
+        title = f"{manifest.model} on {dataset} · {task}"
         if len(table):
             tables.append(table.assign(dataset=dataset, task=task))
             if not quiet:
                 print_out(bins_table(table, title))
         if figures and (len(table) or len(work) > 2):
-            drawn += _draw(run, f"{dataset}-{task}", title, table, work)
+            drawn |= _draw(f"{dataset}-{task}", title, table, work)
     if not tables and not drawn:
         raise EquipoiseError(f"{folder} has no sentence pairs with a human label; ask for --task cloze or sentence")
-    if tables:
-        run.add({"reliability.csv": pd.concat(tables)})
+    run.add({**({"reliability.csv": pd.concat(tables)} if tables else {}), **drawn}, made_from=manifest)
     if quiet:
         return
-    _say_drawn(drawn)
+    _say_drawn(folder, drawn)
     if tables:
         typer.echo(printable(f"The bins are in {folder}/reliability.csv"))
 
@@ -65,8 +71,8 @@ def reliability(
 def calibrate(
     folder: Annotated[Path, typer.Argument(help="A run folder with sentence pairs (tasks cloze or sentence).")],
     method: Annotated[
-        Several,
-        typer.Option("--method", help="beta, platt, isotonic, temperature or histogram. Repeatable; by default all."),
+        list[Recalibration] | None,
+        typer.Option("--method", help="Repeatable; by default all."),
     ] = None,
     splits: Annotated[int, typer.Option("--splits", help="Random halvings of the sentences, averaged.")] = 100,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the first halving.")] = 0,
@@ -84,56 +90,58 @@ def calibrate(
 
     chosen = Splits(splits=splits, seed=seed, by=by, **({"methods": tuple(method)} if method else {}))
     run = RunFolder(folder)
+    manifest = run.manifest()
     with progress_bar(quiet=quiet) as progress:
-        found = recalibrate(run.outcomes(), chosen, progress=progress)
+        found = recalibrate(run.outcomes(manifest), chosen, progress=progress)
     maps = json.dumps(list(found.maps), indent=1) + "\n"
-    run.add({"calibration.csv": found.table, "calibration_maps.json": maps})
-    drawn = []
-    if figures and _can_draw():
-        from ..reports.calibration.figures import draw_before_after
-
-        model = run.manifest().model
-        for (dataset, task), sample in found.samples.items():
-            rows = found.table[(found.table["dataset"] == dataset) & (found.table["task"] == task)]
-            path = _figure(folder, f"calibrated-{dataset}-{task}")
-            title = f"{model} on {dataset} · {task}"
-            draw_before_after(sample, rows, path, title=title, method=chosen.methods[0])
-            drawn.append(path)
+    drawn = _draw_maps(found, manifest.model, chosen.methods[0]) if figures and _can_draw() else {}
+    run.add({"calibration.csv": found.table, "calibration_maps.json": maps, **drawn}, made_from=manifest)
     if quiet:
         return
     print_out(before_after_table(found.table))
     for warning in found.warnings:
         typer.echo(printable(f"warning: {warning}"))
-    _say_drawn(drawn)
+    _say_drawn(folder, drawn)
     typer.echo(printable(f"The table is {folder}/calibration.csv, the maps are {folder}/calibration_maps.json"))
 
 
-def _draw(run: RunFolder, name: str, title: str, table: object, work: object) -> list[Path]:
-    """Draw the figures of one dataset and task; returns the files."""
-    import pandas as pd
-
+def _draw(name: str, title: str, table: pd.DataFrame, work: pd.DataFrame) -> dict[str, bytes]:
+    """Return the figures of one dataset and task by file name."""
     if not _can_draw():
-        return []
+        return {}
     from ..reports.calibration.figures import draw_occupations, draw_reliability
 
-    drawn = []
-    if isinstance(table, pd.DataFrame) and len(table):
-        drawn.append(_figure(run.path, f"reliability-{name}"))
-        draw_reliability(table, drawn[-1], title=title)
-    if isinstance(work, pd.DataFrame) and len(work) > 2:
-        drawn.append(_figure(run.path, f"occupations-{name}"))
-        draw_occupations(work, drawn[-1], title=title)
-    return drawn
+    with easel() as scratch:
+        if len(table):
+            draw_reliability(table, scratch / _figure(f"reliability-{name}"), title=title)
+        if len(work) > 2:
+            draw_occupations(work, scratch / _figure(f"occupations-{name}"), title=title)
+        return _in_figures(scratch)
 
 
-def _say_drawn(paths: list[Path]) -> None:
-    for path in paths:
-        typer.echo(printable(f"drawn: {path}"))
+def _draw_maps(found: Recalibrated, model: str, method: str) -> dict[str, bytes]:
+    """Return the figures of calibration maps by file name."""
+    from ..reports.calibration.figures import draw_before_after
+
+    with easel() as scratch:
+        for (dataset, task), sample in found.samples.items():
+            rows = found.table[(found.table["dataset"] == dataset) & (found.table["task"] == task)]
+            path = scratch / _figure(f"calibrated-{dataset}-{task}")
+            draw_before_after(sample, rows, path, title=f"{model} on {dataset} · {task}", method=method)
+        return _in_figures(scratch)
 
 
-def _figure(folder: Path, name: str) -> Path:
-    (folder / "figures").mkdir(exist_ok=True)
-    return folder / "figures" / (re.sub(r"[^\w.+-]+", "-", name) + ".png")
+def _in_figures(scratch: Path) -> dict[str, bytes]:
+    return {f"figures/{name}": content for name, content in drawn_files(scratch).items()}
+
+
+def _say_drawn(folder: Path, drawn: Iterable[str]) -> None:
+    for name in drawn:
+        typer.echo(printable(f"drawn: {folder / name}"))
+
+
+def _figure(name: str) -> str:
+    return re.sub(r"[^\w.+-]+", "-", name) + ".png"
 
 
 def _can_draw() -> bool:

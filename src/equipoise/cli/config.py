@@ -6,6 +6,7 @@ import difflib
 import json
 import tomllib
 from collections.abc import Iterator, Mapping
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -27,6 +28,13 @@ def _kind(parameter: Any) -> tuple[Any, bool]:
     """Return the type of a parameter's value, and whether it takes several."""
     kind = parameter.type_descriptor.annotation
     return (get_args(kind)[0], True) if get_origin(kind) is list else (kind, False)
+
+
+def _choices(kind: Any) -> tuple[str, ...]:
+    """Return the words that an option takes, none where it takes any."""
+    if get_origin(kind) is Literal:
+        return get_args(kind)
+    return tuple(item.value for item in kind) if isinstance(kind, type) and issubclass(kind, Enum) else ()
 
 
 def read_config(path: Path, command: Any) -> dict[str, Any]:
@@ -63,9 +71,9 @@ def _value(value: Any, parameter: Any, where: str) -> Any:
 
 
 def _single(value: Any, kind: Any, where: str) -> Any:
-    if get_origin(kind) is Literal:
-        if value not in get_args(kind):
-            raise EquipoiseError(f"{where} must be one of {', '.join(get_args(kind))}, not {value!r}")
+    if choices := _choices(kind):
+        if value not in choices:
+            raise EquipoiseError(f"{where} must be one of {', '.join(choices)}, not {value!r}")
         return value
     accepted: Any = {bool: bool, int: int, float: (int, float), Path: str}.get(kind, str)
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
@@ -118,11 +126,12 @@ def _commented(command: Any) -> Iterator[str]:
         kind, several = _kind(parameter)
         words = (parameter.help or "").replace("--", "").split()
         yield from _wrapped(words)
-        if get_origin(kind) is Literal:
-            yield f"# One of: {', '.join(get_args(kind))}."
+        choices = _choices(kind)
+        if choices:
+            yield f"# One of: {', '.join(choices)}."
         default = parameter.default
         if default is None:
-            default = examples.get(kind, get_args(kind)[0] if get_origin(kind) is Literal else "")
+            default = choices[0] if choices else examples.get(kind, "")
             default = [default] if several else default
         yield f"# {name} = {_toml(default)}"
         yield ""

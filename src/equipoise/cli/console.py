@@ -102,7 +102,7 @@ def _leave_quietly() -> NoReturn:
 
 def _usage(error: Any) -> str:
     where = f" (see {error.ctx.command_path} --help)" if getattr(error, "ctx", None) else ""
-    return str(error.format_message()).rstrip(".") + where
+    return str(error.format_message()).replace("Value error, ", "").rstrip(".") + where
 
 
 def _at(error: OSError) -> str:

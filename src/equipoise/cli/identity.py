@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from .console import printable
+from .drawings import drawn_files, easel, keep_files
 
 
 def identities(
@@ -24,6 +25,9 @@ def identities(
     from ..reports.identities.figures import draw
     from ..run import load
 
-    tables = [load(folder).measurements for folder in folders]
-    for path in draw(tables, out or folders[0] / "figures", suffix="svg" if svg else "png"):
+    runs = [load(folder) for folder in folders]
+    with easel() as scratch:
+        draw([run.measurements for run in runs], scratch, suffix="svg" if svg else "png")
+        paths = keep_files(drawn_files(scratch), folders[0], out, "figures", made_from=runs[0].manifest)
+    for path in paths:
         typer.echo(printable(str(path)))

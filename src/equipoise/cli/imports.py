@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -12,13 +12,16 @@ from .console import progress_bar
 
 
 def import_results(
-    files: Annotated[list[Path], typer.Argument(help="Result files of one model; several datasets make one run.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Result files (or folders of logs) of one model; several datasets make one run."),
+    ],
     format: Annotated[
-        str,
+        Literal["general", "gender-ece", "lm-eval", "inspect"],
         typer.Option(
             "--format",
-            help="general (a row an item and candidate: item, candidate, logprob, gold, …) or gender-ece (the paper's "
-            "per-item CSVs). See docs/how-to/import-results.md.",
+            help="general: a row for each item and candidate (item, candidate, logprob, gold, …); gender-ece: the "
+            "paper's per-item CSVs; lm-eval and inspect: logs of tasks that `equipoise export` wrote.",
         ),
     ] = "general",
     model: Annotated[str, typer.Option("--model", help="The model's name; by default from the file.")] = "",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from ..records import EquipoiseError
 from .audit import Quiet
+from .choices import FigureFormat, TableFormat
 from .console import plain_table, print_out, printable, progress_bar
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ def compare(
         list[str] | None, typer.Option("--metric", help="Test the differences of this metric; repeatable.")
     ] = None,
     correction: Annotated[
-        str,
-        typer.Option("--correction", help="For the number of comparisons: holm, or bh (Benjamini and Hochberg)."),
+        Literal["holm", "bh"],
+        typer.Option("--correction", help="For the number of comparisons: Holm, or Benjamini and Hochberg."),
     ] = "holm",
     permutations: Annotated[int, typer.Option("--permutations", help="Random exchanges behind each p-value.")] = 5000,
     resamples: Annotated[int, typer.Option("--resamples", help="Bootstrap resamples of sentence pairs.")] = 2000,
@@ -64,9 +65,11 @@ def compare(
 def figures(
     runs: Runs,
     kind: Annotated[
-        list[str] | None, typer.Option("--format", help="pdf, svg or png; repeatable. By default all three.")
+        list[FigureFormat] | None, typer.Option("--format", help="Repeatable; by default all three.")
     ] = None,
-    width: Annotated[str, typer.Option("--width", help="column (3.25 inches) or page (6.75 inches).")] = "column",
+    width: Annotated[
+        Literal["column", "page"], typer.Option("--width", help="Of a paper: 3.25 or 6.75 inches.")
+    ] = "column",
     out: Annotated[Path | None, typer.Option("--out", help="Folder; by default figures/ in the run's.")] = None,
     intersect: Intersect = False,
     quiet: Quiet = False,
@@ -80,13 +83,13 @@ def figures(
         drawn = run_figures(Run(runs[0]), width=width, formats=formats)
     else:
         drawn = comparison_figures(_compared(runs, {"intersect": intersect}, quiet=quiet), width=width, formats=formats)
-    _write_all(((one.name, one.content) for one in drawn), _folder(runs, out, "figures"), "figures", quiet=quiet)
+    _write_all(((one.name, one.content) for one in drawn), runs, out, "figures", quiet=quiet)
 
 
 def tables(
     runs: Runs,
     kind: Annotated[
-        list[str] | None, typer.Option("--format", help="markdown, latex or csv; repeatable. By default all three.")
+        list[TableFormat] | None, typer.Option("--format", help="Repeatable; by default all three.")
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder; by default tables/ in the run's.")] = None,
     intersect: Intersect = False,
@@ -103,7 +106,7 @@ def tables(
     else:
         several = comparison_tables(_compared(runs, {"intersect": intersect}, quiet=quiet))
     files = ((file_name(table, ending), write(table).encode()) for table in several for ending, write in writers)
-    _write_all(files, _folder(runs, out, "tables"), "tables", quiet=quiet)
+    _write_all(files, runs, out, "tables", quiet=quiet)
 
 
 def gate(
@@ -121,11 +124,11 @@ def gate(
         typer.Option("--max-drop", help="How much worse than the baseline is allowed: ucerf=0.02. Repeatable."),
     ] = None,
     test_at: Annotated[
-        str,
+        Literal["cautious", "low", "high", "value"],
         typer.Option(
             "--test-at",
-            help="What must meet the bound: the interval's low or high end, the value, or (cautious) the end that is "
-            "furthest from meeting it.",
+            help="What must meet the bound: an end of the interval, the value, or (cautious) the end that is furthest "
+            "from meeting it.",
         ),
     ] = "cautious",
     junit: Annotated[Path | None, typer.Option("--junit", help="Write the checks as JUnit XML, for CI.")] = None,
@@ -160,19 +163,21 @@ def _compared(runs: list[Path], chosen: dict[str, Any], *, quiet: bool) -> Compa
         return compare_runs(runs, Choices(**chosen), progress=progress)
 
 
-def _folder(runs: list[Path], out: Path | None, name: str) -> Path:
+def _write_all(
+    files: Iterable[tuple[str, bytes]], runs: list[Path], out: Path | None, what: str, *, quiet: bool
+) -> None:
+    """Write files into the run's own folder, in one step, or into another one."""
+    from ..runs import RunFolder
+    from .drawings import keep_files
+
     if out is None and len(runs) > 1:
-        raise EquipoiseError(f"--out is needed to write the {name} of several runs")
-    return out if out is not None else runs[0] / name
-
-
-def _write_all(files: Iterable[tuple[str, bytes]], folder: Path, what: str, *, quiet: bool) -> None:
-    from ..runs.files import write_file
-
-    count = 0
+        raise EquipoiseError(f"--out is needed to write the {what} of several runs")
+    made_from = RunFolder(runs[0]).manifest()
+    contents: dict[str, bytes] = {}
     with progress_bar(quiet=quiet) as progress:
         for count, (name, content) in enumerate(files, 1):
-            write_file(folder / name, content)
-            progress(f"writing {what}", count, count)
+            contents[name] = content
+            progress(f"making {what}", count, count)
+    keep_files(contents, runs[0], out, what, made_from=made_from)
     if not quiet:
-        typer.echo(printable(f"{count} files in {folder}/"))
+        typer.echo(printable(f"{len(contents)} files in {out or runs[0] / what}/"))

@@ -9,10 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
-from ..records import DatasetError, Example
+from ..records import Example
+from .agreement import Unresolved, agreeing
 from .dataset import Dataset, Fault, gender_groups
 from .occupations import OCCUPATIONS, stereotyped
-from .pronouns import gender_of, pronoun_in_form
+from .pronoun_sets import PronounSet, pronoun_sets
+from .pronouns import pronoun_in_form
 from .sentence_rules import broken_rules
 
 SLOT = re.compile(r"\{(subject|object|possessive)\}")
@@ -41,6 +43,13 @@ class Sentence:
         """Return the sentence with the slot filled."""
         return SLOT.sub(pronoun, self.text)
 
+    def with_pronouns(self, pronouns: PronounSet) -> str:
+        """Return the sentence with a pronoun of the set, and its verb in the plural where that is needed."""
+        if not pronouns.plural or self.they:
+            return self.with_pronoun(pronouns.in_form(self.form))
+        before, after = SLOT.split(self.text)[0], SLOT.split(self.text)[-1]
+        return f"{before}{pronouns.in_form(self.form)}{agreeing(after, plural=True)}"
+
 
 def sentences() -> list[Sentence]:
     """Return the sentences as they stand in `builtin.csv`."""
@@ -54,45 +63,44 @@ def sentences() -> list[Sentence]:
 
 
 def load_builtin(*, pronouns: Sequence[str] = ("he", "she")) -> Dataset:
-    """Return the built-in sentences, each with every pronoun asked for (he, she, and they where grammar allows)."""
-    genders = []
-    for pronoun in pronouns:
-        gender = gender_of(pronoun)
-        if gender is None or pronoun != pronoun_in_form("subject", gender):
-            raise DatasetError(f"pronouns are named he, she or they, not {pronoun!r}")
-        genders.append(gender)
-    if len(set(genders)) < len(genders) or len(genders) < 2:
-        raise DatasetError(f"at least two different pronouns are needed to compare, not {', '.join(pronouns)}")
-    examples = tuple(example for sentence in sentences() for example in _examples(sentence, genders))
-    return Dataset("builtin", examples, tuple(faults(sentences())), "the package's own sentences", LICENCE)
+    """Return the built-in sentences, each with every pronoun asked for (he, she, they, xe, … or your own).
+
+    Verbs agree ("they were"). A sentence whose verb cannot be made to agree is left out for that pronoun, as a fault.
+    """
+    sets = pronoun_sets(pronouns)
+    problems = list(faults(sentences()))
+    examples: list[Example] = []
+    for sentence in sentences():
+        for chosen in sets:
+            try:
+                examples.append(_example(sentence, chosen))
+            except Unresolved as error:
+                problems.append(Fault(sentence.id, "no agreement", f"with {chosen.subject}: {error}", "left out"))
+    return Dataset("builtin", tuple(examples), tuple(problems), "the package's own sentences", LICENCE)
 
 
-def _examples(sentence: Sentence, genders: Sequence[str]) -> Iterator[Example]:
+def _example(sentence: Sentence, pronouns: PronounSet) -> Example:
     candidates = (sentence.first, sentence.second)
     gold = candidates.index(sentence.referent) if sentence.referent else None
-    for gender in genders:
-        if gender == "neutral" and not sentence.they:
-            continue
-        pronoun = pronoun_in_form(sentence.form, gender)
-        stereotype = stereotyped(candidates, gender)
-        yield Example(
-            id=f"builtin-{sentence.id}-{gender}",
-            text=sentence.with_pronoun(pronoun),
+    stereotype = stereotyped(candidates, pronouns.group)
+    return Example(
+        id=f"builtin-{sentence.id}-{pronouns.group}",
+        text=sentence.with_pronouns(pronouns),
+        candidates=candidates,
+        gold=gold,
+        answerable=sentence.type == "type2",
+        stereotype=stereotype,
+        groups=gender_groups(
+            kind=sentence.type,
+            gender=pronouns.group,
+            form=sentence.form,
             candidates=candidates,
             gold=gold,
-            answerable=sentence.type == "type2",
             stereotype=stereotype,
-            groups=gender_groups(
-                kind=sentence.type,
-                gender=gender,
-                form=sentence.form,
-                candidates=candidates,
-                gold=gold,
-                stereotype=stereotype,
-            ),
-            set_id=f"builtin-{sentence.id}",
-            slots={"pronoun": pronoun},
-        )
+        ),
+        set_id=f"builtin-{sentence.id}",
+        slots={"pronoun": pronouns.in_form(sentence.form)},
+    )
 
 
 def faults(checked: Sequence[Sentence]) -> Iterator[Fault]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..records import DatasetError, Example
 from . import occupations
+from .agreement import agreeing
 from .classification import load_classification
 from .columns import (
     Columns,
@@ -26,7 +27,8 @@ from .columns import (
     map_columns,
 )
 from .dataset import Dataset, Fault, gender_groups
-from .pronouns import PRONOUNS, find_pronoun, form_of, forms_of, gender_of, pronoun_in_form, pronouns_in
+from .pronoun_sets import group_of, pronoun_sets
+from .pronouns import PRONOUNS, find_pronoun, form_of, forms_of, gender_of, pronouns_in
 from .rows import Rows, read_rows
 
 _SLOT = re.compile(r"\{pronoun\}|\[pronoun\]|_{3,}", re.IGNORECASE)
@@ -100,11 +102,13 @@ def _variants(
     if len(slots) != 1:
         raise DatasetError(f"needs one slot for the pronoun ({{pronoun}}, [pronoun] or ___), has {len(slots)}")
     id, pair = as_label("id", cells.get("id")), as_label("pair", cells.get("pair"))
-    for subject in pronouns:
-        word = pronoun_in_form(form, gender_of(subject) or subject)
-        filled = _SLOT.sub(word.capitalize() if _SLOT.match(text) else word, text)
+    before, after = _SLOT.split(text)
+    for chosen in pronoun_sets(pronouns):
+        word, subject = chosen.in_form(form), chosen.subject
+        rest = agreeing(after, plural=True) if form == "subject" and chosen.plural else after
+        filled = f"{before}{word if before else word.capitalize()}{rest}"
         own = {"text": filled, "pronoun": word, "variant": f"-{subject}", "pair": pair or f"{number:05}"}
-        yield {**cells, **own, "id": f"{id}-{subject}" if id else None}
+        yield {**cells, "group": chosen.group, **own, "id": f"{id}-{subject}" if id else None}
 
 
 def _item(where: str, default_id: str, cells: Mapping[str, Any], used: Columns) -> _Item:
@@ -112,7 +116,7 @@ def _item(where: str, default_id: str, cells: Mapping[str, Any], used: Columns) 
     text, pronoun = as_text("text", cells["text"]), as_text("pronoun", cells["pronoun"]).lower()
     if not find_pronoun(text, pronoun):
         raise DatasetError(f"pronoun {pronoun!r} is not in the sentence")
-    gender = as_label("group", cells.get("group")).lower() or gender_of(pronoun)
+    gender = as_label("group", cells.get("group")).lower() or gender_of(pronoun) or group_of(pronoun)
     if not gender:
         raise DatasetError(f"pronoun {pronoun!r} is not known; a column 'group' can say whom it stands for")
     form = as_label("form", cells.get("form")).lower()

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ..records import DatasetError, Example
 from .cards import CARDS
 from .dataset import Dataset, Fault, gender_groups
+from .pronoun_sets import PronounSet, pronoun_sets
 from .pronouns import form_of, gender_of, pronouns_in
 from .rows import Row, read_rows
 
@@ -20,9 +22,13 @@ SENTENCES, STATISTICS = "all_sentences.tsv", "occupations-stats.tsv"
 
 
 def load_winogender(folder: Path | str, *, pronouns: Sequence[str] = ("he", "she")) -> Dataset:
-    """Return the sentences with these pronouns (he, she, they), those of one template and participant as one set."""
+    """Return the sentences with these pronouns, those of one template and participant as one set.
+
+    The files have he, she and they; any other pronoun takes the place of he in its sentences.
+    """
     path = Path(folder)
-    genders = [gender_of(pronoun) for pronoun in pronouns]
+    sets = {chosen.group: chosen for chosen in pronoun_sets(pronouns)}
+    others = [chosen for group, chosen in sets.items() if group not in ("male", "female", "neutral")]
     table = read_rows(path / SENTENCES)
     _need(table.file, table.columns, ("sentid", "sentence"))
     shares = _female_shares(path / STATISTICS) if (path / STATISTICS).is_file() else {}
@@ -32,11 +38,13 @@ def load_winogender(folder: Path | str, *, pronouns: Sequence[str] = ("he", "she
     examples = []
     for row in table.rows:
         try:
-            example = _example(row, shares, words[_set(row)], neutral="neutral" in genders)
+            example = _example(row, shares, words[_set(row)], neutral="neutral" in sets)
         except DatasetError as error:
             raise DatasetError(f"{table.file}:{row.line}: {error}") from None
-        if example.groups["gender"] in genders:
+        if example.groups["gender"] in sets:
             examples.append(example)
+        if example.groups["gender"] == "male":
+            examples += [_with_pronouns(example, chosen) for chosen in others]
     return Dataset(
         "winogender", tuple(examples), tuple(_faults(table.file, examples)), str(path), CARDS["winogender"].licence
     )
@@ -73,6 +81,24 @@ def _example(row: Row, shares: Mapping[str, str], words: Iterable[str], *, neutr
     groups = {**groups, "occupation": occupation, "other": participant}
     id, set_id = f"winogender-{'-'.join(parts[:4])}", f"winogender-{'-'.join(parts[:3])}"
     return Example(id, text, candidates, gold, True, None, groups, set_id, slots=slots)
+
+
+def _with_pronouns(example: Example, chosen: PronounSet) -> Example:
+    """Return a sentence about him with the pronouns of another set; its verbs are singular, too."""
+    text, pronoun = example.text, example.slots["pronoun"]
+    for found in reversed(pronouns_in(text)):
+        if gender_of(found.word) == "male":
+            word = chosen.in_form(form_of(found.word))
+            text = (
+                text[: found.start] + (word.capitalize() if text[found.start].isupper() else word) + text[found.end :]
+            )
+    return replace(
+        example,
+        id=example.id.removesuffix("male") + chosen.group,
+        text=text,
+        groups={**example.groups, "gender": chosen.group},
+        slots={**example.slots, "pronoun": chosen.in_form(form_of(pronoun))},
+    )
 
 
 def _female_shares(path: Path) -> dict[str, str]:

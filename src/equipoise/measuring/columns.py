@@ -33,6 +33,7 @@ def set_columns(items: Items, plan: Plan) -> Columns:
     for name in ("type", "occupation", "other"):
         table[name] = outcomes.group(name)[first]
     gender = outcomes.group("gender")
+    gender = gender if (gender != "").any() else outcomes.group("group")
     sides = sorted(set(gender[members[members != ABSENT]].tolist()) - {""})
     places = {side: (members != ABSENT) & (gender[members] == side) for side in sides}
     for estimator in plan.estimators:

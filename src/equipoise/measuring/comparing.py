@@ -11,9 +11,9 @@ from ..metrics import Metric
 from ..records import Floats, Integers, UndefinedMetric, group_label
 from ..stats.paired import Contest
 from ..stats.resampling import Statistic
-from .identities import NONE, contrast_shares
 from .items import Items
 from .measure import Plan, measured_points
+from .sentence_table import NONE, contrast_shares
 
 
 class Compared(NamedTuple):
@@ -70,7 +70,7 @@ def identity_statistics(items: Items, plan: Plan) -> Iterator[IdentityStatistic]
                 parts = {"augmentation": way, "attribute": attribute, "type": kind}
                 label = group_label({name: value for name, value in parts.items() if value})
                 for metric in metrics:
-                    if metric.name.endswith("_drop"):
+                    if "marked" in metric.inputs:
                         over = np.concatenate([unmarked, chosen])
                     elif attribute:
                         over = chosen

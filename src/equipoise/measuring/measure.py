@@ -60,7 +60,8 @@ class Job:
         counts = np.ones(len(rows), dtype=bool)
         for name, array in zip(self.metric.inputs, self.arrays, strict=True):
             column = COLUMNS[name]
-            if self.metric.unit == "sets" and not name.startswith("u"):
+            # Performance is of items; all other columns of metrics over sets have a value on a set's first item.
+            if self.metric.unit == "sets" and name == "performance":
                 continue
             if column.names:
                 counts &= array[rows] != ""
@@ -161,7 +162,7 @@ def _jobs(items: Items, plan: Plan) -> Iterator[Job]:
     keys = group_keys(items.outcomes, plan.by)
     for metric in plan.metrics:
         applies = items.applicable[metric.applies_to]
-        if metric.unit == "identity" or not applies.any():
+        if metric.unit in ("identity", "pair") or not applies.any():
             continue
         unknown = [name for name in metric.inputs if name not in COLUMNS]
         if unknown:

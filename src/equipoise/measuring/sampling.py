@@ -11,7 +11,9 @@ import numpy as np
 from ..datasets import Dataset
 from ..records import EquipoiseError, Example, Outcomes, RunKey, RunManifest
 from ..stats.sequential import balanced_order, planned_looks
-from .identities import Resampling, Sample, confidence_disparities, widest
+from .identities import confidence_disparities, widest
+from .sample import Sample
+from .sentence_table import Resampling
 
 Ask = Callable[[Sequence[Example]], Outcomes]
 """Asks the model some examples; what was asked before costs nothing."""
@@ -54,11 +56,12 @@ class Sampled:
         )
 
 
-def until_precise(dataset: Dataset, ask: Ask, plan: Resampling, *, precision: float, seed: int) -> Sampled:
+def until_precise(dataset: Dataset, ask: Ask, plan: Resampling, *, precision: float, joint: bool = False) -> Sampled:
     """Return the sample at which the interval of every confidence disparity is narrower than `precision`.
 
     The base sentences come in batches balanced over type and occupation; the same seed gives the same batches, so
-    an interrupted audit continues. The interval is about the dataset's own disparity: what asking all would give.
+    an interrupted audit continues. The interval is about the dataset's own disparity: what asking all would give. The
+    guarantee is for each disparity by itself, or with `joint` for all of them at once (Bonferroni).
     """
     if precision <= 0:
         raise EquipoiseError(f"precision must be greater than 0, not {precision}")
@@ -71,11 +74,13 @@ def until_precise(dataset: Dataset, ask: Ask, plan: Resampling, *, precision: fl
         sentences.setdefault(example.cluster_id, []).append(example)
     firsts = [group[0] for group in sentences.values()]
     strata = [f"{e.groups.get('type', '')}\0{e.groups.get('occupation', '')}" for e in firsts]
-    order = balanced_order(strata, np.random.default_rng(seed))
+    order = balanced_order(strata, np.random.default_rng(plan.seed))
     ordered = [list(sentences.values())[unit] for unit in order]
     sizes = planned_looks(len(ordered))
     population = dict(Counter(example.groups.get("type", "") for example in firsts))
-    sample = Sample(population, looks=max(1, len(sizes)))
+    keys = ("type", "augmentation", "attribute")
+    families = {tuple(e.groups.get(key, "") for key in keys) for e in dataset.examples if "marker" in e.groups}
+    sample = Sample(population, looks=max(1, len(sizes)), together=len(families) if joint else 1)
     looks: list[Look] = []
     for number, size in enumerate(sizes, start=1):
         examples = tuple(example for group in ordered[:size] for example in group)

@@ -68,6 +68,8 @@ COLUMNS = {
             (-1, 1),
         ),
         Column("lean_disambiguated", "the same where a person is right", (-1, 1)),
+        Column("certainty_apart", "pairs of groups: certainty with the first - with the second, set by set", (-1, 1)),
+        Column("desirability_apart", "pairs of groups: the same of desirability", (-2, 2)),
         Column("probs", "probabilities over the candidates", (0, 1), table=True),
         Column("logprobs", "raw log-probabilities", (-math.inf, 0), table=True),
         Column("gold", "index of the right candidate, -1 without one", (-1, math.inf)),

@@ -26,6 +26,18 @@ def drop(values: Floats, marked: Floats, share: Floats, *, weights: Weights = No
     return unmarked - with_marker
 
 
+def change(values: Floats, marked: Floats, share: Floats, *, weights: Weights = None) -> Value:
+    """Return the mean over marked sentences minus that over unmarked ones: 0 if markers change nothing."""
+    return -drop(values, marked, share, weights=weights)
+
+
+def interaction(values: Floats, marked: Floats, gender: Strings, share: Floats, *, weights: Weights = None) -> Value:
+    """Return the change with male minus the change with female pronouns: 0 if markers change both alike."""
+    subsets = [(marked == value) & (gender == name) for name in ("male", "female") for value in (1, 0)]
+    he, he_unmarked, she, she_unmarked = _means(values, subsets, share, weights, of="interaction")
+    return (he - he_unmarked) - (she - she_unmarked)
+
+
 def disparity(values: Floats, subgroup: Strings, share: Floats, *, weights: Weights = None) -> Value:
     """Return max - min of the subgroups' means; lower is better (WinoIdentity eq. 2, over means as in its tables).
 

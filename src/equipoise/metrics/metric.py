@@ -11,7 +11,7 @@ import numpy as np
 
 from ..records import Better
 
-Unit = Literal["items", "sets", "contrast", "grouping", "identity"]
+Unit = Literal["items", "sets", "contrast", "grouping", "identity", "pair"]
 AppliesTo = Literal[
     "all",
     "labelled",
@@ -50,7 +50,8 @@ class Metric:
 
     `unit` is what it is taken over: "items"; "sets" (one value for each counterfactual set); "contrast" (one kind of
     item against another, so both must be present); "grouping" (one value over all groups of a name, such as their
-    mean); "identity" (marked sentences, by augmentation, attribute and marker).
+    mean); "identity" (marked sentences, by augmentation, attribute and marker); "pair" (two groups by name, in sets of
+    more than two).
 
     `applies_to` names the items it is defined for: "all"; "labelled" (a right answer is on record); "answerable" and
     "unanswerable" (the text settles the question or not); "pairs" (sentence pairs) and "labelled pairs" (with a human
@@ -88,6 +89,7 @@ class Metric:
             "contrast": "items, two kinds compared",
             "grouping": "items, by group",
             "identity": "marked sentences",
+            "pair": "pairs of groups",
         }
         kind = "" if self.applies_to == "all" else f"{self.applies_to}: "
         return kind + units[self.unit]

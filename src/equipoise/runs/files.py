@@ -5,25 +5,33 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-_PART = re.compile(r"\..+\.(\d+)")
+_PART = re.compile(r"\..+\.(\d+)\.part")
 """A file that a process is writing: its name and the number of the process."""
+
+
+@contextmanager
+def written(path: Path) -> Iterator[Path]:
+    """Give a file beside the path to write into; it is renamed at the end, so a crash never leaves half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield part
+        with open(part, "rb+") as handle:
+            os.fsync(handle.fileno())
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+    sync_folder(path.parent)
 
 
 def write_file(path: Path, content: bytes) -> None:
     """Write a file beside its place and rename it: a crash leaves the old one or the new one, never half of one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with open(part, "wb") as handle:
-            handle.write(content)
-            handle.flush()
-            os.fsync(handle.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-    sync_folder(path.parent)
+    with written(path) as part:
+        part.write_bytes(content)
 
 
 def sync_folder(folder: Path) -> None:
@@ -42,9 +50,18 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def file_sha256(path: Path) -> str | None:
+    """Return the SHA-256 of a file, in hexadecimal; None where it cannot be read."""
+    try:
+        with open(path, "rb") as handle:
+            return hashlib.file_digest(handle, "sha256").hexdigest()
+    except OSError:
+        return None
+
+
 def remove_abandoned(folder: Path) -> None:
     """Remove files that processes which no longer run were writing when they ended."""
-    for file in folder.glob(".*") if folder.is_dir() else ():
+    for file in folder.glob(".*.part") if folder.is_dir() else ():
         matched = _PART.fullmatch(file.name)
         if matched and file.is_file() and not _runs(int(matched[1])):
             file.unlink(missing_ok=True)

@@ -1,31 +1,38 @@
 """The run folder: everything a run asked, heard and measured, switched from one state to the next in one step.
 
-`manifest.json` names every table with its SHA-256. New tables are written beside the old ones; replacing the manifest
+`manifest.json` names every file with its SHA-256. New files are written beside the old ones; replacing the manifest
 is what makes them count. A crash before that leaves the old run, a crash after it leaves the new one: readers take the
-table that the manifest names, wherever it is.
+file that the manifest names, wherever it is.
 """
 
 from __future__ import annotations
 
 import io
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+from urllib.parse import quote, unquote
 
 import pandas as pd
 from filelock import FileLock, Timeout
 
 from ..records import Outcomes, RunError, RunManifest
-from .files import remove_abandoned, sha256, sync_folder, write_file
+from .files import file_sha256, remove_abandoned, sha256, sync_folder, write_file, written
+from .manifest import read_manifest, rebuild_advice, write_manifest
 from .measurements import read_measurements
-from .tables import group_names, outcomes_from_frame
+from .sheets import original, to_csv
+from .tables import Rows, group_names, outcomes_from_frame, read_parquet, typed_frame
 
-Content = pd.DataFrame | str | bytes
-KEEPS_SCORES = "run the audit again: its scores are kept"
+Content = pd.DataFrame | Rows | str | bytes
+TABLES = ("examples.parquet", "outcomes.parquet", "pairs.parquet", "measurements.csv")
+MADE_FROM_MEASUREMENTS = re.compile(r"report\.html|(figures|tables)/.*")
+"""Files that go out of date when the run is measured anew."""
+
+WAIT = 10.0
+"""Seconds that a command waits for another one to add a file."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +52,11 @@ class RunFolder:
         return self.path / "reasoning.jsonl"
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self, *, wait: float = 0.0) -> Iterator[None]:
         """Hold the folder against other commands that write into it."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(self.path / ".run.lock", timeout=0)
+            lock = FileLock(self.path / ".run.lock", timeout=wait)
             lock.acquire()
         except Timeout:
             raise RunError(f"another command is writing into {self.path}; wait for it to end") from None
@@ -72,7 +79,9 @@ class RunFolder:
             same = manifest.engine if str(manifest.engine.get("engine", "")).startswith("planted") else kinds
             if earlier.model != manifest.model or any(earlier.engine.get(k) != manifest.engine.get(k) for k in same):
                 raise RunError(f"{self.path} holds a run of {earlier.model} with other settings; choose another folder")
-        self._write_manifest(manifest)
+        write_manifest(self.path, manifest)
+        # What was made from the earlier tables goes with them.
+        self._remove({name: digest for name, digest in earlier.files.items() if name not in TABLES} if earlier else {})
 
     def _earlier(self) -> RunManifest | None:
         """Return the manifest of the run in the folder; None without one, or where a damaged one says nothing."""
@@ -83,123 +92,162 @@ class RunFolder:
 
     def commit(self, contents: Mapping[str, Content], manifest: RunManifest) -> None:
         """Write the files beside the old ones, then switch to them and to the manifest in one step."""
-        encoded = {name: _encoded(name, content) for name, content in contents.items()}
-        for name, content in encoded.items():
-            write_file(self._next(name), content)
-        hashes = {name: sha256(content) for name, content in encoded.items()}
+        hashes = {name: self._write_next(name, content) for name, content in contents.items()}
         kept = {name: digest for name, digest in manifest.files.items() if name not in hashes}
-        self._write_manifest(replace(manifest, files={**kept, **hashes}))
+        if "measurements.csv" in hashes:
+            stale = {name: digest for name, digest in kept.items() if MADE_FROM_MEASUREMENTS.fullmatch(name)}
+            # Before the switch: a page of the old measurements must not be beside the new ones, a missing page may.
+            self._remove(stale)
+            kept = {name: digest for name, digest in kept.items() if name not in stale}
+        write_manifest(self.path, replace(manifest, files={**kept, **hashes}))
         self._settle(hashes)
 
-    def add(self, contents: Mapping[str, Content]) -> None:
-        """Add files to a finished run, or replace them, in one step."""
-        with self.held():
-            self.commit(contents, self.manifest())
+    def add(self, contents: Mapping[str, Content], made_from: RunManifest | None = None) -> None:
+        """Add files to a finished run, or replace them, in one step; `made_from` is the run that was read for them."""
+        with self.held(wait=WAIT):
+            manifest = self.manifest()
+            same = made_from is None or all(manifest.files.get(name) == made_from.files.get(name) for name in TABLES)
+            if manifest.finished is None or not same:
+                raise RunError(f"the run in {self.path} changed while this was made from it; run the command again")
+            self.commit(contents, manifest)
 
     def manifest(self) -> RunManifest:
         """Return what the run is about."""
-        path = self.path / "manifest.json"
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            manifest = RunManifest(**{field.name: content[field.name] for field in fields(RunManifest)})
-        except (FileNotFoundError, NotADirectoryError):
-            raise RunError(f"{self.path} is not a run folder: it has no manifest.json") from None
-        except KeyError as error:
-            raise RunError(f"{path} is damaged (it has no {error.args[0]!r}); {KEEPS_SCORES}") from None
-        except (OSError, ValueError, TypeError) as error:
-            raise RunError(f"{path} is damaged ({str(error).splitlines()[0]}); {KEEPS_SCORES}") from None
-        _check_types(manifest, path)
-        return manifest
+        return read_manifest(self.path)
 
-    def frame(self, name: str) -> pd.DataFrame:
+    def frame(self, name: str, manifest: RunManifest | None = None) -> pd.DataFrame:
         """Return a table of the run, checked against the manifest."""
-        content = self.content(name)
-        try:
-            if name == "measurements.csv":
-                return read_measurements(content)
-            return pd.read_csv(io.BytesIO(content)) if name.endswith(".csv") else pd.read_parquet(io.BytesIO(content))
-        except (OSError, ValueError, TypeError) as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise RunError(f"{self.path / name} is damaged ({reason}); {KEEPS_SCORES}") from None
+        with self._opened(name, manifest or self.manifest()) as handle:
+            try:
+                if name.endswith(".csv"):
+                    return read_measurements(handle) if name == "measurements.csv" else _read_csv(handle)
+                return typed_frame(name, read_parquet(handle))
+            except (OSError, ValueError, TypeError, KeyError, NotImplementedError, OverflowError) as error:
+                reason = str(error).splitlines()[0] if str(error) else "it is not a table"
+                raise RunError(self._damaged(name, reason)) from None
 
-    def content(self, name: str) -> bytes:
+    def content(self, name: str, manifest: RunManifest | None = None) -> bytes:
         """Return a file that the manifest names; one with other content is refused."""
-        manifest = self.manifest()
+        with self._opened(name, manifest or self.manifest()) as handle:
+            return handle.read()
+
+    @contextmanager
+    def _opened(self, name: str, manifest: RunManifest) -> Iterator[IO[bytes]]:
+        """Give the file that the manifest names, open at its beginning, its hash checked."""
         expected = manifest.files.get(name)
         if expected is None:
             state = "was not finished" if manifest.finished is None else f"has no {name}"
             raise RunError(f"the run in {self.path} {state}; run its command again to continue: {manifest.command}")
-        for path in (self.path / name, self._next(name)):
-            try:
-                content = path.read_bytes()
-            except OSError:
-                continue
-            if sha256(content) == expected:
-                return content
-        raise RunError(f"{self.path / name} is damaged or not the file that the run wrote; {KEEPS_SCORES}")
+        # The place itself twice: a commit may move the next file there after the first look.
+        for path in (self.path / name, self._next(name), self.path / name):
+            if path.is_file() and file_sha256(path) == expected:
+                with open(path, "rb") as handle:
+                    yield handle
+                    return
+        current = self._earlier()
+        if current is not None and current.files.get(name) != expected:
+            raise RunError(f"the run in {self.path} was measured anew while it was read; run the command again")
+        raise RunError(self._damaged(name, "it is not the file that the run wrote"))
 
-    def outcomes(self) -> Iterator[tuple[str, str, Outcomes]]:
+    def outcomes(self, manifest: RunManifest | None = None) -> Iterator[tuple[str, str, Outcomes]]:
         """Yield the outcomes of every dataset and task of the run."""
-        table = self.frame("outcomes.parquet")
-        groups = group_names(self.frame("examples.parquet"))
+        manifest = manifest or self.manifest()
+        table = self.frame("outcomes.parquet", manifest)
+        groups = self.group_names(self.frame("examples.parquet", manifest))
         for (dataset, task), part in table.groupby(["dataset", "task"], sort=False):
-            yield str(dataset), str(task), outcomes_from_frame(part, groups)
+            yield str(dataset), str(task), self.outcomes_of(part, groups)
+
+    def outcomes_of(self, items: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
+        """Return rows of `outcomes.parquet` as outcomes."""
+        try:
+            return outcomes_from_frame(items, groups)
+        except (ValueError, TypeError) as error:
+            raise RunError(self._damaged("outcomes.parquet", str(error).splitlines()[0])) from None
+
+    def group_names(self, examples: pd.DataFrame) -> list[str]:
+        """Return the names of the groups that the examples have."""
+        try:
+            return group_names(examples)
+        except (ValueError, RecursionError):
+            raise RunError(self._damaged("examples.parquet", "its groups are not JSON")) from None
+
+    def _damaged(self, name: str, reason: str) -> str:
+        earlier = self._earlier()
+        advice = rebuild_advice(self.path, earlier.command if earlier else None)
+        return f"{self.path / name} is damaged ({reason}); {advice}"
 
     def _next(self, name: str) -> Path:
-        return self.path / f".{name}.next"
+        return self.path / f".{quote(name, safe='')}.next"
+
+    def _write_next(self, name: str, content: Content) -> str:
+        """Write a file beside its place, and return its hash."""
+        if isinstance(content, Rows):
+            with written(self._next(name)) as part:
+                content.write(part)
+            return file_sha256(self._next(name)) or ""
+        encoded = _encoded(name, content)
+        write_file(self._next(name), encoded)
+        return sha256(encoded)
 
     def _end_interrupted_commit(self) -> None:
         """Put the files of a commit that a crash cut off into their places, and remove those that never counted."""
         earlier = self._earlier()
         for path in self.path.glob(".*.next"):
-            name = path.name.removeprefix(".").removesuffix(".next")
-            if earlier is not None and earlier.files.get(name) == sha256(path.read_bytes()):
-                path.replace(self.path / name)
-            else:
+            name = unquote(path.name.removeprefix(".").removesuffix(".next"))
+            named = earlier is not None and _is_inside(name) and earlier.files.get(name)
+            if named and named == file_sha256(path):
+                self._settle([name])
+            elif path.is_file():
                 path.unlink()
 
-    def _settle(self, names: Mapping[str, str]) -> None:
+    def _settle(self, names: Mapping[str, str] | Sequence[str]) -> None:
         """Put the files that the manifest now names into their places."""
         for name in names:
-            self._next(name).replace(self.path / name)
+            place = self.path / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            self._next(name).replace(place)
         sync_folder(self.path)
 
-    def _write_manifest(self, manifest: RunManifest) -> None:
-        content = json.dumps(asdict(manifest), indent=2, ensure_ascii=False) + "\n"
-        write_file(self.path / "manifest.json", content.encode("utf-8", "surrogatepass"))
+    def _remove(self, files: Mapping[str, str]) -> None:
+        """Remove files that are still as the run wrote them; one that somebody changed is left alone."""
+        for name, digest in files.items():
+            if _is_inside(name) and file_sha256(self.path / name) == digest:
+                (self.path / name).unlink()
 
 
-def _encoded(name: str, content: Content) -> bytes:
+def _is_inside(name: str) -> bool:
+    """Return whether a manifest's name for a file stays within the run folder."""
+    return not Path(name).is_absolute() and ".." not in Path(name).parts
+
+
+def _read_csv(handle: IO[bytes]) -> pd.DataFrame:
+    frame = pd.read_csv(io.BytesIO(handle.read()))
+    texts = [name for name, kind in frame.dtypes.items() if not pd.api.types.is_numeric_dtype(kind)]
+    cells: dict[Any, Any] = {
+        name: frame[name].map(lambda cell: original(cell) if isinstance(cell, str) else cell) for name in texts
+    }
+    return frame.assign(**cells).rename(columns=original)
+
+
+def _encoded(name: str, content: pd.DataFrame | str | bytes) -> bytes:
     if isinstance(content, pd.DataFrame):
         if name.endswith(".csv"):
-            return content.to_csv(index=False, lineterminator="\n").encode()
+            return to_csv(content)
         encoded: bytes = content.to_parquet(index=False)
         return encoded
     return content.encode() if isinstance(content, str) else content
 
 
-def _check_types(manifest: RunManifest, path: Path) -> None:
-    """Refuse a manifest whose values are of another type than they should be."""
-    mappings = ("engine", "datasets", "tasks", "settings", "versions", "files")
-    texts = ("model", "command", "started")
-    wrong = [name for name in mappings if not isinstance(getattr(manifest, name), dict)]
-    wrong += [name for name in texts if not isinstance(getattr(manifest, name), str)]
-    wrong += [name for name in ("finished",) if not isinstance(getattr(manifest, name), str | None)]
-    notes: Any = manifest.notes
-    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
-        wrong.append("notes")
-    if not wrong and not all(
-        isinstance(task, dict) for task in (*manifest.tasks.values(), *manifest.datasets.values())
-    ):
-        wrong.append("tasks")
-    level = manifest.settings.get("level", 0.95) if not wrong else 0.95
-    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
-        wrong.append("settings")
-    if wrong:
-        raise RunError(f"{path} is damaged ({wrong[0]!r} is not what it should be); {KEEPS_SCORES}")
+def default_folder(
+    model: str, datasets: Sequence[str], tasks: Sequence[str], asked: Mapping[str, Any] | None = None
+) -> Path:
+    """Return the folder for a run without a chosen place: the same for the same command, so that it continues.
 
-
-def default_folder(model: str, datasets: Sequence[str], tasks: Sequence[str]) -> Path:
-    """Return the folder for a run without a chosen place: the same for the same command, so that it continues."""
+    `asked` are the choices that decide what is asked, where they are not the usual ones.
+    """
     names = ["+".join(several) for several in (datasets, tasks)]
-    return Path("runs") / re.sub(r"[^\w.+-]+", "-", "--".join([model, *names])).strip("-")
+    names += [f"{name}-{value}" for name, value in (asked or {}).items()]
+    place = re.sub(r"[^\w.+-]+", "-", "--".join([model, *names])).strip("-.")
+    if len(place) > 120:
+        place = f"{place[:107]}-{sha256(place.encode())[:12]}"
+    return Path("runs") / place

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Protocol, get_args
+from typing import IO, Any, Protocol, get_args
 
+import numpy as np
 import pandas as pd
 
 from ..catalog import find
 from ..metrics import METRICS, Metric
 from ..records import Better, EquipoiseError, Estimate, Measurement, group_label, parse_group
+from .sheets import original
 
 KINDS = {"type2": "resolvable (type 2)", "type1": "ambiguous (type 1)"}
 ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
@@ -125,14 +126,19 @@ def measurements_from_frame(frame: pd.DataFrame) -> list[Measurement]:
     ]
 
 
-def read_measurements(content: bytes) -> pd.DataFrame:
+def read_measurements(file: IO[bytes]) -> pd.DataFrame:
     """Return the table of `measurements.csv` as it was written; ValueError if it is not whole."""
     # As text first: else a model called 1.0 would be a number, and a dataset called NA would be missing.
-    frame = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
+    frame = pd.read_csv(file, dtype=str, keep_default_na=False)
     if tuple(frame.columns) != Measurement.COLUMNS or not frame["better"].isin(get_args(Better)).all():
         raise ValueError("it is cut off or altered")
     numbers = frame[["value", "low", "high", "level"]].replace("", "nan").astype(float)
-    return frame.assign(**numbers, n=frame["n"].astype(int))
+    if not np.isfinite(numbers["value"]).all() or not numbers["level"].between(0, 1).all():
+        raise ValueError("a value is not a number")
+    for group in frame["group"].drop_duplicates():
+        parse_group(original(group))
+    texts = {name: frame[name].map(original) for name in ("metric", "model", "dataset", "task", "group", "method")}
+    return frame.assign(**texts, **numbers, n=frame["n"].astype(int))
 
 
 class Span(Protocol):

@@ -13,7 +13,6 @@ import pandas as pd
 from ..records import Floats, Outcomes, RunError, RunKey, RunManifest, parse_group
 from .folder import RunFolder
 from .measurements import Measurements, measurements_from_frame, ordered_kinds
-from .tables import group_names, outcomes_from_frame
 
 
 class Run:
@@ -43,26 +42,26 @@ class Run:
     @cached_property
     def measurements(self) -> pd.DataFrame:
         """Every metric for every group, with its interval."""
-        return self.folder.frame("measurements.csv")
+        return self.frame("measurements.csv")
 
     @cached_property
     def outcomes(self) -> pd.DataFrame:
         """What the model made of each item."""
-        return self.folder.frame("outcomes.parquet")
+        return self.frame("outcomes.parquet")
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
         """D and certainty of each member, and U, of every counterfactual set."""
-        return self.folder.frame("pairs.parquet")
+        return self.frame("pairs.parquet")
 
     @cached_property
     def examples(self) -> pd.DataFrame:
         """What was asked."""
-        return self.folder.frame("examples.parquet")
+        return self.frame("examples.parquet")
 
     def frame(self, name: str) -> pd.DataFrame:
         """Return any table of the run's folder by its file name."""
-        return self.folder.frame(name)
+        return self.folder.frame(name, self.manifest)
 
     @cached_property
     def parts(self) -> list[Part]:
@@ -73,7 +72,7 @@ class Run:
     @cached_property
     def groups(self) -> list[str]:
         """The names of the groups that the examples have."""
-        return group_names(self.examples)
+        return self.folder.group_names(self.examples)
 
     @property
     def level(self) -> float:
@@ -114,7 +113,8 @@ class Part:
     def outcomes(self) -> Outcomes:
         """The items as metrics take them."""
         # A task may drop groups of its examples: a cloze has no gender.
-        return outcomes_from_frame(self.items, [name for name in self.run.groups if name in self.items])
+        groups = [name for name in self.run.groups if name in self.items]
+        return self.run.folder.outcomes_of(self.items, groups)
 
     @cached_property
     def identities(self) -> pd.DataFrame:

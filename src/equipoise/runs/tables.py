@@ -1,39 +1,103 @@
-"""Examples and Outcomes as tables, and back."""
+"""Examples and Outcomes as tables, written in pieces, and back."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, fields
-from typing import Any
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
 
-from ..records import Example, Outcomes
+from ..records import ABSENT, Example, Outcomes
 from ..scoring.reductions import REDUCTIONS
 
+ROWS = 65_536
+"""Rows of a group: what is held in memory at once while a table is written."""
 
-def examples_frame(dataset: str, examples: Iterable[Example]) -> pd.DataFrame:
-    """Return the examples as a table; groups, slots and sentence pairs are JSON, so that nothing is lost."""
-    rows = [
-        {
-            "dataset": dataset,
-            **{field.name: getattr(example, field.name) for field in fields(Example)},
-            "candidates": list(example.candidates),
-            "groups": json.dumps(dict(example.groups), ensure_ascii=False),
-            "slots": json.dumps(dict(example.slots), ensure_ascii=False),
-            "pair": None if example.pair is None else json.dumps(asdict(example.pair), ensure_ascii=False),
-        }
-        for example in examples
-    ]
-    return pd.DataFrame(rows).astype({"gold": "Int64", "stereotype": "Int64", "pair": object})
+Columns = Mapping[str, Any]
+"""Column name -> an array with a value (or a row of numbers) for each row, or one text for all rows."""
 
 
-def outcomes_frame(key: Mapping[str, str], outcomes: Outcomes, derived: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the outcomes as a table: identity, groups, probabilities, and what was derived from them."""
+@dataclass(frozen=True)
+class Rows:
+    """A table that is written group by group: its arrow schema, and a function that yields its groups."""
+
+    schema: Any
+    groups: Callable[[], Iterator[Any]]
+
+    def write(self, path: Path) -> None:
+        """Write the table as Parquet."""
+        import pyarrow.parquet as pq
+
+        with pq.ParquetWriter(path, self.schema) as writer:
+            for group in self.groups():
+                writer.write_table(group)
+
+
+def example_rows(datasets: Mapping[str, Sequence[Example]]) -> Rows:
+    """Return the examples of every dataset as a table; groups, slots and sentence pairs are JSON."""
+    import pyarrow as pa
+
+    texts = [(name, pa.string()) for name in ("groups", "set_id", "cluster_id", "slots", "pair")]
+    schema = pa.schema(
+        [
+            *((name, pa.string()) for name in ("dataset", "id", "text")),
+            ("candidates", pa.list_(pa.string())),
+            ("gold", pa.int64()),
+            ("answerable", pa.bool_()),
+            ("stereotype", pa.int64()),
+            *texts,
+        ]
+    )
+
+    def groups() -> Iterator[Any]:
+        for dataset, examples in datasets.items():
+            for start in range(0, len(examples), ROWS):
+                rows = [_example_row(dataset, example) for example in examples[start : start + ROWS]]
+                yield pa.Table.from_pylist(rows, schema=schema)
+
+    return Rows(schema, groups)
+
+
+def _example_row(dataset: str, example: Example) -> dict[str, Any]:
+    return {
+        "dataset": dataset,
+        **{field.name: getattr(example, field.name) for field in fields(Example)},
+        "text": _encodable(example.text),
+        "candidates": [_encodable(candidate) for candidate in example.candidates],
+        "groups": _json(dict(example.groups)),
+        "slots": _json(dict(example.slots)),
+        "pair": None if example.pair is None else _json(asdict(example.pair)),
+    }
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return _encodable(json.dumps(value, ensure_ascii=False))
+
+
+def _encodable(text: str) -> str:
+    """Return the text; one with lone surrogates, which no file can hold, with a mark in their place."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+def examples_frame(dataset: str, examples: Sequence[Example]) -> pd.DataFrame:
+    """Return the examples as `examples.parquet` holds them."""
+    rows = example_rows({dataset: examples})
+    return typed_frame("examples.parquet", _all(rows))
+
+
+def outcome_columns(key: Mapping[str, str], outcomes: Outcomes, derived: Columns) -> Columns:
+    """Return the columns of `outcomes.parquet`: identity, groups, probabilities, and what was derived from them."""
     with_marker = outcomes.logprobs_with_marker
-    columns: dict[str, Any] = {
+    return {
         **key,
         "example_id": outcomes.example_id,
         "variant": outcomes.variant,
@@ -45,30 +109,140 @@ def outcomes_frame(key: Mapping[str, str], outcomes: Outcomes, derived: Mapping[
         "gold": outcomes.gold,
         "stereotype_index": outcomes.stereotype,
         "predicted": outcomes.predicted,
-        "probs": list(outcomes.probs),
-        "logprobs": list(outcomes.logprobs),
-        **({} if with_marker is None else {"logprobs_with_marker": list(with_marker)}),
+        "probs": outcomes.probs,
+        "logprobs": outcomes.logprobs,
+        **({} if with_marker is None else {"logprobs_with_marker": with_marker}),
         **outcomes.reductions,
         **derived,
         "flags": outcomes.flags,
     }
-    return pd.DataFrame(columns, index=range(len(outcomes)))
+
+
+def outcomes_frame(key: Mapping[str, str], outcomes: Outcomes, derived: Columns) -> pd.DataFrame:
+    """Return the outcomes as `outcomes.parquet` holds them."""
+    return typed_frame("outcomes.parquet", _all(column_rows([outcome_columns(key, outcomes, derived)])))
+
+
+def column_rows(parts: Sequence[Columns]) -> Rows:
+    """Return one table of several parts; a column that a part does not have is empty in its rows."""
+    import pyarrow as pa
+
+    schemas = [pa.schema([(name, _arrow_type(column)) for name, column in part.items()]) for part in parts]
+    schema = pa.unify_schemas(schemas, promote_options="permissive")
+
+    def groups() -> Iterator[Any]:
+        for part in parts:
+            length = next((len(column) for column in part.values() if not isinstance(column, str)), 0)
+            for start in range(0, length, ROWS):
+                stop = min(start + ROWS, length)
+                arrays = [_array(part.get(field.name), field.type, slice(start, stop)) for field in schema]
+                yield pa.Table.from_arrays(arrays, schema=schema)
+
+    return Rows(schema, groups)
+
+
+def _arrow_type(column: Any) -> Any:
+    import pyarrow as pa
+
+    if isinstance(column, str) or column.dtype == object:
+        return pa.string()
+    kind = pa.from_numpy_dtype(column.dtype)
+    return pa.list_(kind) if column.ndim == 2 else kind
+
+
+def _array(column: Any, kind: Any, rows: slice) -> Any:
+    """Return these rows of a column as an arrow array."""
+    import pyarrow as pa
+
+    length = rows.stop - rows.start
+    if column is None:
+        return pa.nulls(length, kind)
+    if isinstance(column, str):
+        return pa.repeat(pa.scalar(_encodable(column), kind), length)
+    values = column[rows]
+    if values.ndim == 2:
+        ends = np.arange(0, values.size + 1, values.shape[1], dtype=np.int32)
+        return pa.ListArray.from_arrays(ends, pa.array(values.reshape(-1))).cast(kind)
+    try:
+        return pa.array(values, type=kind, from_pandas=True)
+    except UnicodeEncodeError:
+        return pa.array([_encodable(text) for text in values], type=kind)
+
+
+def _all(rows: Rows) -> Any:
+    import pyarrow as pa
+
+    return pa.Table.from_batches([batch for group in rows.groups() for batch in group.to_batches()], rows.schema)
+
+
+TEXTS = {
+    "examples.parquet": ("dataset", "id", "text", "groups", "set_id", "cluster_id", "slots"),
+    "outcomes.parquet": (
+        *("model", "dataset", "task", "example_id", "variant", "set_id", "cluster_id", "sides", "flags"),
+    ),
+    "pairs.parquet": ("model", "dataset", "task", "set_id", "cluster_id", "variant"),
+}
+NUMBERS = {
+    "outcomes.parquet": ("gold", "stereotype_index", "predicted"),
+    "examples.parquet": ("gold", "stereotype"),
+}
+FLAGS = {"outcomes.parquet": ("answerable",), "examples.parquet": ("answerable",)}
+LISTS = {"outcomes.parquet": ("probs", "logprobs")}
+DERIVED = {
+    "outcomes.parquet": re.compile("correct|perplexity|candidate_mass|certainty|desirability|y|p"),
+    "pairs.parquet": re.compile("[dc]_.*|u(_.*)?"),
+}
+"""Names of columns that hold numbers, where a table has them."""
+
+
+def typed_frame(name: str, table: Any) -> pd.DataFrame:
+    """Return an arrow table as the frame of a run; ValueError names a column that is missing or of another kind."""
+    import pyarrow.types as kinds
+
+    def is_text(kind: Any) -> bool:
+        return bool(kinds.is_string(kind) or kinds.is_large_string(kind))
+
+    def is_number(kind: Any) -> bool:
+        return bool(kinds.is_integer(kind) or kinds.is_floating(kind))
+
+    def is_numbers(kind: Any) -> bool:
+        return bool((kinds.is_list(kind) or kinds.is_large_list(kind)) and is_number(kind.value_type))
+
+    if len(set(table.column_names)) < len(table.column_names):
+        raise ValueError("two columns have one name")
+    needed = ((TEXTS, is_text), (NUMBERS, is_number), (FLAGS, kinds.is_boolean), (LISTS, is_numbers))
+    for columns, fits in needed:
+        for column in columns.get(name, ()):
+            if column not in table.column_names:
+                raise ValueError(f"it has no column {column}")
+            if not fits(table.schema.field(column).type):
+                raise ValueError(f"its column {column} has values of another kind")
+            if columns is not NUMBERS and table.column(column).null_count:
+                raise ValueError(f"its column {column} has gaps")
+    for field in table.schema if name in DERIVED else ():
+        if DERIVED[name].fullmatch(field.name) and not (is_number(field.type) or kinds.is_boolean(field.type)):
+            raise ValueError(f"its column {field.name} has values of another kind")
+    frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
+    if name == "examples.parquet":
+        return frame.astype({"gold": "Int64", "stereotype": "Int64", "pair": object})
+    return frame
 
 
 def outcomes_from_frame(frame: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
-    """Return the outcomes of one dataset and task, read back from the table."""
+    """Return the outcomes of one dataset and task, read back from the table; ValueError where they cannot be right."""
 
     def text(name: str) -> Any:
         return frame[name].fillna("").to_numpy(dtype=object)
 
     marker = "logprobs_with_marker"
-    return Outcomes(
+    probs = np.stack(frame["probs"].to_list())
+    outcomes = Outcomes(
         example_id=text("example_id"),
         variant=text("variant"),
         set_id=text("set_id"),
         cluster_id=text("cluster_id"),
         sides=text("sides"),
-        probs=np.stack(frame["probs"].to_list()),
+        probs=probs,
         logprobs=np.stack(frame["logprobs"].to_list()),
         gold=frame["gold"].to_numpy(dtype=np.int64),
         stereotype=frame["stereotype_index"].to_numpy(dtype=np.int64),
@@ -78,6 +252,12 @@ def outcomes_from_frame(frame: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
         logprobs_with_marker=np.stack(frame[marker].to_list()) if _has_values(frame, marker) else None,
         reductions={name: frame[name].to_numpy(dtype=np.float64) for name in REDUCTIONS if _has_values(frame, name)},
     )
+    for column in (outcomes.gold, outcomes.stereotype):
+        if len(column) and (column.min() < ABSENT or column.max() >= outcomes.k):
+            raise ValueError("an answer is not one of the candidates")
+    if (probs < 0).any() or np.isnan(outcomes.logprobs).any():
+        raise ValueError("a probability is not one")
+    return outcomes
 
 
 def _has_values(frame: pd.DataFrame, name: str) -> bool:
@@ -86,6 +266,16 @@ def _has_values(frame: pd.DataFrame, name: str) -> bool:
 
 
 def group_names(examples: pd.DataFrame) -> list[str]:
-    """Return the names of the groups that the examples have."""
+    """Return the names of the groups that the examples have; ValueError where they are not JSON."""
     texts = examples["groups"].drop_duplicates()
-    return list(dict.fromkeys(name for groups in texts for name in json.loads(groups)))
+    named = [json.loads(groups) for groups in texts]
+    if not all(isinstance(groups, dict) for groups in named):
+        raise ValueError("its groups are not JSON objects")
+    return list(dict.fromkeys(name for groups in named for name in groups))
+
+
+def read_parquet(handle: IO[bytes]) -> Any:
+    """Return the arrow table of a Parquet file."""
+    import pyarrow.parquet as pq
+
+    return pq.read_table(handle, use_threads=False)

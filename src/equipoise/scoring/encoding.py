@@ -102,8 +102,14 @@ class Encoder:
     def _chat(self, messages: Sequence[Message]) -> str:
         if not getattr(self._tokenizer, "chat_template", None):
             raise ModelError("the model has no chat template; use a task without chat")
-        turns = [{"role": message.role, "content": message.content} for message in messages]
-        return str(self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
+        turns = [message._asdict() for message in messages]
+        # A conversation that ends in the assistant's turn is continued there: the turn is the answer's beginning.
+        end = "continue_final_message" if turns[-1]["role"] == "assistant" else "add_generation_prompt"
+        try:
+            return str(self._tokenizer.apply_chat_template(turns, tokenize=False, **{end: True}))
+        except Exception as error:  # a template is a program of its own
+            reason = " ".join(str(error).split())[:200]
+            raise ModelError(f"the model's chat template fails: {type(error).__name__}: {reason}") from error
 
     def _ids(self, texts: Sequence[str]) -> list[list[int]]:
         if not texts:

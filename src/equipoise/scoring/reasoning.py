@@ -1,7 +1,7 @@
 """Keeps the texts that a model wrote: append-only, content-addressed, in the run's folder.
 
 One line of JSON for each text: its key, the question, the text and a checksum of these. A line that a crash cut off,
-or that was changed later, is skipped, and its question is asked again.
+or that was changed later, is removed once, and its question is asked again.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import os
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from ..records import Context
 from .engine import Engine, identity_key
+from .lines import damage_note, read_lines
 from .store import Progress
 
 Writer = Callable[[Sequence[Context], int], dict[Context, str]]
@@ -27,6 +28,7 @@ class TextStore:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.notes: list[str] = []
 
     def writer(self, engine: Engine, progress: Progress | None = None) -> Writer:
         """Return a function that lets the engine write, and asks it only for texts that are not kept yet."""
@@ -62,38 +64,40 @@ class TextStore:
     def _append(self, entries: dict[str, tuple[Context, str]]) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with open(self.path, "ab") as file:
-            _end_line(file, self.path)
             for key, (question, text) in entries.items():
                 entry = {"key": key, "question": question, "reasoning": text}
-                file.write(
-                    json.dumps({**entry, "crc32": _checksum(entry)}, ensure_ascii=False).encode(
-                        "utf-8", "surrogatepass"
-                    )
-                    + b"\n"
-                )
+                line = json.dumps({**entry, "crc32": _checksum(entry)}, ensure_ascii=False)
+                file.write(line.encode("utf-8", "backslashreplace") + b"\n")
             file.flush()
             os.fsync(file.fileno())
 
     def _read(self) -> dict[str, str]:
-        """Return the intact texts by key."""
+        """Return the intact texts by key; damaged lines are removed from the file, and a note says so."""
         texts: dict[str, str] = {}
-        for line in self.path.read_bytes().split(b"\n") if self.path.is_file() else ():
-            try:
-                entry: dict[str, Any] = json.loads(line)
-                if entry.pop("crc32") == _checksum(entry):
-                    texts[str(entry["key"])] = str(entry["reasoning"])
-            except (ValueError, KeyError, TypeError, AttributeError):
-                continue  # cut off by a crash, or not ours: asked again
+
+        def accept(line: bytes) -> bool:
+            entry = _parse(line)
+            if entry is None:
+                return False
+            texts[entry["key"]] = entry["reasoning"]
+            return True
+
+        removed = read_lines(self.path, accept)
+        if removed:
+            kept = f"{len(texts):,} texts are intact and kept; what is missing is asked again"
+            self.notes.append(damage_note(self.path, removed, kept))
         return texts
 
 
-def _end_line(file: IO[bytes], path: Path) -> None:
-    """Begin a new line where a crash left half of one."""
-    if file.tell():
-        with open(path, "rb") as reader:
-            reader.seek(-1, os.SEEK_END)
-            if reader.read(1) != b"\n":
-                file.write(b"\n")
+def _parse(line: bytes) -> dict[str, str] | None:
+    """Return what a line holds, None where it is changed or not a text."""
+    try:
+        entry: Any = json.loads(line)
+        if not isinstance(entry, dict) or entry.pop("crc32", None) != _checksum(entry):
+            return None
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return entry if isinstance(entry.get("key"), str) and isinstance(entry.get("reasoning"), str) else None
 
 
 def _key(identity: str, context: Context, max_new_tokens: int) -> str:

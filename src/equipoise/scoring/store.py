@@ -7,6 +7,7 @@ checksum; it is removed when the store is next opened, and its batch is scored a
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import zlib
@@ -19,6 +20,7 @@ from filelock import BaseFileLock
 
 from ..records import EquipoiseError, Prompt, RunError, Score
 from .engine import Engine, identity_key
+from .lines import damage_note, read_lines
 from .lock import hold
 
 Progress = Callable[[int, int], None]
@@ -113,38 +115,25 @@ class ScoreStore:
 
     def _read(self) -> None:
         """Read the intact lines; damaged ones are removed from the file, and a note says so."""
-        if not self.path.is_file():
-            return
-        position = 0
-        damaged: list[tuple[int, int]] = []
-        with open(self.path, "rb") as lines:
-            for line in lines:
-                scores = _parse(line)
-                if scores is None:
-                    damaged.append((position, position + len(line)))
-                else:
-                    self._scores.update((score.prompt_key, score) for score in scores)
-                position += len(line)
-        if damaged:
-            self._remove(damaged, size=position)
-            kept = f"{len(self._scores):,} scores are intact and kept; what is missing is scored again"
-            count = len(damaged)
-            self.notes.append(f"{self.path.name}: removed {count} damaged part{'s'[: count > 1]}; {kept}")
 
-    def _remove(self, damaged: Sequence[tuple[int, int]], *, size: int) -> None:
-        """Cut these byte ranges out of the file: in place at its end, by a new file elsewhere."""
-        starts, stops = zip(*damaged, strict=True)
-        if stops[-1] == size and starts[1:] == stops[:-1]:
-            os.truncate(self.path, starts[0])
-            return
-        part = self.path.with_suffix(".part")
-        with open(self.path, "rb") as old, open(part, "wb") as new:
-            for start, stop in zip((0, *stops), (*starts, size), strict=True):
-                old.seek(start)
-                new.write(old.read(stop - start))
-            new.flush()
-            os.fsync(new.fileno())
-        os.replace(part, self.path)
+        def accept(line: bytes) -> bool:
+            scores = _parse(line)
+            if scores is None:
+                return False
+            self._scores.update((score.prompt_key, score) for score in scores)
+            return True
+
+        # A million scores are many objects, none of them garbage: looking for some would double the time.
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            removed = read_lines(self.path, accept)
+        finally:
+            if collects:
+                gc.enable()
+        if removed:
+            kept = f"{len(self._scores):,} scores are intact and kept; what is missing is scored again"
+            self.notes.append(damage_note(self.path, removed, kept))
 
 
 def _parse(line: bytes) -> list[Score] | None:

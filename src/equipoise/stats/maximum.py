@@ -38,10 +38,25 @@ def range_interval(means: Floats, resampled: Floats, *, level: float, shrink: fl
     return max(0.0, value - r) if np.isfinite(r) else r, value + r
 
 
-def range_p_value(means: Floats, resampled: Floats) -> float:
+def range_p_value(means: Floats, resampled: Floats, *, shrink: float = 1.0) -> float:
     """Return the p-value of "no group differs": how often deviations alone range as widely as the means do."""
-    deviations = _deviations(means, resampled)
+    deviations = shrink * _deviations(means, resampled)
     exceeding = int((np.ptp(deviations, axis=1) >= np.ptp(means)).sum()) if len(deviations) else 0
+    return (1 + exceeding) / (1 + len(deviations))
+
+
+def absolute_radius(values: Floats, resampled: Floats, *, level: float, shrink: float = 1.0) -> float:
+    """Return R with |value - truth| <= R for all values at once, at that level."""
+    deviations = _deviations(values, resampled)
+    if len(deviations) < len(resampled) / 2 or not len(deviations):
+        return float("nan")
+    return shrink * float(np.quantile(np.abs(deviations).max(axis=1), level, method="higher"))
+
+
+def absolute_p_value(values: Floats, resampled: Floats, *, shrink: float = 1.0) -> float:
+    """Return the p-value of "all are 0": how often the largest deviation is as large as the largest value."""
+    deviations = shrink * np.abs(_deviations(values, resampled))
+    exceeding = int((deviations.max(axis=1) >= np.abs(values).max()).sum()) if len(deviations) else 0
     return (1 + exceeding) / (1 + len(deviations))
 
 

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..catalog import find
+from ..records import EquipoiseError
 from .answers import Task as Task
 from .chain_of_thought import ChainOfThought
+from .chat import Chat
 from .multiple_choice import MultipleChoice
 from .next_word import NextWord
 from .pronoun_cloze import PronounCloze, WholeSentence
@@ -28,15 +30,51 @@ class TaskOptions:
     reasoning_tokens: int = 128
     questions: tuple[str, ...] = ()
     shots: Shots = NO_SHOTS
+    chat: bool = False
+    system: str = ""
+
+    def __post_init__(self) -> None:
+        if self.system and not self.chat:
+            raise EquipoiseError("system is the system prompt of a chat: set chat, too")
+
+
+def _next_word(options: TaskOptions) -> Task:
+    """Which candidate comes next after `<sentence> The pronoun "she" refers to the`?"""
+    return NextWord(options.token_aggregate, options.questions, options.shots)
+
+
+def _mcq(options: TaskOptions) -> Task:
+    """Multiple choice: the candidates and "None of the above", in an order drawn for each sentence and seed."""
+    return MultipleChoice(options.seeds, options.answer_space, options.questions, options.shots)
+
+
+def _cloze(options: TaskOptions) -> Task:
+    """How likely is each pronoun at its place, given what comes before it? For sentence pairs."""
+    return PronounCloze(token_aggregate=options.token_aggregate)
+
+
+def _sentence(options: TaskOptions) -> Task:
+    """How likely is each whole sentence? For sentence pairs."""
+    return WholeSentence(token_aggregate=options.token_aggregate)
+
+
+def _next_word_cot(options: TaskOptions) -> Task:
+    """Next word after a reasoning turn that the model writes."""
+    return ChainOfThought(budget=options.reasoning_tokens)
+
+
+def _mcq_cot(options: TaskOptions) -> Task:
+    """Multiple choice after a reasoning turn that the model writes."""
+    return ChainOfThought(MultipleChoice(seeds=options.seeds), budget=options.reasoning_tokens)
 
 
 TASKS: dict[str, Callable[[TaskOptions], Task]] = {
-    "next-word": lambda options: NextWord(options.token_aggregate, options.questions, options.shots),
-    "mcq": lambda options: MultipleChoice(options.seeds, options.answer_space, options.questions, options.shots),
-    "cloze": lambda options: PronounCloze(token_aggregate=options.token_aggregate),
-    "sentence": lambda options: WholeSentence(token_aggregate=options.token_aggregate),
-    "next-word-cot": lambda options: ChainOfThought(budget=options.reasoning_tokens),
-    "mcq-cot": lambda options: ChainOfThought(MultipleChoice(seeds=options.seeds), budget=options.reasoning_tokens),
+    "next-word": _next_word,
+    "mcq": _mcq,
+    "cloze": _cloze,
+    "sentence": _sentence,
+    "next-word-cot": _next_word_cot,
+    "mcq-cot": _mcq_cot,
 }
 
 
@@ -47,5 +85,7 @@ def open_tasks(tasks: str | Task | Sequence[str | Task], options: TaskOptions | 
 
 
 def open_task(name: str, options: TaskOptions | None = None) -> Task:
-    """Return the task of that name."""
-    return find(name, TASKS, kind="task")(options or TaskOptions())
+    """Return the task of that name, through the model's chat template where the options say so."""
+    options = options or TaskOptions()
+    task = find(name, TASKS, kind="task")(options)
+    return Chat(task, options.system) if options.chat else task

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from equipoise.builder.steps import BuildError, BuildFolder, Sentence, Step, json_lines, read_records, write_records
+import equipoise
+from equipoise.builder.pronoun_sets import parse_pronouns
+from equipoise.builder.rules.filters import FilterOptions, filter_drafts
+from equipoise.builder.steps import (
+    BuildError,
+    BuildFolder,
+    Draft,
+    Sentence,
+    Step,
+    json_lines,
+    read_records,
+    write_records,
+)
 from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.database.tables import ANSWERS, RATERS
 from equipoise.builder.verdict.cleaning import (
@@ -25,6 +38,7 @@ from equipoise.builder.verdict.votes import Answer, RaterRecord, Vote
 from equipoise.builder.wordlist import occupations
 from equipoise.cli import app
 from equipoise.datasets import load_table, load_winobias
+from equipoise.datasets.markers import read_markers
 
 WORDS = occupations()
 
@@ -143,10 +157,39 @@ def test_simulated_answers_say_so_first(tmp_path: Path, some_sentences: Callable
     assert SIMULATED_LINE not in (made / "DATASHEET.md").read_text() and (made / "mine.csv").is_file()
 
 
+def test_any_pronouns_and_markers_become_a_dataset_that_can_be_audited(tmp_path: Path) -> None:
+    texts = [
+        "The old cook met the nurse before he left town.",
+        "The old cook thanked the nurse for carrying his heavy bag.",
+    ]
+    markers = {marker.word: read_markers()["age"] for marker in read_markers()["age"].markers}
+    options = FilterOptions(pronouns=parse_pronouns(["he", "she", "they", "xe"]), markers=markers)
+    drafts = [Draft(f"d{n}", f"type{n + 1}", "cook", "nurse", text, text, "r", "old") for n, text in enumerate(texts)]
+    sentences = filter_drafts(drafts, WORDS, options).kept
+    assert [len(sentence.versions()) for sentence in sentences] == [12, 12]  # four sets x old, young, unmarked
+    answers = [answer for sentence in sentences for answer in votes_for(sentence)]
+    cleaned = clean(sentences, answers, CleanOptions())
+    assert not cleaned.only_pairs
+    store = SurveyDatabase(f"sqlite:///{tmp_path / 's.sqlite'}")
+    files = write_dataset(tmp_path / "made", cleaned, Sheet("mine", "", WORDS, [], store.results.summary()))
+    table = load_table(files[0], {"group:marker": "marker"})
+    assert len(table.examples) == 24 and table.sets == 6 and not table.faults
+    by_set = defaultdict(set)
+    for example in table.examples:
+        by_set[example.set_id].add(example.groups["gender"])
+        assert example.candidates == ("cook", "nurse")
+        assert example.answerable is (example.groups["type"] == "type2") and example.gold in (None, 0)
+    assert all(genders == {"male", "female", "neutral", "xe"} for genders in by_set.values())
+    sheet = (tmp_path / "made" / "DATASHEET.md").read_text()
+    assert "6 male, 6 female, 6 neutral, 6 xe" in sheet and "identity marker" in sheet
+    run = equipoise.audit("planted:strength=2,bias=0.5", data=[str(files[0])], out=str(tmp_path / "run"))
+    assert run is not None
+
+
 def test_raters_without_answers_are_not_counted(some_sentences: Callable[[int], list[Sentence]]) -> None:
     (sentence,) = some_sentences(1)
     raters = [RaterRecord(f"r{n}", "passed", 1.0, "") for n in range(90)]
-    summary = summarise(rows_of(votes_for(sentence)), raters, (1, 1))
+    summary = summarise(rows_of(votes_for(sentence))[0], raters, (1, 1))
     assert (summary.answers, summary.contributors, summary.passed) == (4, 4, 90)
 
 

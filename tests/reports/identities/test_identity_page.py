@@ -79,7 +79,7 @@ def test_disparities_are_those_of_the_run_and_large_ones_are_marked(
             p = found.loc["confidence_disparity_p_holm", "value"]
             assert row.locator("td").all_inner_texts() == [*expected, f"{p:.4f}"]
         assert table.locator("b.large").count() >= 1 and "*" in table.inner_text()
-    assert "age moves confidence most" in tab.inner_text("#identities")
+    assert "lowers confidence against the same sentence unmarked" in tab.inner_text("#identities")
 
 
 def test_a_radar_has_every_subgroup_and_its_interval(opened: Opened, page: Path, frame: pd.DataFrame) -> None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from importlib import resources
 from types import MappingProxyType
 
+from ...datasets.agreement import Unresolved as Unresolved
 from ...datasets.pronouns import Found, gender_of, pronoun_in_form, pronouns_in
-from ...records import DatasetError
 
 _OTHER_GENDER = {"male": "female", "female": "male"}
 _FORM = {"he": "subject", "she": "subject", "him": "object", "his": "possessive"}
@@ -28,10 +28,6 @@ class Counterpart:
     text: str
     pronoun: str
     form: str
-
-
-class Unresolved(DatasetError):
-    """Raised for a "her" that can be "him" or "his", and for a pronoun without a counterpart."""
 
 
 def _words() -> MappingProxyType[str, frozenset[str]]:

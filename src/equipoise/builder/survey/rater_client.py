@@ -13,6 +13,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import httpx
 
@@ -42,7 +43,7 @@ class Profile:
 
 @dataclass
 class RaterLog:
-    """What one rater did: acknowledged answers (by sentence), seconds of work, and waits for the next question."""
+    """What one rater did: acknowledged answers (by sentence), seconds of work, and waits for the next sentence."""
 
     acknowledged: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -72,6 +73,10 @@ def truth_of(
     return truth
 
 
+def _browser(address: str) -> httpx.AsyncClient:
+    return httpx.AsyncClient(base_url=address, timeout=30.0, limits=httpx.Limits(max_connections=1))
+
+
 @dataclass
 class SimulatedRater:
     """One rater with a browser of their own; `entry` is the path of the invitation, or of the panel's door."""
@@ -83,14 +88,16 @@ class SimulatedRater:
     rng: random.Random
     panel_id: str = ""
     pause_s: float = 0.0
+    delay_s: float = 0.0
     until: float = float("inf")
     clock: Callable[[], float] = time.monotonic
+    browser: Callable[[str], Any] = _browser
 
     async def work(self) -> RaterLog:
         """Answer until nothing is left or time is up, and return the log; a lost server is waited for."""
         log = RaterLog()
-        limits = httpx.Limits(max_connections=1)
-        async with httpx.AsyncClient(base_url=self.address, timeout=30.0, limits=limits) as client:
+        await asyncio.sleep(self.delay_s)
+        async with self.browser(self.address) as client:
             page = await self._send(
                 client, "POST", self.entry, log, {"agree": "yes"} | ({"id": self.panel_id} if self.panel_id else {})
             )
@@ -102,7 +109,7 @@ class SimulatedRater:
                 page = await self._answer(client, form[1], page, log)
         return log
 
-    async def _answer(self, client: httpx.AsyncClient, action: str, page: str, log: RaterLog) -> str | None:
+    async def _answer(self, client: Any, action: str, page: str, log: RaterLog) -> str | None:
         shown = _SENTENCE.search(page)
         if shown is None:
             raise BuildError("the survey shows a form without a sentence")
@@ -132,10 +139,10 @@ class SimulatedRater:
         return right if right is None or self.rng.random() < self.profile.accuracy else not right
 
     async def _send(
-        self, client: httpx.AsyncClient, method: str, path: str, log: RaterLog, data: Mapping[str, str], text: str = ""
+        self, client: Any, method: str, path: str, log: RaterLog, data: Mapping[str, str], text: str = ""
     ) -> str | None:
         """Return the next page; a broken connection or a busy server is waited out, until time is up."""
-        begun = self.clock()
+        begun, is_answer = self.clock(), bool(text)
         while self.clock() < self.until:
             try:
                 response = await client.request(method, path, data=data or None)
@@ -151,9 +158,10 @@ class SimulatedRater:
                 if response.status_code >= 400:
                     log.ended = f"{response.status_code}: {_heading(response.text)}"
                     return None
-                log.waits.append(self.clock() - begun)
-                return response.text
-            except httpx.TransportError:
+                if is_answer:
+                    log.waits.append(self.clock() - begun)
+                return str(response.text)
+            except (httpx.TransportError, OSError, EOFError):
                 log.reconnects += 1
                 # The answer may be stored or not; the page shows what is asked now.
                 begun = self.clock()

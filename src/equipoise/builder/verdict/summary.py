@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...records import UndefinedMetric
 from .agreement import agreement_with_others, krippendorff_alpha
-from .votes import FAILED, INVITED, PASSED, QUESTIONS, SIMULATED, WITHDRAWN, Answer, RaterRecord
+from .votes import FAILED, INVITED, PASSED, QUESTIONS, SIMULATED, WITHDRAWN, Answer, RaterRecord, Vote
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,25 +75,35 @@ class Summary:
         return {locale: count for locale, count in counts.most_common() if count}
 
 
-AnswerRow = tuple[str, str, bool | None, bool | None, bool | None, float, str]
-"""sentence, rater, coherent, first, second, seconds, origin: an answer that counts."""
+AnswerRow = tuple[str, str, int, float]
+"""sentence, rater, vote as a number (`code_of`), seconds: an answer that counts."""
+
+UNSURE = 2
 
 
-def rows_of(answers: Iterable[Answer]) -> list[AnswerRow]:
-    """Return the rows of the answers that count."""
-    kept = (answer for answer in answers if not answer.withdrawn)
-    return [(answer.sentence, answer.rater, *answer.vote, answer.seconds, answer.origin) for answer in kept]
+def code_of(vote: Vote) -> int:
+    """Return a vote as one number: 0 for no, 1 for yes, 2 for unsure or not asked, in base 3, the last first."""
+    return sum(3**place * (UNSURE if reply is None else int(reply)) for place, reply in enumerate(vote))
 
 
-def summarise(rows: Sequence[AnswerRow], raters: Sequence[RaterRecord], counts: tuple[int, int]) -> Summary:
+def rows_of(answers: Iterable[Answer]) -> tuple[list[AnswerRow], int]:
+    """Return the rows of the answers that count, and how many of them are simulated."""
+    kept = [answer for answer in answers if not answer.withdrawn]
+    rows = [(answer.sentence, answer.rater, code_of(answer.vote), answer.seconds) for answer in kept]
+    return rows, sum(answer.origin == SIMULATED for answer in kept)
+
+
+def summarise(
+    rows: Sequence[AnswerRow], raters: Sequence[RaterRecord], counts: tuple[int, int], simulated: int = 0
+) -> Summary:
     """Return the state of the survey; `counts` are all sentences, and the settled ones."""
     sentence_codes: dict[str, int] = {}
     rater_codes = {rater.id: code for code, rater in enumerate(raters)}
-    columns = list(zip(*rows, strict=True)) or [()] * 7
-    sentence = np.array([sentence_codes.setdefault(id, len(sentence_codes)) for id in columns[0]], dtype=np.int64)
-    rater = np.array([rater_codes[id] for id in columns[1]], dtype=np.int64)
-    replies = {name: _as_int(columns[2 + place]) for place, name in enumerate(QUESTIONS)}
-    seconds = np.array(columns[5], dtype=np.float64)
+    sentence = np.array([sentence_codes.setdefault(row[0], len(sentence_codes)) for row in rows], dtype=np.int64)
+    rater = np.array([rater_codes[row[1]] for row in rows], dtype=np.int64)
+    votes = np.array([row[2] for row in rows], dtype=np.int64)
+    replies = {name: votes // 3**place % 3 for place, name in enumerate(QUESTIONS)}
+    seconds = np.array([row[3] for row in rows], dtype=np.float64)
     agree, asked = _agreement(sentence, rater, replies, len(raters))
     medians = _medians(rater, seconds, len(raters))
     answered = np.bincount(rater, minlength=len(raters))
@@ -117,7 +126,7 @@ def summarise(rows: Sequence[AnswerRow], raters: Sequence[RaterRecord], counts: 
         sentences=counts[0],
         settled=counts[1],
         answers=len(rows),
-        simulated=sum(origin == SIMULATED for origin in columns[6]),
+        simulated=simulated,
         answers_a_sentence=len(rows) / len(sentence_codes) if rows else 0.0,
         median_seconds=float(np.median(seconds)) if rows else None,
         alphas=tuple(_alpha(sentence, replies[question], question) for question in QUESTIONS),
@@ -125,17 +134,12 @@ def summarise(rows: Sequence[AnswerRow], raters: Sequence[RaterRecord], counts: 
     )
 
 
-def _as_int(replies: Sequence[Any]) -> NDArray[np.int64]:
-    """Return 1 for yes, 0 for no, -1 for unsure or not asked."""
-    return np.array([-1 if reply is None else int(reply) for reply in replies], dtype=np.int64)
-
-
 def _agreement(
     sentence: NDArray[np.int64], rater: NDArray[np.int64], replies: dict[str, NDArray[np.int64]], raters: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     agree = asked = np.zeros(raters, dtype=np.int64)
     for reply in replies.values():
-        given = reply >= 0
+        given = reply != UNSURE
         more = agreement_with_others(sentence[given], rater[given], reply[given] == 1, raters)
         agree, asked = agree + more[0], asked + more[1]
     return agree, asked
@@ -152,7 +156,7 @@ def _medians(rater: NDArray[np.int64], seconds: NDArray[np.float64], raters: int
 
 
 def _alpha(sentence: NDArray[np.int64], reply: NDArray[np.int64], question: str) -> tuple[str, str, int]:
-    given = reply >= 0
+    given = reply != UNSURE
     size = int(sentence.max(initial=-1)) + 1
     counts = np.stack([np.bincount(sentence[reply == value], minlength=size) for value in (0, 1)], axis=1)
     try:

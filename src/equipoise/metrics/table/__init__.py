@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from .calibration import CALIBRATION
 from .fairness import FAIRNESS
+from .group_pairs import GROUP_PAIRS
 from .identities import IDENTITIES
 from .questions import QUESTIONS
 
-METRICS = {metric.name: metric for metric in (*FAIRNESS, *QUESTIONS, *CALIBRATION, *IDENTITIES)}
+METRICS = {metric.name: metric for metric in (*FAIRNESS, *QUESTIONS, *GROUP_PAIRS, *CALIBRATION, *IDENTITIES)}
 """Name -> metric. Other packages add theirs by the entry point `equipoise.metrics`."""

@@ -59,6 +59,7 @@ def _rows() -> Iterator[Metric]:
                 applies_to=applies_to,
                 resampled=False,
             )
+    yield from _changes()
     yield _identity(
         "confidence_gender_gap",
         identities.gender_gap,
@@ -69,6 +70,43 @@ def _rows() -> Iterator[Metric]:
         (0, 2),
         applies_to="labelled",
     )
+
+
+def _changes() -> Iterator[Metric]:
+    """Yield the change against the same sentence unmarked, and its interaction with gender."""
+    _change = partial(_identity, applies_to="labelled", leading=True)
+    yield _change(
+        "confidence_change",
+        identities.change,
+        ("confidence", "marked", "contrast_share"),
+        "neither",
+        "Change of confidence",
+        "confidence of marked - of the same sentences unmarked; 0: the marker changes nothing",
+        (-2, 2),
+    )
+    yield _change(
+        "confidence_interaction",
+        identities.interaction,
+        ("confidence", "marked", "gender", "contrast_share"),
+        "neither",
+        "Change of confidence, he - she",
+        "change of confidence with he - with she; 0: the marker changes both alike",
+        (-4, 4),
+    )
+    nulls = {"confidence_change": "no marker changes confidence", "confidence_interaction": "he and she change alike"}
+    for name, null in nulls.items():
+        for suffix, correction in (("p", ""), ("p_holm", ", corrected for the attributes tested (Holm)")):
+            yield _identity(
+                f"{name}_{suffix}",
+                identities.p_value,
+                (),
+                "neither",
+                f"p-value of {name.replace('_', ' ')}",
+                f"p-value of '{null}'{correction}",
+                (0, 1),
+                applies_to="labelled",
+                resampled=False,
+            )
 
 
 IDENTITIES = tuple(_rows())

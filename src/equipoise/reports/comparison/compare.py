@@ -19,7 +19,6 @@ from ...metrics import METRICS, Metric
 from ...records import ABSENT, EquipoiseError, Integers, Outcomes, parse_group
 from ...runs.measurements import Measurements, kind_title, ordered_kinds
 from ...runs.run import Run, all_parts
-from ...runs.tables import outcomes_from_frame
 from ...stats.paired import CORRECTIONS, Difference, Trial, paired_differences
 
 SHOWN = (*(metric.name for metric in METRICS.values() if metric.leading), "perplexity")
@@ -238,7 +237,7 @@ def _matched(dataset: str, task: str, parts: Sequence[Any], tables: Sequence[pd.
     rows = [table.set_index("key").loc[order].reset_index(drop=True) for table in tables]
     items, measured = [], []
     for part, table in zip(parts, rows, strict=True):
-        outcomes = outcomes_from_frame(table, part.run.groups)
+        outcomes = part.run.folder.outcomes_of(table, part.run.groups)
         plan = Plan([METRICS[name] for name in SHOWN], by=())
         items.append(measured_items(outcomes, plan))
         if len(table) == len(part.items):

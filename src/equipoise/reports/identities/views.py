@@ -162,26 +162,74 @@ def extremes(rows: pd.DataFrame) -> list[str]:
     return [f"{row.marker} {row.gender} {row.value:.3f}" for row in single.itertuples()]
 
 
+DETECTABLE = 0.05
+"""A corrected p-value under this names an attribute."""
+
+
 def in_words(frame: pd.DataFrame) -> Iterator[str]:
-    """Yield, for each type, the attribute whose subgroups lie furthest apart, and whether chance could do that."""
+    """Yield, for each type, the gap between genders without a marker, and what markers change beyond it."""
     for kind in kinds_of(frame):
-        own = frame[frame["type"] == kind]
-        found = [(way, one) for way in ways_of(own) for one in disparities(own[own["augmentation"] == way])]
-        found = [(way, one) for way, one in found if "confidence" in one.cells]
-        if not found:
-            continue
-        way, most = max(found, key=lambda pair: float(pair[1].cells["confidence"].value))
-        p = most.p.get("confidence")
-        chance = "" if p is None else f" (p = {p:.4f}, Holm)"
-        doubt = ", which chance alone could do" if p is None or p >= 0.05 else ""
-        rows = own[(own["augmentation"] == way) & (own["attribute"] == most.attribute)]
-        ends = extremes(rows)
-        between = f", from {ends[0]} to {ends[-1]}" if len(ends) > 1 else ""
-        where = f" in {kind_title(kind)} sentences" if kind else ""
+        rows = frame[frame["type"] == kind]
+        where = f"In {kind_title(kind)} sentences" if kind else "In these sentences"
+        yield from _gender_sentence(rows, where)
+        for way in ways_of(rows):
+            yield from _change_sentences(rows[rows["augmentation"] == way], where, way)
+
+
+def _gender_sentence(rows: pd.DataFrame, where: str) -> Iterator[str]:
+    unmarked = rows[(rows["augmentation"] == NONE) & (rows["occupation"] == "")]
+    by_gender = {row.gender: row for row in _rows_of(unmarked[unmarked["metric"] == "confidence"]) if row.gender}
+    apart = unmarked[unmarked["metric"] == "confidence_disparity"]
+    if {"male", "female"} <= set(by_gender) and len(apart) and float(apart["low"].iloc[0]) > 0:
+        more = "he" if by_gender["male"].value > by_gender["female"].value else "she"
+        other = "she" if more == "he" else "he"
+        gap = next(_rows_of(apart))
+        than = f"higher with {more} than with {other}"
+        yield f"{where} without a marker, confidence is {span(gap)} {than} (n = {gap.n})."
+
+
+def _change_sentences(rows: pd.DataFrame, where: str, way: str) -> Iterator[str]:
+    """Yield the attributes that differ detectably from no marker, or that none does; and interactions with gender."""
+    tested = rows[rows["metric"] == "confidence_change_p_holm"]
+    if tested.empty:
+        return
+    found = tested[tested["value"] < DETECTABLE]
+    if found.empty:
+        smallest = float(tested["value"].min())
         yield (
-            f"Of the identities{where}, {most.attribute} moves confidence most,"
-            f" {WAYS[way]}: its subgroups lie {span(most.cells['confidence'])} apart{between}{doubt}{chance}."
+            f"{where} no attribute differs detectably from no marker, {WAYS[way]}"
+            f" (smallest p = {smallest:.3f} after Holm, n = {int(tested['n'].iloc[0])})."
         )
+    for test in sorted(_rows_of(found), key=lambda row: float(row.value)):
+        change = _largest(rows, "confidence_change", test.attribute)
+        if change is not None:
+            verb = "lowers" if change.value < 0 else "raises"
+            yield (
+                f"{where} “{change.marker}” {verb} confidence against the same sentence unmarked, {WAYS[way]}:"
+                f" {span(change)} ({test.attribute}, p = {test.value:.4f} after Holm, n = {change.n})."
+            )
+    interactions = rows[(rows["metric"] == "confidence_interaction_p_holm") & (rows["value"] < DETECTABLE)]
+    for test in _rows_of(interactions):
+        change = _largest(rows, "confidence_interaction", test.attribute)
+        if change is not None:
+            yield (
+                f"{where} “{change.marker}” changes confidence with he and with she by different amounts, {WAYS[way]}:"
+                f" they differ by {span(change)} ({test.attribute}, p = {test.value:.4f} after Holm)."
+            )
+
+
+def _rows_of(frame: pd.DataFrame) -> Iterator[Any]:
+    rows: Iterator[Any] = frame.itertuples()
+    return rows
+
+
+def _largest(rows: pd.DataFrame, metric: str, attribute: str) -> Any:
+    """Return the marker of an attribute that changes most, over the genders; None where there is none."""
+    chosen = rows[(rows["metric"] == metric) & (rows["attribute"] == attribute)]
+    chosen = chosen[(chosen["marker"] != "") & (chosen["gender"] == "")]
+    if chosen.empty:  # sentences without genders
+        chosen = rows[(rows["metric"] == metric) & (rows["attribute"] == attribute) & (rows["marker"] != "")]
+    return max(_rows_of(chosen), key=lambda row: abs(float(row.value)), default=None)
 
 
 def radars(frames: Frames, kind: str, way: str) -> Iterator[Radar]:

@@ -67,7 +67,11 @@ def page(
 def write_run_page(path: str | Path, *, out: Path | None = None, sentences: bool = True) -> Path:
     """Write the page of the run in that folder, by default into it, and return where it is."""
     run = Run(path)
-    return write_page(out or run.path / "report.html", run_page(run, sentences=sentences))
+    content = run_page(run, sentences=sentences)
+    if out is not None:
+        return write_page(out, content)
+    run.folder.add({"report.html": content.encode("utf-8", "replace")}, made_from=run.manifest)
+    return run.path / "report.html"
 
 
 def write_page(path: Path, content: str) -> Path:

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from ..packing.prefix_tree import Row, fork, stack
+from .attention import GROUPED
 from .model import BLOCK, ancestor_mask, block_mask, shape_for, vocabulary_sums
 
 LOGIT_BYTES = 256 * 2**20
@@ -128,7 +129,7 @@ class Passes:
     @torch.inference_mode()
     def step(self, tokens: torch.Tensor, seen: torch.Tensor, places: torch.Tensor, cache: Any) -> tuple[Any, Any]:
         """Return the logits after the last token of each row, and the cache of all tokens so far."""
-        self._attend(self._attention)
+        self._attend(GROUPED if self._attention == "sdpa" else self._attention)
         rows, width = tokens.shape
         last = torch.arange(1, rows + 1, device=tokens.device) * width - 1
         inputs = {"attention_mask": seen, "position_ids": places, "past_key_values": cache}

@@ -22,8 +22,8 @@ CHECK_EVERY = 8
 """Steps between two looks at which texts are finished: each look waits for the device."""
 
 MEMORY_SHARE = 0.6
-CACHE_COPIES = 2.5
-"""A cache is copied when it grows, and attention repeats its heads."""
+CACHE_COPIES = 2.0
+"""A layer's cache is copied when it grows, and memory is left in pieces."""
 
 CPU_TEXTS = 16
 GPU_TEXTS = 2048

@@ -188,8 +188,10 @@ def named(text: str, continuations: Sequence[str]) -> int | None:
 
 
 def as_messages(prompt: Prompt) -> tuple[Message, ...]:
-    """Return a prompt's context as a conversation."""
-    return (Message("user", prompt.context),) if isinstance(prompt.context, str) else prompt.context
+    """Return a prompt's context as a conversation; the beginning of an answer cannot be given to every server."""
+    if isinstance(prompt.context, str):
+        return (Message("user", prompt.context),)
+    return prompt.context[:-1] if prompt.context[-1].role == "assistant" else prompt.context
 
 
 def check_task(method: Method, prompts: Sequence[Prompt], *, name: str) -> None:

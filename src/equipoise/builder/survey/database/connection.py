@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from importlib import resources
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
 from alembic import command
@@ -18,6 +18,13 @@ from alembic.util import CommandError
 from sqlalchemy import event, exc
 
 from ...steps import BuildError
+
+T = TypeVar("T")
+CONNECTIONS = 45
+"""Connections kept open: opening one takes longer than any question. More than the threads that serve pages."""
+
+MOST_JOBS = 64
+"""Jobs that share one transaction at most."""
 
 
 class Unavailable(BuildError):
@@ -29,19 +36,48 @@ def hashed(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
+class _Job(Generic[T]):
+    """A piece of work in a transaction, and what became of it."""
+
+    def __init__(self, work: Callable[[sa.Connection], T]) -> None:
+        self._work = work
+        self.done = False
+        self.error: BaseException | None = None
+        self._result: T | None = None
+
+    def run(self, connection: sa.Connection, *, alone: bool) -> None:
+        """Do the work; if it fails, only this work is undone."""
+        if alone:
+            self._result = self._work(connection)
+            return
+        try:
+            with connection.begin_nested():
+                self._result = self._work(connection)
+        except Exception as error:
+            self.error = error
+
+    def result(self) -> T:
+        """Return the result of the work, or raise what it raised."""
+        if self.error is not None:
+            raise self.error
+        return self._result  # type: ignore[return-value]
+
+
 class Store:
     """Transactions on the survey's database; safe to use from many threads and processes."""
 
     def __init__(self, url: str, *, clock: Callable[[], float] = time.time) -> None:
         self.clock = clock
         try:
-            self._engine = sa.create_engine(with_driver(url), pool_size=20, max_overflow=30, pool_pre_ping=True)
+            self._engine = sa.create_engine(with_driver(url), pool_size=CONNECTIONS)
             self.is_sqlite = self._engine.dialect.name == "sqlite"
             if self.is_sqlite:
                 event.listen(self._engine, "connect", _configure_sqlite)
                 event.listen(self._engine, "begin", _begin_immediate)
             # SQLite has one writer at a time; a fair queue here is faster than polling for its lock.
             self._turn = threading.Lock() if self.is_sqlite else nullcontext()
+            self._queue: list[_Job[Any]] = []
+            self._queue_lock = threading.Lock()
             self._reader = self._reading_engine(url)
             self._migrate(url)
         except (exc.ArgumentError, exc.NoSuchModuleError, ImportError):
@@ -53,7 +89,7 @@ class Store:
         if not self.is_sqlite:
             return self._engine.execution_options(isolation_level="AUTOCOMMIT")
         # Without "BEGIN IMMEDIATE": readers of SQLite's log do not wait for the writer.
-        engine = sa.create_engine(with_driver(url), pool_size=20, max_overflow=30)
+        engine = sa.create_engine(with_driver(url), pool_size=CONNECTIONS)
         event.listen(engine, "connect", _configure_sqlite)
         return engine
 
@@ -82,6 +118,39 @@ class Store:
         """Give a connection inside one transaction; it is on disk when the block ends."""
         with self._guarded(), self._turn, self._engine.begin() as connection:
             yield connection
+
+    def write(self, job: Callable[[sa.Connection], T]) -> T:
+        """Return what the job returns, once it is on disk.
+
+        On SQLite, jobs that wait at the same time share one transaction: flushing to the disk takes longer than all
+        of them together. PostgreSQL does the same by itself.
+        """
+        if not self.is_sqlite:
+            with self.writing() as connection:
+                return job(connection)
+        own: _Job[T] = _Job(job)
+        with self._guarded():
+            with self._queue_lock:
+                self._queue.append(own)
+            with self._turn:
+                # Whoever comes first works for all who wait; they find their result when it is their turn.
+                if not own.done:
+                    self._write_batch()
+            return own.result()
+
+    def _write_batch(self) -> None:
+        with self._queue_lock:
+            batch, self._queue[:MOST_JOBS] = self._queue[:MOST_JOBS], []
+        try:
+            with self._engine.begin() as connection:
+                for job in batch:
+                    job.run(connection, alone=len(batch) == 1)
+        except BaseException as error:
+            for job in batch:
+                job.error = job.error or error
+        finally:
+            for job in batch:
+                job.done = True
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:

@@ -59,10 +59,13 @@ class Raters:
 
     def enter(self, invitation: str, *, locale: str = "") -> str | None:
         """Return a new session for the holder of an invitation, ending the older one; None if it does not exist."""
-        with self._store.writing() as connection:
+
+        def job(connection: sa.Connection) -> str | None:
             entry = RATERS.c.entry_hash == hashed(invitation)
             rater = connection.execute(sa.select(RATERS).where(entry).with_for_update()).one_or_none()
             return self._start_session(connection, rater.id, rater.state, locale) if rater else None
+
+        return self._store.write(job)
 
     def enter_from_panel(self, key: str, rater_id: str, *, locale: str = "", again: bool = False) -> str | None:
         """Return a session for a panel id; None if it has entered before, unless its link proves who it is."""
@@ -106,7 +109,8 @@ class Raters:
 
     def set_questions(self, rater_id: str, questions: Sequence[str]) -> tuple[str, ...]:
         """Store which entrance questions the rater gets, in order; return those stored first if there are any."""
-        with self._store.writing() as connection:
+
+        def job(connection: sa.Connection) -> tuple[str, ...]:
             known = connection.scalar(sa.select(RATERS.c.questions).where(RATERS.c.id == rater_id).with_for_update())
             if known:
                 return tuple(json.loads(known))
@@ -114,9 +118,12 @@ class Raters:
             connection.execute(RATERS.update().where(own).values(questions=json.dumps(list(questions))))
             return tuple(questions)
 
+        return self._store.write(job)
+
     def take_trial(self, rater_id: str, number: int, right: bool, *, question: str = "", pass_share: float) -> bool:
         """Store the answer to one entrance question, and the result after the last; False for a replay."""
-        with self._store.writing() as connection:
+
+        def job(connection: sa.Connection) -> bool:
             own = RATERS.c.id == rater_id
             rater = connection.execute(sa.select(RATERS).where(own).with_for_update()).one()
             total = len(json.loads(rater.questions or "[]"))
@@ -130,6 +137,8 @@ class Raters:
                 state = PASSED if score >= pass_share else FAILED
                 connection.execute(RATERS.update().where(own).values(state=state, score=score))
             return True
+
+        return self._store.write(job)
 
     def restart_tests(self) -> int:
         """Let everybody who has not finished the entrance test begin it again; return how many had begun."""

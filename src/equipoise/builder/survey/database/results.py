@@ -11,8 +11,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from ...steps import BuildError
-from ...verdict.summary import Summary, summarise
-from ...verdict.votes import Answer, Vote
+from ...verdict.summary import UNSURE, Summary, summarise
+from ...verdict.votes import QUESTIONS, SIMULATED, Answer, Vote
 from .connection import Store
 from .raters import Raters
 from .tables import ANSWERS, CHECKS, LEASES, RATERS, SENTENCES, SETTINGS, TRIALS
@@ -21,6 +21,22 @@ EXPORT_COLUMNS = (
     *("sentence", "text", "rater", "origin", "number", "coherent", "first", "second", "seconds", "answered_at"),
     *("comment", "withdrawn", "rater_state", "rater_score", "rater_locale"),
 )
+
+
+def _reply(name: str) -> sa.ColumnElement[int]:
+    column = ANSWERS.c[name]
+    return sa.case((column.is_(None), UNSURE), (column, 1), else_=0)
+
+
+COUNTED = sa.select(
+    ANSWERS.c.sentence,
+    ANSWERS.c.rater,
+    sum((3**place * _reply(name) for place, name in enumerate(QUESTIONS[1:], 1)), _reply(QUESTIONS[0])),
+    ANSWERS.c.seconds,
+).where(~ANSWERS.c.withdrawn)
+"""The answers that count, as rows of a summary."""
+
+SIMULATED_ANSWERS = sa.select(sa.func.count()).where(ANSWERS.c.origin == SIMULATED, ~ANSWERS.c.withdrawn)
 
 
 class Results:
@@ -65,9 +81,10 @@ class Results:
         now = time.monotonic()
         if self._kept and now - self._kept[0] < max_age_s:
             return self._kept[1]
-        names = ("sentence", "rater", "coherent", "first", "second", "seconds", "origin")
-        rows = self._store.raw_rows(sa.select(*(ANSWERS.c[name] for name in names)).where(~ANSWERS.c.withdrawn))
-        summary = summarise(rows, self._raters.all(), self.counts())
+        rows = self._store.raw_rows(COUNTED)
+        with self._store.reading() as connection:
+            simulated = connection.scalar(SIMULATED_ANSWERS) or 0
+        summary = summarise(rows, self._raters.all(), self.counts(), simulated)
         self._kept = (time.monotonic(), summary)
         return summary
 

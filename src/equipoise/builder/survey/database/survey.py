@@ -21,6 +21,7 @@ from .work import Asking, Work
 
 OPEN, PAUSED, CLOSED = "open", "paused", "closed"
 STATUSES = (OPEN, PAUSED, CLOSED)
+STATUS_AGE_S = 1.0
 
 
 class SurveyDatabase:
@@ -33,6 +34,8 @@ class SurveyDatabase:
         self.raters = Raters(self.store, self.work.recount)
         self.results = Results(self.store, self.raters)
         self.work.has_twins = self._has_twins()
+        self._monotonic = time.monotonic
+        self._status = (float("-inf"), OPEN)
 
     def close(self) -> None:
         """Close all connections."""
@@ -77,14 +80,19 @@ class SurveyDatabase:
 
     @property
     def status(self) -> str:
-        """Whether the survey is open, paused or closed."""
-        return self.setting("status") or OPEN
+        """Whether the survey is open, paused or closed; another process may have changed it a second ago."""
+        read, status = self._status
+        if self._monotonic() - read > STATUS_AGE_S:
+            status = self.setting("status") or OPEN
+            self._status = (self._monotonic(), status)
+        return status
 
     def set_status(self, status: str) -> None:
         """Open, pause or close the survey."""
         if status not in STATUSES:
             raise BuildError(f"a survey is {', '.join(STATUSES)}, not {status!r}")
         self.remember("status", status)
+        self._status = (self._monotonic(), status)
 
     def apply_options(self, test: str) -> list[str]:
         """Apply options that differ from those of the last start, and return a note about each change.

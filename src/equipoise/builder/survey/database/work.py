@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -19,8 +19,28 @@ import sqlalchemy as sa
 
 from ...verdict.consensus import Coverage, Tally, settled, votes_needed
 from ...verdict.votes import PASSED, Vote
-from .connection import Store
-from .tables import ANSWERS, CHECKS, LEASES, RATERS, SENTENCES, TALLIES
+from .connection import Store, hashed
+from .statements import (
+    ADD_ANSWER,
+    ADD_CHECK,
+    ADD_LEASE,
+    AT_WORK,
+    BY_ID,
+    BY_SESSION,
+    COUNT_ANSWER,
+    COUNT_RIGHT,
+    COUNT_WRONG,
+    DROP_LEASE,
+    EXPIRED,
+    HELD,
+    LAST,
+    LOCK_SENTENCE,
+    MOVE_LEASE,
+    SET_SENTENCE,
+    best_sentence,
+    take,
+)
+from .tables import ANSWERS, LEASES, SENTENCES, TALLIES
 
 SWEEP_S = 10.0
 """Seconds between two searches for sentences whose raters went away."""
@@ -66,6 +86,21 @@ class LastAnswer:
     comment: str
 
 
+Judge = Callable[[str, Vote], bool]
+"""Says whether an answer to an attention check (by its key) is right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What an answer led to: whether it was stored, and the rater's state, number of answers and next question."""
+
+    stored: bool
+    rater: str
+    state: str
+    answers: int
+    question: Question | None = None
+
+
 class Work:
     """Hands out sentences and stores answers; every method is one transaction."""
 
@@ -84,66 +119,92 @@ class Work:
         if self._store.clock() - self._swept > SWEEP_S:
             self._sweep()
         for _ in range(2):
-            with self._store.writing() as connection:
-                rater = self._lock_rater(connection, rater_id)
-                question = self._held(connection, rater_id) or self._hand_out(connection, rater, wait=True)
+            question = self._store.write(lambda connection: self._held_or_new(connection, rater_id))
             if question or not self._sweep():
                 return question
         return None
 
-    def answer(self, rater_id: str, ticket: str, vote: Vote, comment: str = "", *, right: bool | None = None) -> bool:
-        """Store the answer and hand out the next sentence; False if the ticket is not, or no longer, the rater's.
+    def _held_or_new(self, connection: sa.Connection, rater_id: str) -> Question | None:
+        rater = connection.execute(BY_ID, {"who": rater_id}).one_or_none()
+        return self._held(connection, rater_id) or self._hand_out(connection, rater, wait=True)
 
-        `right` says whether the answer to an attention check is the known one.
+    def answer(self, rater_id: str, ticket: str, vote: Vote, comment: str = "") -> bool:
+        """Store the answer and hand out the next sentence; False if the ticket is not, or no longer, the rater's."""
+
+        def job(connection: sa.Connection) -> bool:
+            rater = connection.execute(BY_ID, {"who": rater_id}).one_or_none()
+            return rater is not None and self._answer(connection, rater, ticket, (vote, comment), None).stored
+
+        return self._store.write(job)
+
+    def answer_in_session(
+        self, session: str, ticket: str, vote: Vote, comment: str = "", judge: Judge | None = None
+    ) -> Progress | None:
+        """Store the answer of the rater in this session, as `answer` does; None without such a session.
+
+        `judge` says whether the answer to an attention check is the known one.
         """
-        with self._store.writing() as connection:
-            rater = self._lock_rater(connection, rater_id)
-            own = LEASES.c.rater == rater_id
-            lease = connection.execute(sa.select(LEASES).where(own)).one_or_none()
-            if rater is None or rater.state != PASSED or lease is None:
-                return False
-            if not secrets.compare_digest(lease.ticket, ticket) or (lease.check_key is None) is not (right is None):
-                return False
-            now = self._store.clock()
-            seconds = round(now - lease.shown, 3)
-            if lease.check_key is not None:
-                self._store_check(connection, rater, lease.check_key, bool(right), seconds)
-            else:
-                self._count(connection, lease.sentence, vote, held=-1)
-                row = {"sentence": lease.sentence, "rater": rater_id, "number": rater.answers, **vote._asdict()}
-                row |= {"seconds": seconds, "withdrawn": False, "at": now, "comment": comment, "origin": rater.origin}
-                connection.execute(ANSWERS.insert().values(row))
-                connection.execute(RATERS.update().where(RATERS.c.id == rater_id).values(answers=RATERS.c.answers + 1))
-            connection.execute(LEASES.delete().where(own))
-            # Without waiting: this transaction holds a sentence. If all others are busy, the next page looks again.
-            is_check = lease.check_key is not None
-            self._hand_out(connection, rater, wait=False, done=not is_check, checked=is_check)
-            return True
 
-    def check_of(self, rater_id: str, ticket: str) -> str | None:
-        """Return the key of the attention check that this ticket is for, None if it is for a sentence."""
-        query = sa.select(LEASES.c.check_key).where(LEASES.c.rater == rater_id, LEASES.c.ticket == ticket)
-        with self._store.reading() as connection:
-            return connection.scalar(query)
+        def job(connection: sa.Connection) -> Progress | None:
+            who = {"who": hashed(session)}
+            rater = connection.execute(AT_WORK, who).one_or_none()
+            if rater is not None:
+                return self._answer(connection, rater, ticket, (vote, comment), judge, locked=True)
+            rater = connection.execute(BY_SESSION, who).one_or_none()
+            return None if rater is None else self._answer(connection, rater, ticket, (vote, comment), judge)
+
+        return self._store.write(job)
+
+    def _answer(
+        self,
+        connection: sa.Connection,
+        rater: Any,
+        ticket: str,
+        given: tuple[Vote, str],
+        judge: Judge | None,
+        *,
+        locked: bool = False,
+    ) -> Progress:
+        refused = Progress(False, rater.id, rater.state, rater.answers)
+        if rater.state != PASSED or rater.ticket is None or not secrets.compare_digest(rater.ticket, ticket):
+            return refused
+        now, (vote, comment), is_check = self._store.clock(), given, rater.check_key is not None
+        seconds = round(now - rater.shown, 3)
+        if is_check:
+            right = judge is not None and judge(rater.check_key, vote)
+            row = {"rater": rater.id, "number": rater.checks_right + rater.checks_wrong, "question": rater.check_key}
+            connection.execute(ADD_CHECK, row | {"right": right, "seconds": seconds, "at": now})
+            connection.execute(COUNT_RIGHT if right else COUNT_WRONG, {"who": rater.id})
+        else:
+            self._count(
+                connection,
+                rater.sentence,
+                ((vote, 1),),
+                held=-1,
+                known=rater if locked or self._store.is_sqlite else None,
+            )
+            row = {"sentence": rater.sentence, "rater": rater.id, "number": rater.answers, **vote._asdict()}
+            row |= {"seconds": seconds, "withdrawn": False, "at": now, "comment": comment, "origin": rater.origin}
+            connection.execute(ADD_ANSWER, row)
+            connection.execute(COUNT_ANSWER, {"who": rater.id})
+        # Without waiting: this transaction holds a sentence. If all others are busy, the next page looks again.
+        question = self._hand_out(connection, rater, wait=False, done=not is_check, checked=is_check, has_lease=True)
+        if question is None:
+            connection.execute(DROP_LEASE, {"who": rater.id})
+        return Progress(True, rater.id, rater.state, rater.answers + (not is_check), question)
 
     def drop(self, rater_id: str, ticket: str) -> None:
         """Take back an attention check that is no longer part of the survey, and pass over it."""
         with self._store.writing() as connection:
-            rater = self._lock_rater(connection, rater_id)
-            own = sa.and_(LEASES.c.rater == rater_id, LEASES.c.ticket == ticket, LEASES.c.check_key.is_not(None))
-            connection.execute(LEASES.delete().where(own))
-            if rater is not None:
+            rater = connection.execute(BY_ID, {"who": rater_id}).one_or_none()
+            if rater is not None and rater.ticket == ticket and rater.check_key is not None:
+                connection.execute(DROP_LEASE, {"who": rater_id})
                 self._hand_out(connection, rater, wait=False, checks=False)
 
     def last_answer(self, rater_id: str) -> LastAnswer | None:
         """Return the rater's most recent answer, None if there is none."""
-        joined = sa.select(ANSWERS, *_shown()).join_from(ANSWERS, SENTENCES, SENTENCES.c.id == ANSWERS.c.sentence)
-        newest = joined.where(ANSWERS.c.rater == rater_id).order_by(ANSWERS.c.number.desc()).limit(1)
-        labelled = newest.with_only_columns(
-            *(ANSWERS.c.number, *_shown()), *(ANSWERS.c[name] for name in ("coherent", "first", "second", "comment"))
-        )
         with self._store.reading() as connection:
-            row = connection.execute(labelled).one_or_none()
+            row = connection.execute(LAST, {"who": rater_id}).one_or_none()
         if row is None:
             return None
         values: Any = tuple(row)
@@ -153,13 +214,13 @@ class Work:
     def correct(self, rater_id: str, number: int, vote: Vote, comment: str = "") -> bool:
         """Replace the rater's most recent answer; False if `number` is not its number."""
         with self._store.writing() as connection:
-            rater = self._lock_rater(connection, rater_id)
+            rater = connection.execute(BY_ID, {"who": rater_id}).one_or_none()
             own = sa.and_(ANSWERS.c.rater == rater_id, ANSWERS.c.number == number)
             old = connection.execute(sa.select(ANSWERS).where(own)).one_or_none()
             if rater is None or rater.state != PASSED or old is None or number != rater.answers - 1:
                 return False
-            self._count(connection, old.sentence, Vote(old.coherent, old.first, old.second), times=-1)
-            self._count(connection, old.sentence, vote)
+            earlier = Vote(old.coherent, old.first, old.second)
+            self._count(connection, old.sentence, ((earlier, -1), (vote, 1)))
             values = {**vote._asdict(), "comment": comment, "at": self._store.clock()}
             connection.execute(ANSWERS.update().where(own).values(values))
             return True
@@ -184,34 +245,29 @@ class Work:
         wanted = max(0, votes_needed(tally, self.asking.coverage) - held) if active else 0
         return {"wanted": wanted, "settled": settled(tally, self.asking.coverage)}
 
-    def _count(self, connection: sa.Connection, id: str, vote: Vote, *, times: int = 1, held: int = 0) -> None:
-        """Add a vote to a sentence, and say anew how many more it needs."""
-        change = asdict(Tally().plus(vote, times)) | {"held": held}
-        own = SENTENCES.c.id == id
-        added = {name: SENTENCES.c[name] + step for name, step in change.items() if step}
-        returned = [SENTENCES.c[name] for name in (*TALLIES, "held", "active")]
-        *counts, holders, active = connection.execute(
-            SENTENCES.update().where(own).values(added).returning(*returned)
-        ).one()
-        values = self.standing(Tally(*counts), holders, active=active)
-        connection.execute(SENTENCES.update().where(own).values(values))
+    def _count(
+        self,
+        connection: sa.Connection,
+        id: str,
+        votes: Sequence[tuple[Vote, int]] = (),
+        *,
+        held: int = 0,
+        known: Any = None,
+    ) -> None:
+        """Add votes to a sentence or take them away, and say anew how many more people it needs.
 
-    def _store_check(self, connection: sa.Connection, rater: Any, key: str, right: bool, seconds: float) -> None:
-        number = rater.checks_right + rater.checks_wrong
-        row = {"rater": rater.id, "number": number, "question": key, "right": right, "seconds": seconds}
-        connection.execute(CHECKS.insert().values(row | {"at": self._store.clock()}))
-        name = "checks_right" if right else "checks_wrong"
-        connection.execute(RATERS.update().where(RATERS.c.id == rater.id).values({name: RATERS.c[name] + 1}))
-
-    def _lock_rater(self, connection: sa.Connection, rater_id: str) -> Any:
-        """Return the rater's row; two tabs of one rater take turns from here."""
-        return connection.execute(sa.select(RATERS).where(RATERS.c.id == rater_id).with_for_update()).one_or_none()
+        `known` is a row with the sentence's counts that nobody else can change now.
+        """
+        row = known if known is not None else connection.execute(LOCK_SENTENCE, {"which": id}).one()
+        tally = Tally(*(getattr(row, name) for name in TALLIES))
+        for vote, times in votes:
+            tally = tally.plus(vote, times)
+        holders = row.held + held
+        values = asdict(tally) | {"held": holders} | self.standing(tally, holders, active=row.active)
+        connection.execute(SET_SENTENCE, values | {"which": id})
 
     def _held(self, connection: sa.Connection, rater_id: str) -> Question | None:
-        both = sa.select(LEASES.c.ticket, LEASES.c.check_key, *_shown()).join_from(
-            LEASES, SENTENCES, SENTENCES.c.id == LEASES.c.sentence, isouter=True
-        )
-        row = connection.execute(both.where(LEASES.c.rater == rater_id)).one_or_none()
+        row = connection.execute(HELD, {"who": rater_id}).one_or_none()
         if row is None:
             return None
         ticket, check, *shown = row
@@ -226,29 +282,34 @@ class Work:
         done: bool = False,
         checked: bool = False,
         checks: bool = True,
+        has_lease: bool = False,
     ) -> Question | None:
         """Lease the sentence nearest to being settled that the rater may see, or an attention check.
 
         `done` and `checked` say that a sentence or a check was answered after the rater's row was read.
         """
+        if rater is None or rater.state != PASSED:
+            return None
         answered = rater.answers + done
-        if rater.state != PASSED or (self.asking.quota and answered >= self.asking.quota):
+        if self.asking.quota and answered >= self.asking.quota:
             return None
         check = self._due_check(rater, answered, checked) if checks else None
         if check is not None:
-            return self._lease(connection, rater.id, None, check)
-        best = self._best(rater.id, answered)
-        row = connection.execute(best.with_for_update(skip_locked=True, of=SENTENCES)).one_or_none()
-        while row is None and wait:
+            return self._lease(connection, rater.id, None, check, has_lease=has_lease)
+        hidden_from = 0 if self.asking.twin_gap is None else answered - self.asking.twin_gap
+        row = self._take(connection, {"who": rater.id, "hidden_from": hidden_from}, wait=wait)
+        return None if row is None else self._lease(connection, rater.id, row, None, has_lease=has_lease)
+
+    def _take(self, connection: sa.Connection, who: dict[str, Any], *, wait: bool) -> Any:
+        """Return the sentence to hand out, counted as held; None if there is none, or (unless waiting) all are busy."""
+        statement = take(self.has_twins, skip_locked=not self._store.is_sqlite)
+        row = connection.execute(statement, who).one_or_none()
+        while row is None and wait and not self._store.is_sqlite:
             # Sentences may be locked by others just now, which is not the same as none being left.
-            if connection.execute(best).one_or_none() is None:
+            if connection.execute(best_sentence(self.has_twins), who).one_or_none() is None:
                 return None
-            row = connection.execute(best.with_for_update(of=SENTENCES)).one_or_none()
-        if row is None:
-            return None
-        taken = {"held": SENTENCES.c.held + 1, "wanted": SENTENCES.c.wanted - 1}
-        connection.execute(SENTENCES.update().where(SENTENCES.c.id == row[0]).values(taken))
-        return self._lease(connection, rater.id, row, None)
+            row = connection.execute(take(self.has_twins, skip_locked=False), who).one_or_none()
+        return row
 
     def _due_check(self, rater: Any, answered: int, checked: bool) -> str | None:
         """Return the attention check that is due: each is shown to a rater once, in an order of their own."""
@@ -259,23 +320,15 @@ class Work:
         order = sorted(self.checks, key=lambda key: hash_order(rater.id, key))
         return str(order[shown])
 
-    def _best(self, rater_id: str, answered: int) -> sa.Select[Any]:
-        seen = sa.exists().where(ANSWERS.c.sentence == SENTENCES.c.id, ANSWERS.c.rater == rater_id)
-        best = sa.select(SENTENCES.c.id, *_shown()).where(SENTENCES.c.wanted > 0, ~seen)
-        if self.has_twins:
-            hidden_from = 0 if self.asking.twin_gap is None else answered - self.asking.twin_gap
-            own = sa.and_(ANSWERS.c.rater == rater_id, ANSWERS.c.number >= hidden_from)
-            twin = SENTENCES.alias("twin")
-            seen_twin = sa.exists().where(ANSWERS.c.sentence == twin.c.id, own)
-            best = best.where(~sa.exists().where(twin.c.pair == SENTENCES.c.pair, seen_twin))
-        return best.order_by(SENTENCES.c.wanted, SENTENCES.c.shuffle).limit(1)
-
-    def _lease(self, connection: sa.Connection, rater_id: str, row: Any, check: str | None) -> Question:
+    def _lease(
+        self, connection: sa.Connection, rater_id: str, row: Any, check: str | None, *, has_lease: bool
+    ) -> Question:
         now, ticket = self._store.clock(), secrets.token_urlsafe(16)
         values: Any = row if row is not None else (None, "", "", "", "")
         sentence, *shown = values
         lease = {"rater": rater_id, "sentence": sentence, "ticket": ticket, "check_key": check}
-        connection.execute(LEASES.insert().values(**lease, shown=now, expires=now + self.asking.lease_s))
+        lease |= {"shown": now, "expires": now + self.asking.lease_s}
+        connection.execute(MOVE_LEASE if has_lease else ADD_LEASE, lease | ({"who": rater_id} if has_lease else {}))
         text, pronoun, first, second = shown
         return Question(ticket, text, pronoun, first, second, check or "")
 
@@ -283,15 +336,14 @@ class Work:
         """Take sentences back from raters who went away, so that others are asked; return how many."""
         now = self._swept = self._store.clock()
         with self._store.reading() as connection:
-            expired = sa.select(LEASES.c.rater).where(LEASES.c.expires < now).limit(50)
-            raters = list(connection.scalars(expired))
+            raters = list(connection.scalars(EXPIRED, {"now": now}))
         for rater_id in raters:
             with self._store.writing() as connection:
-                self._lock_rater(connection, rater_id)
+                connection.execute(BY_ID, {"who": rater_id})
                 own = sa.and_(LEASES.c.rater == rater_id, LEASES.c.expires < now)
                 held = list(connection.scalars(sa.select(LEASES.c.sentence).where(own)))
                 if sentence := next(iter(held), None):
-                    self._count(connection, sentence, Vote(None, None, None), times=0, held=-1)
+                    self._count(connection, sentence, held=-1)
                 connection.execute(LEASES.delete().where(own))
         return len(raters)
 
@@ -299,7 +351,3 @@ class Work:
 def hash_order(rater_id: str, key: str) -> str:
     """Return a sort key that shuffles, differently for each rater and always the same for one."""
     return hashlib.sha256(f"{rater_id}:{key}".encode()).hexdigest()
-
-
-def _shown() -> tuple[Any, ...]:
-    return SENTENCES.c.text, SENTENCES.c.pronoun, SENTENCES.c.first, SENTENCES.c.second

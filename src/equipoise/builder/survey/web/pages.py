@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import jinja2
 from fastapi import HTTPException
 from fastapi.responses import HTMLResponse
+from markupsafe import Markup
 
 from ..database.work import Question
 from .texts import Texts
@@ -56,6 +57,9 @@ class Pages:
             "leave": False,
         }
         self._always = {**shared, "title": texts("survey.title"), **always}
+        # The same on every page: rendered once.
+        guidelines = self._templates.get_template("guidelines_text.html").render(self._always)
+        self._always["guidelines"] = Markup(guidelines)
 
     def page(self, name: str, *, status: int = 200, **values: Any) -> HTMLResponse:
         """Return a page."""

@@ -3,6 +3,7 @@
 # No postponed annotations here: FastAPI reads them.
 import random
 import secrets
+import time
 from typing import Annotated, Any
 
 from fastapi import Cookie, Depends, FastAPI, Form, HTTPException
@@ -12,11 +13,13 @@ from pydantic import BaseModel, Field
 from ...verdict.votes import FAILED, PASSED, TESTING, WITHDRAWN, Vote
 from ..database.raters import Rater
 from ..database.survey import CLOSED, OPEN, SurveyDatabase
-from ..database.work import Question
+from ..database.work import Progress, Question
 from ..panel import Ending, PaymentMap
 from .options import SurveyOptions
 from .pages import Link, Pages, check_csrf, csrf_of
 
+HANDED_OVER_S = 10.0
+MOST_HANDED_OVER = 5000
 NOTICES = {"stale", "corrected", "not_corrected", "incomplete"}
 
 
@@ -53,6 +56,24 @@ class Rating:
         self.database, self.options, self.pages, self._payments = database, options, pages, payments
         self.t, self.pool = options.texts, options.test.by_key()
         self.checks = {question.key: question for question in options.checks}
+        self._next: dict[str, tuple[float, Progress]] = {}
+
+    def is_right(self, check: str, vote: Vote) -> bool:
+        """Return whether this is the known answer to an attention check."""
+        return check in self.checks and vote == self.checks[check].answer
+
+    def hand_over(self, session: str, progress: Progress) -> None:
+        """Keep the next question for the page that follows an answer, so that it need not be looked up again."""
+        if progress.question is not None and len(self._next) < MOST_HANDED_OVER:
+            self._next[session] = (time.monotonic(), progress)
+
+    def handed_over(self, session: str) -> Response | None:
+        """Return the page with the question that was kept for this session, once and only for a moment."""
+        kept = self._next.pop(session, None)
+        if kept is None or time.monotonic() - kept[0] > HANDED_OVER_S or self.database.status != OPEN:
+            return None
+        question = kept[1].question
+        return self._ask(session, question, kept[1].answers, "") if question else None
 
     def test_question(self, session: str, rater: Rater, notice: str) -> Response:
         """Return the next question of the entrance test; the test is drawn when it begins."""
@@ -73,24 +94,25 @@ class Rating:
         question = self.database.work.question(rater.id)
         if question is None:
             return self.finished(rater)
-        if question.check:
-            known = self.checks.get(question.check)
-            if known is None:
-                # The checks were changed since; this one counts neither for nor against the rater.
-                self.database.work.drop(rater.id, question.ticket)
-                return RedirectResponse("/work", status_code=303)
+        if question.check and question.check not in self.checks:
+            # The checks were changed since; this one counts neither for nor against the rater.
+            self.database.work.drop(rater.id, question.ticket)
+            return RedirectResponse("/work", status_code=303)
+        return self._ask(session, question, rater.answers, notice)
+
+    def _ask(self, session: str, question: Question, answers: int, notice: str) -> Response:
+        if known := self.checks.get(question.check):
             question = Question(question.ticket, known.text, known.pronoun, known.first, known.second, question.check)
         quota = self.database.asking.quota
         name = "question.sentence_of" if quota else "question.sentence"
-        step = self.t(name, number=f"{rater.answers + 1:,}", total=f"{quota:,}")
         return self.pages.ask(
             session,
             question,
-            step=step,
+            step=self.t(name, number=f"{answers + 1:,}", total=f"{quota:,}"),
             action="/answer",
             notice=notice,
-            progress=(rater.answers, quota) if quota else None,
-            can_correct=rater.answers > 0,
+            progress=(answers, quota) if quota else None,
+            can_correct=answers > 0,
         )
 
     def finished(self, rater: Rater) -> Response:
@@ -147,8 +169,10 @@ def add_rating(
         return RedirectResponse(f"/work?notice={notice}" if notice else "/work", status_code=303)
 
     @app.get("/work")
-    def work(who: Entered, notice: str = "") -> Response:
-        session, rater = who
+    def work(session: Annotated[str, Cookie()] = "", notice: str = "") -> Response:
+        if next_page := rating.handed_over(session):
+            return next_page
+        session, rater = entered(session)
         text = t(f"question.{notice}") if notice in NOTICES else ""
         if rater.state == TESTING:
             return rating.test_question(session, rater, text)
@@ -172,18 +196,24 @@ def add_rating(
         return on()
 
     @app.post("/answer")
-    def answer(who: Entered, form: Annotated[AnswerForm, Form()]) -> Response:
-        session, rater = who
+    def answer(form: Annotated[AnswerForm, Form()], session: Annotated[str, Cookie()] = "") -> Response:
+        # Without looking the session up first: storing the answer does that in its transaction.
+        if not session:
+            raise HTTPException(403, t("problem.not_entered"))
         check_csrf(session, form.csrf, t)
-        if rater.state != PASSED:
-            raise HTTPException(403, t("problem.test_first"))
         vote = form.vote(unsure=options.allows_unsure)
         if vote is None:
             return on("incomplete")
         comment = form.comment.strip() if options.allows_comments else ""
-        check = database.work.check_of(rater.id, form.ticket) if options.checks else None
-        right = None if check is None else check in rating.checks and vote == rating.checks[check].answer
-        return on("" if database.work.answer(rater.id, form.ticket, vote, comment, right=right) else "stale")
+        progress = database.work.answer_in_session(session, form.ticket, vote, comment, rating.is_right)
+        if progress is None:
+            raise HTTPException(403, t("problem.not_entered"))
+        if progress.state != PASSED:
+            raise HTTPException(403, t("problem.test_first"))
+        if not progress.stored:
+            return on("stale")
+        rating.hand_over(session, progress)
+        return on()
 
     _add_last(app, rating, Entered)
     _add_leave(app, rating, Entered)

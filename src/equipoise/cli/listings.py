@@ -1,0 +1,31 @@
+"""`equipoise metrics`, `engines` and `tasks`: what can be named, plug-ins included."""
+
+from __future__ import annotations
+
+from .console import plain_table, print_out
+
+
+def metrics() -> None:
+    """List the metrics: which way is better, and what each is."""
+    from ..catalog import find, names
+    from ..metrics import METRICS
+
+    metrics = [find(name, METRICS, kind="metric") for name in names(METRICS, kind="metric")]
+    rows = [(metric.name, metric.better, metric.taken_over, metric.summary) for metric in metrics]
+    print_out(plain_table(("metric", "better", "taken over", "what it is"), rows))
+
+
+def engines() -> None:
+    """List the engines: what a model's name may begin with, and what it then names."""
+    from ..scoring.engine import list_engines
+
+    print_out(plain_table(("engine", "what it is"), [(f"{scheme}:", line) for scheme, line in list_engines()]))
+
+
+def tasks() -> None:
+    """List the tasks, plug-ins included: ways to ask a sentence."""
+    from ..catalog import names, summary
+    from ..tasks import TASKS
+
+    rows = [(name, summary(name, TASKS, kind="task")) for name in names(TASKS, kind="task")]
+    print_out(plain_table(("task", "what it asks"), rows))

@@ -1,0 +1,75 @@
+"""The questions of a dataset as exported tasks: one for each type of sentence, since types are never pooled."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+
+from ..datasets import Dataset
+from ..runs.imported.documents import Document, documents_of
+from ..tasks import Task, TaskOptions
+
+
+@dataclass(frozen=True)
+class Part:
+    """The questions of one type, under a name that other tools take."""
+
+    name: str
+    documents: Sequence[Document]
+
+    def lines(self) -> bytes:
+        """Return the questions as JSON lines."""
+        lines = []
+        for document in self.documents:
+            record = {**document.record(), "candidates": _candidates(document), "metrics": self.metrics}
+            lines.append(json.dumps(record) + "\n")
+        return "".join(lines).encode()
+
+    @cached_property
+    def metrics(self) -> list[str]:
+        """The metrics of task_metrics.py that are defined for these questions."""
+        examples = [document.example for document in self.documents]
+        labelled = any(example.gold is not None for example in examples)
+        sets = len({example.set_id for example in examples}) < len({example.id for example in examples})
+        kinds = {(example.groups.get("side"), example.groups.get("stereotype")) for example in examples}
+        odds = {(side, stereotype) for side in ("male", "female") for stereotype in ("pro", "anti")}
+        defined = {"accuracy": labelled, "ucerf": sets, "flip_rate": sets, "eo_sum": labelled and odds <= kinds}
+        return [name for name, is_defined in defined.items() if is_defined]
+
+
+@dataclass(frozen=True)
+class Questions:
+    """A dataset asked as one task: a name for all of it, and its parts."""
+
+    name: str
+    parts: tuple[Part, ...]
+
+    @classmethod
+    def of(cls, dataset: Dataset, task: Task, options: TaskOptions) -> Questions:
+        """Return the questions of the dataset; a task that other tools cannot ask is an error."""
+        name = _plain(f"equipoise_{dataset.name}_{task.name}")
+        by_type: dict[str, list[Document]] = {}
+        for document in documents_of(dataset, task, options):
+            by_type.setdefault(document.example.groups.get("type", ""), []).append(document)
+        if len(by_type) == 1:
+            return cls(name, (Part(name, *by_type.values()),))
+        return cls(name, tuple(Part(_plain(f"{name}_{kind or 'other'}"), by_type[kind]) for kind in sorted(by_type)))
+
+
+def metrics_source() -> bytes:
+    """Return the file with the metrics that a task folder gets a copy of."""
+    return resources.files(__package__).joinpath("task_metrics.py").read_bytes()
+
+
+def _candidates(document: Document) -> int:
+    """Return how many continuations are candidates: "young nurse", scored beside "nurse", is not one."""
+    extra = sum(name.startswith("marked:") for name in document.example.slots)
+    return len(document.prompt.continuations) - (extra if document.task == "next-word" else 0)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9_]+", "_", name.lower())

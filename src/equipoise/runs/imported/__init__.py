@@ -1,0 +1,33 @@
+"""In: result files that other tools made.
+Out: Results: a model's outcomes on a dataset as a task, ready to be measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from ...catalog import find
+from ...datasets.external_results import FORMATS as TABLES
+from ...datasets.external_results import Results
+from ...records import DatasetError
+from .inspect_ai import read_inspect
+from .lm_eval import read_lm_eval
+
+FORMATS: Mapping[str, Callable[[Path, str, str], list[Results]]] = {
+    **TABLES,
+    "lm-eval": read_lm_eval,
+    "inspect": read_inspect,
+}
+"""Name -> reader, given the file or folder, and the names of model and dataset that the user gave."""
+
+FOLDERS = ("lm-eval", "inspect")
+"""Formats whose tools write folders of files."""
+
+
+def read_results(path: Path | str, *, format: str = "general", model: str = "", dataset: str = "") -> list[Results]:
+    """Return the results in a file of that format; `model` and `dataset` name them where the file does not."""
+    path = Path(path)
+    if not path.is_file() and not (format in FOLDERS and path.is_dir()):
+        raise DatasetError(f"{path}: there is no such file")
+    return find(format, FORMATS, kind="result format")(path, model, dataset)

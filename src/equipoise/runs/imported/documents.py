@@ -1,0 +1,130 @@
+"""A question as other tools carry it: a record with the prompt and all that it takes to read answers back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from ...datasets import Dataset
+from ...datasets.external_results import Results
+from ...records import DatasetError, EquipoiseError, Example, Outcomes, Prompt, Score, SentencePair
+from ...tasks import Task, TaskOptions, open_task
+
+VERSION = 1
+"""The version of the record; a reader refuses a newer one."""
+
+FIELD = "equipoise"
+"""The field of a record that only Equipoise reads."""
+
+
+OPTIONS = ("seeds", "token_aggregate", "answer_space")
+"""The options of a task that say how scores become outcomes; the others only shape the prompt."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """A prompt with the example it asks about, and where both come from."""
+
+    dataset: str
+    licence: str
+    task: str
+    options: TaskOptions
+    example: Example
+    prompt: Prompt
+
+    def record(self) -> dict[str, Any]:
+        """Return the record: fields for a tool's own metrics, and one field with everything else as JSON text."""
+        example = self.example
+        inside = {
+            "version": VERSION,
+            "dataset": self.dataset,
+            "licence": self.licence,
+            "task": self.task,
+            "options": {name: getattr(self.options, name) for name in OPTIONS},
+            "variant": self.prompt.variant,
+            # Not asdict: groups and slots are read-only mappings.
+            "example": {item.name: _plain(getattr(example, item.name)) for item in fields(Example)},
+        }
+        return {
+            "id": f"{example.id}|{self.prompt.variant}" if self.prompt.variant else example.id,
+            "context": self.prompt.context,
+            "continuations": list(self.prompt.continuations),
+            "set": f"{example.set_id}|{self.prompt.variant}",
+            "target": -1 if example.gold is None else example.gold,
+            "answerable": example.answerable,
+            **{name: example.groups.get(name, "") for name in ("type", "gender", "stereotype", "side")},
+            FIELD: json.dumps(inside, ensure_ascii=False),
+        }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    return asdict(value) if isinstance(value, SentencePair) else value
+
+
+def parse_record(record: Mapping[str, Any], where: str) -> Document:
+    """Return the document of a record that `Document.record` made; DatasetError says where it is not one."""
+    try:
+        inside = json.loads(record[FIELD])
+        version = inside["version"]
+    except (KeyError, TypeError, ValueError):
+        raise DatasetError(f"{where}: was not made by `equipoise export`: its field {FIELD!r} is missing") from None
+    if version != VERSION:
+        raise DatasetError(f"{where}: has version {version} of the format, this Equipoise reads version {VERSION}")
+    example = dict(inside["example"])
+    pair = example["pair"]
+    example["pair"] = SentencePair(pair["before"], tuple(pair["rests"]), tuple(pair["sides"])) if pair else None
+    example["candidates"] = tuple(example["candidates"])
+    options = TaskOptions(**{**inside["options"], "seeds": tuple(inside["options"]["seeds"])})
+    continuations = tuple(record["continuations"])
+    prompt = Prompt(example["id"], inside["task"], inside["variant"], record["context"], continuations)
+    return Document(inside["dataset"], inside["licence"], inside["task"], options, Example(**example), prompt)
+
+
+def documents_of(dataset: Dataset, task: Task, options: TaskOptions) -> list[Document]:
+    """Return every question of the dataset; tasks that other tools cannot ask are refused."""
+    questions = getattr(task, "prompts", None)
+    if questions is None:
+        raise EquipoiseError(f"the task {task.name} asks in several turns, which cannot be exported; use another task")
+    if task.settings.get("token_aggregate", "sum") != "sum":
+        raise EquipoiseError("only token_aggregate sum can be exported: other tools log one number for a candidate")
+    documents = []
+    for example in dataset.examples:
+        for prompt in questions(example):
+            if not isinstance(prompt.context, str):
+                raise EquipoiseError(f"the task {task.name} asks in a chat, which cannot be exported; use another task")
+            documents.append(Document(dataset.name, dataset.licence, task.name, options, example, prompt))
+    return documents
+
+
+def results_of(
+    answers: Iterable[tuple[Document, Sequence[float]]], *, model: str, source: str, flags: Sequence[Sequence[str]] = ()
+) -> list[Results]:
+    """Return the results of one model: outcomes made by the task itself, from a log-probability for each continuation.
+
+    `flags` are parallel to the answers, where something had to be done differently for some of them.
+    """
+    answers = list(answers)
+    marks = list(flags) or [()] * len(answers)
+    parts: dict[tuple[str, str], list[tuple[Document, Score]]] = {}
+    for (document, logprobs), mark in zip(answers, marks, strict=True):
+        if len(logprobs) != len(document.prompt.continuations):
+            wanted = len(document.prompt.continuations)
+            raise DatasetError(f"{source}: {document.example.id} has {len(logprobs)} log-probabilities, not {wanted}")
+        score = Score("imported", tuple((float(value),) for value in logprobs), flags=tuple(mark))
+        parts.setdefault((document.dataset, document.task), []).append((document, score))
+    return [_results(dataset, rows, model, source) for (dataset, _), rows in parts.items()]
+
+
+def _results(name: str, rows: Sequence[tuple[Document, Score]], model: str, source: str) -> Results:
+    first = rows[0][0]
+    task: Any = open_task(first.task, first.options)
+    examples = list({document.example.id: document.example for document, _ in rows}.values())
+    prompts, scores = [document.prompt for document, _ in rows], [score for _, score in rows]
+    if len({(prompt.example_id, prompt.variant) for prompt in prompts}) < len(prompts):
+        raise DatasetError(f"{source}: holds a question of {name} twice; import one run of the tool at a time")
+    outcomes: Outcomes = task.outcomes(examples, prompts, scores)
+    return Results(model, first.task, Dataset(name, tuple(examples), (), source, first.licence), outcomes)

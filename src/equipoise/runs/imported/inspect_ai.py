@@ -1,0 +1,71 @@
+"""Logs of inspect (`.eval` and `.json`) as results."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ...datasets.external_results import Results
+from ...records import DatasetError
+from .documents import parse_record, results_of
+
+ZSTANDARD = 93
+"""The compression that inspect uses inside .eval files; Python before 3.14 cannot read it without help."""
+
+
+def read_inspect(path: Path, model: str = "", dataset: str = "") -> list[Results]:
+    """Return the results in a log, or in all logs of a folder, of tasks that Equipoise exported."""
+    files = [path] if path.is_file() else sorted([*path.rglob("*.eval"), *path.rglob("*.json")])
+    if not files:
+        raise DatasetError(f"{path}: holds no .eval or .json log of inspect")
+    answers, flags, names = [], [], set()
+    for file in files:
+        header, samples = _read(file)
+        if header.get("status") != "success":
+            raise DatasetError(f"{file}: the evaluation ended with status {header.get('status')!r}; run it to its end")
+        names.add(model or _model_name(header))
+        for sample in samples:
+            where = f"{file}: sample {sample.get('id')!r}"
+            document = parse_record(sample.get("metadata") or {}, where)
+            values = ((sample.get("scores") or {}).get("equipoise") or {}).get("metadata") or {}
+            if "logprobs" not in values:
+                raise DatasetError(f"{where}: has no log-probabilities; was it scored by its own scorer?")
+            answers.append((document, values["logprobs"]))
+            flags.append(values.get("flags") or [])
+    if len(names) > 1:
+        raise DatasetError(f"{path}: holds logs of several models ({', '.join(sorted(names))}); import one at a time")
+    return results_of(answers, model=names.pop(), source=str(path), flags=flags)
+
+
+def _model_name(header: Mapping[str, Any]) -> str:
+    """Return the model's name: without its provider, and of a local folder only the last part."""
+    evaluation = header.get("eval") or {}
+    path = (evaluation.get("model_args") or {}).get("model_path")
+    return Path(path).name if path else str(evaluation.get("model", "")).partition("/")[2] or "model"
+
+
+def _read(file: Path) -> tuple[Mapping[str, Any], Iterator[Mapping[str, Any]]]:
+    """Return the header of a log and its samples."""
+    try:
+        if not zipfile.is_zipfile(file):
+            log = json.loads(file.read_text(encoding="utf-8"))
+            return log, iter(log.get("samples") or [])
+        archive = zipfile.ZipFile(file)
+        _support_zstandard(archive, file)
+        names = sorted(name for name in archive.namelist() if name.startswith("samples/"))
+        return json.loads(archive.read("header.json")), (json.loads(archive.read(name)) for name in names)
+    except (ValueError, KeyError, AttributeError, zipfile.BadZipFile):
+        raise DatasetError(f"{file}: is not a log of inspect") from None
+
+
+def _support_zstandard(archive: zipfile.ZipFile, file: Path) -> None:
+    if hasattr(zipfile, "ZIP_ZSTANDARD") or all(item.compress_type != ZSTANDARD for item in archive.infolist()):
+        return
+    try:
+        import zipfile_zstd  # type: ignore[import-not-found,import-untyped,unused-ignore]  # noqa: F401
+    except ModuleNotFoundError:
+        convert = "or convert the log: inspect log convert --to json"
+        raise DatasetError(f"{file}: reading it needs pip install 'equipoise[inspect]', {convert}") from None

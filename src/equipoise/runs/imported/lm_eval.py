@@ -1,0 +1,55 @@
+"""Logs of lm-evaluation-harness (`--log_samples`) as results."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ...datasets.external_results import Results
+from ...records import DatasetError
+from .documents import parse_record, results_of
+
+
+def read_lm_eval(path: Path, model: str = "", dataset: str = "") -> list[Results]:
+    """Return the results in a samples_*.jsonl file, or in all of a folder's, of tasks that Equipoise exported."""
+    files = [path] if path.is_file() else sorted(path.rglob("samples_*.jsonl"))
+    if not files:
+        raise DatasetError(f"{path}: holds no samples_*.jsonl; run lm_eval with --log_samples and --output_path")
+    names = {model or _model_name(file) for file in files}
+    if len(names) > 1:
+        raise DatasetError(f"{path}: holds logs of several models ({', '.join(sorted(names))}); import one at a time")
+    answers = [answer for file in files for answer in _answers(file)]
+    return results_of(answers, model=names.pop(), source=str(path))
+
+
+def _answers(file: Path) -> Iterator[tuple[Any, list[float]]]:
+    with file.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            where = f"{file}:{number}"
+            try:
+                sample = json.loads(line)
+                record, responses = sample["doc"], sample["resps"]
+            except (ValueError, KeyError, TypeError):
+                raise DatasetError(f"{where}: is not a sample of lm-evaluation-harness") from None
+            document = parse_record(record, where)
+            try:
+                # One request for a continuation, each with one (log-probability, is greedy).
+                yield document, [float(response[0][0]) for response in responses]
+            except (ValueError, IndexError, TypeError):
+                raise DatasetError(f"{where}: has no log-probability for each continuation") from None
+
+
+def _model_name(file: Path) -> str:
+    """Return the model's name from the results file beside the samples, or else from the folder's name."""
+    for results in sorted(file.parent.glob("results_*.json")):
+        config = json.loads(results.read_text(encoding="utf-8")).get("config", {})
+        arguments = config.get("model_args") or ""
+        named = arguments.get("pretrained") if isinstance(arguments, dict) else None
+        if isinstance(arguments, str) and (found := re.search(r"pretrained=([^,]+)", arguments)):
+            named = found[1]
+        if named:
+            return Path(named).name if Path(named).exists() else str(named)
+    return file.parent.name

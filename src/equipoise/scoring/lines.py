@@ -1,0 +1,55 @@
+"""Append-only files of lines with a checksum each: what a crash cut off or a fault changed is cut out once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+
+def read_lines(path: Path, accept: Callable[[bytes], bool]) -> int:
+    """Give every line of the file to `accept`, and cut out those that it refuses; return how many were cut out.
+
+    A line without its end was cut off by a crash, and is refused without asking.
+    """
+    if not path.is_file():
+        return 0
+    position = count = 0
+    damaged: list[tuple[int, int]] = []
+    with open(path, "rb") as lines:
+        for line in lines:
+            if not line.endswith(b"\n") or not accept(line):
+                count += 1
+                if damaged and damaged[-1][1] == position:
+                    damaged[-1] = (damaged[-1][0], position + len(line))
+                else:
+                    damaged.append((position, position + len(line)))
+            position += len(line)
+    if damaged:
+        _cut_out(path, damaged, size=position)
+    return count
+
+
+def damage_note(path: Path, parts: int, kept: str) -> str:
+    """Return the sentence that tells a user of damage that was cut out."""
+    return f"{path.name}: removed {parts} damaged part{'s'[: parts > 1]}; {kept}"
+
+
+def _cut_out(path: Path, damaged: Sequence[tuple[int, int]], *, size: int) -> None:
+    """Remove these byte ranges from the file: in place at its end, by a new file elsewhere."""
+    if len(damaged) == 1 and damaged[0][1] == size:
+        os.truncate(path, damaged[0][0])
+        return
+    starts, stops = zip(*damaged, strict=True)
+    # Named like the unfinished files of a run folder, so that the next command removes it after a crash.
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with open(path, "rb") as old, open(part, "wb") as new:
+            for start, stop in zip((0, *stops), (*starts, size), strict=True):
+                old.seek(start)
+                new.write(old.read(stop - start))
+            new.flush()
+            os.fsync(new.fileno())
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)

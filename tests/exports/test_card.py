@@ -1,0 +1,44 @@
+"""The card of a run, read by the hub's own library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from huggingface_hub import ModelCard
+
+import equipoise
+from equipoise.exports.card import model_card
+from equipoise.runs import Run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    out: Path = tmp_path_factory.mktemp("card") / "run"
+    return equipoise.audit("planted:strength=2,bias=0.5", limit=30, resamples=50, out=out)
+
+
+def test_the_hub_reads_its_metadata(run: Run) -> None:
+    card = ModelCard(model_card(run))
+    results = card.data.eval_results
+    assert results and card.data.model_name == run.name
+    measured = run.parts[0].measured
+    for kind, name in (("type2", "resolvable (type 2)"), ("type1", "ambiguous (type 1)")):
+        (result,) = [item for item in results if item.metric_type == "ucerf" and name in item.metric_name]
+        estimate = measured.get("ucerf", type=kind).estimate  # type: ignore[union-attr]
+        assert result.metric_value == pytest.approx(estimate.value, abs=1e-6)
+        assert result.metric_args == {
+            "low": pytest.approx(estimate.low, abs=1e-6),
+            "high": pytest.approx(estimate.high, abs=1e-6),
+            "level": 0.95,
+            "n": estimate.n,
+        }
+        assert (result.dataset_name, result.task_type) == ("builtin", "text-generation")
+
+
+def test_every_value_has_its_interval_and_n(run: Run) -> None:
+    text = model_card(run)
+    estimate = run.parts[0].measured.get("ucerf", type="type2").estimate  # type: ignore[union-attr]
+    assert f"| {estimate.value:.3f} | [{estimate.low:.3f}, {estimate.high:.3f}] | {estimate.n:,} | higher |" in text
+    assert run.manifest.command in text and "licence CC0-1.0" in text
+    assert "fair" not in text.lower()

@@ -1,0 +1,142 @@
+"""Uploading, against a server on loopback that speaks the hub's protocol and keeps what it is sent."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+import equipoise
+from equipoise.cli import app
+from equipoise.records import EquipoiseError
+
+
+@dataclass
+class Hub:
+    """What the server was sent: repositories, and the files of each commit."""
+
+    address: str = ""
+    refuse: bool = False
+    made: list[dict[str, object]] = field(default_factory=list)
+    files: dict[str, bytes] = field(default_factory=dict)
+
+
+def serve(hub: Hub) -> ThreadingHTTPServer:
+    class Handler(BaseHTTPRequestHandler):
+        def reply(self, content: object, status: int = 200) -> None:
+            body = json.dumps(content).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def body(self) -> bytes:
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+
+        def do_GET(self) -> None:
+            if hub.refuse:
+                return self.reply({"error": "Invalid token"}, 401)
+            return self.reply({"id": "me/results", "sha": "0" * 40, "siblings": [], "private": True})
+
+        def do_POST(self) -> None:
+            content = self.body()
+            if hub.refuse:
+                self.reply({"error": "Invalid token"}, 401)
+            elif self.path.endswith("/repos/create"):
+                hub.made.append(json.loads(content))
+                self.reply({"url": f"{hub.address}/datasets/me/results"})
+            elif self.path.endswith("/api/validate-yaml"):
+                self.reply({"errors": [], "warnings": []})
+            elif "/preupload/" in self.path:
+                files = json.loads(content)["files"]
+                modes = [{**file, "uploadMode": "regular", "shouldIgnore": False} for file in files]
+                self.reply({"files": modes})
+            elif "/commit/" in self.path:
+                for line in content.splitlines():
+                    item = json.loads(line)
+                    if item["key"] == "file":
+                        hub.files[item["value"]["path"]] = base64.b64decode(item["value"]["content"])
+                address = f"{hub.address}/datasets/me/results/commit/{'1' * 40}"
+                self.reply({"commitUrl": address, "commitOid": "1" * 40, "success": True})
+            else:
+                self.reply({"error": f"unknown {self.path}"}, 404)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    hub.address = f"http://127.0.0.1:{server.server_address[1]}"
+    return server
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    state = Hub()
+    server = serve(state)
+    monkeypatch.setenv("HF_ENDPOINT", state.address)
+    monkeypatch.setenv("HF_TOKEN", "hf_test")
+    monkeypatch.setenv("no_proxy", "*")
+    yield state
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out: Path = tmp_path_factory.mktemp("pushed") / "run"
+    equipoise.audit("planted:strength=2", limit=10, resamples=20, out=out)
+    return out
+
+
+def test_a_run_is_uploaded_without_its_sentences(hub: Hub, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    app(["push", str(run), "--to", "me/results", "--yes"], standalone_mode=False)
+    assert "uploaded: " in capsys.readouterr().out
+    assert hub.made[0]["visibility"] == "private" and hub.made[0]["type"] == "dataset"
+    assert set(hub.files) == {
+        "README.md", "report.html", "manifest.json", "measurements.csv", "outcomes.parquet", "pairs.parquet"
+    }  # fmt: skip
+    assert hub.files["outcomes.parquet"] == (run / "outcomes.parquet").read_bytes()
+    assert b"# Audit of planted" in hub.files["README.md"]
+    sentence = equipoise.load(run).examples["text"].iloc[0].encode()
+    assert not [name for name, content in hub.files.items() if sentence in content]
+
+
+def test_sentences_are_uploaded_on_request(hub: Hub, run: Path) -> None:
+    words = ["push", str(run), "--to", "me/results", "--yes", "--quiet", "--sentences", "--public"]
+    app(words, standalone_mode=False)
+    assert "examples.parquet" in hub.files and hub.made[0]["visibility"] == "public"
+
+
+def test_a_dataset_is_uploaded_whole(hub: Hub, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("text\na\n")
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part" / "DATASHEET.md").write_text("# Mine")
+    app(["push", str(tmp_path), "--to", "me/mine", "--yes", "--quiet"], standalone_mode=False)
+    assert hub.files == {"mine.csv": b"text\na\n", "part/DATASHEET.md": b"# Mine"}
+
+
+def test_nothing_is_uploaded_without_a_yes(hub: Hub, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("builtins.input", lambda *_: "n")
+    monkeypatch.setattr("typer.confirm", lambda *_: False)
+    with pytest.raises(EquipoiseError, match="nothing was uploaded"):
+        app(["push", str(run), "--to", "me/results"], standalone_mode=False)
+    assert not hub.files and not hub.made
+
+
+def test_refusals_are_one_sentence(hub: Hub, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub.refuse = True
+    with pytest.raises(EquipoiseError, match=r"the hub refused me/results: .*is a token set \(HF_TOKEN\)\?"):
+        app(["push", str(run), "--to", "me/results", "--yes"], standalone_mode=False)
+    with pytest.raises(EquipoiseError, match="'a/b/c' is not the name of a repository"):
+        app(["push", str(run), "--to", "a/b/c", "--yes"], standalone_mode=False)
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(EquipoiseError, match="the hub cannot be reached"):
+        app(["push", str(run), "--to", "me/results", "--yes"], standalone_mode=False)

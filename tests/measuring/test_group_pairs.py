@@ -1,0 +1,73 @@
+"""Sets of more than two groups: every pair by name is what an audit of these two alone measures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equipoise import audit
+from equipoise.measuring.group_pairs import member_names
+from equipoise.metrics import METRICS
+
+MODEL = "planted:strength=1,bias=1,noise=0.3"
+METRIC_NAMES = [name for name, metric in METRICS.items() if metric.unit in ("sets", "pair")]
+SMALL = {"limit": 80, "resamples": 50, "metrics": METRIC_NAMES, "by": []}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pairs")
+    return audit(MODEL, pronouns=["he", "she", "they", "xe"], out=folder / "all", **SMALL)
+
+
+def value(run, metric: str, group: str) -> float:
+    rows = run.measurements
+    (found,) = rows[(rows["metric"] == metric) & (rows["group"] == group)]["value"]
+    return float(found)
+
+
+@pytest.mark.parametrize(("first", "second"), [("he", "she"), ("he", "they"), ("they", "xe")])
+def test_a_pair_is_measured_as_if_the_others_were_not_there(run, tmp_path, first: str, second: str) -> None:
+    alone = audit(MODEL, pronouns=[first, second], out=tmp_path / "two", **SMALL)
+    for metric in ("ucerf", "flip_rate"):
+        for kind in ("type1", "type2"):
+            named = value(run, metric, f"pair={first}|{second},type={kind}")
+            assert named == pytest.approx(value(alone, metric, f"type={kind}"), abs=1e-12)
+    assert not alone.measurements["group"].str.contains("pair=").any()
+
+
+def test_differences_are_signed_and_their_p_values_corrected_for_all_pairs(run) -> None:
+    rows = run.measurements[run.measurements["group"].str.contains("type=type1")].set_index(["metric", "group"])
+    pairs = [f"pair={a}|{b},type=type1" for a, b in _pairs(["he", "she", "they", "xe"])]
+    for pair in pairs:
+        difference, p, corrected = (rows.loc[("certainty_difference" + end, pair)] for end in ("", "_p", "_p_holm"))
+        assert p["value"] <= corrected["value"] <= 6 * p["value"] + 1e-12
+        assert difference["low"] < difference["high"] and difference["n"] == 38
+        assert "Holm over 6 pairs" in corrected["method"]
+    # With he and she the stereotype decides, with they and xe nothing does.
+    assert rows.loc[("certainty_difference", "pair=he|they,type=type1"), "low"] > 0
+    assert rows.loc[("certainty_difference_p_holm", "pair=he|they,type=type1"), "value"] < 0.01
+    assert rows.loc[("certainty_difference_p_holm", "pair=he|she,type=type1"), "value"] > 0.05
+
+
+def _pairs(names: list[str]) -> list[tuple[str, str]]:
+    return [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+
+
+def test_n_of_a_metric_over_sets_is_the_number_of_sets(run) -> None:
+    rows = run.measurements
+    for metric in ("ucerf", "flip_rate", "fp"):
+        assert int(rows[(rows["metric"] == metric) & (rows["group"] == "type=type2")]["n"].iloc[0]) == 42
+
+
+def test_texts_without_a_pronoun_are_named_by_their_group(tmp_path) -> None:
+    run = audit("planted:strength=1", "sentiment", out=tmp_path / "run", **{**SMALL, "limit": 12})
+    groups = run.measurements[run.measurements["metric"] == "ucerf"]["group"]
+    pairs = {group.split("pair=")[1].split(",")[0] for group in groups if "pair=" in group}
+    assert len(pairs) == 1 + 1 + 3 + 6 and {"female|male", "Christian|Muslim", "Nigerian|Chinese"} <= pairs
+
+
+def test_the_names_are_pronouns_or_groups(make_outcomes) -> None:
+    rows = [{"pair": "p", "probs": [0.5, 0.5], "gender": name} for name in ("male", "xe", "")]
+    assert member_names(make_outcomes(rows)).tolist() == ["he", "xe", ""]
+    assert METRICS["certainty_difference"].unit == "pair" and np.isfinite(METRICS["certainty_difference"].bounds).all()

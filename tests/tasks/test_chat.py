@@ -1,0 +1,69 @@
+"""A task in a chat asks the same, with the beginning of the answer in the assistant's turn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import equipoise
+from equipoise.datasets import open_dataset
+from equipoise.records import EquipoiseError, Message, ModelError, Prompt
+from equipoise.scoring.encoding import Encoder
+from equipoise.tasks import TaskOptions, open_task
+from equipoise.tasks.chat import in_chat, split_beginning
+from tiny import CHAT, make_tokenizer
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ('The nurse left. The pronoun "she" refers to the', ("The nurse left.", 'The pronoun "she" refers to the')),
+        ('He asked "Why?" The pronoun is', ('He asked "Why?"', "The pronoun is")),
+        ("Choose.\n A.one\n B.two\n Answer: ", ("Choose.\n A.one\n B.two", "Answer:")),
+        ("The nurse said that", ("", "The nurse said that")),
+    ],
+)
+def test_the_last_unfinished_sentence_begins_the_answer(text: str, parts: tuple[str, str]) -> None:
+    assert split_beginning(text) == parts
+
+
+def test_a_prompt_becomes_a_conversation() -> None:
+    half = Prompt("e", "next-word", "", "The nurse left. She is the", (" nurse", " cook"))
+    assert in_chat(half, "Be brief.").context == (
+        Message("system", "Be brief."),
+        Message("user", "The nurse left.\nComplete the sentence: She is the …"),
+        Message("assistant", "She is the"),
+    )
+    options = Prompt("e", "mcq", "", "Choose.\n A.one\n B.two\n Answer:", (" A", " B"))
+    assert in_chat(options).context == (Message("user", "Choose.\n A.one\n B.two"), Message("assistant", "Answer:"))
+    turns = (Message("user", "Why?"), Message("assistant", "Because."), Message("user", "So?"))
+    assert in_chat(Prompt("e", "mcq-cot", "", turns, ("A", "B"))).context == turns
+
+
+def test_the_answer_is_scored_right_after_its_beginning_in_the_template() -> None:
+    encoder = Encoder(make_tokenizer(chat=CHAT))
+    prompt = in_chat(Prompt("e", "next-word", "", "The nurse left. She is the", (" nurse",)))
+    text = encoder._text(prompt.context)[0]
+    assert text == "<|user|>The nurse left.\nComplete the sentence: She is the …<|assistant|>She is the"
+    (question,) = encoder.questions([prompt])
+    assert len(question.sequences[0]) - question.starts[0] == 1 and question.flags == ()
+    template = "{% for message in messages %}{{ message.content }}{% endfor %}{{ raise_exception('no system') }}"
+    broken = Encoder(make_tokenizer(chat=template))
+    with pytest.raises(ModelError, match=r"the model's chat template fails: .*no system"):
+        broken.questions([prompt])
+
+
+def test_every_task_can_be_asked_in_a_chat_and_the_run_says_so(default_model_folder: Path, tmp_path: Path) -> None:
+    data = open_dataset("builtin").limited(1)
+    choices: dict[str, Any] = {"resamples": 20, "metrics": ["certainty"], "chat": True, "system": "Answer briefly."}
+    run = equipoise.audit("smollm2", data, ["next-word", "mcq", "cloze"], out=tmp_path, **choices)
+    assert set(run.manifest.tasks) == {"next-word-chat", "mcq-chat", "cloze-chat"}
+    assert run.manifest.tasks["mcq-chat"]["system"] == "Answer briefly."
+
+
+def test_a_system_prompt_needs_a_chat() -> None:
+    with pytest.raises(EquipoiseError, match="system is the system prompt of a chat"):
+        TaskOptions(system="Be brief.")
+    assert open_task("mcq", TaskOptions(chat=True)).name == "mcq-chat"
