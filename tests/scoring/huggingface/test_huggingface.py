@@ -20,8 +20,9 @@ import torch
 from transformers import LlamaForCausalLM
 
 from equipoise.records import ModelError, Prompt
-from equipoise.scoring.engine import EngineOptions, identity_key, open_engine
+from equipoise.scoring.engine import EngineOptions, identity_key
 from equipoise.scoring.huggingface.engine import HuggingFaceEngine
+from equipoise.scoring.opening import open_engine
 from equipoise.scoring.weights import file_sha256
 from tiny import LLAMA, make_model, make_tokenizer
 

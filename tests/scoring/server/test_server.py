@@ -13,7 +13,8 @@ import pytest
 from scoring_loopback import BOS, Loopback, truth
 
 from equipoise.records import Message, ModelError, Prompt, Score
-from equipoise.scoring.engine import EngineOptions, identity_key, open_engine
+from equipoise.scoring.engine import EngineOptions, identity_key
+from equipoise.scoring.opening import open_engine
 from equipoise.scoring.server.http_client import Limits
 from equipoise.scoring.server.methods import named
 from equipoise.scoring.store import ScoreStore
