@@ -123,6 +123,16 @@ class Message(NamedTuple):
 
 Context = str | tuple[Message, ...]
 
+
+class Sampling(NamedTuple):
+    """How a text is drawn instead of taking the most probable one; the same seed draws the same text."""
+
+    temperature: float
+    seed: int
+
+
+OPEN_ANSWER = "open-answer"  # the flag of a free answer: its last classes are both, neither, refused, unparsed
+
 BASELINE = "baseline"
 """The variant of a prompt that asks for an example's words without its sentence."""
 
@@ -336,10 +346,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class RunManifest:
-    """All that is needed to know what a run measured, and to get the same numbers again.
-
-    `files` names every table of the run with its SHA-256.
-    """
+    """All that is needed to get the same numbers again; `files` names every table of the run with its SHA-256."""
 
     model: str
     engine: Mapping[str, Any]

@@ -16,6 +16,12 @@ from .scoring.engine import EngineOptions
 from .tasks import Shots, TaskOptions
 from .uncertainty import ESTIMATORS, PERPLEXITY
 
+_ASKED = (
+    *("token_aggregate", "answer_space", "reasoning_tokens", "samples", "temperature", "answer_tokens"),
+    *("chat", "system"),
+)
+"""The choices of how to ask that are handed on as they are."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -59,6 +65,8 @@ class Settings:
     quantize: str | None = None
     server: str | None = None
     samples: int = 0
+    temperature: float = 1.0
+    answer_tokens: int = 32
     concurrency: int = 16
     timeout: float = 120.0
 
@@ -116,6 +124,8 @@ class Settings:
     def engine(self) -> EngineOptions:
         """How to load the model."""
         chosen = {option.name: getattr(self, option.name) for option in fields(EngineOptions)}
+        # Without a server only open answers are sampled, by their task.
+        chosen["samples"] = self.samples if self.server else 0
         # An estimator over the whole vocabulary cannot do without them.
         needed = any(find(name, ESTIMATORS, kind="estimator").reduction for name in self.estimators)
         return EngineOptions(**{**chosen, "reductions": self.reductions or needed})
@@ -125,16 +135,8 @@ class Settings:
         """How to ask."""
         seeds = tuple(range(self.seed, self.seed + self.seeds))
         shots = Shots(open_dataset(self.shots).examples) if self.shots else Shots()
-        return TaskOptions(
-            seeds=seeds,
-            token_aggregate=self.token_aggregate,
-            answer_space=self.answer_space,
-            reasoning_tokens=self.reasoning_tokens,
-            questions=tuple(self.questions),
-            shots=shots,
-            chat=self.chat,
-            system=self.system,
-        )
+        chosen = {option.name: getattr(self, option.name) for option in fields(TaskOptions) if option.name in _ASKED}
+        return TaskOptions(seeds=seeds, questions=tuple(self.questions), shots=shots, **chosen)
 
 
 _NOT_ASKED = (

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from ..metrics import confidence, fairness, stereotyped_answers
 from ..metrics.sides import side_columns
-from ..records import ABSENT, Booleans, EquipoiseError, Floats, Integers, Outcomes
+from ..metrics.table.open_answers import MEANINGS
+from ..records import ABSENT, OPEN_ANSWER, Booleans, EquipoiseError, Floats, Integers, Outcomes
 from ..stats.bootstrap import cluster_numbers, joint_numbers, resampling_units
 from ..uncertainty import PERPLEXITY, Estimator, perplexity
 
@@ -84,7 +85,13 @@ class Items:
             "variants": (marked != "") & bool(((marked != "") & (marked != NONE)).any()),
             "reductions": np.full(len(outcomes), bool(outcomes.reductions)),
             "polarity": outcomes.group("polarity") != "",
+            "open answers": self.open_answers,
         }
+
+    @cached_property
+    def open_answers(self) -> Booleans:
+        """Whether the item was answered freely."""
+        return np.array([OPEN_ANSWER in flags.split(",") for flags in self.outcomes.flags.tolist()], dtype=bool)
 
     @cached_property
     def shared(self) -> Columns:
@@ -108,6 +115,11 @@ class Items:
             **{name: outcomes.reductions.get(name, nothing) for name in ("vocab_bits", "vocab_mass")},
             "lean_ambiguous": np.where(outcomes.labelled & ~somebody, lean, np.nan),
             "lean_disambiguated": np.where(somebody, lean, np.nan),
+            **{
+                f"said_{meaning}": np.where(self.open_answers, outcomes.probs[:, place], np.nan)
+                for place, meaning in zip(range(-4, 0), MEANINGS, strict=True)
+                if outcomes.k > len(MEANINGS)
+            },
             "probs": outcomes.probs,
             "logprobs": outcomes.logprobs,
             "gold": outcomes.gold,

@@ -68,6 +68,10 @@ COLUMNS = {
             (-1, 1),
         ),
         Column("lean_disambiguated", "the same where a person is right", (-1, 1)),
+        *(
+            Column(f"said_{meaning}", f"open answers: probability that the answer means {meaning}", (0, 1))
+            for meaning in ("both", "neither", "refused", "unparsed")
+        ),
         Column("certainty_apart", "pairs of groups: certainty with the first - with the second, set by set", (-1, 1)),
         Column("desirability_apart", "pairs of groups: the same of desirability", (-2, 2)),
         Column("probs", "probabilities over the candidates", (0, 1), table=True),

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import Any
 
-from ..records import Context, Example, ModelError, Prompt, Score
+from ..records import Context, Example, ModelError, Prompt, Sampling, Score
 from .engine import EngineOptions, neighbours
 
 ALL = "all"
@@ -85,10 +85,10 @@ class SeveralDevices:
     def texts_at_once(self) -> int:
         return int(self._about["texts_at_once"]) * len(self._workers)
 
-    def generate(self, contexts: Sequence[Context], max_new_tokens: int) -> list[str]:
+    def generate(self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None) -> list[str]:
         count = len(self._workers)
         for number, worker in enumerate(self._workers):
-            worker.feed(("generate", list(contexts[number::count]), max_new_tokens), ())
+            worker.feed(("generate", list(contexts[number::count]), max_new_tokens, sampling), ())
         parts = [worker.receive() for worker in self._workers]
         return [parts[number % count][number // count] for number in range(len(contexts))]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..records import Context, Example, ModelError, Prompt, Score
+from ..records import Context, Example, ModelError, Prompt, Sampling, Score
 
 DEFAULT_MODEL = "smollm2"
 
@@ -61,8 +61,8 @@ class Engine(Protocol):
         """How many contexts to hand to `generate` together: what a crash can lose."""
         ...
 
-    def generate(self, contexts: Sequence[Context], max_new_tokens: int) -> list[str]:
-        """Return what the model writes after each context, token by token the most probable.
+    def generate(self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None) -> list[str]:
+        """Return what the model writes after each context: token by token the most probable, or drawn (`sampling`).
 
         An engine that cannot write raises ModelError.
         """
@@ -92,8 +92,8 @@ class EngineDefaults:
     def batches(self, prompts: Sequence[Prompt]) -> list[list[int]]:
         return in_order(len(prompts), size=BATCH_PROMPTS)
 
-    def generate(self, contexts: Sequence[Context], max_new_tokens: int) -> list[str]:
-        raise ModelError(f"{self.name} cannot write text, so it cannot be asked to reason; use a task without -cot")
+    def generate(self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None) -> list[str]:
+        raise ModelError(f"{self.name} cannot write text; use a task that only scores, such as next-word or mcq")
 
 
 @dataclass(frozen=True)

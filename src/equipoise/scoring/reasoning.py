@@ -10,17 +10,22 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from ..records import Context
+from ..records import Context, Sampling
 from .engine import Engine, identity_key
 from .lines import damage_note, read_lines
 from .store import Progress
 
-Writer = Callable[[Sequence[Context], int], dict[Context, str]]
-"""Takes contexts and the most tokens of a text; returns the text that the model writes after each context."""
+
+class Writer(Protocol):
+    """Takes contexts and the most tokens of a text; returns the text that the model writes after each context."""
+
+    def __call__(
+        self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None, /
+    ) -> dict[Context, str]: ...
 
 
 class TextStore:
@@ -33,18 +38,22 @@ class TextStore:
     def writer(self, engine: Engine, progress: Progress | None = None) -> Writer:
         """Return a function that lets the engine write, and asks it only for texts that are not kept yet."""
 
-        def write(contexts: Sequence[Context], max_new_tokens: int) -> dict[Context, str]:
-            return self._write(engine, contexts, max_new_tokens, progress)
+        def write(
+            contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None, /
+        ) -> dict[Context, str]:
+            # Greedy texts are asked for and kept as before there was sampling.
+            limits = (max_new_tokens,) if sampling is None else (max_new_tokens, sampling)
+            return self._write(engine, contexts, limits, progress)
 
         return write
 
     def _write(
-        self, engine: Engine, contexts: Sequence[Context], max_new_tokens: int, progress: Progress | None
+        self, engine: Engine, contexts: Sequence[Context], limits: tuple[Any, ...], progress: Progress | None
     ) -> dict[Context, str]:
         identity = identity_key(engine)
         # Neighbours in length share a batch, so that little of it is padding.
         unique = sorted(dict.fromkeys(contexts), key=lambda context: (len(str(context)), str(context)))
-        keys = {context: _key(identity, context, max_new_tokens) for context in unique}
+        keys = {context: _key(identity, context, limits) for context in unique}
         texts = self._read()
         missing = [context for context in unique if keys[context] not in texts]
         done = len(unique) - len(missing)
@@ -53,7 +62,7 @@ class TextStore:
         size = engine.texts_at_once
         for start in range(0, len(missing), size):
             batch = missing[start : start + size]
-            written = dict(zip(batch, engine.generate(batch, max_new_tokens), strict=True))
+            written = dict(zip(batch, engine.generate(batch, *limits), strict=True))
             self._append({keys[context]: (context, text) for context, text in written.items()})
             texts.update((keys[context], text) for context, text in written.items())
             done += len(batch)
@@ -100,8 +109,8 @@ def _parse(line: bytes) -> dict[str, str] | None:
     return entry if isinstance(entry.get("key"), str) and isinstance(entry.get("reasoning"), str) else None
 
 
-def _key(identity: str, context: Context, max_new_tokens: int) -> str:
-    content = json.dumps([identity, context, max_new_tokens], ensure_ascii=False)
+def _key(identity: str, context: Context, limits: tuple[Any, ...]) -> str:
+    content = json.dumps([identity, context, *limits], ensure_ascii=False)
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 

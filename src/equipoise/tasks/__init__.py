@@ -15,6 +15,7 @@ from .chain_of_thought import ChainOfThought
 from .chat import Chat
 from .multiple_choice import MultipleChoice
 from .next_word import NextWord
+from .open_answer import OpenAnswer
 from .pronoun_cloze import PronounCloze, WholeSentence
 from .wording import NO_SHOTS
 from .wording import Shots as Shots
@@ -30,6 +31,9 @@ class TaskOptions:
     reasoning_tokens: int = 128
     questions: tuple[str, ...] = ()
     shots: Shots = NO_SHOTS
+    samples: int = 0
+    temperature: float = 1.0
+    answer_tokens: int = 32
     chat: bool = False
     system: str = ""
 
@@ -46,6 +50,11 @@ def _next_word(options: TaskOptions) -> Task:
 def _mcq(options: TaskOptions) -> Task:
     """Multiple choice: the candidates and "None of the above", in an order drawn for each sentence and seed."""
     return MultipleChoice(options.seeds, options.answer_space, options.questions, options.shots)
+
+
+def _open(options: TaskOptions) -> Task:
+    """`Who does "she" refer to?`, answered freely and read by explicit rules."""
+    return OpenAnswer(options.questions, options.samples, options.temperature, options.seeds[0], options.answer_tokens)
 
 
 def _cloze(options: TaskOptions) -> Task:
@@ -71,6 +80,7 @@ def _mcq_cot(options: TaskOptions) -> Task:
 TASKS: dict[str, Callable[[TaskOptions], Task]] = {
     "next-word": _next_word,
     "mcq": _mcq,
+    "open": _open,
     "cloze": _cloze,
     "sentence": _sentence,
     "next-word-cot": _next_word_cot,

@@ -7,14 +7,19 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..records import ABSENT, Context, Example, Floats, Outcomes, Prompt, Score
+from ..records import ABSENT, Context, Example, Floats, Outcomes, Prompt, Sampling, Score
 from ..uncertainty import renormalise
 
 Scorer = Callable[[Sequence[Prompt]], Sequence[Score]]
 """Returns the score of each prompt, in order."""
 
-Writer = Callable[[Sequence[Context], int], Mapping[Context, str]]
-"""Returns what the model writes after each context, up to a number of tokens."""
+
+class Writer(Protocol):
+    """Returns what the model writes after each context, up to a number of tokens: the most probable or a drawn text."""
+
+    def __call__(
+        self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None, /
+    ) -> Mapping[Context, str]: ...
 
 
 class Task(Protocol):

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ...records import Context, ModelError, Prompt, Score
+from ...records import Context, ModelError, Prompt, Sampling, Score
 from ..encoding import Encoder, Question
 from ..engine import EngineDefaults, EngineOptions, identity_key, neighbours
 from ..packing.prefetch import prefetch
@@ -133,9 +133,9 @@ class HuggingFaceEngine(EngineDefaults):
                 answers = zip(batch.prompts, batch.questions, batch.by_question(), strict=True)
                 yield [self._score(prompt.key(identity), question, tables) for prompt, question, tables in answers]
 
-    def generate(self, contexts: Sequence[Context], max_new_tokens: int) -> list[str]:
+    def generate(self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None) -> list[str]:
         with evaluating(self._model):
-            return write(self._passes, self._encoder, contexts, max_new_tokens)
+            return write(self._passes, self._encoder, contexts, max_new_tokens, sampling)
 
     def score_one_by_one(self, prompts: Iterable[Prompt]) -> list[Score]:
         """Return the scores from one plain pass for each candidate, without packing, padding or batches: for tests."""

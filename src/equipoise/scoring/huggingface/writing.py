@@ -1,4 +1,4 @@
-"""Greedy text from a causal model of transformers, for many contexts at once.
+"""Text from a causal model of transformers, the most probable or drawn, for many contexts at once.
 
 As many texts are written together as memory allows. Finished ones leave the batch, so that nothing is computed for
 them any more. What is written for a context depends on the others only by rounding: padding is on the left, masked,
@@ -7,12 +7,14 @@ and not counted in the positions.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
 
-from ...records import Context, ModelError
+from ...records import Context, ModelError, Sampling
 from ..encoding import Encoder
 from .passes import Passes
 
@@ -34,7 +36,13 @@ def texts_at_once(device: torch.device) -> int:
     return GPU_TEXTS if device.type == "cuda" else CPU_TEXTS
 
 
-def write(passes: Passes, encoder: Encoder, contexts: Sequence[Context], max_new_tokens: int) -> list[str]:
+def write(
+    passes: Passes,
+    encoder: Encoder,
+    contexts: Sequence[Context],
+    max_new_tokens: int,
+    sampling: Sampling | None = None,
+) -> list[str]:
     """Return what the model writes after each context, up to its end-of-text token or `max_new_tokens`."""
     if not contexts:
         return []
@@ -48,7 +56,7 @@ def write(passes: Passes, encoder: Encoder, contexts: Sequence[Context], max_new
     while order:
         batch = order[:size]
         try:
-            texts = _batch(passes, [rows[number] for number in batch], max_new_tokens, stops)
+            texts = _batch(passes, [rows[number] for number in batch], max_new_tokens, stops, sampling)
         except torch.OutOfMemoryError:
             torch.cuda.empty_cache()
             if size == 1:
@@ -74,7 +82,9 @@ def _rows_at_once(passes: Passes, tokens: int) -> int:
 
 
 @torch.inference_mode()
-def _batch(passes: Passes, rows: Sequence[Sequence[int]], max_new_tokens: int, stops: set[int]) -> list[list[int]]:
+def _batch(
+    passes: Passes, rows: Sequence[Sequence[int]], max_new_tokens: int, stops: set[int], sampling: Sampling | None
+) -> list[list[int]]:
     """Return the ids that the model writes after each row."""
     width = max(map(len, rows))
     ids, mask = np.zeros((2, len(rows), width + max_new_tokens), dtype=np.int64)
@@ -83,13 +93,39 @@ def _batch(passes: Passes, rows: Sequence[Sequence[int]], max_new_tokens: int, s
     given, seen = passes.tensor(ids[:, :width]), passes.tensor(mask)
     if not passes.steps:
         limits = {"max_new_tokens": max_new_tokens, "pad_token_id": 0}
-        texts = passes.model.generate(input_ids=given, attention_mask=seen[:, :width], **limits, **GREEDY)
+        chosen: dict[str, Any] = dict(GREEDY)
+        if sampling:
+            torch.manual_seed(sampling.seed)
+            chosen = {"do_sample": True, "temperature": sampling.temperature, "top_k": 0, "top_p": 1.0}
+        texts = passes.model.generate(input_ids=given, attention_mask=seen[:, :width], **limits, **chosen)
         return [list(text) for text in texts[:, width:].tolist()]
-    return _greedy(passes, given, seen, stops)
+    return _step_by_step(passes, given, seen, stops, _Choice(rows, max_new_tokens, sampling, passes.device))
 
 
-def _greedy(passes: Passes, given: torch.Tensor, seen: torch.Tensor, stops: set[int]) -> list[list[int]]:
-    """Return the most probable ids step by step; `seen` masks the padding, and has a place for every new token."""
+class _Choice:
+    """Chooses the next token of each row: the most probable, or drawn by numbers that depend on row and seed alone."""
+
+    def __init__(
+        self, rows: Sequence[Sequence[int]], steps: int, sampling: Sampling | None, device: torch.device
+    ) -> None:
+        self._sampling = sampling
+        if sampling:
+            seeds = [[sampling.seed, zlib.crc32(np.asarray(row, dtype=np.int64).tobytes())] for row in rows]
+            numbers = np.stack([np.random.default_rng(seed).random(steps) for seed in seeds])
+            self._numbers = torch.tensor(numbers, dtype=torch.float64, device=device)
+
+    def __call__(self, logits: torch.Tensor, active: torch.Tensor, step: int) -> torch.Tensor:
+        if not self._sampling:
+            return logits.argmax(dim=-1)
+        shares = torch.softmax(logits.double() / self._sampling.temperature, dim=-1).cumsum(dim=-1)
+        number = self._numbers[active, step, None] * shares[:, -1:]
+        return torch.searchsorted(shares, number).flatten().clamp(max=logits.shape[-1] - 1)
+
+
+def _step_by_step(
+    passes: Passes, given: torch.Tensor, seen: torch.Tensor, stops: set[int], choice: _Choice
+) -> list[list[int]]:
+    """Return the chosen ids step by step; `seen` masks the padding, and has a place for every new token."""
     width, steps = given.shape[1], seen.shape[1] - given.shape[1]
     texts = torch.zeros((len(given), steps), dtype=torch.int64, device=given.device)
     active = torch.arange(len(given), device=given.device)
@@ -99,7 +135,7 @@ def _greedy(passes: Passes, given: torch.Tensor, seen: torch.Tensor, stops: set[
     tokens, places, cache = given, positions[:, :width], None
     for step in range(steps):
         logits, cache = passes.step(tokens, seen[active, : width + step], places, cache)
-        chosen = logits.argmax(dim=-1)
+        chosen = choice(logits, active, step)
         texts[active, step] = chosen
         done = done | torch.isin(chosen, ends)
         if step % CHECK_EVERY == CHECK_EVERY - 1 and len(ends):

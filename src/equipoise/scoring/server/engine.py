@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from ...records import Context, EquipoiseError, Message, ModelError, Prompt, Score
+from ...records import Context, EquipoiseError, Message, ModelError, Prompt, Sampling, Score
 from ..engine import EngineDefaults, EngineOptions, identity_key, neighbours
 from .api import Api, served_models
 from .fingerprint import fingerprint
@@ -96,14 +96,17 @@ class ServerEngine(EngineDefaults):
     def texts_at_once(self) -> int:
         return BATCH
 
-    def generate(self, contexts: Sequence[Context], max_new_tokens: int) -> list[str]:
-        return self._loop.run(self._generate(contexts, max_new_tokens))
+    def generate(self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None) -> list[str]:
+        return self._loop.run(self._generate(contexts, max_new_tokens, sampling))
 
     def close(self) -> None:
         """Close the connections."""
         self._closed()
 
-    async def _generate(self, contexts: Sequence[Context], max_new_tokens: int) -> list[str]:
+    async def _generate(self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None) -> list[str]:
+        # Servers take no seed that all honour; the texts that were drawn are kept, so a run stays as it is.
+        temperature = sampling.temperature if sampling else 0.0
+
         async def write(context: Context) -> str:
             if not isinstance(context, str):
                 given: Any = context
@@ -111,7 +114,7 @@ class ServerEngine(EngineDefaults):
                 given = await self._findings.tokens.context(context)
             else:
                 given = (Message("user", context),)
-            (text,) = await self._api.write(given, tokens=max_new_tokens, temperature=0.0)
+            (text,) = await self._api.write(given, tokens=max_new_tokens, temperature=temperature)
             return text.strip()
 
         return list(await asyncio.gather(*map(write, contexts)))

@@ -1,0 +1,23 @@
+"""The rows of open answers: how often an answer names nobody, both, or cannot be read."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ..groups import mean
+from ..metric import Metric
+
+MEANINGS = {
+    "both": "open answers: share that names both",
+    "neither": "open answers: share that names nobody or leaves it open",
+    "refused": "open answers: share that declines to answer",
+    "unparsed": "open answers: share that no rule can read",
+}
+"""Meaning -> summary, in the order of the last classes of an open answer."""
+
+_share = partial(Metric, function=mean, better="neither", bounds=(0, 1), applies_to="open answers")
+
+OPEN_ANSWERS = tuple(
+    _share(name=f"{meaning}_share", inputs=(f"said_{meaning}",), label=f"Answers: {meaning}", summary=summary)
+    for meaning, summary in MEANINGS.items()
+)
