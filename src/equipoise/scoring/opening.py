@@ -10,7 +10,8 @@ from typing import Any
 
 from ..catalog import find, names, summary
 from ..records import ModelError
-from .engine import DEFAULT_MODEL, DEVICES, DTYPES, Engine, EngineOptions
+from .engine import DEFAULT_MODEL as DEFAULT_MODEL
+from .engine import DEVICES, DTYPES, Engine, EngineOptions
 
 
 def open_engine(model: Any, options: EngineOptions | None = None) -> Engine:

@@ -213,7 +213,8 @@ CLIENT = """
 import sys
 from pathlib import Path
 from test_server import many
-from equipoise.scoring.engine import EngineOptions, open_engine
+from equipoise.scoring.engine import EngineOptions
+from equipoise.scoring.opening import open_engine
 from equipoise.scoring.store import ScoreStore
 
 engine = open_engine("smollm2", EngineOptions(server=sys.argv[1]))
