@@ -76,12 +76,12 @@ def run_figures(run: Run, *, width: str = "column", formats: Sequence[str] = ("p
     for part in run.parts:
         stem = f"{part.dataset}-{part.task}"
         for scale in views.scales(part):
-            yield from _saved(f"scale-{stem}-{scale.kind}", formats, _draw_scale, scale, width)
+            yield from _saved(f"scale-{stem}-{scale.kind}", formats, draw_scale, scale, width)
         for histogram in views.histograms(part):
             name = f"histogram-{histogram.quantity}-{stem}-{histogram.kind}"
             yield from _saved(name, formats, _draw_histogram, histogram, width)
         for table in views.occupations(part):
-            yield from _saved(f"occupations-{stem}-{table.kind}", formats, _draw_occupations, table, width)
+            yield from _saved(f"occupations-{stem}-{table.kind}", formats, draw_occupations, table, width)
 
 
 def comparison_figures(
@@ -119,7 +119,8 @@ def _saved(
         pyplot.close(figure)
 
 
-def _draw_scale(scale: views.Scale, width: float) -> Figure:
+def draw_scale(scale: views.Scale, width: float) -> Figure:
+    """Return the distributions of a scale, with means and intervals below."""
     figure, axes = pyplot.subplots(figsize=(width, 0.62 * 3.25))
     at = np.linspace(scale.low, 1.0, 241)
     for number, strip in enumerate(scale.strips):
@@ -159,7 +160,8 @@ def _draw_histogram(histogram: views.Histogram, width: float) -> Figure:
     return figure
 
 
-def _draw_occupations(view: views.Occupations, width: float) -> Figure:
+def draw_occupations(view: views.Occupations, width: float) -> Figure:
+    """Return UCerF and equalized odds of every occupation."""
     figure, (left, right) = pyplot.subplots(1, 2, sharey=True, figsize=(width, 0.4 + 0.125 * len(view.rows)))
     names = [views.short(r.name, 22) + ("" if r.share is None else f" ({r.share}%)") for r in view.rows]
     for axes, series, chosen in ((left, 0, [r.ucerf for r in view.rows]), (right, 1, [r.odds for r in view.rows])):

@@ -21,9 +21,16 @@ COLOURS = ("#3b3b3b", "#1f77b4", "#d9722e", "#2c9c74", "#9a5fb4", "#b8a020")
 
 
 def draw_reliability(table: pd.DataFrame, path: Path, *, title: str) -> list[str]:
-    """Draw a reliability diagram, one line a group, with intervals and the number of items in each bin below.
+    """Draw a reliability diagram into a file, and return the groups that are not drawn."""
+    figure, left_out = reliability_figure(table, title=title)
+    figure.savefig(path, dpi=150)
+    return left_out
 
-    Returns the groups that are not drawn: beyond five a diagram can no longer be read.
+
+def reliability_figure(table: pd.DataFrame, *, title: str) -> tuple[Figure, list[str]]:
+    """Return a reliability diagram, one line a group, with intervals and the number of items in each bin below.
+
+    Beside it, the groups that are not drawn: beyond five a diagram can no longer be read.
     """
     view = reliability_of(table)
     figure = Figure(figsize=(6, 7), layout="constrained")
@@ -38,8 +45,7 @@ def draw_reliability(table: pd.DataFrame, path: Path, *, title: str) -> list[str
     below.set(xlabel="P(first side) of the model", ylabel="items", xlim=(0, 1))
     below.set_xticks([k / 10 for k in range(11)])
     below.margins(y=0.18)
-    figure.savefig(path, dpi=150)
-    return list(view.left_out)
+    return figure, list(view.left_out)
 
 
 def draw_before_after(sample: pd.DataFrame, table: pd.DataFrame, path: Path, *, title: str, method: str) -> None:
