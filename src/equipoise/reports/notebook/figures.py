@@ -7,21 +7,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import matplotlib
+from matplotlib.figure import Figure
+
 from ...records import EquipoiseError
 from ...runs import Part, Run
 from ...runs.measurements import KINDS
 from ..behaviour import views
-from ..behaviour.figures import COLOURS, LOOK, WIDTHS, draw_occupations, draw_scale
-from ..calibration.figures import reliability_figure
+from ..behaviour.figures import draw_occupations, draw_scale
+from ..calibration.figures import reliability_diagram
 from ..calibration.reliability import reliability_table
+from ..calibration.views import reliability_of
 from ..identities.figures import radar
 from ..identities.views import has_markers, kinds_of, ways_of
-
-try:
-    import matplotlib
-    from matplotlib.figure import Figure
-except ImportError as missing:  # pragma: no cover - the tests' environment has it
-    raise EquipoiseError("figures need matplotlib: pip install 'equipoise[figures]'") from missing
+from ..paper.figures import LOOK, WIDTHS, colour
 
 FLIPS = {"flip_toward": "toward the stereotype", "flip_against": "against it"}
 
@@ -42,10 +41,10 @@ class Plots:
         axes = figure.subplots()
         for row, kind in enumerate(kinds):
             left = 0.0
-            for colour, (name, words) in zip(COLOURS, FLIPS.items(), strict=False):
+            for number, (name, words) in enumerate(FLIPS.items()):
                 share = part.measured.get(name, type=kind)
                 if share is not None:
-                    axes.barh(row, share.value, left=left, color=colour, label=words if row == 0 else None)
+                    axes.barh(row, share.value, left=left, color=colour(number), label=words if row == 0 else None)
                     left += share.value
             rate = part.measured.get("flip_rate", type=kind)
             assert rate is not None
@@ -73,7 +72,7 @@ class Plots:
         if not (part.outcomes.sides != "").any():
             raise EquipoiseError(f"{part}: has no sentence pairs; audit with the task cloze or sentence")
         table = reliability_table(part.outcomes, by=by, bins=bins, level=self.run.level)
-        return _shown(reliability_figure(table, title=str(part))[0])
+        return self._drawn(reliability_diagram, reliability_of(table), "page")
 
     def identities(self, *, dataset: str = "", task: str = "", kind: str = "", augmentation: str = "") -> Figure:
         """Return radars of coreference confidence by identity, one for each attribute."""
