@@ -42,7 +42,10 @@ ARMS: dict[str, dict[str, Any]] = {
     "UCerF x 5": {"weight": 5.0},
 }
 REDUCED_ARMS = ("stereotypical half", "task loss", "augmentation", "UCerF x 1", "UCerF x 5")
-RATES = {"full": (2e-5, 5e-5, 1e-4), "lora": (5e-4,)}
+REDUCED_SETS = 40
+"""Evaluation sets of each part in the reduced version: scoring all takes longer than training on two cores."""
+
+RATES = {"full": (2e-5, 5e-5, 1e-4), "lora": (5e-4, 1e-3)}
 NEUTRAL = Path(__file__).with_name("training_neutral.txt")
 
 
@@ -62,8 +65,8 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def write_sets(file: Path, data: str) -> None:
-    """Write training sets, validation sets and the evaluation sets."""
+def write_sets(file: Path, data: str, limit: int) -> None:
+    """Write training sets, validation sets and the evaluation sets, at most `limit` of each."""
     from equipoise.datasets import open_dataset
     from equipoise.training.training_sets import SYNTHBIAS_EVALUATION, open_training_sets, sets_of, split_sets
 
@@ -75,7 +78,8 @@ def write_sets(file: Path, data: str) -> None:
         "held-out occupations": spread(splits.occupations, 600),
         "held-out templates": spread(splits.templates, 600),
     }
-    parts = {"train": splits.train, "validation": splits.validation, **evaluation}
+    parts = {"train": splits.train, "validation": splits.validation}
+    parts |= {name: spread(sets, limit) for name, sets in evaluation.items()}
     content = {name: [_record(item) for item in sets] for name, sets in parts.items()}
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps({"data": data, "held_out": splits.held_out, "parts": content}))
@@ -189,7 +193,7 @@ def run_all(options: argparse.Namespace, plan: Plan, arms: list[str]) -> None:
     seeds = [int(seed) for seed in options.seeds.split(",")]
     context = multiprocessing.get_context("spawn")
     with context.Pool(options.workers, _open, (options.folder, options.model, plan)) as pool:
-        rates = (options.rate,) if options.rate else RATES[plan.method]
+        rates = (options.rate or plan.learning_rate,) if options.rate or plan.learning_rate else RATES[plan.method]
         if len(rates) > 1:
             pilots = [replace(plan, **ARMS["augmentation"], learning_rate=rate) for rate in rates]
             losses = pool.map(_pilot, pilots, chunksize=1)
@@ -232,10 +236,11 @@ def main() -> None:
     plan = Plan(method=options.method, answerable=32, unanswerable=16, steps=options.steps, leash_rows=8)
     arms = [arm.strip() for arm in options.arms.split(",")]
     if options.reduced:
-        plan = Plan(method="lora", answerable=6, unanswerable=3, steps=min(options.steps, 60), leash_rows=1)
+        plan = Plan(method="lora", answerable=3, unanswerable=1, steps=min(options.steps, 25), leash_rows=1)
+        plan = replace(plan, validation_sets=24, learning_rate=1e-3)
         arms = [arm for arm in arms if arm in REDUCED_ARMS]
     if options.step in ("all", "prepare"):
-        write_sets(options.folder / "sets.json", options.data)
+        write_sets(options.folder / "sets.json", options.data, REDUCED_SETS if options.reduced else 0)
     if options.step == "overhead":
         print(json.dumps(overhead(Bench(options.folder, options.model, plan)), indent=2))
     if options.step in ("all", "run"):

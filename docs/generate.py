@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import json
+import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -178,7 +180,47 @@ def api_page() -> str:
     return "\n".join((NOTE, intro, *modules))
 
 
-WRITERS: dict[str, Callable[[], str]] = {"cli.md": cli_page, "api.md": api_page}
+def metrics_page() -> str:
+    """Return the table of metrics, from their rows."""
+    from equipoise.metrics import METRICS
+
+    lines = [
+        "| metric | in words | range | better | taken over | what it is | paper |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for metric in METRICS.values():
+        low, high = ("∞" if math.isinf(bound) else f"{bound:g}" for bound in metric.bounds)
+        words = (metric.label, f"{'−' if low == '∞' else ''}{low} to {high}", metric.better, metric.taken_over)
+        cells = (f"`{metric.name}`", *map(plain, words), plain(metric.summary), plain(metric.paper))
+        lines.append(f"| {' | '.join(cells)} |")
+    intro = (
+        "# Table of metrics\n\n`equipoise metrics` prints this table, with the metrics of your plug-ins. "
+        "The definitions are in [Metrics](../metrics.md).\n"
+    )
+    return "\n".join((NOTE, intro, *lines, ""))
+
+
+def formats_page() -> str:
+    """Return the columns of measurements.csv and --json, from their JSON Schema."""
+    schema = json.loads((PACKAGE / "runs" / "measurements.schema.json").read_text(encoding="utf-8"))
+    lines = ["| column | type | what |", "|---|---|---|"]
+    for name, column in schema["items"]["properties"].items():
+        kind = column.get("type") or [f'"{choice}"' for choice in column["enum"]]
+        kinds = kind if isinstance(kind, str) else " or ".join(kind)
+        lines.append(f"| `{name}` | {kinds} | {plain(column['description'])} |")
+    intro = (
+        f"# Measurements\n\n{schema['title']} (`{schema['$id']}`). {schema['description']} `equipoise schema` prints "
+        "the JSON Schema. The other files of a run are described in [The run folder](../run-folder.md).\n"
+    )
+    return "\n".join((NOTE, intro, *lines, ""))
+
+
+WRITERS: dict[str, Callable[[], str]] = {
+    "cli.md": cli_page,
+    "api.md": api_page,
+    "metrics.md": metrics_page,
+    "measurements.md": formats_page,
+}
 """File name under docs/reference/ -> what writes it."""
 
 

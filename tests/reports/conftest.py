@@ -128,7 +128,7 @@ def opened(browser: Any) -> Iterator[Callable[..., Any]]:
     """Return a function that opens a page; at the end no script failed and nothing but the page was asked for."""
     contexts, troubles, asked = [], [], []
 
-    def visit(path: Path, **options: Any) -> Any:
+    def visit(path: Path, address: str = "", **options: Any) -> Any:
         context = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **options})
         contexts.append(context)
         tab = context.new_page()
@@ -138,7 +138,7 @@ def opened(browser: Any) -> Iterator[Callable[..., Any]]:
         tab.on("pageerror", lambda error: troubles.append(str(error)))
         tab.on("dialog", lambda dialog: (troubles.append("a dialog"), dialog.dismiss()))
         tab.on("request", lambda request: asked.append(request.url))
-        tab.goto(path.resolve().as_uri())
+        tab.goto(path.resolve().as_uri() + address)
         tab.wait_for_selector("html[data-cases=ready]", timeout=20_000)
         return tab
 

@@ -24,7 +24,7 @@ def metric_values(logprobs, gold, *, estimator="perplexity", kind="range", parit
         return 1 - fairness.pair_ucerf(values, kind=kind)
     if parity == "certainty":
         return 1 - fairness.pair_ucerf_unanswerable(sure.reshape(sets, groups), kind=kind)
-    return 1 - fairness.pair_ucerf(fairness.signed_certainty(best, sure).reshape(sets, groups), kind=kind)
+    return 1 - fairness.pair_ucerf_signed(best.reshape(sets, groups), sure.reshape(sets, groups), kind=kind)
 
 
 def batch(logprobs, gold):

@@ -32,7 +32,7 @@ Estimators = Annotated[
 ]
 By = Annotated[
     Several,
-    typer.Option("--by", help="Break down by this group (gender, form, position, …) instead of the usual ones."),
+    typer.Option("--by", help="Break down by this group (gender, form, …) or combination (gender*form) instead."),
 ]
 Metrics = Annotated[Several, typer.Option("--metric", help="Measure only this metric (see `equipoise metrics`).")]
 Level = Annotated[float | None, typer.Option("--level", help="Confidence level of the intervals.")]
@@ -87,17 +87,11 @@ def audit(
     ] = None,
     question: Annotated[
         Several,
-        typer.Option(
-            "--question",
-            help='Ask in these words, with slots: "{text} The mood of this sentence is". {text} is the sentence, other '
-            "slots are columns of your table. Repeatable: every wording is asked, and the values are averaged.",
-        ),
+        typer.Option("--question", help='Your own wording: "{text} The mood of {name} is". Repeatable, then averaged.'),
     ] = None,
     shots: Annotated[
         Path | None,
-        typer.Option(
-            "--shots", help="A table like your data: its rows are shown with their answers before each question."
-        ),
+        typer.Option("--shots", help="A table like your data, shown with its answers before each question."),
     ] = None,
     as_published: Annotated[
         bool,
@@ -105,11 +99,7 @@ def audit(
     ] = False,
     pronouns: Annotated[
         str,
-        typer.Option(
-            "--pronouns",
-            help="he,she,they,xe,ze,ey,fae, your own as ve/ver/vis/verself, or a TOML file; for built-in sentences, "
-            "Winogender and tables with a slot.",
-        ),
+        typer.Option("--pronouns", help="he,she,they,xe,ze,ey,fae, your own as ve/ver/vis/verself, or a TOML file."),
     ] = "he,she",
     token_aggregate: Annotated[
         Literal["sum", "mean", "pmi", "max"],

@@ -109,7 +109,13 @@ def generate(
     build = BuildFolder(folder)
     requests = step.requests_of(plan, read_prompts(prompts), model)
     prices = (price_in, price_out) if price_in is not None and price_out is not None else None
-    estimate = step.estimate(requests, ReplyLog(build.generations), concurrency=concurrency, prices=prices)
+    estimate = step.estimate(
+        requests,
+        ReplyLog(build.generations),
+        concurrency=concurrency,
+        prices=prices,
+        retry_refused=retry_refused,
+    )
     if not quiet or dry_run:
         cost = "unknown (give --price-in and --price-out)" if estimate.cost is None else f"{estimate.cost:,.2f}"
         typer.echo(

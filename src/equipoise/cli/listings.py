@@ -1,6 +1,8 @@
-"""`equipoise metrics`, `engines` and `tasks`: what can be named, plug-ins included."""
+"""`equipoise metrics`, `engines`, `tasks` and `schema`: what can be named, and what is written."""
 
 from __future__ import annotations
+
+import typer
 
 from .console import plain_table, print_out
 
@@ -29,3 +31,11 @@ def tasks() -> None:
 
     rows = [(name, summary(name, TASKS, kind="task")) for name in names(TASKS, kind="task")]
     print_out(plain_table(("task", "what it asks"), rows))
+
+
+def schema() -> None:
+    """Print the JSON Schema of what `--json` prints and of the columns of measurements.csv."""
+    from importlib import resources
+
+    text = resources.files("equipoise.runs").joinpath("measurements.schema.json").read_text(encoding="utf-8")
+    typer.echo(text, nl=False)

@@ -32,7 +32,7 @@ def tune(
     steps: Annotated[int, typer.Option("--steps", help="Steps at most.")] = 200,
     sets: Annotated[int, typer.Option("--sets", help="Answerable sets in a step; half as many are unanswerable.")] = 16,
     learning_rate: Annotated[
-        float | None, typer.Option("--learning-rate", help="By default 5e-4 for LoRA and 5e-5 for all weights.")
+        float | None, typer.Option("--learning-rate", help="By default 5e-4 for LoRA and 1e-4 for all weights.")
     ] = None,
     rank: Annotated[int, typer.Option("--rank", help="Rank of the LoRA adapter.")] = 16,
     method: Annotated[str, typer.Option("--method", help="lora (an adapter) or full (all weights).")] = "lora",

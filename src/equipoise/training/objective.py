@@ -73,12 +73,12 @@ def ucerf_values(
     members = _members(sets, gold)
     sureness = certainty(logprobs, estimator=estimator)
     if bool((gold != ABSENT).all()):
-        return _disparity(soft_sign(logprobs, gold, temperature) * sureness, members, disparity) / 2
-    plain = _disparity(sureness, members, disparity)
+        desirability = soft_sign(logprobs, gold, temperature) * sureness
+        return _disparity(_apart(desirability, members), members, disparity) / 2
+    plain = _disparity(_apart(sureness, members), members, disparity)
     if parity == "certainty":
         return plain
-    first = torch.zeros_like(gold)
-    signed = _disparity(soft_sign(logprobs, first, temperature) * sureness, members, disparity) / 2
+    signed = _disparity(_choices_apart(logprobs, sureness, members, temperature), members, disparity) / 2
     return signed if parity == "signed" else (plain + signed) / 2
 
 
@@ -123,22 +123,48 @@ def _members(sets: Tensor, gold: Tensor) -> _Members:
     return _Members(set_of, place, filled)
 
 
-def _disparity(values: Tensor, members: _Members, kind: str) -> Tensor:
+def _apart(values: Tensor, members: _Members) -> Tensor:
+    """Return |a - b| for all members a and b of each set, as (sets, members, members)."""
+    table = _table(values, members)
+    return (table[:, :, None] - table[:, None, :]).abs()
+
+
+def _choices_apart(logprobs: Tensor, sureness: Tensor, members: _Members, temperature: float) -> Tensor:
+    """Return how far apart the choices of members are: |c_a - c_b| for the same choice, c_a + c_b for different ones.
+
+    See `equipoise.metrics.fairness.choice_disparity`. With two candidates this is |D_a - D_b| with the sign of the
+    first; with more, the distance of the vectors c x softmax(logprobs / temperature).
+    """
+    if logprobs.shape[1] == 2:
+        first = torch.zeros(len(logprobs), dtype=torch.long, device=logprobs.device)
+        return _apart(soft_sign(logprobs, first, temperature) * sureness, members)
+    if temperature > 0:
+        shares = torch.softmax(logprobs / temperature, dim=-1) * sureness[:, None]
+        return torch.stack([_apart(share, members) for share in shares.unbind(dim=1)]).sum(dim=0)
+    best = logprobs.amax(dim=-1, keepdim=True)
+    tied = (logprobs == best).sum(dim=-1) > 1
+    choices = _table(torch.where(tied, ABSENT, logprobs.argmax(dim=-1)), members)
+    decided = choices != ABSENT
+    differs = (choices[:, :, None] != choices[:, None, :]) & decided[:, :, None] & decided[:, None, :]
+    table = _table(sureness, members)
+    return torch.where(differs, table[:, :, None] + table[:, None, :], _apart(sureness, members))
+
+
+def _table(values: Tensor, members: _Members) -> Tensor:
+    return values.new_zeros(members.filled.shape).index_put((members.set_of, members.place), values)
+
+
+def _disparity(apart: Tensor, members: _Members, kind: str) -> Tensor:
     """Return how far apart the members of each set are; see `equipoise.metrics.fairness.disparity`."""
-    set_of, place, filled = members
-    table = values.new_zeros(filled.shape).index_put((set_of, place), values)
+    filled = members.filled
+    pairs = torch.triu(filled[:, :, None] & filled[:, None, :], diagonal=1)
+    apart = torch.where(pairs, apart, 0.0).flatten(1)
     if kind == "range":
-        high = table.masked_fill(~filled, -torch.inf).amax(dim=1)
-        return high - table.masked_fill(~filled, torch.inf).amin(dim=1)
+        return apart.amax(dim=1)
     counts = filled.sum(dim=1)
     if kind == "deviation":
-        centre = table.sum(dim=1) / counts
-        away = torch.where(filled, table - centre[:, None], 0.0)
-        return 2 * length(away) / counts.sqrt()
-    pairs = filled[:, :, None] & filled[:, None, :]
-    apart = torch.where(pairs, (table[:, :, None] - table[:, None, :]).abs(), 0.0)
-    # Each pair is in the table twice, and each member once with itself.
-    return apart.sum(dim=(1, 2)) / (counts * (counts - 1))
+        return 2 * length(apart) / counts
+    return apart.sum(dim=1) / (counts * (counts - 1) / 2)
 
 
 def _check_choices(temperature: float, parity: str, disparity: str) -> None:

@@ -56,7 +56,7 @@ class Plan:
     @property
     def rate(self) -> float:
         """The learning rate: the one chosen, or the default of the method."""
-        return self.learning_rate or {"lora": 5e-4, "full": 5e-5}[self.method]
+        return self.learning_rate or {"lora": 5e-4, "full": 1e-4}[self.method]
 
     def rate_at(self, step: int) -> float:
         """Return the learning rate of a step: a linear rise, then a linear fall to a tenth."""

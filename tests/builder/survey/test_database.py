@@ -16,6 +16,7 @@ from alembic.config import Config
 from equipoise.builder.steps import BuildError, Sentence
 from equipoise.builder.survey.database.connection import with_driver
 from equipoise.builder.survey.database.survey import SurveyDatabase
+from equipoise.builder.survey.database.tables import SETTINGS
 from equipoise.builder.survey.database.work import Asking
 from equipoise.builder.verdict.votes import Vote
 
@@ -121,6 +122,33 @@ def test_many_at_once(database_url: str, some_sentences) -> None:
     answers = database.results.answers()
     assert len(answers) == stored == len({(one.sentence, one.rater) for one in answers})
     assert max(Counter(one.sentence for one in answers).values()) <= 10
+    database.close()
+
+
+def test_jobs_that_share_a_transaction_fail_alone(database_url: str) -> None:
+    database = SurveyDatabase(database_url)
+
+    def write(number: int) -> int:
+        def job(connection: sa.Connection) -> int:
+            connection.execute(SETTINGS.insert().values(name=f"n{number}", value="x"))
+            if number % 5 == 0:
+                raise ValueError("this one only")
+            return number
+
+        return database.store.write(job)
+
+    def attempt(number: int) -> int | None:
+        try:
+            return write(number)
+        except ValueError:
+            return None
+
+    with ThreadPoolExecutor(20) as pool:
+        results = list(pool.map(attempt, range(40)))
+    expected = [None if number % 5 == 0 else number for number in range(40)]
+    assert results == expected
+    stored = {number for number in range(40) if database.setting(f"n{number}")}
+    assert stored == {number for number in expected if number is not None}
     database.close()
 
 

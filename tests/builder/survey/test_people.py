@@ -189,6 +189,7 @@ def test_a_rater_who_withdraws_is_deleted(database: SurveyDatabase) -> None:
     gone = next(record.id for record in database.raters.all() if record.withdrawn_by == "rater")
     admin.post("/admin/restore", data={"csrf": csrf, "rater": gone})  # the administrator cannot undo it
     assert len(database.results.answers()) == 1
+    assert next(record.state for record in database.raters.all() if record.id == gone) == "withdrawn"
     assert f"restore?rater={gone}" not in admin.get("/admin").text
 
 
@@ -292,6 +293,22 @@ def test_pausing_and_closing(tmp_path: Path, database: SurveyDatabase) -> None:
     assert "NONE1" in idle.get("/work").text  # who did nothing gets another code
     admin.post("/admin/status", data={"csrf": csrf, "status": "open"})
     assert heading_of(working.get("/work").text) == "Sentence 2"
+
+
+def test_pages_with_simulated_answers_say_so_first(database: SurveyDatabase) -> None:
+    make = site(database, test=SHORT)
+    browser = make()
+    browser.enter(database.raters.invite(1, origin="simulated")[0])
+    browser.take_test(SHORT)
+    browser.answer()
+    assert [answer.origin for answer in database.results.answers()] == ["simulated"]
+    admin = make()
+    admin.log_in()
+    body = admin.get("/admin").text.partition("<body")[2]
+    assert body.index("Rehearsal with simulated raters") < body.index("<h1")
+    assert admin.get("/admin/answers.csv").text.startswith("# SIMULATED RATERS")
+    rehearsal = site(database, test=SHORT, simulated=True)().get("/").text
+    assert "Rehearsal with simulated raters" in rehearsal
 
 
 def test_progress_with_a_quota(tmp_path: Path, some_sentences) -> None:

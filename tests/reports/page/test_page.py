@@ -38,7 +38,7 @@ def test_headline_verdict_and_all_sections_are_there(opened: Opened, page: Path,
     tab, run = opened(page), Run(planted_run)
     assert tab.inner_text("h1") == "planted"
     shown = [one.get_attribute("id") for one in tab.locator("main > section").all()]
-    assert len(shown) == len(SECTIONS) - 2 and not {"calibration", "identities"} & set(shown)
+    assert len(shown) == len(SECTIONS) - 2 and "glossary" in shown and not {"calibration", "identities"} & set(shown)
     gap = run.parts[0].measured.get("desirability_gap", type="type2")
     assert f"{gap.value:.3f} [{gap.low:.3f}, {gap.high:.3f}]" in tab.inner_text("#findings")
     assert "less sure and right" in tab.inner_text("#findings")
@@ -49,7 +49,7 @@ def test_headline_verdict_and_all_sections_are_there(opened: Opened, page: Path,
 def test_a_case_shows_the_numbers_of_the_run(opened: Opened, page: Path, planted_run: Path) -> None:
     tab, run = opened(page), Run(planted_run)
     pairs = run.pairs.sort_values("u")
-    case = tab.locator(".case").first
+    case = tab.locator("#case-list .case").first
     assert case.locator(".u b").text_content() == f"{pairs['u'].iloc[0]:.3f}"
     items = run.outcomes[run.outcomes["set_id"] == pairs["set_id"].iloc[0]]
     shown = case.locator(".numbers div:nth-child(3) dd").all_text_contents()
@@ -97,25 +97,24 @@ def test_search_and_every_filter_find_what_the_tables_hold(opened: Opened, page:
     assert number_of_cases(tab) == sets(items["correct"].isna())
     tab.fill("#case-search", "no such words at all")
     assert "No case fits" in tab.inner_text("#case-count")
-    assert tab.locator(".case").count() == 0
+    assert tab.locator("#case-list .case").count() == 0
 
 
 def test_cases_sort_by_u_and_by_d_and_come_as_one_scrolls(opened: Opened, page: Path, planted_run: Path) -> None:
     tab = opened(page)
-    first = tab.locator(".case").count()
-    assert first < number_of_cases(tab)
-    tab.locator(".end").scroll_into_view_if_needed()
-    tab.wait_for_selector(f".case:nth-child({first + 1})", state="attached")
+    assert 0 < tab.locator("#case-list .case").count() < number_of_cases(tab)
+    tab.locator("#case-list .block").last.scroll_into_view_if_needed()
+    tab.wait_for_selector("#case-list .block:last-child .case")
     tab.select_option("#case-sort", "u-up")
-    shown = values(tab, ".u b")
+    shown = values(tab, "#case-list .u b")
     assert shown == sorted(shown) and shown[0] < shown[-1]
     tab.select_option("#case-sort", "u-down")
-    shown = values(tab, ".u b")
+    shown = values(tab, "#case-list .u b")
     assert shown == sorted(shown, reverse=True)
     tab.select_option("#case-sort", "d-down")
     largest = [
         max(abs(float(one)) for one in case.locator(".numbers div:nth-child(3) dd").all_text_contents())
-        for case in tab.locator(".case").all()[:8]
+        for case in tab.locator("#case-list .case").all()[:8]
     ]
     assert largest == sorted(largest, reverse=True)
 
@@ -162,7 +161,7 @@ def test_print_view_hides_what_paper_cannot_do(opened: Opened, page: Path) -> No
     assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     for hidden in (".bar", "#case-form"):
         assert not tab.locator(hidden).is_visible()
-    assert tab.locator("#findings").is_visible() and tab.locator(".case").first.is_visible()
+    assert tab.locator("#findings").is_visible() and tab.locator("#case-list .case").first.is_visible()
     paper = tab.pdf(format="A4")
     assert paper.startswith(b"%PDF") and len(re.findall(rb"/Type\s*/Page\b", paper)) > 2
 
@@ -199,7 +198,7 @@ def test_hostile_text_stays_text(opened: Opened, hostile_run: Path) -> None:
     assert number_of_cases(tab) == 12
     tab.select_option("#case-occupation", index=1)
     tab.select_option("#case-group", index=1)
-    assert "</script>" in tab.locator(".case .sentence").first.text_content()
+    assert "</script>" in tab.locator("#case-list .case .sentence").first.text_content()
     assert tab.locator("img").count() == 0
     assert tab.evaluate("window.hacked") is None
 
@@ -217,9 +216,12 @@ def test_three_options_three_pronouns_and_another_estimator(opened: Opened, tmp_
     )
     tab, run = opened(write_run_page(tmp_path / "run")), Run(tmp_path / "run")
     sets = run.outcomes.groupby(["set_id", "variant"], sort=False)
+    assert "12 pairs in 2 option orders" in tab.inner_text("header")
+    assert "12 pairs" in tab.inner_text("#case-count")
+    assert "seed=" in tab.locator("#case-list .facts-of-case").first.inner_text()
     assert number_of_cases(tab) == len(sets) == 24
     tab.select_option("#case-sort", "")
-    for case, (_, items) in zip(tab.locator(".case").all(), sets, strict=False):
+    for case, (_, items) in zip(tab.locator("#case-list .case").all(), sets, strict=False):
         assert case.locator(".member").count() == len(items)
         shown = [float(one) for one in case.locator(".numbers div:nth-child(3) dd").all_text_contents()]
         assert shown == pytest.approx(items["desirability_renyi"].tolist(), abs=6e-4)
@@ -233,7 +235,7 @@ def test_three_options_three_pronouns_and_another_estimator(opened: Opened, tmp_
 def test_a_page_without_sentences_holds_none(opened: Opened, planted_run: Path, tmp_path: Path) -> None:
     tab = opened(write_run_page(planted_run, out=tmp_path / "bare.html", sentences=False))
     known = set(Run(planted_run).examples["text"])
-    shown = tab.locator(".case .sentence").all_text_contents()
+    shown = tab.locator("#case-list .case .sentence").all_text_contents()
     assert shown and not known & set(shown)
     assert all("·" in one for one in shown)
     tab.fill("#case-search", "nurse")
@@ -253,3 +255,87 @@ def test_another_section_is_one_function_more(planted_run: Path) -> None:
 
     page = run_page(Run(planted_run), sections=[*SECTIONS, extra, lambda run: None])
     assert '<section id="extra"' in page and "Extra &lt;b&gt;" in page and "160 &lt;i&gt;" in page
+
+
+def test_the_first_screen_counts_the_sets_and_draws_each(opened: Opened, page: Path, planted_run: Path) -> None:
+    tab, (part,) = opened(page), Run(planted_run).parts
+    for kind in part.kinds:
+        rate = part.measured.get("flip_rate", type=kind)
+        toward, against = (part.measured.get(f"flip_{way}", type=kind) for way in ("toward", "against"))
+        sets = int((part.pairs["type"] == kind).sum())
+        counts = [round(row.value * sets) for row in (toward, against)]
+        named = "ambiguous" if kind == "type1" else "resolvable"
+        said = f"changed the answer in {round(rate.value * sets)} of {sets} {named} pairs"
+        lead = tab.locator(".lead", has_text=said)
+        assert lead.count() == 1
+        assert f"{counts[0]} toward the stereotype, {counts[1]} against it" in lead.inner_text()
+    squares = {
+        name: tab.locator(f".squares rect.t-{name}").count() for name in ("same", "toward", "against", "neither")
+    }
+    assert sum(squares.values()) == len(part.pairs) and squares["toward"] > squares["against"]
+    signed = part.pairs[part.pairs["type"] == "type1"].sort_values("u_signed").iloc[0]
+    assert f"{signed['u']:.3f}" == tab.locator(".worst .u b").inner_text()
+    assert tab.locator(".worst .sentence").bounding_box()["y"] < 900, "on the first screen"
+
+
+def test_links_open_a_case_or_a_selection_and_can_be_sent(opened: Opened, page: Path, planted_run: Path) -> None:
+    tab, run = opened(page), Run(planted_run)
+    fates = tab.locator(".key a", has_text="changed toward").first
+    expected = int(fates.inner_text().split()[0])
+    fates.click()
+    assert number_of_cases(tab) == expected
+    assert "#filter=" in tab.url and "flip:toward" in tab.url
+    set_id = run.pairs["set_id"].iloc[3]
+    tab = opened(page, f"#case={set_id}")
+    assert number_of_cases(tab) == 1
+    tab.click("#case-all")
+    assert number_of_cases(tab) == run.pairs["set_id"].nunique() and "#" not in tab.url
+    tab.locator(".squares rect.t-same").first.click()
+    assert number_of_cases(tab) == 1 and "#case=" in tab.url
+    tab.click("#case-all")
+    tab.locator("#occupations svg a").first.focus()
+    tab.keyboard.press("Enter")
+    assert 0 < number_of_cases(tab) < 80 and "occupation" in tab.url
+    tab.evaluate("location.hash = '#filter=u:0.9~1,type:type1'")
+    tab.wait_for_function("document.getElementById('case-range').textContent.includes('0.9')")
+    own = run.pairs[(run.pairs["type"] == "type1") & (run.pairs["u"].round(4) >= 0.9)]
+    assert number_of_cases(tab) == len(own)
+    tab.evaluate("location.hash = '#filter=%E0%A4%A,:'")  # cut off by a mail program
+
+
+def test_the_selection_is_saved_as_tables(opened: Opened, page: Path, planted_run: Path, tmp_path: Path) -> None:
+    tab, run = opened(page), Run(planted_run)
+    tab.select_option("#case-flip", "changed")
+    shown = number_of_cases(tab)
+    frames = []
+    for name, read in (("csv", pd.read_csv), ("json", pd.read_json)):
+        with tab.expect_download() as saved:
+            tab.click(f"#case-{name}")
+        saved.value.save_as(tmp_path / name)
+        frames.append(read(tmp_path / name))
+    table, records = frames
+    assert table["set_id"].nunique() == records["set_id"].nunique() == shown > 0
+    expected = run.outcomes[run.outcomes["set_id"].isin(table["set_id"])]
+    assert sorted(table["d"]) == pytest.approx(sorted(expected["desirability"]), abs=1e-4)
+    assert set(table["fate"]) <= {"toward", "against", "neither"}
+
+
+def test_only_rows_near_the_screen_are_in_the_page(opened: Opened, make_run: Any) -> None:
+    run = make_run("long", limit=400)
+    tab = opened(write_run_page(run))
+    assert number_of_cases(tab) == 400
+    most = 0
+    for _ in range(40):
+        tab.mouse.wheel(0, 2500)
+        most = max(most, tab.evaluate("document.querySelectorAll('#case-list *').length"))
+    tab.locator("#case-list .block").last.scroll_into_view_if_needed()
+    tab.wait_for_selector("#case-list .block:last-child .case")
+    assert tab.evaluate("document.querySelectorAll('#case-list *').length") < 6000 and most < 6000
+
+
+def test_signed_u_sorts_changed_answers_first(opened: Opened, page: Path, planted_run: Path) -> None:
+    tab, pairs = opened(page), Run(planted_run).pairs
+    tab.select_option("#case-type", "type1")
+    tab.select_option("#case-sort", "s-up")
+    ordered = pairs[pairs["type"] == "type1"].sort_values("u_signed", kind="stable")["u"].head(8)
+    assert values(tab, "#case-list .u b")[:8] == pytest.approx(ordered.tolist(), abs=6e-4)

@@ -126,10 +126,15 @@ def _parts(plan: Plan, template: str, about: tuple[str, str, str, str], model: s
 
 
 def estimate(
-    requests: Sequence[Request], log: ReplyLog, *, concurrency: int, prices: tuple[float, float] | None
+    requests: Sequence[Request],
+    log: ReplyLog,
+    *,
+    concurrency: int,
+    prices: tuple[float, float] | None,
+    retry_refused: bool = False,
 ) -> Estimate:
-    """Return the cost of the requests that have no reply yet; `prices` are per million tokens in and out."""
-    missing = [request for request in requests if request.key not in log.replies]
+    """Return the cost of the requests that are still to be sent; `prices` are per million tokens in and out."""
+    missing = still_missing(requests, log, retry_refused=retry_refused)
     tokens_in = round(sum(len(request.prompt) for request in missing) / CHARACTERS_A_TOKEN)
     tokens_out = sum(request.count for request in missing) * TOKENS_A_SENTENCE
     measured = [float(row["reply"].get("seconds") or 0) for row in log.replies.values()]
@@ -137,6 +142,12 @@ def estimate(
     cost = (tokens_in * prices[0] + tokens_out * prices[1]) / 1e6 if prices else None
     done = len(requests) - len(missing)
     return Estimate(len(missing), done, tokens_in, tokens_out, seconds * len(missing) / concurrency, cost)
+
+
+def still_missing(requests: Sequence[Request], log: ReplyLog, *, retry_refused: bool) -> list[Request]:
+    """Return the requests that have neither a reply nor, unless they are asked again, a refusal."""
+    passed_over = {} if retry_refused else log.refusals
+    return [request for request in requests if request.key not in log.replies and request.key not in passed_over]
 
 
 def generate(
@@ -160,8 +171,7 @@ def generate(
         log = ReplyLog(folder.generations)
         outcome = Outcome(notes=[note] if (note := log.repair()) else [])
         run = _Generation(log, client, plan, now, lambda: progress("replies", run.done(requests), len(requests)))
-        passed_over = {} if retry_refused else log.refusals
-        missing = [r for r in requests if r.key not in log.replies and r.key not in passed_over]
+        missing = still_missing(requests, log, retry_refused=retry_refused)
         try:
             asyncio.run(run.ask_all(missing, concurrency, outcome))
         finally:

@@ -2,36 +2,80 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 from markupsafe import Markup
 
 from ...records import Floats
+from ..palette import Named, class_of
 from ..svg.drawing import WIDTH, Axis, element, group, line, mark, path, picture, steps, text, whisker
-from .views import Estimated, Histogram, Occupations, Scale, density, short
+from .sets import FATE_WORDS, SetFates
+from .views import Estimated, Histogram, Occupations, Scale, profile, short
+
+SQUARE, GAP = 13.0, 3.0
+"""Of the picture of sets."""
 
 RIDGE = 52.0
 ROW = 17.0
 
 
+def squares_chart(view: SetFates) -> Markup:
+    """Return a square for each set, changed ones first; each opens its case."""
+    columns = int((WIDTH - 4) // (SQUARE + GAP))
+    rows = -(-len(view.shown) // columns)
+    parts = []
+    for number, (name, fate) in enumerate(view.shown):
+        square = element(
+            "rect",
+            x=2 + number % columns * (SQUARE + GAP),
+            y=2 + number // columns * (SQUARE + GAP),
+            width=SQUARE,
+            height=SQUARE,
+            rx=2.0,
+            class_=f"mark {class_of(fate)}",
+            data_case=case_key(name, view.part),
+        )
+        parts.append(square)
+    told = ", ".join(f"{FATE_WORDS[fate]}: {count:,}" for fate, count in view.counts.items() if count)
+    title = f"The {view.n:,} pairs of {view.part}, {view.title}"
+    return picture(rows * (SQUARE + GAP) + 4, title, f"{told}.", parts, class_="chart squares")
+
+
+def case_key(set_id: str, part: str, variant: str = "") -> str:
+    """Return what comes after `#case=` in the address of a case."""
+    return ",".join(quote(word, safe="") for word in (set_id, part, variant)).rstrip(",")
+
+
+def filter_link(**wanted: str) -> str:
+    """Return the address that opens the case browser with these filters."""
+    return "#filter=" + ",".join(f"{key}:{quote(value, safe='')}" for key, value in wanted.items() if value)
+
+
+def linked(children: Sequence[Markup], address: str, *, tab: bool = True) -> Markup:
+    """Return marks that open the case browser."""
+    return element("a", *children, href=address, tabindex=None if tab else "-1")
+
+
 def scale_chart(scale: Scale) -> Markup:
     """Return the linear scale with a curve for each group, its mean and interval, and how far the means lie apart."""
     x = Axis(scale.low, 1.0, 14.0, WIDTH - 14.0)
-    at = np.linspace(scale.low, 1.0, 161)
-    curves = [density(strip.values, at, low=scale.low) for strip in scale.strips]
+    at = np.linspace(scale.low, 1.0, 241)
+    curves = [profile(strip.values, at, low=scale.low) for strip in scale.strips]
     top = max(float(curve.max()) for curve in curves)
     bottom = 16.0 + len(scale.strips) * (RIDGE + 40) - 10
     parts: list[Markup] = []
     base = 16.0
-    for number, (strip, curve) in enumerate(zip(scale.strips, curves, strict=True)):
-        parts.append(text(14, base - 2, f"{short(strip.name, 30)}: mean {_span(strip.mean)}", class_="label"))
+    for strip, curve in zip(scale.strips, curves, strict=True):
+        parts.append(text(14, base - 2, f"{strip.title}: mean {_span(strip.mean)}", class_="label"))
         base += RIDGE + 8
-        parts += _ridge(x, at, curve / top * RIDGE, base, number)
+        parts += _ridge(x, at, curve / top * RIDGE, base, strip.tone)
         place = x(strip.mean.value)
         # The pin of the paper's figure: down to the scale itself, where the groups' places are compared.
-        parts += [line(place, base + 7, place, bottom + 9, f"pin s{number}")]
-        parts += [whisker(x, base + 7, strip.mean.low, strip.mean.high, number), mark(place, base + 7, number)]
+        parts += [line(place, base + 7, place, bottom + 9, f"pin {class_of(strip.tone)}")]
+        parts += [whisker(x, base + 7, strip.mean.low, strip.mean.high, strip.tone), mark(place, base + 7, strip.tone)]
         base += 32
     parts += _scale_bar(scale, x, bottom)
     means = [strip.mean.value for strip in scale.strips]
@@ -41,12 +85,12 @@ def scale_chart(scale: Scale) -> Markup:
     return picture(base + 48, title, f"Means: {told}; {gap:.3f} apart.", parts)
 
 
-def _ridge(x: Axis, at: Floats, heights: Floats, base: float, series: int) -> list[Markup]:
+def _ridge(x: Axis, at: Floats, heights: Floats, base: float, tone: Named) -> list[Markup]:
     curve = [(x(float(value)), base - float(height)) for value, height in zip(at, heights, strict=True)]
     area = [(x.start, base), *curve, (x.end, base)]
     return [
-        path(area, f"area s{series}", closed=True),
-        path(curve, f"outline s{series}"),
+        path(area, f"area {class_of(tone)}", closed=True),
+        path(curve, f"outline {class_of(tone)}"),
         line(x.start, base, x.end, base, "axis"),
     ]
 
@@ -58,7 +102,7 @@ def _scale_bar(scale: Scale, x: Axis, y: float) -> list[Markup]:
     bar = []
     for piece in range(pieces):
         value = scale.low + (piece + 0.5) / pieces * (1 - scale.low)
-        side = "good" if value > 0 else "bad"
+        side = "right" if value > 0 else "wrong"
         bar.append(
             element(
                 "rect",
@@ -66,7 +110,7 @@ def _scale_bar(scale: Scale, x: Axis, y: float) -> list[Markup]:
                 y=y,
                 width=width + 0.4,
                 height=9.0,
-                class_=f"scale-{side}",
+                class_=f"area {class_of(side)}",
                 fill_opacity=round(0.12 + 0.8 * abs(value), 3),
             )
         )
@@ -85,13 +129,14 @@ def histogram_chart(histogram: Histogram) -> Markup:
     most = max(float(counts.max()) for _, counts in histogram.series) or 1.0
     y = Axis(0.0, most * 1.05, height, 14.0)
     parts = [y.beside(x.start, grid_to=x.end), x.below(height)]
-    for number, (_, counts) in enumerate(histogram.series):
+    for (_, counts), tone in zip(histogram.series, histogram.tones, strict=True):
         outline = steps(histogram.edges, counts, x, y)
-        parts += [path(outline, f"area s{number}", closed=True), path(outline, f"outline s{number}")]
+        parts += [path(outline, f"area {class_of(tone)}", closed=True), path(outline, f"outline {class_of(tone)}")]
+    parts += _bars_that_open(histogram, x, y)
     if len(histogram.series) > 1:
-        for number, (name, _) in enumerate(histogram.series):
-            left = x.start + 10 + number * 175
-            parts += [mark(left, height + 50, number), text(left + 10, height + 54, short(name, 24), class_="label")]
+        for number, ((name, counts), tone) in enumerate(zip(histogram.series, histogram.tones, strict=True)):
+            left, label = x.start + 10 + number * 195, f"{short(name, 22)} (n = {int(counts.sum()):,})"
+            parts += [mark(left, height + 50, tone), text(left + 10, height + 54, label, class_="label")]
     unit = "pairs" if histogram.quantity == "U" else "sentences"
     parts.append(text((x.start + x.end) / 2, height + 32, histogram.quantity, anchor="middle", class_="tick"))
     parts.append(text(2, 10, unit, class_="tick"))
@@ -100,6 +145,22 @@ def histogram_chart(histogram: Histogram) -> Markup:
     )
     title = f"Histogram of {histogram.quantity}, {histogram.part}, {histogram.kind}"
     return picture(height + (62 if len(histogram.series) > 1 else 40), title, told, parts)
+
+
+def _bars_that_open(histogram: Histogram, x: Axis, y: Axis) -> list[Markup]:
+    """Return an invisible bar over each step that opens the cases counted there."""
+    totals = np.sum([counts for _, counts in histogram.series], axis=0)
+    bars = []
+    for left, right, total in zip(histogram.edges[:-1], histogram.edges[1:], totals, strict=True):
+        if total:
+            hint = element("title", f"{left:.2f} to {right:.2f}: {int(total):,}")
+            size = {"x": x(float(left)), "y": y.end, "width": x(float(right)) - x(float(left))}
+            bar = element("rect", hint, height=y.start - y.end, class_="hit", **size)
+            within = f"{left:.3f}~{right:.3f}"
+            quantity = {"U": "u", "D": "d"}.get(histogram.quantity, "c")
+            address = filter_link(part=histogram.part, type=histogram.type, **{quantity: within})
+            bars.append(linked([bar], address, tab=False))
+    return bars
 
 
 def _mode(edges: Floats, counts: Floats) -> str:
@@ -127,7 +188,9 @@ def occupation_chart(view: Occupations) -> Markup:
     ]
     for number, row in enumerate(view.rows):
         y = top + number * ROW + ROW / 2
-        parts.append(text(0, y + 4, short(row.name, 17), class_="name"))
+        name = text(0, y + 4, short(row.name, 17), class_="name")
+        address = filter_link(part=view.part, type=view.type, group=f"occupation={row.name}")
+        parts.append(linked([name], address))
         if row.share is not None:
             parts.append(text(names, y + 4, f"{row.share}%", anchor="end", class_="tick"))
         for axis, estimate, series in ((left, row.ucerf, 0), (right, row.odds, 1)):

@@ -13,6 +13,7 @@ from ...datasets.occupations import OCCUPATIONS
 from ...records import Floats
 from ...runs.measurements import kind_title
 from ...runs.run import Part, column, main_estimator
+from ..palette import Named
 
 BANDWIDTH = 0.04
 """Of the curves on the scale, in units of D: fine enough to show a peak at ±1, coarse enough to be read."""
@@ -24,6 +25,18 @@ GROUP_WORDS = {
     ("gender", "female"): "she",
     ("gender", "neutral"): "they",
 }
+
+GROUP_TONES: dict[tuple[str, str], Named] = {
+    ("stereotype", "pro"): "toward",
+    ("stereotype", "anti"): "against",
+    ("gender", "male"): "he",
+    ("gender", "female"): "she",
+    ("gender", "neutral"): "they",
+}
+"""The colours of the groups that have one of their own."""
+
+FEW = 60
+"""With fewer values, or fewer different ones, a smooth curve would show more than the data do: bars are drawn."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +60,12 @@ class Strip:
     name: str
     values: Floats
     mean: Estimated
+    tone: Named = 0
+
+    @property
+    def title(self) -> str:
+        """The name with the number of items."""
+        return f"{short(self.name, 30)} (n = {len(self.values):,})"
 
 
 @dataclass(frozen=True)
@@ -58,6 +77,7 @@ class Scale:
     low: float
     ends: tuple[str, str, str]
     strips: Sequence[Strip]
+    type: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,6 +89,8 @@ class Histogram:
     quantity: str
     edges: Floats
     series: Sequence[tuple[str, Floats]]
+    tones: Sequence[Named] = ("neither",)
+    type: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,6 +110,7 @@ class Occupations:
     part: str
     kind: str
     rows: Sequence[OccupationRow] = field(default_factory=tuple)
+    type: str = ""
 
 
 def short(name: str, length: int = 44) -> str:
@@ -113,15 +136,16 @@ def _scale(
     metric = main_estimator(items, quantity)
     keys = ("stereotype", "gender") if quantity == "desirability" else ("gender",)
     for key in keys:
-        strips = []
+        strips: list[Strip] = []
         for value in _values(items, key):
             row = part.measured.get(metric, **{key: value, "type": kind})
             rows = items[items[key] == value]
             if row is not None and len(rows):
                 numbers = Estimated(float(row.value), float(row.low), float(row.high))
-                strips.append(Strip(GROUP_WORDS.get((key, value), value), column(rows, metric), numbers))
+                tone = GROUP_TONES.get((key, value), len(strips))
+                strips.append(Strip(GROUP_WORDS.get((key, value), value), column(rows, metric), numbers, tone))
         if len(strips) > 1:
-            yield Scale(str(part), kind_title(kind), low, ends, strips)
+            yield Scale(str(part), kind_title(kind), low, ends, strips, kind)
             return
 
 
@@ -145,12 +169,23 @@ def density(values: Floats, at: Floats, *, low: float, high: float = 1.0) -> Flo
     return np.asarray(total / (max(counts.sum(), 1) * BANDWIDTH * np.sqrt(2 * np.pi)))
 
 
+def profile(values: Floats, at: Floats, *, low: float) -> Floats:
+    """Return the height of a group's shape at these places: a density, or bars where the values are few."""
+    if len(values) >= FEW and len(np.unique(np.round(values, 3))) >= FEW:
+        return density(values, at, low=low)
+    edges = np.linspace(low, 1.0, 41 if low < 0 else 21)
+    counts = np.histogram(values, edges)[0] / max(len(values), 1) / (edges[1] - edges[0])
+    heights: Floats = counts[np.clip(np.searchsorted(edges, at, side="right") - 1, 0, len(counts) - 1)]
+    return heights
+
+
 def histograms(part: Part) -> Iterator[Histogram]:
     """Yield the histogram of D by group and that of U, for each type."""
     for scale in scales(part):
         edges = np.linspace(scale.low, 1.0, 41 if scale.low < 0 else 21)
         series = [(strip.name, np.histogram(strip.values, edges)[0].astype(np.float64)) for strip in scale.strips]
-        yield Histogram(scale.part, scale.kind, "D" if scale.low < 0 else "certainty", edges, series)
+        tones = [strip.tone for strip in scale.strips]
+        yield Histogram(scale.part, scale.kind, "D" if scale.low < 0 else "certainty", edges, series, tones, scale.type)
     for kind in part.kinds:
         pairs = part.of_kind(part.pairs, kind)
         values = column(pairs, main_estimator(pairs, "u")) if len(pairs) else np.empty(0)
@@ -158,7 +193,7 @@ def histograms(part: Part) -> Iterator[Histogram]:
         if len(values):
             edges = np.linspace(0.0, 1.0, 41)
             counts = np.histogram(np.clip(values, 0.0, 1.0), edges)[0].astype(np.float64)
-            yield Histogram(str(part), kind_title(kind), "U", edges, [("pairs", counts)])
+            yield Histogram(str(part), kind_title(kind), "U", edges, [("pairs", counts)], type=kind)
 
 
 def occupations(part: Part) -> Iterator[Occupations]:
@@ -175,4 +210,4 @@ def occupations(part: Part) -> Iterator[Occupations]:
                 rows.append(OccupationRow(name, known.female_share if known else None, ucerf, odds))
         if len(rows) > 1:
             rows.sort(key=lambda row: (row.share is None, row.share or 0, row.name))
-            yield Occupations(str(part), kind_title(kind), tuple(rows))
+            yield Occupations(str(part), kind_title(kind), tuple(rows), kind)

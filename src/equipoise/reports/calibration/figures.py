@@ -1,23 +1,31 @@
-"""Reliability diagrams, calibration before and after, P(male) by occupation: tables in, PNG files out."""
+"""Reliability diagrams, calibration before and after, P(male) by occupation, for a paper."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import matplotlib
-
-matplotlib.use("Agg")  # files only: no window, no display needed
-
 import pandas as pd
 from matplotlib.figure import Figure
 
 from ...metrics.calibration import reliability
-from .views import reliability_of, workforce_of
+from ...runs.run import Part
+from ..paper.figures import LOOK, QUIET, WIDTHS, Drawn, colour, saved, shape, stroke
+from . import views
+from .views import Reliability, Workforce, reliability_of, workforce_of
 
-COLOURS = ("#3b3b3b", "#1f77b4", "#d9722e", "#2c9c74", "#9a5fb4", "#b8a020")
-"""Told apart by colour-blind readers too; the first is for all items."""
+
+def part_figures(part: Part, *, width: str, formats: Sequence[str]) -> Iterator[Drawn]:
+    """Yield the calibration figures of a dataset and task, nothing where its items have no human label."""
+    stem = f"{part.dataset}-{part.task}"
+    diagram = views.reliability(part) if views.is_calibrated(part.measured) else None
+    if diagram is not None:
+        yield from saved(f"reliability-{stem}", formats, _reliability, diagram, width)
+    work = views.workforce(part) if views.is_calibrated(part.measured) else None
+    if work is not None:
+        yield from saved(f"workforce-{stem}", formats, _workforce, work, width)
 
 
 def draw_reliability(table: pd.DataFrame, path: Path, *, title: str) -> list[str]:
@@ -26,48 +34,56 @@ def draw_reliability(table: pd.DataFrame, path: Path, *, title: str) -> list[str
     Returns the groups that are not drawn: beyond five a diagram can no longer be read.
     """
     view = reliability_of(table)
-    figure = Figure(figsize=(6, 7), layout="constrained")
+    with matplotlib.rc_context(LOOK):
+        figure = _reliability(view, WIDTHS["page"])
+        figure.suptitle(title)
+        figure.savefig(path, dpi=150)
+    return list(view.left_out)
+
+
+def _reliability(view: Reliability, width: float) -> Figure:
+    figure = Figure(figsize=(width, 1.25 * width))
     above, below = figure.subplots(2, 1, height_ratios=[3, 1], sharex=True)
     _diagonal(above)
     beside = 1 if view.apart else len(view.lines)
     for number, (name, rows) in enumerate(view.lines):
-        _line(above, rows, _colour(name, number), name)
-        _counts(below, rows, _colour(name, number), number % beside, beside)
-    above.set(title=title, ylabel="share that people call male-biased (first side)", ylim=(-0.02, 1.02))
-    above.legend(loc="upper left", frameon=False, fontsize=9)
-    below.set(xlabel="P(first side) of the model", ylabel="items", xlim=(0, 1))
-    below.set_xticks([k / 10 for k in range(11)])
-    below.margins(y=0.18)
-    figure.savefig(path, dpi=150)
-    return list(view.left_out)
+        _line(above, rows, number, f"{name} (n = {int(rows['items'].sum()):,})")
+        _counts(below, rows, number, beside)
+    above.set(ylabel=f"share labelled {view.side}", xlim=(0, 1), ylim=(0, 1))
+    figure.legend(loc="outside upper center", ncols=1)
+    below.set(xlabel=f"the model's P({view.side})", ylabel="items", xlim=(0, 1))
+    below.set_xticks([k / 10 for k in range(0, 11, 2)])
+    below.margins(y=0.2)
+    return figure
 
 
 def draw_before_after(sample: pd.DataFrame, table: pd.DataFrame, path: Path, *, title: str, method: str) -> None:
     """Draw the tested half of one split before and after a map, and the mean ECE of every method against the floor."""
-    figure = Figure(figsize=(13, 4.6), layout="constrained")
-    figure.suptitle(title)
-    before, after, methods = figure.subplots(1, 3)
-    for axes, column, words in ((before, "before", "before"), (after, "after", f"after {method}")):
-        _diagonal(axes)
-        bins = pd.DataFrame(reliability(sample["y"].to_numpy(), sample[column].to_numpy()))
-        _line(axes, bins, COLOURS[1], f"{len(sample)} items of one tested half")
-        axes.set(title=words, xlabel="probability", xlim=(0, 1), ylim=(-0.02, 1.02))
-        axes.legend(loc="upper left", frameon=False, fontsize=9)
-    before.set_ylabel("share labelled with the first side")
-    _methods(methods, table[(table["metric"] == "ece") & (table["group"] == "all")])
-    figure.savefig(path, dpi=150)
+    with matplotlib.rc_context(LOOK):
+        figure = Figure(figsize=(12, 4.6))
+        figure.suptitle(title)
+        before, after, methods = figure.subplots(1, 3)
+        for axes, column, words in ((before, "before", "before"), (after, "after", f"after {method}")):
+            _diagonal(axes)
+            bins = pd.DataFrame(reliability(sample["y"].to_numpy(), sample[column].to_numpy()))
+            _line(axes, bins, 0, "")
+            title = f"{words} ({len(sample)} items of one tested half)"
+            axes.set(title=title, xlabel="probability", xlim=(0, 1), ylim=(0, 1))
+        before.set_ylabel("share labelled with the first side")
+        _methods(methods, table[(table["metric"] == "ece") & (table["group"] == "all")])
+        figure.savefig(path, dpi=150)
 
 
 def _methods(axes: Any, rows: pd.DataFrame) -> None:
     labels = [f"{row.method} ({row.maps})" for row in rows.itertuples()]
     places = range(len(labels))
-    axes.hlines(places, rows["before"], rows["after"], color="#bbbbbb", linewidth=2)
-    axes.plot(rows["before"], places, "o", color=COLOURS[0], label="before")
+    axes.hlines(places, rows["before"], rows["after"], color=QUIET, linewidth=2)
+    axes.plot(rows["before"], places, shape(0), color=colour(0), label="before")
     errors = [(rows["after"] - rows["low"]).clip(lower=0), (rows["high"] - rows["after"]).clip(lower=0)]
     axes.errorbar(
-        rows["after"], places, xerr=errors, fmt="o", color=COLOURS[1], capsize=2, label="after (95% of splits)"
+        rows["after"], places, xerr=errors, fmt=shape(1), color=colour(1), capsize=2, label="after (95% of splits)"
     )
-    axes.axvline(float(rows["floor"].iloc[0]), color=COLOURS[2], linestyle=":", label="noise floor")
+    axes.axvline(float(rows["floor"].iloc[0]), color=colour(2), linestyle=":", label="noise floor")
     axes.set(title="ECE of the tested half, mean over splits", xlabel="ECE (lower is better)")
     axes.set_yticks(places, labels, fontsize=8)
     axes.invert_yaxis()
@@ -77,55 +93,58 @@ def _methods(axes: Any, rows: pd.DataFrame) -> None:
 
 def draw_occupations(table: pd.DataFrame, path: Path, *, title: str) -> None:
     """Draw mean P(male) of each occupation against the share of men who work in it."""
-    figure = Figure(figsize=(7, 6.5), layout="constrained")
+    view = workforce_of(table)
+    if view is None:
+        return
+    with matplotlib.rc_context(LOOK):
+        figure = _workforce(view, WIDTHS["page"])
+        figure.suptitle(title)
+        figure.savefig(path, dpi=150)
+
+
+def _workforce(view: Workforce, width: float) -> Figure:
+    figure = Figure(figsize=(width, width))
     axes = figure.subplots()
     _diagonal(axes)
-    errors = [(table["p"] - table["low"]).fillna(0).clip(lower=0), (table["high"] - table["p"]).fillna(0).clip(lower=0)]
-    axes.errorbar(table["men"], table["p"], yerr=errors, fmt="o", color=COLOURS[1], ecolor="#bcd3e6", markersize=4)
-    view = workforce_of(table)
-    for row in view.named if view else ():
-        side = "left" if row.men < 0.8 else "right"
-        offset = (5, 4) if side == "left" else (-5, 4)
-        axes.annotate(row.name, (row.men, row.p), offset, textcoords="offset points", ha=side, fontsize=8)
-    axes.set(title=title, xlabel="share of men in the occupation (U.S. Bureau of Labor Statistics)", xlim=(-0.02, 1.02))
+    rows = pd.DataFrame(view.rows)
+    errors = [(rows["p"] - rows["low"]).fillna(0).clip(lower=0), (rows["high"] - rows["p"]).fillna(0).clip(lower=0)]
+    tone = colour("neither")
+    axes.errorbar(rows["men"], rows["p"], yerr=errors, fmt="o", color=tone, ecolor=QUIET, elinewidth=0.6, markersize=3)
+    for row in view.named:
+        side = "left" if row.men < 0.7 else "right"
+        offset = (4, 3) if side == "left" else (-4, 3)
+        axes.annotate(row.name, (row.men, row.p), offset, textcoords="offset points", ha=side, fontsize=6.5)
+    axes.set(xlabel="share of men in the occupation (U.S. Bureau of Labor Statistics)", xlim=(-0.02, 1.02))
     axes.set(ylabel="mean P(male) of the model", ylim=(-0.02, 1.02))
-    figure.savefig(path, dpi=150)
+    return figure
 
 
-def _colour(name: str, number: int) -> str:
-    return COLOURS[0] if name == "all" else COLOURS[1 + number % (len(COLOURS) - 1)]
-
-
-def _counts(axes: Any, rows: pd.DataFrame, colour: str, number: int, groups: int) -> None:
-    """Draw the number of items in each bin; groups stand beside each other."""
-    width = 0.08 / groups
-    middle = (rows["start"] + rows["end"]) / 2 + (number - (groups - 1) / 2) * width
-    axes.bar(middle, rows["items"], width=width, color=colour)
-    for x, items in zip(middle, rows["items"], strict=True):
-        axes.annotate(str(items), (x, items), ha="center", va="bottom", fontsize=7)
+def _counts(axes: Any, rows: pd.DataFrame, number: int, beside: int) -> None:
+    """Draw the number of items in each bin; groups that share bins stand beside each other."""
+    width = 0.08 / beside
+    middle = (rows["start"] + rows["end"]) / 2 + (number % beside - (beside - 1) / 2) * width
+    axes.bar(middle, rows["items"], width=width, color=colour(number))
+    if beside == 1:
+        for x, items in zip(middle, rows["items"], strict=True):
+            axes.annotate(str(items), (x, items), ha="center", va="bottom", fontsize=6)
 
 
 def _diagonal(axes: Any) -> None:
-    axes.plot([0, 1], [0, 1], color="#999999", linestyle="--", linewidth=1, zorder=0)
-    axes.grid(color="#eeeeee", zorder=0)
-    axes.set_axisbelow(True)
-    _plain(axes.spines.values())
+    axes.plot([0, 1], [0, 1], color=QUIET, linestyle="--", linewidth=1, zorder=0)
 
 
-def _line(axes: Any, rows: pd.DataFrame, colour: str, name: str) -> None:
+def _line(axes: Any, rows: pd.DataFrame, number: int, name: str) -> None:
     errors: Sequence[Any] = [(rows["rate"] - rows["low"]).clip(lower=0), (rows["high"] - rows["rate"]).clip(lower=0)]
-    axes.errorbar(
+    bars = axes.errorbar(
         rows["confidence"],
         rows["rate"],
         yerr=errors,
-        color=colour,
-        marker="o",
+        color=colour(number),
+        marker=shape(number),
+        linestyle=stroke(number),
         markersize=4,
         capsize=2,
         label=name,
     )
-
-
-def _plain(spines: Iterable[Any]) -> None:
-    for spine in spines:
-        spine.set_color("#bbbbbb")
+    for drawn in bars.get_children():
+        drawn.set_clip_on(False)  # a mark at 0 or 1 is whole

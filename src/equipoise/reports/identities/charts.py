@@ -69,7 +69,7 @@ def radar_chart(radar: Radar, scale: Scale) -> Markup:
         parts.append(path([polar(turn, one.value) for turn, one, _ in known], f"outline s{number}", closed=True))
         for turn, one, spoke in known:
             # A grey square for what is not marked: what the others are to be compared with.
-            shape = mark(*polar(turn, one.value), number if spoke.subgroup[1] else 6, size=3.2)
+            shape = mark(*polar(turn, one.value), number if spoke.subgroup[1] else "neither", size=3.2)
             parts.append(group([element("title", f"{_said(spoke)}: {span(one)}"), shape]))
     return picture(2 * RADIUS + 76, f"Confidence by {radar.attribute}", _told(radar), parts, width=SMALL)
 
@@ -221,7 +221,7 @@ def _cells(values: Floats, limit: float) -> Markup:
         if math.isnan(value):
             unknown.append(f"M{column}.3 {row}.2l.4-.4")
             continue
-        side = "bad" if value < 0 else "good"
+        side = "wrong" if value < 0 else "right"
         colours.setdefault((side, round(abs(value) / limit * SHADES)), []).append(f"M{column} {row}h.9")
         if value < 0:
             below.append(f"M{column}.25 {row}h.4")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +13,15 @@ from matplotlib.figure import Figure
 
 from ...records import EquipoiseError
 from ...runs.measurements import KINDS
-from ...runs.run import identity_frame
+from ...runs.run import Part, identity_frame
 from ..behaviour.views import Estimated
+from ..paper.figures import LOOK, QUIET, Drawn, colour, diverging, file_stem, saved, shape
 from . import views
 from .views import LARGE, NONE, Frames, kinds_of, values_of, ways_of
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's colours, which people with any colour vision can tell apart."""
-
 NAMES = {NONE: "no marker", "R": "R", "NR": "NR", "C": "C"}
-STYLE: Any = {"font.size": 9, "axes.titlesize": 10, "svg.fonttype": "none", "svg.hashsalt": "equipoise"}
+STYLE: Any = {**LOOK, "font.size": 9, "axes.titlesize": 10, "savefig.dpi": 130}
+"""The look of all figures, on sheets that are larger than a page of a paper."""
 
 
 def draw(measurements: Sequence[pd.DataFrame], folder: Path, *, suffix: str = "png") -> list[Path]:
@@ -38,11 +37,25 @@ def draw(measurements: Sequence[pd.DataFrame], folder: Path, *, suffix: str = "p
             for way in ways_of(every):
                 files.append(_save(radar(frames, kind, way), folder / f"radar-{kind or 'all'}-{way}.{suffix}"))
                 for model, rows in frames.items():
-                    name = f"heatmap-{kind or 'all'}-{way}-{_plain(model)}.{suffix}"
+                    name = f"heatmap-{kind or 'all'}-{way}-{file_stem(model)}.{suffix}"
                     files.append(_save(heatmap(rows, kind, way), folder / name))
             files.append(_save(lines(frames, kind), folder / f"lines-{kind or 'all'}.{suffix}"))
         files.append(_save(disparity_table(frames), folder / f"disparities.{suffix}"))
     return files
+
+
+def part_figures(part: Part, *, formats: Sequence[str]) -> Iterator[Drawn]:
+    """Yield the radars, lines and heatmaps of a dataset and task, nothing where no sentence is marked."""
+    frame = part.identities
+    if not views.has_markers(frame):
+        return
+    stem, frames = f"{part.dataset}-{part.task}", {part.run.name: frame}
+    for kind in kinds_of(frame):
+        named = f"{stem}-{kind or 'all'}"
+        for way in ways_of(frame):
+            yield from saved(f"radar-{named}-{way}", formats, lambda of, _: radar(frames, *of), (kind, way), "page")
+            yield from saved(f"heatmap-{named}-{way}", formats, lambda of, _: heatmap(frame, *of), (kind, way), "page")
+        yield from saved(f"lines-{named}", formats, lambda of, _: lines(frames, of), kind, "page")
 
 
 def radar(frames: Frames, kind: str, way: str) -> Figure:
@@ -55,22 +68,26 @@ def radar(frames: Frames, kind: str, way: str) -> Figure:
         axes: Any = figure.add_subplot(rows, columns, number + 1, projection="polar")
         angles = np.linspace(0, 2 * np.pi, len(one.rim), endpoint=False)
         lowest, highest = 0.0, 0.0
-        for colour, (model, found) in zip(_cycle(), one.series.items(), strict=False):
+        for series, (model, found) in enumerate(one.series.items()):
             values = _numbers(found)
             lowest, highest = float(np.nanmin([lowest, *values])), float(np.nanmax([highest, *values]))
-            closed = [*values, values[0]]
-            axes.plot([*angles, angles[0]], closed, color=colour, linewidth=1.6, marker="o", markersize=3, label=model)
-            axes.fill([*angles, angles[0]], closed, color=colour, alpha=0.08)
+            turns, tone = [*angles, angles[0]], colour(series)
+            style = {"color": tone, "linewidth": 1.6, "marker": shape(series), "markersize": 3}
+            axes.plot(turns, [*values, values[0]], label=model, **style)
+            low, high = _ends(found)
+            # The page's band: the intervals, closed to a ring.
+            axes.fill_between(turns, [*low, low[0]], [*high, high[0]], color=tone, alpha=0.18, linewidth=0)
+            lowest, highest = float(np.nanmin([lowest, *low])), float(np.nanmax([highest, *high]))
         axes.set_ylim(lowest - 0.05, highest + 0.05)
         # Zero is where the model guesses: it needs a line of its own once values go below it.
-        axes.plot(np.linspace(0, 2 * np.pi, 100), np.zeros(100), color="#666666", linewidth=0.8, linestyle=":")
+        axes.plot(np.linspace(0, 2 * np.pi, 100), np.zeros(100), color=QUIET, linewidth=0.8, linestyle=":")
         axes.set_xticks(angles, ["\n".join(spoke.words) for spoke in one.rim], fontsize=8)
-        axes.tick_params(axis="y", labelsize=6, colors="#666666")
+        axes.tick_params(axis="y", labelsize=6, colors="#525a64")
         axes.tick_params(axis="x", pad=9)
         axes.set_title(one.attribute, y=1.18)
     figure.suptitle(f"Mean coreference confidence, {KINDS.get(kind, kind)}, augmentation {way} (dotted: 0)\n")
     handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=4)
     return figure
 
 
@@ -88,24 +105,26 @@ def lines(frames: Frames, kind: str) -> Figure:
         markers = list(dict.fromkeys(line.marker for line in one.lines))
         for line in one.lines:
             number = models.index(line.model)
+            low, high = _ends(line.values)
+            tone, places = colour(markers.index(line.marker)), range(len(one.ways))
+            axes.vlines(places, low, high, color=tone, linewidth=0.8, alpha=0.7)
             axes.plot(
-                range(len(one.ways)),
+                places,
                 _numbers(line.values),
-                color=COLOURS[markers.index(line.marker) % len(COLOURS)],
+                color=tone,
                 linestyle={"female": "--", "male": "-"}.get(line.gender, ":"),
-                marker="osD^v"[number % 5],
+                marker=shape(number),
                 markersize=3.5,
                 linewidth=1.3,
                 label=line.name if number == 0 else None,
             )
-        axes.axhline(0, color="#666666", linewidth=0.8, linestyle=":")
+        axes.axhline(0, color=QUIET, linewidth=0.8, linestyle=":")
         axes.set_xticks(range(len(one.ways)), [NAMES[way] for way in one.ways])
         axes.set_title(one.attribute)
-        axes.legend(fontsize=6.5, frameon=False)
-        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(fontsize=6.5)
     for axes in grid[:, 0]:
         axes.set_ylabel("mean confidence")
-    shapes = ", ".join(f"{'●■◆▲▼'[n % 5]} {model}" for n, model in enumerate(frames))
+    shapes = ", ".join(f"{'●◆■▲▼'[n % 5]} {model}" for n, model in enumerate(frames))
     figure.suptitle(f"Confidence by marker and augmentation, {KINDS.get(kind, kind)} ({shapes})")
     return figure
 
@@ -116,7 +135,7 @@ def heatmap(frame: pd.DataFrame, kind: str, way: str) -> Figure:
     limit = views.heat_limit(table)
     figure = Figure(figsize=(0.27 * table.shape[1] + 2.6, 0.22 * table.shape[0] + 2.2), layout="constrained")
     axes: Any = figure.subplots()
-    image = axes.imshow(table, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")
+    image = axes.imshow(table, cmap=diverging(), vmin=-limit, vmax=limit, aspect="auto")
     axes.set_xticks(range(table.shape[1]), [str(name) for name in table.columns], rotation=90)
     axes.set_yticks(range(table.shape[0]), [str(name) for name in table.index])
     axes.set_title(f"{frame['model'].iloc[0]}: confidence by referent and identity, {KINDS.get(kind, kind)}, {way}")
@@ -157,26 +176,30 @@ def disparity_table(frames: Frames) -> Figure:
         cell.set_height(cell.get_height() * (1.9 if row == 0 else 1.15))
         if row and column >= 0 and large[row - 1][column]:
             cell.set_text_props(weight="bold")
-            cell.set_facecolor("#FBD9C4")
+            cell.set_facecolor("#e3e6ea")
     axes.set_title(f"Confidence disparity, max - min over gender x marker\n(over {LARGE:.2f} in bold)", fontsize=9)
     return figure
+
+
+def _ends(several: Sequence[Estimated | None]) -> tuple[list[float], list[float]]:
+    """Return the ends of the intervals; the value itself where it has none."""
+    pairs = [
+        (float("nan"),) * 2
+        if one is None
+        else (one.value, one.value)
+        if one.low != one.low or one.high != one.high
+        else (one.low, one.high)
+        for one in several
+    ]
+    return [low for low, _ in pairs], [high for _, high in pairs]
 
 
 def _numbers(several: Sequence[Estimated | None]) -> list[float]:
     return [float("nan") if one is None else one.value for one in several]
 
 
-def _cycle() -> Iterable[str]:
-    while True:
-        yield from COLOURS
-
-
-def _plain(name: str) -> str:
-    return "".join(character if character.isalnum() or character in "-." else "-" for character in name)
-
-
 def _save(figure: Figure, path: Path) -> Path:
     # Without a date, so that the same numbers give the same file.
     metadata = {"Date": None} if path.suffix == ".svg" else None
-    figure.savefig(path, dpi=130, metadata=metadata)
+    figure.savefig(path, metadata=metadata)
     return path

@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 from ...records import Floats
 from ...runs.run import Part, Run, column, main_estimator
 from ...tasks.multiple_choice import NONE_OF_THE_ABOVE
+from ..behaviour.sets import FATES, members_and_fates
 
 NOTHING = 65535
 """In place of a number that a case does not have."""
 
+NO_FATE = 255
 D_SCALE = 10_000
 FEW_VALUES = 60
 """A group with more values than this is no filter (its values can be searched for)."""
@@ -35,11 +37,14 @@ def pack(run: Run, *, sentences: bool = True) -> str:
     parts = [_part_columns(part) for part in run.parts]
     sets = pd.concat([sets.assign(part=number) for number, (sets, _) in enumerate(parts)], ignore_index=True)
     items = pd.concat([items for _, items in parts], ignore_index=True)
-    header: dict[str, Any] = {"parts": [str(part) for part in run.parts], "d_scale": D_SCALE}
+    header: dict[str, Any] = {"parts": [str(part) for part in run.parts], "d_scale": D_SCALE, "fates": FATES}
+    header["cloze"] = [bool((part.outcomes.sides != "").all()) for part in run.parts]
     columns: dict[str, NDArray[Any]] = {
         "set_part": sets["part"].to_numpy(np.uint8),
         "set_size": sets["size"].to_numpy(np.uint16),
         "set_u": _small(column(sets, "u"), D_SCALE),
+        "set_us": _small(column(sets, "u_signed"), D_SCALE),
+        "set_fate": sets["fate"].to_numpy(np.uint8),
         "k": items["k"].to_numpy(np.uint8),
         # All but the last, which is what remains of 1.
         "probs": np.round(np.concatenate([p[:-1] for p in items["probs"]]) * D_SCALE).astype(np.uint16),
@@ -47,7 +52,8 @@ def pack(run: Run, *, sentences: bool = True) -> str:
         "correct": _small(column(items, "correct"), 1),
         "gold": np.where(items["gold"] < 0, 255, items["gold"]).astype(np.uint8),
     }
-    for name, values in {"type": sets["type"], "set_names": sets["names"]}.items():
+    named = {"type": sets["type"], "set_names": sets["names"], "set_id": sets["id"], "variant": sets["variant"]}
+    for name, values in named.items():
         columns[name], header[name] = _coded(values)
     columns["pronoun"], header["pronoun"] = _coded(items["pronoun"])
     columns["text"], header["text"] = _texts(items["text"] if sentences else pd.Series([""] * len(items)))
@@ -79,12 +85,16 @@ def _part_columns(part: Part) -> tuple[pd.DataFrame, pd.DataFrame]:
     first = items.drop_duplicates("set")
     sets = pd.DataFrame({"size": items.groupby("set").size().to_numpy(), "names": first["names"].to_numpy()})
     sets["type"] = first["type"].fillna("").to_numpy() if "type" in first else ""
+    sets["id"] = first["set_id"].astype(str).to_numpy()
+    sets["variant"] = first["variant"].fillna("").astype(str).to_numpy()
     pairs = part.pairs
-    known = pd.Series(
-        column(pairs, main_estimator(pairs, "u")),
-        index=pairs["set_id"].astype(str) + "\0" + pairs["variant"].fillna("").astype(str),
-    )
-    sets["u"] = known[~known.index.duplicated()].reindex(keys[first.index]).to_numpy()
+    known = pairs["set_id"].astype(str) + "\0" + pairs["variant"].fillna("").astype(str)
+    for name in ("u", "u_signed"):
+        values = pd.Series(column(pairs, main_estimator(pairs, name)), index=known)
+        sets[name] = values[~values.index.duplicated()].reindex(keys[first.index]).to_numpy()
+    firsts, fates = members_and_fates(part)
+    fate = pd.Series(fates, index=keys.iloc[firsts])
+    sets["fate"] = fate[~fate.index.duplicated()].reindex(keys[first.index]).fillna(NO_FATE).to_numpy()
     return sets, items
 
 
@@ -94,7 +104,7 @@ def _names(candidates: pd.Series) -> NDArray[Any]:
 
 
 def _filters(items: pd.DataFrame, groups: list[str]) -> list[str]:
-    named = [name for name in groups if name not in ("type", "occupation", "other") and name in items]
+    named = [name for name in groups if name not in ("type", "other") and name in items]
     return [name for name in named if 1 < items[name].fillna("").nunique() <= FEW_VALUES]
 
 

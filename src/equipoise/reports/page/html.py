@@ -13,6 +13,7 @@ from markupsafe import Markup
 from ... import __version__
 from ...runs.files import write_file
 from ...runs.run import Run
+from ..palette import style_sheet
 from .cases import pack
 from .rendering import Section, render
 from .sections import SECTIONS
@@ -29,7 +30,7 @@ def run_page(
     facts = [
         ("Datasets", ", ".join(run.manifest.datasets)),
         ("Asked as", ", ".join(run.manifest.tasks)),
-        ("Prompts", f"{len(run.outcomes):,} in {len(run.pairs):,} pairs"),
+        ("Prompts", asked(run)),
         ("Audited", (run.manifest.finished or "").replace("T", " ").replace("+00:00", " UTC")),
         ("Engine", _engine(run)),
     ]
@@ -54,7 +55,7 @@ def page(
             title=title,
             header=header,
             sections=sections,
-            style=Markup(_web("page.css")),
+            style=Markup(_web("page.css") + "\n" + style_sheet()),
             # The hash is of the text between the tags, to the byte.
             script=Markup(code),
             script_hash=base64.b64encode(hashlib.sha256(code.encode()).digest()).decode(),
@@ -79,6 +80,15 @@ def write_page(path: Path, content: str) -> Path:
     # A lone surrogate in a dataset's text cannot be written as UTF-8; the mark in its place can.
     write_file(path, content.encode("utf-8", "replace"))
     return path
+
+
+def asked(run: Run) -> str:
+    """Return how many prompts were asked, in how many pairs and option orders."""
+    prompts, pairs = len(run.outcomes), len(run.pairs[["dataset", "set_id"]].drop_duplicates())
+    orders = len(set(run.pairs["variant"].fillna("").tolist()) - {""})
+    if not pairs:
+        return f"{prompts:,} sentence pairs"
+    return f"{prompts:,}, {pairs:,} pairs" + (f" in {orders} option orders" if orders > 1 else "")
 
 
 def _web(name: str) -> str:

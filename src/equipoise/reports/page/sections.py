@@ -11,14 +11,14 @@ from importlib import resources
 from typing import Any
 
 from ...datasets.cards import CARDS
+from ...metrics import METRICS
 from ...runs.measurements import Measurements, kind_title, metric_of, metric_place
 from ...runs.run import Part, Run
 from ..behaviour import charts, views
-from ..behaviour.verdicts import part_verdicts, warnings
-from ..calibration import views as calibration_views
+from ..behaviour.verdicts import warnings
 from ..calibration.section import calibration
-from ..identities import views as identity_views
 from ..identities.section import identities
+from .first_screen import first_block
 from .rendering import Panel, Section, panels, render
 
 GROUP_METRICS = ("accuracy", "certainty", "desirability")
@@ -26,23 +26,17 @@ SHOWN_GROUPS = 12
 
 
 def findings(run: Run) -> Section:
-    """Return what was found, in words."""
-    parts = [(str(part), list(_said(part))) for part in run.parts]
+    """Return the first screen: what was found in a sentence with counts, the sets as squares, and the worst case."""
+    blocks = [first_block(part) for part in run.parts]
     cautions = [caution for part in run.parts for caution in warnings(part)]
     body = render(
         "findings.html",
-        parts=[one for one in parts if one[1]],
+        blocks=[block for block in blocks if block["pictures"] or block["leads"] or block["sentences"]],
         cautions=cautions,
         level=run.level,
         notes=run.manifest.notes,
     )
     return Section("findings", "What was found", body)
-
-
-def _said(part: Part) -> Iterator[str]:
-    yield from part_verdicts(part, part.run.name)
-    yield from calibration_views.in_words(part.measured)
-    yield from identity_views.in_words(part.identities)
 
 
 def scale(run: Run) -> Section | None:
@@ -112,7 +106,8 @@ def _group_rows(found: Measurements, key: str, kind: str, shown: list[str]) -> I
     for value, label in values.items():
         cells = [found.at(metric, label) for metric in shown]
         if any(cell is not None for cell in cells):
-            yield {"key": key, "value": value, "cells": cells}
+            address = charts.filter_link(type=kind, group=f"{key}={value}")
+            yield {"key": key, "value": value, "cells": cells, "address": address}
 
 
 def occupations(run: Run) -> Section | None:
@@ -159,6 +154,13 @@ def method(run: Run) -> Section:
     )
 
 
+def glossary(run: Run) -> Section:
+    """Return what the words of the page mean: those of every page, and the metrics that this run has."""
+    names = dict.fromkeys(metric.name for name in run.measurements["metric"].unique() if (metric := metric_of(name)))
+    rows = [(METRICS[name].label, name, METRICS[name].summary) for name in names if name in METRICS]
+    return Section("glossary", "What the words mean", render("glossary.html", rows=sorted(rows)))
+
+
 def citations(run: Run) -> Section | None:
     """Return the papers whose metrics and data were used, as BibTeX."""
     entries = list(papers(run))
@@ -192,6 +194,7 @@ SECTIONS: tuple[Callable[[Run], Section | None], ...] = (
     cases,
     data,
     method,
+    glossary,
     citations,
 )
 """In the order in which they stand on the page."""

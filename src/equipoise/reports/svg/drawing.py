@@ -9,6 +9,7 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from ...records import Floats
+from ..palette import Named, class_of, tone_of
 
 WIDTH = 440.0
 """Of every chart, in its own units: text is readable on a phone, and two stand side by side on a laptop."""
@@ -51,10 +52,10 @@ def path(points: Iterable[tuple[float, float]], class_: str, *, closed: bool = F
     return element("path", d=steps + ("Z" if closed else ""), class_=class_)
 
 
-def mark(x: float, y: float, series: int, *, size: float = 4.0) -> Markup:
-    """Return the mark of a series: a circle, diamond, square, triangle … so that colour is never the only sign."""
-    shape = series % 4
-    class_ = f"mark s{series % 8}"
+def mark(x: float, y: float, tone: Named, *, size: float = 4.0) -> Markup:
+    """Return the mark of a tone: a circle, diamond, square, triangle … so that colour is never the only sign."""
+    shape = tone_of(tone).shape % 4
+    class_ = f"mark {class_of(tone)}"
     if shape == 0:
         return element("circle", cx=x, cy=y, r=size, class_=class_)
     if shape == 1:
@@ -107,11 +108,11 @@ class Axis:
         return group(parts)
 
 
-def whisker(axis: Axis, y: float, low: float, high: float, series: int) -> Markup:
+def whisker(axis: Axis, y: float, low: float, high: float, tone: Named) -> Markup:
     """Return an interval as a horizontal line, nothing where it has no ends."""
     if np.isnan(low) or np.isnan(high):
         return Markup("")
-    return line(axis(low), y, axis(high), y, f"whisker s{series % 8}")
+    return line(axis(low), y, axis(high), y, f"whisker {class_of(tone)}")
 
 
 def steps(edges: Floats, heights: Floats, x: Axis, y: Axis) -> list[tuple[float, float]]:

@@ -103,6 +103,7 @@ def add_administration(
         summary = database.results.summary(max_age_s=SUMMARY_AGE_S)
         values: dict[str, Any] = {"csrf": csrf_of(session), "summary": summary, "links": links}
         values |= {"state": database.status, "statuses": STATUSES, "has_panel": payments is not None}
+        values["simulated"] = options.simulated or bool(summary.simulated)
         return pages.page("admin.html", wide=True, title="Survey administration", **values)
 
     @app.get("/admin")

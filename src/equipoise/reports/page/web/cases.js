@@ -1,7 +1,7 @@
-// The case browser: unpacks what reports/cases.py packed, filters all of it at once, and makes rows as they come into view.
+// The case browser: unpacks what page/cases.py packed, filters all of it at once, and keeps only the rows near the screen.
 // Text of the data only ever becomes text nodes.
 (function () {
-  const NOTHING = 65535, STEP = 25, SHOWN = 6;
+  const NOTHING = 65535, STEP = 20, SHOWN = 6, ROW = 190;
   const byId = (id) => document.getElementById(id);
   const holder = byId("case-data");
   if (!holder) return;
@@ -57,27 +57,38 @@
     const lowered = header.text.map((text) => text.toLowerCase());
     const loweredNames = header.set_names.map((joined) => joined.slice(0, joined.lastIndexOf("\n")).toLowerCase());
     const control = {};
-    for (const name of ["search", "part", "type", "occupation", "pronoun", "group", "correct", "sort"])
+    for (const name of ["search", "part", "type", "occupation", "pronoun", "group", "correct", "flip", "sort"])
       control[name] = byId("case-" + name);
     const list = byId("case-list"), count = byId("case-count");
-    let chosen = [], shown = 0;
+    let chosen = [], range = {}, only = -1;
 
     function options(select, all, rows) {
       if (all) select.append(new Option(all, ""));
       for (const [value, text] of rows) select.append(new Option(text, value));
     }
     const kinds = { type2: "resolvable (type 2)", type1: "ambiguous (type 1)" };
-    options(control.part, "all", header.parts.map((name, i) => [String(i), name]));
+    options(control.part, "all", header.parts.map((name) => [name, name]));
     byId("case-part-label").hidden = header.parts.length < 2;
-    options(control.type, "all", header.type.map((name, i) => [String(i), kinds[name] || name || "none"]));
-    const occupations = [...new Set(names.flatMap((several) => several.slice(0, -1)))].sort();
+    options(control.type, "all", header.type.map((name) => [name, kinds[name] || name || "none"]));
+    byId("case-type-label").hidden = header.type.length < 2;
+    const cloze = header.cloze.every(Boolean);
+    const occupations = cloze ? [] : [...new Set(names.flatMap((several) => several.slice(0, -1)))].sort();
     options(control.occupation, "all", occupations.map((name) => [name, name]));
-    options(control.pronoun, "all", header.pronoun.map((name, i) => [String(i), name]).filter((row) => row[1]).sort((a, b) => a[1] < b[1] ? -1 : 1));
+    byId("case-occupation-label").hidden = cloze;
+    options(control.pronoun, "all", header.pronoun.filter(Boolean).sort().map((name) => [name, name]));
+    byId("case-pronoun-label").hidden = header.pronoun.filter(Boolean).length < 2;
     options(control.group, "all", Object.entries(header.groups).flatMap(([key, values]) =>
-      values.map((name, i) => [key + "\n" + i, key + ": " + name, name]).filter((row) => row[2])));
+      values.filter(Boolean).map((name) => [key + "=" + name, key + ": " + name])));
     options(control.correct, "all", [["1", "right"], ["0", "wrong"], ["both", "one right, one wrong"], ["none", "no right answer"]]);
-    options(control.sort, "", [["u-up", "U, least alike first"], ["u-down", "U, most alike first"],
-      ["d-down", "|D|, largest first"], ["d-up", "|D|, smallest first"], ["", "order of the data"]]);
+    options(control.flip, "all", [["changed", "changed"], ["toward", "changed toward the stereotype"],
+      ["against", "changed against the stereotype"], ["neither", "changed, neither way"], ["same", "same answer"]]);
+    byId("case-flip-label").hidden = cloze;
+    options(control.sort, "", cloze ? [["d-down", "surest first"], ["d-up", "least sure first"], ["", "order of the data"]]
+      : [["u-up", "U, least alike first"], ["u-down", "U, most alike first"], ["s-up", "signed U, least alike first"],
+        ["d-down", "|D|, largest first"], ["d-up", "|D|, smallest first"], ["", "order of the data"]]);
+    const fateNumbers = { changed: [1, 2, 3], same: [0], toward: [1], against: [2], neither: [3] };
+    const orders = header.variant.filter(Boolean).length || 1;
+    const pairCount = new Set(Array.from(columns.set_id, (code, s) => code * 256 + columns.set_part[s])).size;
 
     function textMatches(words) {
       const found = new Uint8Array(lowered.length);
@@ -86,19 +97,28 @@
       return { found, named };
     }
 
+    function within(s, i) {
+      const value = { u: columns.set_u[s] === NOTHING ? NaN : columns.set_u[s], d: columns.d[i], c: Math.abs(columns.d[i]) };
+      return Object.entries(range).every(([name, [low, high]]) =>
+        value[name] >= low * header.d_scale - .5 && (value[name] < high * header.d_scale || high >= 1));
+    }
+
     function filter() {
       performance.mark("cases-filter-start");
       const words = control.search.value.toLowerCase().split(/\s+/).filter(Boolean);
       const matches = words.length ? textMatches(words) : null;
-      const [groupKey, groupCode] = control.group.value.split("\n");
+      const cut = control.group.value.indexOf("="), groupKey = control.group.value.slice(0, Math.max(cut, 0));
       const group = groupKey ? columns["group:" + groupKey] : null;
-      const part = control.part.value, type = control.type.value, pronoun = control.pronoun.value;
-      const correct = control.correct.value;
+      const groupCode = group ? header.groups[groupKey].indexOf(control.group.value.slice(cut + 1)) : -1;
+      const part = header.parts.indexOf(control.part.value), type = header.type.indexOf(control.type.value);
+      const pronoun = control.pronoun.value ? header.pronoun.indexOf(control.pronoun.value) : -1;
+      const correct = control.correct.value, flips = fateNumbers[control.flip.value], ranged = Object.keys(range).length > 0;
       const withOccupation = names.map((several) => several.indexOf(control.occupation.value, 0));
       chosen = [];
       for (let s = 0; s < sets; s++) {
-        if (part && columns.set_part[s] !== +part) continue;
-        if (type && columns.type[s] !== +type) continue;
+        if (control.part.value && columns.set_part[s] !== part) continue;
+        if (control.type.value && columns.type[s] !== type) continue;
+        if (flips && !flips.includes(columns.set_fate[s])) continue;
         const named = columns.set_names[s];
         if (control.occupation.value && (withOccupation[named] < 0 || withOccupation[named] === names[named].length - 1)) continue;
         let fits = false, right = false, wrong = false, hit = !matches || matches.named[named];
@@ -106,13 +126,15 @@
           if (!hit && matches.found[columns.text[i]]) hit = true;
           const answer = columns.correct[i];
           if (answer === 1) right = true; else if (answer === 0) wrong = true;
-          if (pronoun && columns.pronoun[i] !== +pronoun) continue;
-          if (group && group[i] !== +groupCode) continue;
+          if (pronoun >= 0 && columns.pronoun[i] !== pronoun) continue;
+          if (group && group[i] !== groupCode) continue;
           if ((correct === "1" && answer !== 1) || (correct === "0" && answer !== 0) || (correct === "none" && answer !== NOTHING)) continue;
+          if (ranged && !within(s, i)) continue;
           fits = true;
         }
         if (hit && fits && (correct !== "both" || (right && wrong))) chosen.push(s);
       }
+      if (only >= 0) chosen = [only];
       sort(control.sort.value);
       draw();
       performance.measure("cases-filter", "cases-filter-start");
@@ -121,25 +143,132 @@
     function sort(by) {
       if (!by) return;
       const sign = by.endsWith("up") ? 1 : -1;
-      const key = by[0] === "u" ? columns.set_u : largest;
-      // A case without U (its partner is missing) stands last either way round.
-      const last = (value) => by[0] === "u" && value === NOTHING;
+      const key = by[0] === "u" ? columns.set_u : by[0] === "s" ? columns.set_us : largest;
+      // A case without U (its partner is missing) comes last either way round.
+      const last = (value) => by[0] !== "d" && value === NOTHING;
       chosen.sort((a, b) => last(key[a]) - last(key[b]) || sign * (key[a] - key[b]) || a - b);
     }
 
+    // Rows come in blocks. A block far from the screen is an empty box of its height, so that a page with a hundred
+    // thousand cases has a few hundred nodes of them.
+    function fillBlock(block) {
+      if (block.firstChild) return;
+      const start = +block.dataset.start;
+      for (const s of chosen.slice(start, start + STEP)) block.append(row(s));
+      block.style.height = "";
+    }
+    function emptyBlock(block) {
+      if (!block.firstChild || block === list.firstChild || block.contains(document.activeElement)) return;
+      block.style.height = block.offsetHeight + "px";
+      block.replaceChildren();
+    }
+    const watcher = new IntersectionObserver(function (seen) {
+      for (const entry of seen) if (entry.isIntersecting) fillBlock(entry.target); else emptyBlock(entry.target);
+    }, { rootMargin: "900px" });
+
     function draw() {
-      list.replaceChildren();
-      shown = 0;
-      more();
+      watcher.disconnect();
+      const blocks = document.createDocumentFragment();
+      for (let start = 0; start < chosen.length; start += STEP) {
+        const block = make("div", "block");
+        block.dataset.start = start;
+        block.style.height = ROW * Math.min(STEP, chosen.length - start) + "px";
+        blocks.append(block);
+      }
+      list.replaceChildren(blocks);
+      if (list.firstChild) fillBlock(list.firstChild);
+      for (const block of list.children) watcher.observe(block);
+      const number = (value) => value.toLocaleString("en");
+      const several = orders > 1 ? ` (${number(pairCount)} pairs, each in up to ${orders} option orders)` : "";
+      count.textContent = chosen.length ? `${number(chosen.length)} of ${number(sets)} cases${several}` : "No case fits; choose less.";
+      byId("case-printed").textContent = `Printed: the first ${Math.min(STEP, chosen.length)} of ${number(chosen.length)} cases. The page itself has all of them.`;
+      const told = Object.entries(range).map(([name, [low, high]]) => `${name === "c" ? "certainty" : name.toUpperCase()} from ${low} to ${high}`);
+      byId("case-range").textContent = only >= 0 ? "One case, from a link." : told.join(", ");
+      byId("case-all").hidden = byId("case-save").hidden = false;
+      byId("case-all").hidden = address() === "" && only < 0;
     }
 
-    function more() {
-      const end = Math.min(shown + STEP, chosen.length);
-      const rows = document.createDocumentFragment();
-      for (; shown < end; shown++) rows.append(row(chosen[shown]));
-      list.append(rows);
-      const all = chosen.length.toLocaleString("en");
-      count.textContent = chosen.length ? `${all} of ${sets.toLocaleString("en")} cases` : "No case fits; choose less.";
+    // The state of the browser is in the address: #filter=type:type1,flip:toward or #case=set,part,variant.
+    function address() {
+      const state = [];
+      for (const [name, node] of Object.entries(control)) {
+        const usual = name === "sort" ? node.options[0].value : "";
+        if (node.value !== usual) state.push(name + ":" + encodeURIComponent(node.value));
+      }
+      for (const [name, ends] of Object.entries(range)) state.push(name + ":" + encodeURIComponent(ends.join("~")));
+      return state.length ? "#filter=" + state.join(",") : "";
+    }
+    function caseAddress(s) {
+      const key = [header.set_id[columns.set_id[s]], header.parts[columns.set_part[s]], header.variant[columns.variant[s]]];
+      return "#case=" + key.map(encodeURIComponent).join(",").replace(/,+$/, "");
+    }
+    function findCase(key) {
+      const [id, part, variant] = key.split(",").map(decodeURIComponent);
+      const code = header.set_id.indexOf(id);
+      for (let s = 0; s < sets; s++)
+        if (columns.set_id[s] === code && (!part || header.parts[columns.set_part[s]] === part)
+          && (!variant || header.variant[columns.variant[s]] === variant)) return s;
+      return -1;
+    }
+    function readAddress() {
+      const hash = location.hash.slice(1);
+      if (!/^(case|filter)=/.test(hash)) return false;
+      only = -1; range = {};
+      for (const [name, node] of Object.entries(control)) node.value = name === "sort" ? node.options[0].value : "";
+      try {
+        if (hash.startsWith("case=")) {
+          only = findCase(hash.slice(5));
+          if (only < 0) { count.textContent = "This case is not in the page."; return false; }
+        } else for (const pair of hash.slice(7).split(",")) {
+          const cut = pair.indexOf(":"), name = pair.slice(0, cut), value = decodeURIComponent(pair.slice(cut + 1));
+          if (control[name]) control[name].value = value;
+          else if (/^[ucd]$/.test(name)) { const ends = value.split("~").map(Number); if (ends.every(isFinite)) range[name] = ends; }
+        }
+      } catch (error) { return false; }  // an address that was cut
+      filter();
+      byId("cases").scrollIntoView();
+      return true;
+    }
+
+    function copy(text, button) {
+      const done = () => { const was = button.textContent; button.textContent = "copied"; setTimeout(() => { button.textContent = was; }, 1200); };
+      const byHand = function () {
+        const box = make("textarea"); box.value = text; document.body.append(box); box.select();
+        document.execCommand("copy"); box.remove(); done();
+      };
+      if (navigator.clipboard && isSecureContext) navigator.clipboard.writeText(text).then(done, byHand); else byHand();
+    }
+    function record(i, s) {
+      const several = names[columns.set_names[s]].slice(0, columns.k[i]), shares = probs(i);
+      return { set_id: header.set_id[columns.set_id[s]], data: header.parts[columns.set_part[s]], variant: header.variant[columns.variant[s]],
+        type: header.type[columns.type[s]], fate: header.fates[columns.set_fate[s]] || "", sentence: header.text[columns.text[i]],
+        pronoun: header.pronoun[columns.pronoun[i]], candidates: several, probabilities: shares.map((p) => +p.toFixed(4)),
+        right_answer: columns.gold[i] === 255 ? "" : several[columns.gold[i]] || "", correct: columns.correct[i] === NOTHING ? null : columns.correct[i],
+        d: columns.d[i] / header.d_scale, u: columns.set_u[s] === NOTHING ? null : columns.set_u[s] / header.d_scale };
+    }
+    const records = () => chosen.flatMap((s) => Array.from({ length: first[s + 1] - first[s] }, (_, n) => record(first[s] + n, s)));
+    function markdown(s) {
+      const lines = [];
+      const plain = (text) => String(text).replace(/([\\`*_{}\[\]|<>#~])/g, "\\$1");
+      for (let i = first[s]; i < first[s + 1]; i++) {
+        const one = record(i, s);
+        if (i === first[s]) lines.push(`**${plain(one.set_id)}** (${plain(one.data)}${one.variant ? ", " + plain(one.variant) : ""})`, "");
+        const shares = one.candidates.map((name, c) => `${plain(name)} ${percent(one.probabilities[c])}`).join(", ");
+        lines.push(`- ${plain(one.sentence || one.pronoun)}: ${shares}`);
+      }
+      return lines.join("\n") + "\n\n" + location.href.split("#")[0] + caseAddress(s) + "\n";
+    }
+    function save(name, type, text) {
+      const link = make("a");
+      link.href = URL.createObjectURL(new Blob([text], { type }));
+      link.download = name; link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    }
+    function csv(rows) {
+      // A spreadsheet would run a cell that begins like a formula.
+      const cell = (value) => { const text = Array.isArray(value) ? value.join(" | ") : String(value ?? "");
+        return '"' + (/^[=+@]|^-[^\d]/.test(text) ? "'" + text : text).replaceAll('"', '""') + '"'; };
+      return [Object.keys(rows[0]).join(","), ...rows.map((one) => Object.values(one).map(cell).join(","))].join("\n") + "\n";
     }
 
     const percent = (p) => p > 0 && p < 0.0005 ? "<0.1%" : (100 * p).toFixed(1) + "%";
@@ -158,7 +287,7 @@
       return { line, merged: true };
     }
 
-    function member(i, several, withText) {
+    function member(i, s, several, withText) {
       const node = make("div", "member");
       const who = make("div", "who");
       who.append(make("strong", "", header.pronoun[columns.pronoun[i]] || "–"));
@@ -182,9 +311,12 @@
       const numbers = make("dl", "numbers");
       const answer = columns.correct[i];
       const told = answer === 1 ? "✓ right" : answer === 0 ? "✗ wrong" : "no right answer";
-      const rows = [["answer", told], ["perplexity", perplexity(i).toFixed(3)], ["D", (columns.d[i] / header.d_scale).toFixed(3)]];
+      const isCloze = header.cloze[columns.set_part[s]];
+      const rows = isCloze ? [["as people say", answer === 1 ? "✓ yes" : answer === 0 ? "✗ no" : "no label"], ["perplexity", perplexity(i).toFixed(3)]]
+        : columns.correct[i] === NOTHING ? [["answer", told], ["perplexity", perplexity(i).toFixed(3)], ["certainty", Math.abs(columns.d[i] / header.d_scale).toFixed(3)]]
+        : [["answer", told], ["perplexity", perplexity(i).toFixed(3)], ["D", (columns.d[i] / header.d_scale).toFixed(3)]];
       for (const [name, value] of rows) {
-        const pair = make("div", name === "answer" ? (answer === 1 ? "right" : answer === 0 ? "wrong" : "") : "");
+        const pair = make("div", name === "answer" || isCloze ? (answer === 1 ? "right" : answer === 0 ? "wrong" : "") : "");
         pair.append(make("dt", "", name), make("dd", "", value));
         numbers.append(pair);
       }
@@ -200,20 +332,29 @@
       const { line, merged } = sentence(texts);
       const head = make("div", "case-head");
       const u = make("p", "u");
-      u.append("U ", make("b", "", columns.set_u[s] === NOTHING ? "–" : (columns.set_u[s] / header.d_scale).toFixed(3)));
+      if (columns.set_u[s] !== NOTHING) u.append("U ", make("b", "", (columns.set_u[s] / header.d_scale).toFixed(3)));
       if (texts[0] === "") line.textContent = several.slice(0, -1).join(" · ");
       head.append(line, u);
       node.append(head);
       const kind = header.type[columns.type[s]];
-      node.append(make("p", "small", [header.parts.length > 1 ? header.parts[columns.set_part[s]] : "", kinds[kind] || kind].filter(Boolean).join(" · ")));
+      const fate = { toward: "changed toward the stereotype", against: "changed against the stereotype", neither: "changed, neither way", same: "same answer" }[header.fates[columns.set_fate[s]]];
+      const facts = [header.parts.length > 1 ? header.parts[columns.set_part[s]] : "", kinds[kind] || kind, header.variant[columns.variant[s]], fate];
+      const line2 = make("p", "small facts-of-case", facts.filter(Boolean).join(" · "));
+      if (fate) line2.prepend(make("span", "swatch f-" + header.fates[columns.set_fate[s]]));
+      const link = make("button", "quiet", "copy link"), text = make("button", "quiet", "copy as Markdown");
+      link.type = text.type = "button";
+      link.addEventListener("click", () => copy(location.href.split("#")[0] + caseAddress(s), link));
+      text.addEventListener("click", () => copy(markdown(s), text));
+      line2.append(link, text);
+      node.append(line2);
       const end = first[s + 1];
       let next = Math.min(first[s] + SHOWN, end);
-      for (let i = first[s]; i < next; i++) node.append(member(i, several, !merged));
+      for (let i = first[s]; i < next; i++) node.append(member(i, s, several, !merged));
       if (next < end) {
         const button = make("button", "", `show ${end - next} more`);
         button.type = "button";
         button.addEventListener("click", function () {
-          for (; next < end; next++) button.before(member(next, several, !merged));
+          for (; next < end; next++) button.before(member(next, s, several, !merged));
           button.remove();
         });
         node.append(button);
@@ -224,13 +365,27 @@
     const form = byId("case-form");
     form.hidden = false;
     form.addEventListener("submit", (event) => event.preventDefault());
-    form.addEventListener("input", filter);
-    const end = make("div", "end");
-    list.after(end);
-    new IntersectionObserver(function (seen) {
-      if (seen.some((entry) => entry.isIntersecting) && shown < chosen.length) more();
-    }, { rootMargin: "800px" }).observe(end);
-    filter();
+    form.addEventListener("input", function () { only = -1; filter(); history.replaceState(null, "", address() || location.href.split("#")[0]); });
+    byId("case-all").addEventListener("click", function () {
+      only = -1; range = {};
+      for (const [name, node] of Object.entries(control)) node.value = name === "sort" ? node.options[0].value : "";
+      history.replaceState(null, "", location.href.split("#")[0]);
+      filter();
+    });
+    byId("case-link").addEventListener("click", function () { copy(location.href.split("#")[0] + (only >= 0 ? caseAddress(only) : address()), this); });
+    byId("case-csv").addEventListener("click", () => { if (chosen.length) save("cases.csv", "text/csv", csv(records())); });
+    byId("case-json").addEventListener("click", () => save("cases.json", "application/json", JSON.stringify(records(), null, 1)));
+    document.addEventListener("click", function (event) {
+      const mark = event.target.closest ? event.target.closest("[data-case]") : null;
+      if (mark) location.hash = "case=" + mark.dataset.case;
+    });
+    addEventListener("hashchange", readAddress);
+    addEventListener("beforeprint", () => { if (list.firstChild) fillBlock(list.firstChild); });
+    for (const place of document.querySelectorAll("[data-worst]")) {
+      const s = findCase(place.dataset.worst);
+      if (s >= 0) place.replaceChildren(row(s));
+    }
+    if (!readAddress()) filter();
     document.documentElement.dataset.cases = "ready";
   }
 

@@ -13,13 +13,6 @@
     root.dataset.theme = dark ? "light" : "dark";
     try { localStorage.setItem(key, root.dataset.theme); } catch (error) { /* as above */ }
   });
-  // What is folded on the screen is not folded on paper.
-  addEventListener("beforeprint", function () {
-    for (const folded of document.querySelectorAll("details:not([open])")) { folded.open = true; folded.dataset.folded = ""; }
-  });
-  addEventListener("afterprint", function () {
-    for (const folded of document.querySelectorAll("details[data-folded]")) { folded.open = false; delete folded.dataset.folded; }
-  });
   // The number of a heatmap's cell that is pointed at or touched, in the line under it.
   for (const map of document.querySelectorAll("svg.heat")) {
     const readout = map.closest("details").querySelector(".readout");

@@ -1,0 +1,110 @@
+"""The look of every figure for a paper: one style, sized for a column or a page, fonts embedded."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...records import EquipoiseError
+from ..palette import Named, tone_of
+
+try:
+    import matplotlib
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.figure import Figure
+except ImportError as missing:  # pragma: no cover - the tests' environment has it
+    raise EquipoiseError("figures need matplotlib: pip install 'equipoise[figures]'") from missing
+
+WIDTHS = {"column": 3.25, "page": 6.75}
+"""In inches: one column of a two-column paper, and a whole page."""
+
+FORMATS = ("pdf", "svg", "png")
+SHAPES = ("o", "D", "s", "^", "v", "P", "X", "*")
+LINES = ("-", "--", "-.", ":")
+QUIET = "#8a929c"
+"""For lines that only help to read a figure: a diagonal, a zero."""
+
+LOOK: dict[Any, Any] = {
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "legend.fontsize": 7,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e3e6ea",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "axes.linewidth": 0.7,
+    "lines.linewidth": 1.3,
+    "legend.frameon": False,
+    "savefig.dpi": 300,
+    # Not cut to its content when saved: a figure for a column is as wide as a column.
+    "figure.constrained_layout.use": True,
+    # Fonts go into the file, as TrueType in PDF and as outlines in SVG: a figure looks the same everywhere.
+    "pdf.fonttype": 42,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "equipoise",
+    # A model's name may hold a dollar sign, which is no mathematics.
+    "text.parse_math": False,
+}
+
+# No dates inside: the same run gives the same file.
+_DATELESS: Mapping[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure's file, as bytes."""
+
+    name: str
+    content: bytes
+
+
+def colour(name: Named) -> str:
+    """Return a tone's colour on white."""
+    return tone_of(name).light
+
+
+def shape(name: Named) -> str:
+    """Return the mark of a tone, so that colour is never the only sign."""
+    return SHAPES[tone_of(name).shape % len(SHAPES)]
+
+
+def stroke(name: Named) -> str:
+    """Return the line style of a tone."""
+    return LINES[tone_of(name).shape % len(LINES)]
+
+
+def diverging() -> LinearSegmentedColormap:
+    """Return the colours from wrong over white to right."""
+    return LinearSegmentedColormap.from_list("confidence", [colour("wrong"), "#ffffff", colour("right")])
+
+
+def file_stem(name: str) -> str:
+    """Return a file name without path or ending, whatever a dataset or model is called."""
+    return re.sub(r"[^\w.+-]+", "-", name).strip("-.")
+
+
+def saved(
+    name: str, formats: Sequence[str], draw: Callable[[Any, float], Figure], view: Any, width: str
+) -> Iterator[Drawn]:
+    """Yield a figure's files: `draw` makes it from the view and its width in inches."""
+    if width not in WIDTHS:
+        raise EquipoiseError(f"width must be one of {', '.join(WIDTHS)}, not {width!r}")
+    unknown = [ending for ending in formats if ending not in FORMATS]
+    if unknown:
+        raise EquipoiseError(f"format must be one of {', '.join(FORMATS)}, not {unknown[0]!r}")
+    with matplotlib.rc_context(LOOK):
+        figure = draw(view, WIDTHS[width])
+        for ending in formats:
+            out = io.BytesIO()
+            figure.savefig(out, format=ending, metadata=dict(_DATELESS[ending]))
+            # Laid out once: the second and third format have the same size.
+            figure.set_layout_engine("none")
+            yield Drawn(f"{file_stem(name)}.{ending}", out.getvalue())

@@ -1,0 +1,152 @@
+"""`equipoise tune`: it learns, resumes after kill -9 with the same weights, and keeps nothing that cheats."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from equipoise.datasets import open_dataset
+from equipoise.run import audit
+from equipoise.training import Limits, Plan, TrainingError, trained_on, tune
+from equipoise.training.grammar import grammar_dataset
+from equipoise.training.validation import Validation
+
+PLAN = Plan(
+    steps=12, answerable=2, unanswerable=1, leash_rows=1, validate_every=3, checkpoint_every=3, validation_sets=8,
+    rank=4, learning_rate=5e-3, patience=9,
+)  # fmt: skip
+ANY = Limits(accuracy=1, mass=1, certainty=0, perplexity=1e9)
+
+
+@pytest.fixture(scope="module")
+def tuned(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("tuned") / "adapter"
+    tune(str(tiny_folder), out=out, plan=PLAN, limits=ANY, markers=False, device="cpu")
+    return out
+
+
+def rows(file: Path) -> list[dict[str, float]]:
+    with open(file, encoding="utf-8", newline="") as lines:
+        return [{name: float(value) for name, value in row.items()} for row in csv.DictReader(lines)]
+
+
+def test_tuning_lowers_the_loss_and_writes_curves(tuned: Path) -> None:
+    curves = rows(tuned / "training" / "curves.csv")
+    assert [row["step"] for row in curves] == list(range(12))
+    assert sum(row["loss"] for row in curves[-4:]) < sum(row["loss"] for row in curves[:4])
+    assert curves[0]["leash"] == pytest.approx(0, abs=1e-6) and curves[-1]["leash"] > 0
+    assert [row["step"] for row in rows(tuned / "training" / "validation.csv")] == [0, 3, 6, 9, 12]
+    assert not (tuned / "training" / "checkpoint.pt").exists()
+    config = json.loads((tuned / "adapter_config.json").read_text())
+    assert config["peft_type"] == "LORA" and config["r"] == 4
+
+
+def test_an_adapter_says_what_it_was_trained_on(tuned: Path) -> None:
+    assert trained_on(tuned, grammar_dataset(seed=PLAN.seed).examples)
+    assert not trained_on(tuned, open_dataset("builtin").examples)
+
+
+def test_the_same_call_returns_a_finished_run_and_other_settings_are_refused(tuned: Path, tiny_folder: Path) -> None:
+    before = (tuned / "adapter_model.safetensors").stat().st_mtime_ns
+    again = tune(str(tiny_folder), out=tuned, plan=PLAN, limits=ANY, markers=False, device="cpu")
+    assert (tuned / "adapter_model.safetensors").stat().st_mtime_ns == before
+    assert again.step in (3, 6, 9, 12)
+    with pytest.raises(TrainingError, match=r"begun with weight 1\.0, not 2\.0"):
+        tune(str(tiny_folder), out=tuned, plan=replace(PLAN, weight=2.0), limits=ANY, markers=False)
+
+
+def test_audit_takes_the_adapter(tuned: Path, tiny_folder: Path, tmp_path: Path) -> None:
+    plain = audit(str(tiny_folder), limit=4, out=tmp_path / "plain", device="cpu")
+    adapted = audit(str(tiny_folder), limit=4, out=tmp_path / "adapted", device="cpu", adapter=str(tuned))
+    values = [run.measurements.set_index(["metric", "group"])["value"] for run in (plain, adapted)]
+    assert not values[0].equals(values[1])
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+import equipoise.training.loop as loop
+from equipoise.training import Limits, Plan, tune
+plan, limits = eval(sys.argv[3]), Limits(accuracy=1, mass=1, certainty=0, perplexity=1e9)
+kept = loop.TuneRun._keep
+def slow(self, folder, state):
+    kept(self, folder, state)
+    if state.step == 6 and len(sys.argv) > 4:
+        time.sleep(600)
+loop.TuneRun._keep = slow
+tune(sys.argv[1], out=Path(sys.argv[2]), plan=plan, limits=limits, markers=False, device="cpu")
+"""
+
+
+def test_a_run_that_is_killed_resumes_to_the_same_weights(tuned: Path, tiny_folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "adapter"
+    command = [sys.executable, "-c", KILLED, str(tiny_folder), str(out), repr(PLAN), "slow"]
+    process = subprocess.Popen(command, env={**os.environ, "HF_HUB_OFFLINE": "1"})
+    curves = out / "training" / "curves.csv"
+    deadline = time.monotonic() + 120
+    while not (curves.is_file() and len(rows(curves)) == 6):
+        assert time.monotonic() < deadline and process.poll() is None, "no checkpoint was written"
+        time.sleep(0.1)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (out / "adapter_model.safetensors").exists()
+    tune(str(tiny_folder), out=out, plan=PLAN, limits=ANY, markers=False, device="cpu")
+    for name in ("adapter_model.safetensors", "training/curves.csv", "training/validation.csv"):
+        assert (out / name).read_bytes() == (tuned / name).read_bytes(), name
+
+
+def test_nothing_is_kept_where_every_checkpoint_breaks_a_guard(tiny_folder: Path, tmp_path: Path) -> None:
+    plan = replace(PLAN, steps=3)
+    impossible = Limits(accuracy=-2)
+    with pytest.raises(TrainingError, match="no checkpoint passed the guards, so nothing was kept: accuracy fell"):
+        tune(str(tiny_folder), out=tmp_path / "a", plan=plan, limits=impossible, markers=False, device="cpu")
+    assert not (tmp_path / "a" / "adapter_model.safetensors").exists()
+
+
+def test_a_folder_with_other_files_is_not_written_to(tiny_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(TrainingError, match="is not empty"):
+        tune(str(tiny_folder), out=tmp_path, plan=PLAN)
+
+
+BEFORE = Validation(
+    loss=1, accuracy=0.8, ucerf=0.9, signed=0.9, flips=0.1, flips_unanswerable=0.1, certainty=0.4, mass=0.9, first=0.5,
+    perplexity=30,
+)  # fmt: skip
+CHEATS = {
+    "both wrong alike": ({"accuracy": 0.5, "ucerf": 1.0}, "accuracy fell"),
+    "everything at 50%": ({"certainty": 0.01, "ucerf": 0.99}, "certainty fell"),
+    "no mass on the candidates": ({"mass": 0.1, "ucerf": 1.0}, "candidates' probability fell"),
+    "language forgotten": ({"perplexity": 60.0}, "perplexity of neutral text rose"),
+}
+
+
+@pytest.mark.parametrize("name", CHEATS)
+def test_every_way_to_cheat_is_noticed(name: str) -> None:
+    changes, sentence = CHEATS[name]
+    faults = replace(BEFORE, **changes).faults(BEFORE, Limits())
+    assert len(faults) == 1 and sentence in faults[0]
+    assert not replace(BEFORE, accuracy=0.79, mass=0.85, certainty=0.3, perplexity=32).faults(BEFORE, Limits())
+
+
+FAULTS = [
+    ({"steps": 0}, "steps must be at least 1"),
+    ({"weight": -1.0}, "weight must not be negative"),
+    ({"method": "luck"}, "method 'luck'"),
+    ({"task_members": "luck"}, "task_members 'luck'"),
+]
+
+
+@pytest.mark.parametrize(("choices", "sentence"), FAULTS)
+def test_bad_choices_are_one_clear_sentence(choices, sentence: str) -> None:
+    with pytest.raises(TrainingError, match=sentence):
+        Plan(**choices)
