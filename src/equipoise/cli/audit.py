@@ -11,13 +11,11 @@ import typer
 from ..records import EquipoiseError
 from .choices import Tracker
 from .config import Config, PrintConfig, config_text
-from .console import print_out, printable, progress_bar
+from .console import printable, progress_bar
+from .results import show_run
 
 if TYPE_CHECKING:
     from ..runs import Run
-
-SHOWN_NOTES = 6
-
 
 Several = list[str] | None
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
@@ -112,8 +110,10 @@ def audit(
         typer.Option("--answer-space", help="mcq: the answers are ' A' (joined) or 'A' (apart)."),
     ] = "joined",
     augment: Annotated[
-        str | None,
-        typer.Option("--augment", help="winoidentity: markers before the referent (R), the other (NR), both (C)."),
+        Several,
+        typer.Option(
+            "--augment", help="winoidentity: markers before the referent (R), the other (NR), both (C). Repeatable."
+        ),
     ] = None,
     attributes: Annotated[
         str | None,
@@ -138,6 +138,14 @@ def audit(
     ] = False,
     reasoning_tokens: Annotated[
         int | None, typer.Option("--reasoning-tokens", help="Most tokens of a reasoning turn (…-cot); 128 by default.")
+    ] = None,
+    answer_turn: Annotated[
+        str | None,
+        typer.Option(
+            "--answer-turn",
+            help="…-cot: ask again in the assistant's own turn (assistant, the default) or in a user's turn (user, the "
+            "WinoIdentity paper's format).",
+        ),
     ] = None,
     estimator: Estimators = None,
     metric: Metrics = None,
@@ -234,11 +242,18 @@ def audit(
     about_identities = (augment, attributes, base, markers, crossed or None)
     if any(option is not None for option in about_identities) and "winoidentity" not in (data or []):
         raise EquipoiseError("--augment, --attributes, --base, --markers and --crossed need --data winoidentity")
-    chosen |= chosen_options(augment=_names(augment), attributes=_names(attributes), base=base, precision=precision)
+    chosen |= chosen_options(
+        augment=_names(",".join(augment) if augment else None),
+        attributes=_names(attributes),
+        base=base,
+        precision=precision,
+    )
     if samples and not server and "open" not in (task or []):
         raise EquipoiseError("--samples is for --task open and for servers; a model that is loaded here needs none")
     chosen |= chosen_options(temperature=temperature, answer_tokens=answer_tokens, shots=str(shots) if shots else None)
-    chosen |= chosen_options(markers=str(markers) if markers else None, reasoning_tokens=reasoning_tokens)
+    chosen |= chosen_options(
+        markers=str(markers) if markers else None, reasoning_tokens=reasoning_tokens, answer_turn=answer_turn
+    )
     chosen |= chosen_options(chat=chat or None, system=system)
     chosen |= chosen_options(adapter=adapter, merge_adapter=merge_adapter or None, quantize=quantize)
     chosen |= chosen_options(server=server, samples=samples, concurrency=concurrency, timeout=timeout)
@@ -335,32 +350,6 @@ def log_run(run: Run, trackers: Sequence[Tracker] | None, *, quiet: bool) -> Non
             where = exports.log_run(run, tracker)
             if not quiet:
                 typer.echo(printable(f"logged to {tracker}: {where}"))
-
-
-def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:
-    """Print a run's tables, or its measurements as JSON."""
-    if as_json:
-        typer.echo(run.measurements.to_json(orient="records", indent=2, double_precision=15))
-        return
-    if quiet:
-        return
-    from ..reports.calibration.tables import calibration_summary
-    from ..reports.identities.tables import identity_summary
-    from ..reports.terminal.tables import run_summary
-
-    notes = run.manifest.notes
-    for summary in (run_summary(run), calibration_summary(run), identity_summary(run.measurements)):
-        if summary is not None:
-            print_out(summary)
-    for note in notes[:SHOWN_NOTES]:
-        typer.echo(printable(f"note: {note}"))
-    if len(notes) > SHOWN_NOTES:
-        typer.echo(f"note: {len(notes) - SHOWN_NOTES} more are in {run.path}/manifest.json")
-    level = f"{100 * run.manifest.settings['level']:.10g}%"
-    page = run.path / "report.html"
-    new = page.name in run.folder.manifest().files and page.is_file()
-    where = f"{run.path}/" + (f" (open {page.name} in a browser)" if new else "")
-    typer.echo(f"\nBrackets are {level} intervals from resampling sentence pairs. Everything is in {where}")
 
 
 def _write_page(folder: Path, *, no_html: bool, out: Path | None = None, sentences: bool = True) -> None:

@@ -144,7 +144,9 @@ def question_of(where: str, cells: Mapping[str, str]) -> KnownQuestion:
     if coherent is None or (coherent and (first is None or second is None)):
         raise BuildError(f"{where}: not all right answers are given")
     answer = Vote(True, first, second) if coherent else Vote(False, None, None)
-    text, pronoun, one, other = (cells.get(name, "").strip() for name in ("text", "pronoun", "first", "second"))
-    if not (text and pronoun and one and other):
+    text, pronoun, first_name, second_name = (
+        cells.get(name, "").strip() for name in ("text", "pronoun", "first", "second")
+    )
+    if not (text and pronoun and first_name and second_name):
         raise BuildError(f"{where}: text, pronoun, first and second must not be empty")
-    return KnownQuestion(text, pronoun, one, other, answer, cells.get("why", ""), cells.get("type", ""))
+    return KnownQuestion(text, pronoun, first_name, second_name, answer, cells.get("why", ""), cells.get("type", ""))

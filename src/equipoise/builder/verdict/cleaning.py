@@ -19,6 +19,7 @@ from ...datasets.synthbias import COLUMNS
 from ..pronoun_sets import Mention
 from ..steps import BuildError, Sentence, Step, Variant, write_whole
 from ..wordlist import WordList
+from .charts import agreement_chart, locale_chart
 from .consensus import NOT_SETTLED, Coverage, Criteria, Tally, Verdict, settled, verdict
 from .summary import Summary
 from .votes import SIMULATED, Answer
@@ -53,6 +54,7 @@ class Cleaned:
     unsettled: tuple[str, ...]
     unsettled_kept: int
     simulated: int
+    sentences: tuple[Sentence, ...] = ()
 
     @property
     def only_pairs(self) -> bool:
@@ -92,7 +94,9 @@ def clean(sentences: Sequence[Sentence], answers: Iterable[Answer], options: Cle
         unsettled_kept += not decision.settled
         kept.append((sentence, decision.referent))
     unsettled = tuple(sentence.id for sentence in sentences if sentence.id in open_sentences)
-    return Cleaned(verdicts, pooled, tuple(kept), reasons, flipped, unsettled, unsettled_kept, simulated)
+    return Cleaned(
+        verdicts, pooled, tuple(kept), reasons, flipped, unsettled, unsettled_kept, simulated, tuple(sentences)
+    )
 
 
 def base_id(id: str) -> str:
@@ -186,6 +190,9 @@ def write_dataset(folder: Path, cleaned: Cleaned, sheet: Sheet) -> list[Path]:
     note = json.dumps({"note": SIMULATED_LINE}) + "\n" if cleaned.simulated else ""
     files["verdicts.jsonl"] = note + "".join(_verdict_line(cleaned, id) for id in cleaned.verdicts)
     files["DATASHEET.md"] = _datasheet(name, cleaned, sheet)
+    files["agreement.svg"] = agreement_chart(cleaned.sentences, cleaned.tallies)
+    if set(sheet.summary.locales) - {"not given"}:
+        files["locales.svg"] = locale_chart(sheet.summary.locales)
     for file, content in files.items():
         write_whole(folder / file, content)
     return [folder / file for file in files]

@@ -128,15 +128,15 @@ class Store:
         if not self.is_sqlite:
             with self.writing() as connection:
                 return job(connection)
-        own: _Job[T] = _Job(job)
+        waiting: _Job[T] = _Job(job)
         with self._guarded():
             with self._queue_lock:
-                self._queue.append(own)
+                self._queue.append(waiting)
             with self._turn:
                 # Whoever comes first works for all who wait; they find their result when it is their turn.
-                if not own.done:
+                if not waiting.done:
                     self._write_batch()
-            return own.result()
+            return waiting.result()
 
     def _write_batch(self) -> None:
         with self._queue_lock:

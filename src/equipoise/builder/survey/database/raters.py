@@ -114,8 +114,8 @@ class Raters:
             known = connection.scalar(sa.select(RATERS.c.questions).where(RATERS.c.id == rater_id).with_for_update())
             if known:
                 return tuple(json.loads(known))
-            own = RATERS.c.id == rater_id
-            connection.execute(RATERS.update().where(own).values(questions=json.dumps(list(questions))))
+            this_rater = RATERS.c.id == rater_id
+            connection.execute(RATERS.update().where(this_rater).values(questions=json.dumps(list(questions))))
             return tuple(questions)
 
         return self._store.write(job)
@@ -124,8 +124,8 @@ class Raters:
         """Store the answer to one entrance question, and the result after the last; False for a replay."""
 
         def job(connection: sa.Connection) -> bool:
-            own = RATERS.c.id == rater_id
-            rater = connection.execute(sa.select(RATERS).where(own).with_for_update()).one()
+            this_rater = RATERS.c.id == rater_id
+            rater = connection.execute(sa.select(RATERS).where(this_rater).with_for_update()).one()
             total = len(json.loads(rater.questions or "[]"))
             earlier = list(connection.scalars(sa.select(TRIALS.c.right).where(TRIALS.c.rater == rater_id)))
             if rater.state != TESTING or number != len(earlier) or number >= total:
@@ -135,7 +135,7 @@ class Raters:
             if number + 1 == total:
                 score = (sum(earlier) + right) / total
                 state = PASSED if score >= pass_share else FAILED
-                connection.execute(RATERS.update().where(own).values(state=state, score=score))
+                connection.execute(RATERS.update().where(this_rater).values(state=state, score=score))
             return True
 
         return self._store.write(job)
@@ -177,27 +177,27 @@ class Raters:
         with self._store.writing() as connection:
             self._lock(connection, rater_id)
             sentences = self._release(connection, rater_id)
-            own = sorted(connection.scalars(sa.select(ANSWERS.c.sentence).where(ANSWERS.c.rater == rater_id)))
+            answered = sorted(connection.scalars(sa.select(ANSWERS.c.sentence).where(ANSWERS.c.rater == rater_id)))
             for table in (ANSWERS, CHECKS, TRIALS):
                 connection.execute(table.delete().where(table.c.rater == rater_id))
             values = {"state": WITHDRAWN, "withdrawn_by": BY_RATER, "previous_state": "", "answers": 0, "locale": ""}
             connection.execute(RATERS.update().where(RATERS.c.id == rater_id).values(values))
-            self._recount(connection, sorted({*own, *sentences}))
-            return len(own)
+            self._recount(connection, sorted({*answered, *sentences}))
+            return len(answered)
 
     def _mark(self, connection: sa.Connection, rater_id: str, *, withdrawn: bool) -> int:
         released = self._release(connection, rater_id)
-        own = ANSWERS.c.rater == rater_id
-        sentences = sorted(connection.scalars(sa.select(ANSWERS.c.sentence).where(own)))
-        connection.execute(ANSWERS.update().where(own).values(withdrawn=withdrawn))
+        by_rater = ANSWERS.c.rater == rater_id
+        sentences = sorted(connection.scalars(sa.select(ANSWERS.c.sentence).where(by_rater)))
+        connection.execute(ANSWERS.update().where(by_rater).values(withdrawn=withdrawn))
         self._recount(connection, sorted({*sentences, *released}))
         return len(sentences)
 
     def _release(self, connection: sa.Connection, rater_id: str) -> list[str]:
         """Take back the sentence the rater holds, and return it."""
-        own = LEASES.c.rater == rater_id
-        held = [id for id in connection.scalars(sa.select(LEASES.c.sentence).where(own)) if id]
-        connection.execute(LEASES.delete().where(own))
+        by_rater = LEASES.c.rater == rater_id
+        held = [id for id in connection.scalars(sa.select(LEASES.c.sentence).where(by_rater)) if id]
+        connection.execute(LEASES.delete().where(by_rater))
         return held
 
     def _lock(self, connection: sa.Connection, rater_id: str) -> str:

@@ -68,9 +68,9 @@ def best_sentence(twins: bool) -> sa.Select[Any]:
     seen = sa.exists().where(ANSWERS.c.sentence == SENTENCES.c.id, ANSWERS.c.rater == _WHO)
     best = sa.select(SENTENCES.c.id).where(SENTENCES.c.wanted > 0, ~seen)
     if twins:
-        own = sa.and_(ANSWERS.c.rater == _WHO, ANSWERS.c.number >= sa.bindparam("hidden_from"))
+        by_rater = sa.and_(ANSWERS.c.rater == _WHO, ANSWERS.c.number >= sa.bindparam("hidden_from"))
         twin = SENTENCES.alias("twin")
-        seen_twin = sa.exists().where(ANSWERS.c.sentence == twin.c.id, own)
+        seen_twin = sa.exists().where(ANSWERS.c.sentence == twin.c.id, by_rater)
         best = best.where(~sa.exists().where(twin.c.pair == SENTENCES.c.pair, seen_twin))
     return best.order_by(SENTENCES.c.wanted, SENTENCES.c.shuffle).limit(1)
 

@@ -51,11 +51,11 @@ class SurveyDatabase:
         ids = {row["id"] for row in rows}
         with self.store.writing() as connection:
             stored = connection.execute(sa.select(SENTENCES.c.id, SENTENCES.c.active))
-            there = {row.id: row.active for row in stored}
-            new = [row | self.work.standing(Tally(), 0) for row in rows if row["id"] not in there]
+            known = {row.id: row.active for row in stored}
+            new = [row | self.work.standing(Tally(), 0) for row in rows if row["id"] not in known]
             if new:
                 connection.execute(SENTENCES.insert(), new)
-            for id, active in there.items():
+            for id, active in known.items():
                 if active is not (id in ids):
                     connection.execute(SENTENCES.update().where(SENTENCES.c.id == id).values(active=id in ids))
                     self.work.recount(connection, [id])

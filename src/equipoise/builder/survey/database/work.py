@@ -215,21 +215,21 @@ class Work:
         """Replace the rater's most recent answer; False if `number` is not its number."""
         with self._store.writing() as connection:
             rater = connection.execute(BY_ID, {"who": rater_id}).one_or_none()
-            own = sa.and_(ANSWERS.c.rater == rater_id, ANSWERS.c.number == number)
-            old = connection.execute(sa.select(ANSWERS).where(own)).one_or_none()
+            this_answer = sa.and_(ANSWERS.c.rater == rater_id, ANSWERS.c.number == number)
+            old = connection.execute(sa.select(ANSWERS).where(this_answer)).one_or_none()
             if rater is None or rater.state != PASSED or old is None or number != rater.answers - 1:
                 return False
             earlier = Vote(old.coherent, old.first, old.second)
             self._count(connection, old.sentence, ((earlier, -1), (vote, 1)))
             values = {**vote._asdict(), "comment": comment, "at": self._store.clock()}
-            connection.execute(ANSWERS.update().where(own).values(values))
+            connection.execute(ANSWERS.update().where(this_answer).values(values))
             return True
 
     def recount(self, connection: sa.Connection, sentences: Sequence[str]) -> None:
         """Count the votes and holders of these sentences from scratch, in their order."""
         for id in sentences:
-            own = SENTENCES.c.id == id
-            active = connection.scalar(sa.select(SENTENCES.c.active).where(own).with_for_update())
+            this_sentence = SENTENCES.c.id == id
+            active = connection.scalar(sa.select(SENTENCES.c.active).where(this_sentence).with_for_update())
             rows = connection.execute(
                 sa.select(ANSWERS.c.coherent, ANSWERS.c.first, ANSWERS.c.second).where(
                     ANSWERS.c.sentence == id, ~ANSWERS.c.withdrawn
@@ -238,7 +238,7 @@ class Work:
             tally = Tally.of(Vote(*row) for row in rows)
             held = connection.scalar(sa.select(sa.func.count()).where(LEASES.c.sentence == id)) or 0
             values = asdict(tally) | {"held": held} | self.standing(tally, held, active=bool(active))
-            connection.execute(SENTENCES.update().where(own).values(values))
+            connection.execute(SENTENCES.update().where(this_sentence).values(values))
 
     def standing(self, tally: Tally, held: int, *, active: bool = True) -> dict[str, Any]:
         """Return the columns that follow from a sentence's votes: how many more it may be handed to, and settled."""
@@ -340,11 +340,11 @@ class Work:
         for rater_id in raters:
             with self._store.writing() as connection:
                 connection.execute(BY_ID, {"who": rater_id})
-                own = sa.and_(LEASES.c.rater == rater_id, LEASES.c.expires < now)
-                held = list(connection.scalars(sa.select(LEASES.c.sentence).where(own)))
+                expired_lease = sa.and_(LEASES.c.rater == rater_id, LEASES.c.expires < now)
+                held = list(connection.scalars(sa.select(LEASES.c.sentence).where(expired_lease)))
                 if sentence := next(iter(held), None):
                     self._count(connection, sentence, held=-1)
-                connection.execute(LEASES.delete().where(own))
+                connection.execute(LEASES.delete().where(expired_lease))
         return len(raters)
 
 

@@ -140,8 +140,8 @@ class Rating:
             score, needed = f"{rater.score or 0:.0%}", f"{self.options.test.pass_share:.0%}"
             text = self.t("end.failed", score=score, needed=needed)
             return self._ending(self.t("end.failed_heading"), text, self.options.panel.screened_out, rater)
-        own = rater.withdrawn_by == "rater"
-        heading, text = ("leave.done_heading", "leave.done_text") if own else ("end.over_heading", "end.over")
+        by_themselves = rater.withdrawn_by == "rater"
+        heading, text = ("leave.done_heading", "leave.done_text") if by_themselves else ("end.over_heading", "end.over")
         return self._ending(self.t(heading), self.t(text), Ending(), rater)
 
     def _ending(self, heading: str, text: str, ending: Ending, rater: Rater, more: tuple[Link, ...] = ()) -> Response:

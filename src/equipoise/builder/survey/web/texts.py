@@ -38,8 +38,8 @@ def read_texts(language: str = "en", path: Path | None = None) -> Texts:
     """Return the texts of a language; a file replaces any of them, such as questions, guidelines and examples."""
     if language not in LANGUAGES:
         raise BuildError(f"unknown language {language!r}; known: {', '.join(LANGUAGES)}, or a file with all texts")
-    own = resources.files(__package__).joinpath("languages", f"{language}.toml").read_text(encoding="utf-8")
-    content = tomllib.loads(own)
+    packaged = resources.files(__package__).joinpath("languages", f"{language}.toml").read_text(encoding="utf-8")
+    content = tomllib.loads(packaged)
     if path is None:
         return Texts(content, f"{language}.toml")
     try:
