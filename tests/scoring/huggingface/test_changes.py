@@ -13,7 +13,8 @@ from peft import LoraConfig, PeftModel, get_peft_model
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from equipoise.records import ModelError, Prompt
-from equipoise.scoring.engine import EngineOptions, identity_key, open_engine
+from equipoise.scoring.engine import EngineOptions, identity_key
+from equipoise.scoring.opening import open_engine
 from tiny import LLAMA, make_model, make_tokenizer
 
 PROMPTS = [
