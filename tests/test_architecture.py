@@ -185,7 +185,15 @@ def test_a_scorer_needs_no_package_for_tables() -> None:
 
 
 def test_the_public_names() -> None:
-    assert sorted(equipoise.__all__) == ["Run", "__version__", "audit", "import_results", "load", "remeasure"]
+    assert sorted(equipoise.__all__) == [
+        "Run",
+        "__version__",
+        "audit",
+        "import_results",
+        "load",
+        "remeasure",
+        "summary",
+    ]
     assert sorted(dir(equipoise)) == sorted(equipoise.__all__)
     for name in equipoise.__all__:
         assert getattr(equipoise, name) is not None

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .reports.summary import summary
     from .run import audit, import_results, load, remeasure
     from .runs import Run
 
 __version__ = "0.1.0"
-__all__ = ["Run", "__version__", "audit", "import_results", "load", "remeasure"]
+__all__ = ["Run", "__version__", "audit", "import_results", "load", "remeasure", "summary"]
 
 
 def __getattr__(name: str) -> Any:
@@ -18,6 +19,10 @@ def __getattr__(name: str) -> Any:
         from . import run
 
         return getattr(run, name)
+    if name == "summary":
+        from .reports.summary import summary
+
+        return summary
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -17,8 +17,8 @@ import pandas as pd
 from .datasets import Dataset, open_datasets
 from .measuring.cells import check_groups
 from .measuring.columns import item_columns, set_columns
-from .measuring.group_pairs import measure_group_pairs
 from .measuring.identities import is_marked, measure_identities
+from .measuring.intersections import measure_combinations
 from .measuring.measure import Plan, measure, measured_items
 from .measuring.sampling import Sampled, sample_of, until_precise, with_samples
 from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManifest
@@ -168,7 +168,7 @@ def _measured(
         report("measuring", number, len(parts))
         items = measured_items(outcomes, plan)
         rows, undefined = measure(items, plan, key)
-        measurements += [*rows, *measure_group_pairs(items, plan, key)]
+        measurements += [*rows, *measure_combinations(items, plan, key)]
         if is_marked(outcomes):
             measurements += measure_identities(outcomes, plan, key, sample_of(manifest, key))
         notes += [f"{key}: {sentence}" for sentence in undefined]

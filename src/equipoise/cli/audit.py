@@ -11,13 +11,11 @@ import typer
 from ..records import EquipoiseError
 from .choices import Tracker
 from .config import Config, PrintConfig, config_text
-from .console import print_out, printable, progress_bar
+from .console import printable, progress_bar
+from .results import show_run
 
 if TYPE_CHECKING:
     from ..runs import Run
-
-SHOWN_NOTES = 6
-
 
 Several = list[str] | None
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
@@ -34,7 +32,7 @@ Estimators = Annotated[
 ]
 By = Annotated[
     Several,
-    typer.Option("--by", help="Break down by this group (gender, form, position, …) instead of the usual ones."),
+    typer.Option("--by", help="Break down by this group (gender, form, …) or combination (gender*form) instead."),
 ]
 Metrics = Annotated[Several, typer.Option("--metric", help="Measure only this metric (see `equipoise metrics`).")]
 Level = Annotated[float | None, typer.Option("--level", help="Confidence level of the intervals.")]
@@ -89,17 +87,11 @@ def audit(
     ] = None,
     question: Annotated[
         Several,
-        typer.Option(
-            "--question",
-            help='Ask in these words, with slots: "{text} The mood of this sentence is". {text} is the sentence, other '
-            "slots are columns of your table. Repeatable: every wording is asked, and the values are averaged.",
-        ),
+        typer.Option("--question", help='Your own wording: "{text} The mood of {name} is". Repeatable, then averaged.'),
     ] = None,
     shots: Annotated[
         Path | None,
-        typer.Option(
-            "--shots", help="A table like your data: its rows are shown with their answers before each question."
-        ),
+        typer.Option("--shots", help="A table like your data, shown with its answers before each question."),
     ] = None,
     as_published: Annotated[
         bool,
@@ -107,11 +99,7 @@ def audit(
     ] = False,
     pronouns: Annotated[
         str,
-        typer.Option(
-            "--pronouns",
-            help="he,she,they,xe,ze,ey,fae, your own as ve/ver/vis/verself, or a TOML file; for built-in sentences, "
-            "Winogender and tables with a slot.",
-        ),
+        typer.Option("--pronouns", help="he,she,they,xe,ze,ey,fae, your own as ve/ver/vis/verself, or a TOML file."),
     ] = "he,she",
     token_aggregate: Annotated[
         Literal["sum", "mean", "pmi", "max"],
@@ -345,32 +333,6 @@ def log_run(run: Run, trackers: Sequence[Tracker] | None, *, quiet: bool) -> Non
             where = exports.log_run(run, tracker)
             if not quiet:
                 typer.echo(printable(f"logged to {tracker}: {where}"))
-
-
-def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:
-    """Print a run's tables, or its measurements as JSON."""
-    if as_json:
-        typer.echo(run.measurements.to_json(orient="records", indent=2, double_precision=15))
-        return
-    if quiet:
-        return
-    from ..reports.calibration.tables import calibration_summary
-    from ..reports.identities.tables import identity_summary
-    from ..reports.terminal.tables import run_summary
-
-    notes = run.manifest.notes
-    for summary in (run_summary(run), calibration_summary(run), identity_summary(run.measurements)):
-        if summary is not None:
-            print_out(summary)
-    for note in notes[:SHOWN_NOTES]:
-        typer.echo(printable(f"note: {note}"))
-    if len(notes) > SHOWN_NOTES:
-        typer.echo(f"note: {len(notes) - SHOWN_NOTES} more are in {run.path}/manifest.json")
-    level = f"{100 * run.manifest.settings['level']:.10g}%"
-    page = run.path / "report.html"
-    new = page.name in run.folder.manifest().files and page.is_file()
-    where = f"{run.path}/" + (f" (open {page.name} in a browser)" if new else "")
-    typer.echo(f"\nBrackets are {level} intervals from resampling sentence pairs. Everything is in {where}")
 
 
 def _write_page(folder: Path, *, no_html: bool, out: Path | None = None, sentences: bool = True) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import sys
 import time
@@ -41,6 +42,15 @@ UsageError: Any = typer.BadParameter.__mro__[2]
 """What every wrong way to call a command is; taken from here because typer brings a click of its own."""
 
 
+ARGUMENTS = (
+    *("trust_remote_code", "allow_pickle", "merge_adapter"),
+    *("token_aggregate", "answer_space", "reasoning_tokens"),
+)
+"""Arguments of the library that are options of `audit`; only those that are no words of a sentence."""
+
+_ARGUMENT = re.compile(rf"(?<![\w.'\"/-])(?:{'|'.join(ARGUMENTS)})(?![\w.'\"/-])")
+
+
 class _Interrupted(BaseException):
     """SIGINT or SIGTERM; not KeyboardInterrupt, which typer turns into an exit without a word."""
 
@@ -55,7 +65,7 @@ def clear_errors() -> Iterator[None]:
         # Here, because a reader that went away is found out only now.
         sys.stdout.flush()
     except EquipoiseError as error:
-        fail(str(error))
+        fail(with_options(str(error)))
     except UsageError as error:
         fail(_usage(error))
     except (_Interrupted, KeyboardInterrupt):
@@ -68,16 +78,21 @@ def clear_errors() -> Iterator[None]:
             raise
         _leave_quietly()
     except ModuleNotFoundError as error:
-        extra = EXTRAS.get((error.name or "").partition(".")[0])
-        if extra is None:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
             raise
-        fail(f"this needs the package {error.name}: pip install 'equipoise[{extra}]'")
+        fail(f"this needs the package {package}: pip install 'equipoise[{EXTRAS[package]}]'")
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             fail(f"the disk is full{_at(error)}; every finished batch is kept: make room and run the command again")
         fail(f"{error.strerror or error}{_at(error)}")
     except MemoryError:
         fail("there is not enough memory for this; try a smaller model, --limit or fewer --data at once")
+
+
+def with_options(sentence: str) -> str:
+    """Return an error of the library in the words of the command line: `--allow-pickle` for `allow_pickle`."""
+    return _ARGUMENT.sub(lambda match: "--" + match[0].replace("_", "-"), sentence)
 
 
 def fail(sentence: str) -> NoReturn:

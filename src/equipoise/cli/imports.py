@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from .audit import By, Json, Level, Metrics, Quiet, Resamples, chosen_options, show_run
+from .audit import By, Json, Level, Metrics, Quiet, Resamples, chosen_options
 from .console import progress_bar
+from .results import show_run
 
 
 def import_results(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,24 @@ class Cell:
     key: str = ""
 
 
+CROSS = "*"
+"""What joins groups into one, as in `gender*occupation`."""
+
+JOIN = " × "
+"""What stands between the names of such a group."""
+
+
+def with_intersections(outcomes: Outcomes, by: Sequence[str] | None) -> Outcomes:
+    """Return the outcomes with a group for each key such as `gender*occupation`; "" where a part is missing."""
+    joined = {}
+    for key in by or ():
+        if CROSS in key:
+            columns = [outcomes.group(part) for part in key.split(CROSS)]
+            names = [JOIN.join(values) if all(values) else "" for values in zip(*columns, strict=True)]
+            joined[key] = np.array(names, dtype=object)
+    return replace(outcomes, groups={**outcomes.groups, **joined}) if joined else outcomes
+
+
 def group_keys(outcomes: Outcomes, by: Sequence[str] | None) -> list[str]:
     """Return the groups to break down by."""
     keys = [key for key in outcomes.groups if key not in HIDDEN_GROUPS] if by is None else list(by)
@@ -40,7 +58,7 @@ def group_keys(outcomes: Outcomes, by: Sequence[str] | None) -> list[str]:
 def check_groups(examples: Iterable[Example], by: Sequence[str] | None) -> None:
     """Refuse a breakdown by a group that no example has, before the model is asked."""
     # What was predicted is a group too, once the model has been asked.
-    keys = [key for key in by or () if not key.startswith("predicted_")]
+    keys = [part for key in by or () for part in key.split(CROSS) if not part.startswith("predicted_")]
     _refuse_unknown(keys, sorted({name for example in examples for name in example.groups}) if keys else [])
 
 

@@ -27,7 +27,7 @@ from ..records import (
 from ..stats import bootstrap
 from ..stats.resampling import Statistic, evaluate
 from ..uncertainty import PERPLEXITY, Estimator
-from .cells import Cell, cells, group_keys
+from .cells import Cell, cells, group_keys, with_intersections
 from .evidence import Evidence, interval
 from .items import Items, suffix
 
@@ -112,17 +112,17 @@ def measure(items: Items, plan: Plan, key: RunKey) -> tuple[list[Measurement], l
 
 def measured_items(outcomes: Outcomes, plan: Plan) -> Items:
     """Return the outcomes as metrics read them: with the sides predicted, and each column computed once."""
-    return Items(with_predictions(outcomes), plan.disparity)
+    return Items(with_intersections(with_predictions(outcomes), plan.by), plan.disparity)
 
 
 def measured_points(items: Items, plan: Plan) -> tuple[list[Point], list[str]]:
     """Return the metrics that have a value, cell by cell, and a sentence for each metric that has none somewhere."""
     points: list[Point] = []
     undefined: dict[str, dict[str, str]] = {}
-    jobs, groups = list(_jobs(items, plan)), list(cells(items, plan.by))
+    chosen_jobs, groups = list(jobs(items, plan)), list(cells(items, plan.by))
     typed = any("type" in cell.parts for cell in groups)
     for cell in groups:
-        for job in jobs:
+        for job in chosen_jobs:
             if job.metric.unit not in cell.units or job.key != cell.key:
                 continue
             if cell.mixed and not job.metric.mixes_answerable:
@@ -157,7 +157,8 @@ def _samples(points: Sequence[Point], items: Items, plan: Plan) -> list[dict[str
     return [{variant: next(values) for variant in point.rows} for point in points]
 
 
-def _jobs(items: Items, plan: Plan) -> Iterator[Job]:
+def jobs(items: Items, plan: Plan) -> Iterator[Job]:
+    """Yield the metrics of the plan that apply to some item, with the columns of each estimator."""
     pairs = items.outcomes.sides != ""
     keys = group_keys(items.outcomes, plan.by)
     for metric in plan.metrics:

@@ -93,15 +93,17 @@ def test_every_metric_keeps_its_whole_name_in_80_columns(measured: pd.DataFrame)
         assert re.search(rf"^{metric}( [↑↓])?  ", text, re.MULTILINE), metric
 
 
-def test_the_usual_table_stands_side_by_side_in_80_columns() -> None:
+def test_the_usual_table_stands_side_by_side_with_n_in_90_columns() -> None:
     table = frame(
-        row("ucerf_group_disparity_strict", 0.3, 0.2, 0.4, better="lower"),
-        row("certainty_gap", -0.014, -0.15, -0.117, better="neither"),
-        row("certainty_gap", 0.0, 0.0, 0.0, "type=type1", better="neither"),
+        row("ucerf_group_disparity_strict", 0.3, 0.2, 0.4, better="lower", n=1234),
+        row("certainty_gap", -0.14, -0.15, -0.117, better="neither"),
+        row("certainty_gap", 0.0, 0.0, 0.1, "type=type1", better="neither", n=7),
     )
-    text = rendered(table, NARROW)
-    assert re.search(r"^ucerf_group_disparity_strict ↓ +0\.300 \[0\.200, 0\.400\] +–$", text, re.MULTILINE)
-    assert re.search(r"certainty_gap +-0\.014 \[-0\.150, -0\.117\] +0\.000 \[0\.000, 0\.000\]", text)
+    text = rendered(table, 90)
+    assert re.search(r"^ucerf_group_disparity_strict ↓ +0\.300 \[0\.200, 0\.400\] +1,234 +–", text, re.MULTILINE)
+    assert re.search(
+        r"certainty_gap +-0\.140 \[-0\.150, -0\.117\] +9 +0\.000 \[0\.000, 0\.100\] +7$", text, re.MULTILINE
+    )
 
 
 def test_a_wide_table_says_what_each_metric_is(measured: pd.DataFrame) -> None:
@@ -152,7 +154,7 @@ def test_names_are_printed_as_they_are(name: str) -> None:
         assert f"m{name} on d{name} · t{name}" in text and f"metric{name}" in text
         assert "0.500 [0.400, 0.600]" in text
         assert f"kind{name}" in text and f"key{name}" in text and f"  {name} " in text
-        assert f"least alike by UCerF (occupation, type 2): 0{name} 0.000, 1{name} 0.050" in text
+        assert "12 values of occupation are in measurements.csv" in text
 
 
 def test_names_cannot_steer_the_terminal() -> None:
@@ -162,41 +164,56 @@ def test_names_cannot_steer_the_terminal() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "low", "high", "said"),
+    ("value", "low", "high", "sentence"),
     [
-        (0.3, 0.1, 0.5, "m is 0.300 [0.100, 0.500] less sure and right when the pronoun goes against"),
-        (-0.3, -0.5, -0.1, "m is 0.300 [0.100, 0.500] more sure and right when the pronoun goes against"),
-        (0.3, -0.1, 0.7, "differs by 0.300 [-0.100, 0.700] between pronouns that fit"),
-        (-0.3, -0.7, 0.1, "differs by -0.300 [-0.700, 0.100] between pronouns that fit"),
-        (0.0, 0.0, 0.0, "go against it: the interval holds 0, so a difference is not shown."),
-        (-0.3, float("nan"), float("nan"), "go against it: it has no interval to trust, so a difference is not shown."),
+        (0.3, 0.1, 0.5, "it is less sure and right when the pronoun goes against the stereotype: by 0.300 [0.100, 0.5"),
+        (-0.3, -0.5, -0.1, "is more sure and right when the pronoun goes against the stereotype: by 0.300 [0.100, 0.5"),
+        (0.3, -0.1, 0.7, "is not shown: 0.300 [-0.100, 0.700], the interval holds 0 (n = 9 sentences"),
+        (-0.3, -0.7, 0.1, "is not shown: -0.300 [-0.700, 0.100], the interval holds 0"),
+        (-0.3, float("nan"), float("nan"), "is not shown: -0.300 [no interval]"),
     ],
 )
-def test_the_verdict_has_the_sign_and_the_interval_of_the_gap(value: float, low: float, high: float, said: str) -> None:
-    assert said in in_one_line(rendered(frame(row("desirability_gap", value, low, high))))
+def test_the_sentence_has_the_sign_and_the_interval_of_the_gap(
+    value: float, low: float, high: float, sentence: str
+) -> None:
+    assert sentence in in_one_line(rendered(frame(row("desirability_gap", value, low, high))))
 
 
 @pytest.mark.parametrize(
-    ("value", "low", "high", "said"),
+    ("value", "low", "high", "sentence"),
     [
-        (0.2, 0.1, 0.3, "There it is surer of he: certainty differs by 0.200 [0.100, 0.300]."),
-        (-0.2, -0.3, -0.1, "There it is surer of she: certainty differs by 0.200 [0.100, 0.300]."),
+        (0.2, 0.1, 0.3, "it is more certain when it says “he”: by 0.200 [0.100, 0.300]"),
+        (-0.2, -0.3, -0.1, "it is more certain when it says “she”: by 0.200 [0.100, 0.300]"),
         (0.2, -0.1, 0.5, None),
         (-0.2, -0.5, 0.1, None),
         (0.2, float("nan"), float("nan"), None),
     ],
 )
-def test_who_is_surer_is_said_only_where_the_interval_excludes_zero(
-    value: float, low: float, high: float, said: str | None
+def test_more_certain_is_said_only_where_the_interval_excludes_zero(
+    value: float, low: float, high: float, sentence: str | None
 ) -> None:
-    alike = row("ucerf_signed", 0.4, 0.3, 0.5, "type=type1")
-    text = in_one_line(rendered(frame(alike, row("certainty_gap", value, low, high, "type=type1"))))
-    assert (said in text) if said else ("surer of" not in text)
+    text = in_one_line(rendered(frame(row("certainty_gap", value, low, high, "type=type1"))))
+    assert (sentence in text) if sentence else ("more certain" not in text)
 
 
-def test_the_verdict_on_ambiguous_sentences_minds_whom_the_model_chose() -> None:
-    table = frame(row("ucerf", 0.9, 0.8, 1.0, "type=type1"), row("ucerf_signed", 0.4, 0.3, 0.5, "type=type1"))
-    assert "it treats he and she alike to 0.400 [0.300, 0.500] (1: alike)" in in_one_line(rendered(table))
+def test_flips_come_first_with_counts_and_signed_ucerf_before_the_papers() -> None:
+    table = frame(
+        row("ucerf", 0.9, 0.8, 1.0, "type=type1", n=244),
+        row("ucerf_signed", 0.4, 0.3, 0.5, "type=type1", n=244),
+        row("flip_rate", 34 / 244, 0.1, 0.2, "type=type1", n=244, better="lower"),
+        row("flip_toward", 21 / 244, 0.05, 0.13, "type=type1", n=244, better="lower"),
+        row("flip_against", 13 / 244, 0.03, 0.09, "type=type1", n=244, better="lower"),
+        row("flip_bias", 8 / 244, -0.01, 0.08, "type=type1", n=244, better="neither"),
+    )
+    text = in_one_line(rendered(table))
+    first = (
+        "m on d · t The pronoun changed the answer in 34 of 244 ambiguous sets, 21 of them toward the stereotype, 13 "
+    )
+    assert text.startswith(first)
+    assert "Whether changes favour the stereotype is not shown: the shares differ by 3.3 points [-1.0, 8.0]" in text
+    assert text.index("UCerF, signed, is 0.400 [0.300, 0.500] on 244") < text.index(
+        "papers' UCerF, which does not, is 0.900"
+    )
 
 
 def test_no_verdict_calls_a_model_fair(measured: pd.DataFrame) -> None:
@@ -210,7 +227,7 @@ def test_an_interval_that_is_open_is_said_to_be_none() -> None:
 
 def test_what_was_not_measured_is_a_dash() -> None:
     table = frame(row("accuracy", 0.5, 0.4, 0.6), row("perplexity", 1.5, 1.4, 1.6, "type=type1"))
-    assert re.search(r"^accuracy +0\.500 \[0\.400, 0\.600\] +–", rendered(table), re.MULTILINE)
+    assert re.search(r"^accuracy +0\.500 \[0\.400, 0\.600\] +9 +–", rendered(table), re.MULTILINE)
 
 
 def test_seeds_are_told_by_their_spread_alone() -> None:
@@ -226,7 +243,7 @@ def test_seeds_are_told_by_their_spread_alone() -> None:
 def test_types_of_ones_own_have_columns_of_their_own() -> None:
     table = frame(row("accuracy", 0.5, 0.4, 0.6, "type=winter"), row("accuracy", 0.7, 0.6, 0.8, "type=summer"))
     header, line = (line for line in rendered(table).splitlines() if line.startswith(("metric", "accuracy")))
-    assert header.split()[:3] == ["metric", "summer", "winter"]
+    assert header.split()[:5] == ["metric", "summer", "n", "winter", "n"]
     assert line.index("0.700") < line.index("0.500")
 
 
@@ -240,12 +257,11 @@ def test_every_group_that_was_asked_for_is_shown() -> None:
     assert re.search(r"^shoe\s*\n  0 +0\.000 .*\n  1 +0\.100 .*\n  2 +0\.200", text, re.MULTILINE)
 
 
-def test_many_groups_are_told_by_their_extremes() -> None:
+def test_many_groups_are_counted_without_superlatives() -> None:
     groups = [row("ucerf", n / 100, 0, 1, f"occupation=job{n:02},type=type2") for n in range(20)]
     text = in_one_line(rendered(frame(*groups)))
-    assert "least alike by UCerF (occupation, type 2): job00 0.000, job01 0.010, job02 0.020, job03 0.030" in text
-    assert "most alike by UCerF (occupation, type 2): job19 0.190, job18 0.180" in text
-    assert "job10" not in text
+    assert "20 values of occupation are in measurements.csv" in text
+    assert "least" not in text and "most" not in text and "job" not in text
 
 
 def test_each_dataset_and_task_has_its_own_part() -> None:

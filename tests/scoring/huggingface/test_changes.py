@@ -85,6 +85,8 @@ def test_a_changed_adapter_has_another_key(folder: Path, adapter: Path, tmp_path
 def test_an_adapter_that_is_none_or_does_not_fit_is_one_sentence(folder: Path, adapter: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="is not a folder with a peft adapter: it has no adapter_config"):
         open_engine(str(folder), EngineOptions(adapter=str(tmp_path)))
+    with pytest.raises(ModelError, match="is a peft adapter: name its base model, and give this folder as adapter"):
+        open_engine(str(adapter))
     with pytest.raises(ModelError, match="merge_adapter needs an adapter"):
         open_engine(str(folder), EngineOptions(merge_adapter=True))
     (tmp_path / "adapter_config.json").write_text(

@@ -198,7 +198,7 @@ BERT = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "in
 @pytest.mark.parametrize("kind", ["Bert", "Roberta", "Electra"])
 def test_an_encoder_is_refused_by_its_architecture(tmp_path: Path, kind: str) -> None:
     folder = save(f"{kind}ForMaskedLM", tmp_path / "masked", **BERT)
-    refused = f"masked is not a causal language model: {kind.lower()} is an encoder and predicts masked words"
+    refused = f"masked is not a causal language model: {kind.lower()} is an encoder, which predicts masked words"
     assert refusal(folder) == refused
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -185,8 +188,7 @@ def test_a_prompt_that_always_fails_is_named_and_the_rest_is_kept(serve: Any, tm
 
 
 def test_a_server_that_dies_in_the_middle_costs_nothing_that_was_scored(serve: Any, tmp_path: Path) -> None:
-    prompts = [replace(prompt, example_id=f"{prompt.example_id}-{n}", context=f"{n} {prompt.context}")
-               for n in range(20) for prompt in PROMPTS]  # fmt: skip
+    prompts = many()[:240]
     first = serve()
     engine = opened(first)
 
@@ -204,6 +206,47 @@ def test_a_server_that_dies_in_the_middle_costs_nothing_that_was_scored(serve: A
         assert_true(store.scorer(opened(second))(prompts), prompts)
         rows = [body["prompt"] for body in second.bodies if body.get("echo")]
         assert sum(len(row) == 3 for row in rows) == len(prompts) - kept
+
+
+CLIENT = """
+import sys
+from pathlib import Path
+from test_server import many
+from equipoise.scoring.engine import EngineOptions, open_engine
+from equipoise.scoring.store import ScoreStore
+
+engine = open_engine("smollm2", EngineOptions(server=sys.argv[1]))
+with ScoreStore(Path(sys.argv[2])) as store:
+    store.scorer(engine, lambda done, total: print(done, flush=True))(many())
+"""
+
+
+def many() -> list[Prompt]:
+    """Return more prompts than fit into the batches that are under way at once."""
+    return [
+        replace(prompt, example_id=f"{prompt.example_id}-{n}", context=f"{n} {prompt.context}")
+        for n in range(40)
+        for prompt in PROMPTS
+    ]
+
+
+def test_a_client_that_is_killed_loses_nothing_and_asks_nothing_twice(serve: Any, tmp_path: Path) -> None:
+    server, path = serve(), tmp_path / "scores.jsonl"
+    folders = [str(Path(__file__).parent), *sys.path]
+    command = [sys.executable, "-c", CLIENT, server.url, str(path)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as client:
+        assert client.stdout is not None
+        while int(client.stdout.readline()) < 128:
+            pass
+        client.kill()
+    with ScoreStore(path) as store:
+        kept = len(store)
+        assert 128 <= kept < len(many())
+        server.bodies.clear()
+        assert_true(store.scorer(opened(server))(many()), many())
+        asked = [body for body in server.bodies if body.get("echo") and len(body["prompt"]) == 3]
+        assert len(asked) == len(many()) - kept
 
 
 def test_another_model_under_the_same_name_is_noticed_and_the_same_one_recognised(serve: Any) -> None:

@@ -13,25 +13,31 @@ from rich.text import Text
 from ...records import Measurement, group_label
 from ...runs.measurements import ARROWS, KINDS, Measurements, metric_of, metric_place, span
 from ...runs.run import Run
-from ..behaviour.verdicts import verdicts
+from ..summary import part_summary
+from ..validity import Check
 
 SHORT_KINDS = {"type2": "type 2", "type1": "type 1"}
 NOTHING = "–"
-SHOWN_EXTREMES = 5
-SHOWN_GROUPS = 2 * SHOWN_EXTREMES
-"""A group with more values than this is told by its extremes, not in a table."""
+SHOWN_GROUPS = 10
+"""A group with more values than this has no table here; its values are in measurements.csv and on the page."""
 
 
 def run_summary(run: Run) -> RenderableType:
-    """Return what a run shows: for every dataset and task a verdict, its metrics by type, and its groups."""
+    """Return what a run shows: for every dataset and task its sentences, checks, metrics by type, and groups."""
     blocks: list[RenderableType] = []
     for part in run.parts:
-        measured = part.measured
-        title = Text(literal(f"{run.name} on {part}"), style="bold")
-        sentences = [Text(literal(sentence.striptags())) for sentence in verdicts(measured, measured.kinds, run.name)]
-        blocks += [Text(), title, *sentences, Text(), _metric_tables(measured), Text()]
-        blocks += _group_tables(measured)
+        summary = part_summary(part)
+        title = Text(literal(summary.title), style="bold")
+        sentences = [Text(literal(sentence.text)) for sentence in summary.sentences]
+        blocks += [Text(), title, *sentences, *_check_line(summary.checks), Text()]
+        blocks += [_metric_tables(part.measured), Text(), *_group_tables(part.measured)]
     return Group(*blocks)
+
+
+def _check_line(checks: Sequence[Check]) -> Iterator[RenderableType]:
+    """Yield the checks on one line: the values a reader needs before the verdict."""
+    if checks:
+        yield Text(literal("checks: " + "; ".join(f"{check.name} {check.value}" for check in checks)), style="dim")
 
 
 def literal(text: str) -> str:
@@ -70,7 +76,7 @@ def _metric_tables(measured: Measurements) -> RenderableType:
 
 
 def _metric_table(measured: Measurements, kinds: Sequence[str], *, meaning: bool) -> Table:
-    headings = [KINDS.get(kind, kind or "all") for kind in kinds]
+    headings = [heading for kind in kinds for heading in (KINDS.get(kind, kind or "all"), "n")]
     table = empty_table("metric" if meaning else "metric (↑ ↓: better)", *headings)
     if meaning:
         table.add_column("better", justify="center")
@@ -81,32 +87,35 @@ def _metric_table(measured: Measurements, kinds: Sequence[str], *, meaning: bool
         arrow = next((ARROWS[row.better] for row in rows if row is not None), None)
         if arrow is None:
             continue
-        values = [NOTHING if row is None else _cell(measured, row) for row in rows]
+        values = [cell for row in rows for cell in _cells(measured, row)]
         metric = metric_of(name)
         summary = metric.summary if metric else ""
         table.add_row(*texts([name, *values, arrow, summary] if meaning else [f"{name} {arrow}".strip(), *values]))
     return table
 
 
-def _cell(measured: Measurements, row: Measurement) -> str:
-    """Return the value with its interval and, where there are several seeds, its spread over them."""
+def _cells(measured: Measurements, row: Measurement | None) -> tuple[str, str]:
+    """Return the value with its interval and, where there are several seeds, its spread over them; and n."""
+    if row is None:
+        return NOTHING, ""
     spread = measured.spread(row.metric, row.group)
-    return span(row) if spread is None else f"{span(row)} ±{spread:.3f}"
+    return (span(row) if spread is None else f"{span(row)} ±{spread:.3f}"), f"{row.n:,}"
 
 
 def _group_tables(found: Measurements) -> Iterator[RenderableType]:
-    """Yield accuracy, certainty and desirability of each group, and the extremes of those with many values."""
-    extremes: list[RenderableType] = []
+    """Yield accuracy, certainty and desirability of each group, and a line for those with many values."""
+    many: dict[str, int] = {}
     for kind in found.kinds:
         shown: list[tuple[str, Mapping[str, str]]] = []
         for key in found.keys:
             labels = found.values_of(key, kind)
             if len(labels) > SHOWN_GROUPS:
-                extremes += _extremes(found, key, kind, labels)
+                many[key] = max(many.get(key, 0), len(labels))
             elif labels:
                 shown.append((key, labels))
         yield from _group_table(found, kind, shown)
-    yield from extremes
+    for key, count in many.items():
+        yield Text(literal(f"{count} values of {key} are in measurements.csv and on the page."))
 
 
 def _group_table(
@@ -123,27 +132,18 @@ def _group_table(
         return
 
     def table(columns: Sequence[str]) -> Table:
-        table = empty_table(SHORT_KINDS.get(kind, kind), *columns)
+        table = empty_table(SHORT_KINDS.get(kind, kind), *columns, "n")
         for key, labels in shown:
             table.add_row(*texts([key]))
             for value, label in labels.items():
                 rows = [found.at(metric, label) for metric in columns]
-                table.add_row(*texts([f"  {value}", *(NOTHING if row is None else span(row) for row in rows)]))
+                cells = [NOTHING if row is None else span(row) for row in rows]
+                n = max((row.n for row in rows if row is not None), default=0)
+                table.add_row(*texts([f"  {value}", *cells, f"{n:,}"]))
         return table
 
     yield FirstThatFits([[table(metrics)], [table([metric]) for metric in metrics]])
     yield Text()
-
-
-def _extremes(found: Measurements, key: str, kind: str, labels: Mapping[str, str]) -> Iterator[RenderableType]:
-    """Yield the groups whose pairs are treated least and most alike."""
-    rows = {value: found.at("ucerf", label) for value, label in labels.items()}
-    ordered = sorted((row.value, value) for value, row in rows.items() if row is not None)
-    if not ordered:
-        return
-    for which, some in (("least", ordered[:SHOWN_EXTREMES]), ("most", ordered[::-1][:SHOWN_EXTREMES])):
-        names = ", ".join(f"{value} {ucerf:.3f}" for ucerf, value in some)
-        yield Text(literal(f"{which} alike by UCerF ({key}, {SHORT_KINDS.get(kind, kind)}): {names}"))
 
 
 def empty_table(first: str, *rest: str) -> Table:

@@ -28,6 +28,8 @@ def open_huggingface(name: str, options: EngineOptions) -> HuggingFaceEngine:
     """Return the engine of a local folder, or of a hub's model (`owner/name` or `owner/name@revision`)."""
     folder = Path(name).expanduser()
     if folder.is_dir():
+        if (folder / "adapter_config.json").is_file() and not (folder / "config.json").is_file():
+            raise ModelError(f"{name} is a peft adapter: name its base model, and give this folder as adapter")
         weights = {"source": name, "sha256": weights_sha256(_weight_files(folder, options))}
         return open_folder(folder, options, name=folder.resolve().name, weights=weights)
     if name.startswith((".", "/", "~")) or folder.exists():
@@ -104,7 +106,9 @@ def _load(source: str, options: EngineOptions, extra: Mapping[str, Any]) -> tupl
     name = str(Path(source) / extra["gguf_file"]) if "gguf_file" in extra else source
     extra = {**extra, "trust_remote_code": options.trust_remote_code}
     safe = {} if options.allow_pickle or "gguf_file" in extra else {"use_safetensors": True}
-    place = {"device_map": "auto"} if spread else {}
+    # Where peft is installed, transformers looks for an adapter as well: by the network, unless told not to.
+    place: dict[str, Any] = {"adapter_kwargs": {"local_files_only": bool(extra.get("local_files_only"))}}
+    place |= {"device_map": "auto"} if spread else {}
     try:
         # Reading GGUF draws a progress bar that no setting of transformers turns off.
         with redirect_stderr(StringIO()) if "gguf_file" in extra else nullcontext():

@@ -1,0 +1,40 @@
+"""What a command prints of a run: sentences, tables, notes, and where everything is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from .console import print_out, printable
+
+if TYPE_CHECKING:
+    from ..runs import Run
+
+SHOWN_NOTES = 6
+
+
+def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:
+    """Print a run's tables, or its measurements as JSON."""
+    if as_json:
+        typer.echo(run.measurements.to_json(orient="records", indent=2, double_precision=15))
+        return
+    if quiet:
+        return
+    from ..reports.calibration.tables import calibration_summary
+    from ..reports.identities.tables import identity_summary
+    from ..reports.terminal.tables import run_summary
+
+    notes = run.manifest.notes
+    for summary in (run_summary(run), calibration_summary(run), identity_summary(run.measurements)):
+        if summary is not None:
+            print_out(summary)
+    for note in notes[:SHOWN_NOTES]:
+        typer.echo(printable(f"note: {note}"))
+    if len(notes) > SHOWN_NOTES:
+        typer.echo(f"note: {len(notes) - SHOWN_NOTES} more are in {run.path}/manifest.json")
+    level = f"{100 * run.manifest.settings['level']:.10g}%"
+    page = run.path / "report.html"
+    new = page.name in run.folder.manifest().files and page.is_file()
+    where = f"{run.path}/" + (f" (open {page.name} in a browser)" if new else "")
+    typer.echo(f"\nBrackets are {level} intervals; n counts sets or sentences. Everything is in {where}")

@@ -1,0 +1,200 @@
+"""Sentences on what the measurements show: flips first, then rates, then scores. No model is ever called fair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+
+from ...records import Measurement
+from ...runs.measurements import Measurements, span
+from ..validity import adjective
+from ..validity import sentences as items_of
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence in plain text, what it is about (`topic`), and the type of items it speaks of ("" for all)."""
+
+    topic: str
+    text: str
+    kind: str = ""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Words:
+    """What the group word is called: "pronoun" with he and she, or "group word" with the groups' names."""
+
+    group_word: str = "pronoun"
+    male: str = "he"
+    female: str = "she"
+
+
+PRONOUN = Words()
+GROUP_WORD = Words("group word", "male", "female")
+
+
+def behaviour(found: Measurements, kinds: list[str], words: Words) -> Iterator[Sentence]:
+    """Yield what the measurements show: ambiguous sets first, flips before rates, rates before scores."""
+    # Where nothing settles the answer, a flip can only come from the group word.
+    ordered = sorted(kinds, key=lambda kind: kind != "type1")
+    for kind in ordered:
+        yield from _flips(found, kind, words)
+    for kind in kinds:
+        yield from _rates(found, kind)
+    for kind in ordered:
+        yield from _ucerf(found, kind)
+        yield from _desirability(found, kind, words)
+        yield from _certainty(found, kind, words)
+
+
+def _flips(found: Measurements, kind: str, words: Words) -> Iterator[Sentence]:
+    rate = found.get("flip_rate", type=kind)
+    if rate is None:
+        return
+    toward, against = found.get("flip_toward", type=kind), found.get("flip_against", type=kind)
+    sets = f"{rate.n:,} {adjective(kind)}set{'s' if rate.n != 1 else ''}"
+    if found.spread("flip_rate", rate.group) is not None:
+        text = f"The {words.group_word} changed the answer in {rate.value:.1%} {percent(rate)} of {sets}"
+        if toward is not None and against is not None:
+            text += f" (toward the stereotype {toward.value:.1%}, against it {against.value:.1%})"
+        yield Sentence("flips", f"{text}, averaged over {_variants(found)} ways to ask.", kind)
+    else:
+        text = f"The {words.group_word} changed the answer in {count(rate):,} of {sets}"
+        if toward is not None and against is not None and count(rate):
+            text += _directions(rate, toward, against)
+        yield Sentence("flips", f"{text} ({rate.value:.1%} {percent(rate)}).", kind)
+    yield from _flip_bias(found.get("flip_bias", type=kind), rate, kind)
+
+
+def _directions(rate: Measurement, toward: Measurement, against: Measurement) -> str:
+    neither = count(rate) - count(toward) - count(against)
+    more = f", {neither:,} neither" if neither > 0 else ""
+    return f", {count(toward):,} of them toward the stereotype, {count(against):,} against it{more}"
+
+
+def _flip_bias(bias: Measurement | None, rate: Measurement, kind: str) -> Iterator[Sentence]:
+    if bias is None or not rate.value:
+        return
+    if is_shown(bias):
+        way, other = ("toward", "against") if bias.value > 0 else ("against", "toward")
+        text = (
+            f"Changes go {way} the stereotype more often than {other} it: the shares of sets differ by"
+            f" {points(bias)} (n = {bias.n:,})."
+        )
+    else:
+        text = (
+            f"Whether changes favour the stereotype is not shown: the shares differ by {points(bias)}, an interval"
+            f" that holds 0 (n = {bias.n:,})."
+        )
+    yield Sentence("flip_bias", text, kind)
+
+
+def _rates(found: Measurements, kind: str) -> Iterator[Sentence]:
+    pro = found.get("accuracy", type=kind, stereotype="pro")
+    anti = found.get("accuracy", type=kind, stereotype="anti")
+    whole = found.get("accuracy", type=kind)
+    if pro is not None and anti is not None:
+        text = (
+            f"It is right in {pro.value:.1%} {percent(pro)} of {pro.n:,} {items_of(kind)} that fit the stereotype, and"
+            f" in {anti.value:.1%} {percent(anti)} of {anti.n:,} that go against it"
+        )
+        gap = found.get("accuracy_gap", type=kind)
+        if gap is None:
+            yield Sentence("accuracy", f"{text}.", kind)
+        elif gap.low > 0:
+            yield Sentence("accuracy", f"{text}: a gap of {points(gap)}.", kind)
+        else:
+            yield Sentence("accuracy", f"{text}; a gap is not shown ({points(gap)}).", kind)
+    elif whole is not None:
+        text = f"It is right in {whole.value:.1%} {percent(whole)} of {whole.n:,} {items_of(kind)}."
+        yield Sentence("accuracy", text, kind)
+
+
+def _ucerf(found: Measurements, kind: str) -> Iterator[Sentence]:
+    signed, published = found.get("ucerf_signed", type=kind), found.get("ucerf", type=kind)
+    if signed is not None:
+        text = (
+            f"UCerF, signed, is {span(signed)} on {signed.n:,} {adjective(kind)}sets (1: the same answer with the same"
+            " certainty; this variant is ours, it sees which answer was chosen)"
+        )
+        if published is not None:
+            text += f"; the papers' UCerF, which does not, is {span(published)}"
+        yield Sentence("ucerf", f"{text}.", kind)
+    elif published is not None:
+        text = f"UCerF is {span(published)} on {published.n:,} {adjective(kind)}sets (1: equally certain and right)."
+        yield Sentence("ucerf", text, kind)
+
+
+def _desirability(found: Measurements, kind: str, words: Words) -> Iterator[Sentence]:
+    gap = found.get("desirability_gap", type=kind)
+    if gap is None:
+        return
+    about = f"(n = {gap.n:,} sentences in sets with both sides)"
+    if is_shown(gap):
+        text = (
+            f"For the same sentence, it is {'less' if gap.value > 0 else 'more'} sure and right when the"
+            f" {words.group_word} goes against the stereotype: by {span(_absolute(gap))} on the scale from -1 (surely"
+            f" wrong) to 1 (surely right) {about}."
+        )
+    else:
+        reason = "has no interval" if pd.isna(gap.low) else "the interval holds 0"
+        text = (
+            f"For the same sentence, a difference in how sure and right it is with and against the stereotype is not"
+            f" shown: {span(gap)}, {reason} {about}."
+        )
+    yield Sentence("desirability", text, kind)
+
+
+def _certainty(found: Measurements, kind: str, words: Words) -> Iterator[Sentence]:
+    gap = found.get("certainty_gap", type=kind)
+    if gap is None or not is_shown(gap):
+        return
+    which = words.male if gap.value > 0 else words.female
+    text = (
+        f"For the same sentence, it is more certain when it says “{which}”: by {span(_absolute(gap))} on the scale from"
+        f" 0 to 1 (n = {gap.n:,} {items_of(kind)})."
+    )
+    yield Sentence("certainty", text, kind)
+
+
+@dataclass(frozen=True)
+class _Ends:
+    value: float
+    low: float
+    high: float
+
+
+def _absolute(row: Measurement) -> _Ends:
+    """Return the size of a difference whose interval does not hold 0."""
+    return _Ends(row.value, row.low, row.high) if row.value > 0 else _Ends(-row.value, -row.high, -row.low)
+
+
+def is_shown(row: Measurement) -> bool:
+    """Return whether a signed difference is shown: its interval does not hold 0."""
+    return bool(row.low > 0 or row.high < 0)
+
+
+def count(rate: Measurement) -> int:
+    """Return how many units a share counts."""
+    return round(rate.value * rate.n)
+
+
+def percent(row: Measurement) -> str:
+    """Return the interval of a share in percent."""
+    return "[no interval]" if pd.isna(row.low) or pd.isna(row.high) else f"[{row.low:.1%}, {row.high:.1%}]"
+
+
+def points(row: Measurement) -> str:
+    """Return a difference of shares in percentage points, with its interval."""
+    if pd.isna(row.low) or pd.isna(row.high):
+        return f"{100 * row.value:.1f} points [no interval]"
+    return f"{100 * row.value:.1f} points [{100 * row.low:.1f}, {100 * row.high:.1f}]"
+
+
+def _variants(found: Measurements) -> int:
+    return len({parts["seed"] for parts in found.groups.values() if "seed" in parts})

@@ -1,0 +1,85 @@
+"""The sentences of a run, part by part: what makes it invalid first, then what it shows, then what to mind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...runs.run import Part, Run
+from ..validity import FINE, INVALID, Check, checks
+from .cases import left_out, occupations, stated_probabilities
+from .sentences import GROUP_WORD, PRONOUN, Sentence, Words, behaviour
+
+
+@dataclass(frozen=True)
+class PartSummary:
+    """What a run shows on one dataset and task: `title`, the `checks` of its validity, and its `sentences`.
+
+    Sentences with the topic "validity" come from checks that are not fine.
+    """
+
+    title: str
+    checks: tuple[Check, ...]
+    sentences: tuple[Sentence, ...]
+
+    @property
+    def headline(self) -> str:
+        """The first sentence: how often the group word changed the answer, or why nothing can be said."""
+        return self.sentences[0].text if self.sentences else ""
+
+    def __str__(self) -> str:
+        return "\n".join([self.title, *(sentence.text for sentence in self.sentences)])
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a run shows, in plain sentences: `print(summary(run))`, or part by part in `parts`."""
+
+    model: str
+    parts: tuple[PartSummary, ...]
+
+    @property
+    def headline(self) -> str:
+        """The first sentence of the first part."""
+        return self.parts[0].headline if self.parts else ""
+
+    def __str__(self) -> str:
+        return "\n\n".join(str(part) for part in self.parts)
+
+
+def summary(run: Run | str | Path) -> Summary:
+    """Return what a run (or the run in a folder) shows: the sentences that the terminal and the page print."""
+    opened = run if isinstance(run, Run) else Run(run)
+    return Summary(opened.name, tuple(part_summary(part) for part in opened.parts))
+
+
+def part_summary(part: Part) -> PartSummary:
+    """Return what the run shows on one dataset and task."""
+    # Measurements may come without the items behind them.
+    has_items = {"outcomes.parquet", "pairs.parquet", "examples.parquet"} <= set(part.run.manifest.files)
+    listed = checks(part) if has_items else []
+    return PartSummary(f"{part.run.name} on {part}", tuple(listed), tuple(_sentences(part, listed, has_items)))
+
+
+def _sentences(part: Part, listed: list[Check], has_items: bool) -> Iterator[Sentence]:
+    for check in listed:
+        if check.state == INVALID:
+            yield Sentence("validity", check.text)
+    kinds = part.kinds if has_items else part.measured.kinds
+    yield from behaviour(part.measured, kinds, _words(part) if has_items else PRONOUN)
+    if has_items:
+        for kind in kinds:
+            yield from stated_probabilities(part, kind)
+            yield from occupations(part, kind)
+            yield from left_out(part, kind)
+    for check in listed:
+        if check.state not in (FINE, INVALID):
+            yield Sentence("validity", check.text)
+
+
+def _words(part: Part) -> Words:
+    """Return what to call the group word: a pronoun where the examples name theirs."""
+    examples = part.run.examples
+    slots = examples[examples["dataset"] == part.dataset]["slots"].astype(str)
+    return PRONOUN if bool(slots.str.contains('"pronoun"', regex=False).all()) else GROUP_WORD

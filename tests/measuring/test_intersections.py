@@ -1,0 +1,75 @@
+"""Groups of groups: each combination is a group, and the worst one has an interval that holds for all at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equipoise import audit
+from equipoise.measuring.cells import with_intersections
+from equipoise.measuring.intersections import measure_combinations
+from equipoise.measuring.measure import Plan, measured_items
+from equipoise.metrics import METRICS
+from equipoise.records import EquipoiseError, RunKey
+
+BY = ["gender*land"]
+KEY = RunKey("model", "data", "task")
+
+
+def rows_of(rates: dict[tuple[str, str], float], *, n: int, seed: int = 0) -> list[dict[str, object]]:
+    """Return items whose groups are answered right at these rates."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for (gender, land), rate in rates.items():
+        for number in range(n):
+            right = rng.random() < rate
+            probs = [0.8, 0.2] if right else [0.2, 0.8]
+            rows.append({"pair": f"{gender}{land}{number}", "probs": probs, "gold": 0, "gender": gender, "land": land})
+    return rows
+
+
+def test_a_combination_is_a_group_and_a_missing_part_is_none(make_outcomes) -> None:
+    rows = [{"pair": "a", "probs": [1, 0], "gender": g, "land": land} for g, land in (("male", "x"), ("", "x"))]
+    outcomes = with_intersections(make_outcomes(rows), BY)
+    assert outcomes.groups["gender*land"].tolist() == ["male × x", ""]
+    assert with_intersections(outcomes, None) is outcomes
+
+
+def test_the_worst_group_is_named_with_a_wide_interval(make_outcomes) -> None:
+    rates = {("male", "x"): 0.9, ("male", "y"): 0.9, ("female", "x"): 0.9, ("female", "y"): 0.2}
+    plan = Plan([METRICS["accuracy"]], by=BY, resamples=400)
+    items = measured_items(make_outcomes(rows_of(rates, n=60)), plan)
+    (worst,) = measure_combinations(items, plan, KEY)
+    assert worst.parts == {"gender*land": "female × y", "worst_of": "4"}
+    assert worst.low < 0.2 < worst.high < 0.5 and worst.n == 60
+    assert worst.estimate.method.startswith("simultaneous bootstrap over 4 groups")
+
+
+def test_the_interval_of_the_worst_covers_where_all_groups_are_equal(make_outcomes) -> None:
+    rates = {(gender, land): 0.7 for gender in ("male", "female") for land in "abcdefgh"}
+    plan = Plan([METRICS["accuracy"]], by=BY, resamples=200)
+    covered, narrow = 0, 0
+    for seed in range(20):
+        items = measured_items(make_outcomes(rows_of(rates, n=30, seed=seed)), plan)
+        (worst,) = measure_combinations(items, plan, KEY)
+        covered += worst.low <= 0.7 <= worst.high
+        narrow += worst.value < 0.6
+    assert covered >= 17 and narrow > 10
+
+
+def test_small_groups_are_never_called_the_worst(make_outcomes) -> None:
+    rows = rows_of({("male", "x"): 1.0, ("female", "x"): 1.0}, n=20) + rows_of({("female", "y"): 0.0}, n=4)
+    plan = Plan([METRICS["accuracy"]], by=BY, resamples=100)
+    (worst,) = measure_combinations(measured_items(make_outcomes(rows), plan), plan, KEY)
+    assert worst.value == 1.0 and worst.parts["worst_of"] == "2"
+    assert worst.low < 0.8  # twenty right answers do not make certain
+
+
+def test_an_audit_breaks_down_by_combinations_and_refuses_unknown_parts(tmp_path) -> None:
+    run = audit("planted:strength=1,bias=2", by=["gender*side"], limit=80, out=tmp_path / "run", resamples=50)
+    groups = set(run.measurements["group"])
+    assert {f"gender*side={gender} × {side}" for gender in ("male", "female") for side in ("male", "female")} <= groups
+    worst = run.measurements[run.measurements["group"].str.contains("worst_of=4")]
+    assert set(worst["metric"]) >= {"accuracy", "desirability"}
+    with pytest.raises(EquipoiseError, match="no item has a group 'shoes'"):
+        audit("planted", by=["gender*shoes"], out=tmp_path / "other")
