@@ -17,7 +17,7 @@ from .tasks import Shots, TaskOptions
 from .uncertainty import ESTIMATORS, PERPLEXITY
 
 _ASKED = (
-    *("token_aggregate", "answer_space", "reasoning_tokens", "samples", "temperature", "answer_tokens"),
+    *("token_aggregate", "answer_space", "reasoning_tokens", "answer_turn", "samples", "temperature", "answer_tokens"),
     *("chat", "system"),
 )
 """The choices of how to ask that are handed on as they are."""
@@ -51,6 +51,7 @@ class Settings:
     precision: float | None = None
     joint: bool = False
     reasoning_tokens: int = 128
+    answer_turn: str = "assistant"
     token_aggregate: str = "sum"
     answer_space: str = "joined"
     device: str = "auto"

@@ -14,7 +14,9 @@ import pytest
 
 from equipoise.records import EquipoiseError
 from equipoise.reports.gate import gate, junit, parse_requirement
+from equipoise.run import audit
 from equipoise.runs.run import Run
+from equipoise.scoring.planted.stereotype import PlantedEngine
 
 
 def measured(run: Path, metric: str, **group: str) -> object:
@@ -25,7 +27,7 @@ def test_the_interval_is_tested_not_the_point(planted_run: Path) -> None:
     row = measured(planted_run, "ucerf", type="type2")
     assert row.low < row.value < row.high
     between = f"ucerf[type=type2] >= {(row.low + row.value) / 2:.6f}"
-    assert not gate(planted_run, [between])[0].passed
+    assert (gate(planted_run, [between])[0].outcome, gate(planted_run, [between])[0].passed) == ("undecided", False)
     assert gate(planted_run, [between], test_at="value")[0].passed
     assert gate(planted_run, [between], test_at="high")[0].passed
     assert not gate(planted_run, [between], test_at="low")[0].passed
@@ -34,6 +36,27 @@ def test_the_interval_is_tested_not_the_point(planted_run: Path) -> None:
     assert gate(planted_run, [f"eo_sum <= {odds.high + 1e-6:.8f}"])[0].passed
     assert not gate(planted_run, [f"eo_sum <= {(odds.value + odds.high) / 2:.8f}"])[0].passed
     assert gate(planted_run, [f"eo_sum <= {(odds.value + odds.high) / 2:.8f}"], test_at="value")[0].passed
+
+
+def test_a_gate_knows_three_answers(planted_run: Path) -> None:
+    row = measured(planted_run, "ucerf", type="type2")
+    bounds = {"passed": row.low - 0.01, "undecided": (row.low + row.value) / 2, "FAILED": row.high + 0.01}
+    checks = gate(planted_run, [f"ucerf[type=type2] >= {bound:.6f}" for bound in bounds.values()])
+    assert [check.outcome for check in checks] == list(bounds)
+    assert [check.passed for check in checks] == [True, False, False]
+    lenient = gate(planted_run, [check.requirement for check in checks], undecided="pass")
+    assert [check.passed for check in lenient] == [True, True, False]
+    # Half the reach of the interval takes four times the sets: three times as many more.
+    assert checks[1].more == pytest.approx(3 * row.n, rel=0.01)
+    assert f"about {checks[1].more:,} more sets would decide it" in checks[1].found
+    with pytest.raises(EquipoiseError, match="undecided must be pass or fail, not 'maybe'"):
+        gate(planted_run, ["eo_sum <= 2"], undecided="maybe")
+
+
+def test_one_pair_decides_nothing(tmp_path: Path) -> None:
+    run = audit(PlantedEngine(strength=5, bias=0), limit=1, out=tmp_path / "one", resamples=50)
+    (check,) = gate(run.path, ["ucerf[type=type2] >= 0.99"])
+    assert measured(run.path, "ucerf", type="type2").value == 1 and check.outcome == "undecided" and not check.passed
 
 
 @pytest.mark.parametrize(
@@ -120,6 +143,7 @@ def test_junit_counts_and_survives_any_name(hostile_run: Path) -> None:
     suite = ElementTree.fromstring(junit(checks, "run\x00\x1b"))
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
     (failure,) = suite.iter("failure")
+    assert failure.get("type") == "requirement"
     assert "required is > 1" in str(failure.get("message")) and "\ufffd" in str(failure.text)
     assert "<script>" in str(next(suite.iter("testcase")).get("classname"))
 
@@ -137,8 +161,19 @@ def test_exit_codes_tell_passed_failed_and_impossible_apart(planted_run: Path, t
     )
     assert broken.returncode == 1 and "FAILED" in broken.stdout and "Traceback" not in broken.stderr
     assert b'failures="1"' in (tmp_path / "gate.xml").read_bytes()
-    impossible = command("equipoise", "gate", run, "--require", "ucerf >= 0.5", cwd=tmp_path)
+    row = measured(planted_run, "ucerf", type="type2")
+    between = f"ucerf[type=type2] >= {(row.low + row.value) / 2:.6f}"
+    undecided = command("equipoise", "gate", run, "--require", between, "--junit", "gate.xml", cwd=tmp_path)
+    assert undecided.returncode == 3 and "more sets would decide it" in undecided.stdout
+    assert b'type="undecided"' in (tmp_path / "gate.xml").read_bytes()
+    lenient = ("--undecided", "pass", "--junit", "gate.xml")
+    assert command("equipoise", "gate", run, "--require", between, *lenient, cwd=tmp_path).returncode == 0
+    green = (tmp_path / "gate.xml").read_bytes()
+    assert b'failures="0"' in green and b'skipped="1"' in green
+    impossible = command("equipoise", "gate", run, "--require", "ucerf >= 0.5", "--junit", "gate.xml", cwd=tmp_path)
     assert impossible.returncode == 2 and len(impossible.stderr.splitlines()) == 1
+    suite = ElementTree.fromstring((tmp_path / "gate.xml").read_bytes())
+    assert suite.get("errors") == "1" and "was not measured for all" in str(next(suite.iter("error")).get("message"))
 
 
 def test_the_pytest_fixture_fails_a_test_with_the_table(planted_run: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from equipoise.datasets import open_dataset
 from equipoise.records import Context, EquipoiseError, Example, Message, ModelError, Outcomes, Prompt, Score
 from equipoise.scoring.planted.stereotype import PlantedEngine
 from equipoise.scoring.reasoning import TextStore
-from equipoise.tasks import ChainOfThought, open_task
+from equipoise.tasks import ChainOfThought, TaskOptions, open_task
 from equipoise.tasks.chain_of_thought import REASON
 
 DESIGNER = Example(
@@ -64,8 +64,11 @@ def second_turn(task: ChainOfThought, probs: Sequence[float] = ()) -> tuple[Prom
     return prompts[0], outcomes
 
 
-def test_next_word_is_the_paper_s_example() -> None:
-    task = open_task("next-word-cot")
+PAPER = TaskOptions(answer_turn="user")
+
+
+def test_next_word_is_the_paper_s_example_in_a_user_turn() -> None:
+    task = open_task("next-word-cot", PAPER)
     (turns,) = task.turns(DESIGNER)
     assert turns.first == (
         Message(
@@ -80,8 +83,19 @@ def test_next_word_is_the_paper_s_example() -> None:
     assert prompt.continuations == ("developer", " developer", "Developer", "designer", " designer", "Designer")
 
 
+@pytest.mark.parametrize("name", ["next-word-cot", "mcq-cot"])
+def test_by_default_the_model_continues_its_own_turn(name: str) -> None:
+    prompt, _ = second_turn(open_task(name))
+    question, last = prompt.context
+    assert (question.role, last.role) == ("user", "assistant")
+    assert last.content.startswith('Because.\nBased on the reasoning above, the pronoun "him" refers to')
+    assert all(continuation.startswith(" ") for continuation in prompt.continuations)
+    with pytest.raises(EquipoiseError, match="answer_turn must be assistant or user, not 'system'"):
+        open_task(name, TaskOptions(answer_turn="system"))
+
+
 def test_multiple_choice_shows_the_same_options_in_both_turns() -> None:
-    task = open_task("mcq-cot")
+    task = open_task("mcq-cot", PAPER)
     prompt, outcomes = second_turn(task)
     assert (outcomes.variant.tolist(), outcomes.k) == (["seed=0"], 3)
     first, _, second = (message.content for message in prompt.context)
@@ -93,13 +107,13 @@ def test_multiple_choice_shows_the_same_options_in_both_turns() -> None:
 
 
 def test_all_ways_to_begin_an_answer_add_up() -> None:
-    _, outcomes = second_turn(open_task("next-word-cot"), [0.1, 0.05, 0.05, 0.2, 0.2, 0.1])
+    _, outcomes = second_turn(open_task("next-word-cot", PAPER), [0.1, 0.05, 0.05, 0.2, 0.2, 0.1])
     assert np.exp(outcomes.logprobs) == pytest.approx(np.array([[0.2, 0.5]]))
     assert outcomes.probs == pytest.approx(np.array([[2 / 7, 5 / 7]]))
 
 
 def test_a_sum_of_rounded_probabilities_is_never_above_one() -> None:
-    _, outcomes = second_turn(open_task("next-word-cot"), [0.5, 0.5 + 1e-9, 1e-9, 1e-12, 1e-12, 1e-12])
+    _, outcomes = second_turn(open_task("next-word-cot", PAPER), [0.5, 0.5 + 1e-9, 1e-9, 1e-12, 1e-12, 1e-12])
     assert outcomes.logprobs.max() == 0.0
 
 

@@ -110,8 +110,10 @@ def audit(
         typer.Option("--answer-space", help="mcq: the answers are ' A' (joined) or 'A' (apart)."),
     ] = "joined",
     augment: Annotated[
-        str | None,
-        typer.Option("--augment", help="winoidentity: markers before the referent (R), the other (NR), both (C)."),
+        Several,
+        typer.Option(
+            "--augment", help="winoidentity: markers before the referent (R), the other (NR), both (C). Repeatable."
+        ),
     ] = None,
     attributes: Annotated[
         str | None,
@@ -136,6 +138,14 @@ def audit(
     ] = False,
     reasoning_tokens: Annotated[
         int | None, typer.Option("--reasoning-tokens", help="Most tokens of a reasoning turn (…-cot); 128 by default.")
+    ] = None,
+    answer_turn: Annotated[
+        str | None,
+        typer.Option(
+            "--answer-turn",
+            help="…-cot: ask again in the assistant's own turn (assistant, the default) or in a user's turn (user, the "
+            "WinoIdentity paper's format).",
+        ),
     ] = None,
     estimator: Estimators = None,
     metric: Metrics = None,
@@ -232,11 +242,18 @@ def audit(
     about_identities = (augment, attributes, base, markers, crossed or None)
     if any(option is not None for option in about_identities) and "winoidentity" not in (data or []):
         raise EquipoiseError("--augment, --attributes, --base, --markers and --crossed need --data winoidentity")
-    chosen |= chosen_options(augment=_names(augment), attributes=_names(attributes), base=base, precision=precision)
+    chosen |= chosen_options(
+        augment=_names(",".join(augment) if augment else None),
+        attributes=_names(attributes),
+        base=base,
+        precision=precision,
+    )
     if samples and not server and "open" not in (task or []):
         raise EquipoiseError("--samples is for --task open and for servers; a model that is loaded here needs none")
     chosen |= chosen_options(temperature=temperature, answer_tokens=answer_tokens, shots=str(shots) if shots else None)
-    chosen |= chosen_options(markers=str(markers) if markers else None, reasoning_tokens=reasoning_tokens)
+    chosen |= chosen_options(
+        markers=str(markers) if markers else None, reasoning_tokens=reasoning_tokens, answer_turn=answer_turn
+    )
     chosen |= chosen_options(chat=chat or None, system=system)
     chosen |= chosen_options(adapter=adapter, merge_adapter=merge_adapter or None, quantize=quantize)
     chosen |= chosen_options(server=server, samples=samples, concurrency=concurrency, timeout=timeout)

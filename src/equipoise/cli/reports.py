@@ -16,8 +16,8 @@ from .console import plain_table, print_out, printable, progress_bar
 if TYPE_CHECKING:
     from ..reports.comparison.compare import Comparison
 
-FAILED_GATE = 1
-"""Exit code of a gate that was held and not passed; 2 is for one that could not be held."""
+FAILED_GATE, UNDECIDED_GATE = 1, 3
+"""Exit codes of a gate that was checked and not passed; 2 is for one that could not be checked."""
 
 Runs = Annotated[list[Path], typer.Argument(help="Run folders.")]
 Intersect = Annotated[
@@ -91,16 +91,20 @@ def tables(
     kind: Annotated[
         list[TableFormat] | None, typer.Option("--format", help="Repeatable; by default all three.")
     ] = None,
+    fit: Annotated[
+        Literal["column", "page", "longtable"], typer.Option(help="Width of LaTeX tables, or longtable over pages.")
+    ] = "column",
     out: Annotated[Path | None, typer.Option("--out", help="Folder; by default tables/ in the run's.")] = None,
     intersect: Intersect = False,
     quiet: Quiet = False,
 ) -> None:
     """Write every table of a run for publication; of several runs, those of their comparison."""
     from ..catalog import find
-    from ..reports.paper.publication import WRITERS, comparison_tables, file_name, run_tables
+    from ..reports.paper.publication import comparison_tables, file_name, run_tables, writers_for
     from ..runs.run import Run
 
-    writers = [find(name, WRITERS, kind="format") for name in kind or WRITERS]
+    known = writers_for(fit)
+    writers = [find(name, known, kind="format") for name in kind or known]
     if len(runs) == 1:
         several = run_tables(Run(runs[0]))
     else:
@@ -131,28 +135,46 @@ def gate(
             "from meeting it.",
         ),
     ] = "cautious",
+    undecided: Annotated[
+        Literal["pass", "fail"],
+        typer.Option("--undecided", help="What becomes of a requirement whose interval holds the bound."),
+    ] = "fail",
     junit: Annotated[Path | None, typer.Option("--junit", help="Write the checks as JUnit XML, for CI.")] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Check a run against requirements: exit code 0 if all passed, 1 if one failed, 2 if they cannot be checked.
+    """Check a run against requirements. Exit codes: 0 passed, 1 failed, 2 cannot be checked, 3 undecided.
 
-    The interval is tested, not the point: by default a requirement passes when the whole interval meets it.
-    A requirement that names nothing in the run is an error, never a pass.
+    The interval is tested, not the point: a requirement passes when the whole interval meets it, fails when none of it
+    does, and is undecided when the interval holds the bound. A requirement that names nothing in the run is an error,
+    never a pass.
     """
     from ..reports import gate as gates
     from ..runs.files import write_file
 
-    checks = gates.gate(run, require or [], baseline=baseline, max_drop=max_drop or [], test_at=test_at)
+    chosen: dict[str, Any] = {"baseline": baseline, "max_drop": max_drop or [], "test_at": test_at}
+    try:
+        checks = gates.gate(run, require or [], undecided=undecided, **chosen)
+    except EquipoiseError as error:
+        # An older green file must not outlive a gate that could not be checked.
+        if junit is not None:
+            write_file(junit, gates.junit_error(str(error), str(run)))
+        raise
     if junit is not None:
         write_file(junit, gates.junit(checks, str(run)))
-    failed = [check for check in checks if not check.passed]
     if not quiet:
         print_out(plain_table(("", "required", "of", "found"), list(gates.rows(checks))))
+    failed = [check for check in checks if check.outcome == gates.FAILED]
+    open_checks = [check for check in checks if check.outcome == gates.UNDECIDED]
     if failed:
         typer.echo(f"{len(failed)} of {len(checks)} requirements failed", err=True)
         raise typer.Exit(FAILED_GATE)
+    if open_checks and undecided == "fail":
+        typer.echo(f"{len(open_checks)} of {len(checks)} requirements are undecided", err=True)
+        raise typer.Exit(UNDECIDED_GATE)
     if not quiet:
-        typer.echo(f"all {len(checks)} requirements passed")
+        passed = len(checks) - len(open_checks)
+        more = f", {len(open_checks)} undecided" if open_checks else ""
+        typer.echo(f"{passed} of {len(checks)} requirements passed{more}")
 
 
 def _compared(runs: list[Path], chosen: dict[str, Any], *, quiet: bool) -> Comparison:

@@ -1,7 +1,11 @@
-"""A gate for pipelines: requirements on a run's measurements, tested at the end of the interval that is least kind."""
+"""A gate for pipelines: requirements on a run's measurements, answered by passed, failed or undecided.
+
+A requirement passes when its whole interval meets the bound, fails when none of it does, and else is undecided.
+"""
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,13 +18,15 @@ import numpy as np
 
 from ..catalog import find
 from ..metrics import METRICS
-from ..records import EquipoiseError, group_label, parse_group
-from ..runs.measurements import kind_title
-from ..runs.run import Run
+from ..records import EquipoiseError, Measurement, group_label, parse_group
+from ..runs.measurements import kind_title, metric_of
+from ..runs.run import Part, Run
 from .comparison.compare import Choices, compare
 
 ENDS = ("cautious", "low", "value", "high")
 """What of an estimate is tested. `cautious`: the end of the interval that is furthest from passing."""
+
+PASSED, FAILED, UNDECIDED = "passed", "FAILED", "undecided"
 
 _REQUIREMENT = re.compile(r"\s*([\w-]+)\s*(?:\[([^\]]*)\])?\s*(>=|<=|>|<)\s*([-+.\deE]+)\s*")
 _DROP = re.compile(r"\s*([\w-]+)\s*(?:\[([^\]]*)\])?\s*=\s*([-+.\deE]+)\s*")
@@ -47,7 +53,11 @@ class Requirement:
 
 @dataclass(frozen=True)
 class Check:
-    """A requirement checked against one measurement."""
+    """A requirement checked against one measurement: its `outcome` is passed, FAILED or undecided.
+
+    `more` is how many more sets it would take to decide, roughly, were the value to stay as it is: None where no number
+    would. `passed` counts an undecided check as the gate was told to.
+    """
 
     requirement: str
     where: str
@@ -55,8 +65,56 @@ class Check:
     number: float
     sign: str
     bound: float
-    passed: bool
+    outcome: str
     why: str = ""
+    more: int | None = None
+    passed: bool = False
+
+    @property
+    def found(self) -> str:
+        """What was found, in words."""
+        text = self.why or f"{self.tested} {self.number:.4f}"
+        if self.outcome == UNDECIDED and not self.why:
+            text += f"; the interval holds the bound, {self._needed()}"
+        return text
+
+    def _needed(self) -> str:
+        return "more data cannot decide it" if self.more is None else f"about {self.more:,} more sets would decide it"
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """A value with its interval, and the number of sets behind it."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+def _decide(found: _Tested, sign: str, bound: float, test_at: str, undecided: str) -> dict[str, Any]:
+    """Return the outcome of a requirement, its number, and how many more sets it would take."""
+    end = _end(sign, test_at)
+    number = float(getattr(found, end))
+    if math.isnan(number):
+        why = "it has no interval that could be trusted"
+        return {"tested": end, "number": number, "outcome": FAILED, "why": why, "passed": False}
+    meets = _COMPARE[sign]
+    outcome = PASSED if meets(number, bound) else FAILED
+    if test_at == "cautious" and outcome == FAILED and meets(found.high if end == "low" else found.low, bound):
+        outcome = UNDECIDED
+    more = _more_sets(found, bound) if outcome == UNDECIDED else None
+    passed = outcome == PASSED or (outcome == UNDECIDED and undecided == "pass")
+    return {"tested": end, "number": number, "outcome": outcome, "more": more, "passed": passed}
+
+
+def _more_sets(found: _Tested, bound: float) -> int | None:
+    """Return how many more sets would move the nearer end past the bound: an interval narrows as 1 / sqrt(n)."""
+    distance = abs(found.value - bound)
+    reach = found.value - found.low if bound < found.value else found.high - found.value
+    if distance <= 0 or not math.isfinite(reach) or found.n < 1:
+        return None
+    return max(1, math.ceil(found.n * (reach / distance) ** 2) - found.n)
 
 
 def parse_requirement(text: str) -> Requirement:
@@ -88,7 +146,9 @@ def _bound(text: str, written: str) -> float:
     return bound
 
 
-def check_requirement(run: Run, requirement: Requirement, *, test_at: str = "cautious") -> list[Check]:
+def check_requirement(
+    run: Run, requirement: Requirement, *, test_at: str = "cautious", undecided: str = "fail"
+) -> list[Check]:
     """Return a check for every dataset and task that the requirement names; one that names nothing is an error."""
     rows = [
         (part, row)
@@ -100,13 +160,20 @@ def check_requirement(run: Run, requirement: Requirement, *, test_at: str = "cau
         raise EquipoiseError(_nothing(run, requirement.text, requirement.metric, requirement.group))
     checks = []
     for part, row in rows:
-        end = _end(requirement.sign, test_at)
-        number = float(getattr(row, end))
-        passed = _COMPARE[requirement.sign](number, requirement.bound)  # NaN passes no comparison
-        why = "" if not np.isnan(number) else "it has no interval that could be trusted"
+        tested = _Tested(row.value, row.low, row.high, _sets(part, row))
+        answer = _decide(tested, requirement.sign, requirement.bound, test_at, undecided)
         where = f"{part}, {requirement.group}"
-        checks.append(Check(requirement.text, where, end, number, requirement.sign, requirement.bound, passed, why))
+        checks.append(Check(requirement.text, where, sign=requirement.sign, bound=requirement.bound, **answer))
     return checks
+
+
+def _sets(part: Part, row: Measurement) -> int:
+    """Return how many sets a measurement was taken over: its n, or for items their share of the part's sets."""
+    metric = metric_of(row.metric)
+    if metric is not None and metric.unit == "sets":
+        return row.n
+    items = max(len(part.items), 1)
+    return max(1, round(row.n * part.items["set_id"].nunique() / items))
 
 
 def _end(sign: str, test_at: str) -> str:
@@ -126,14 +193,14 @@ def _nothing(run: Run, text: str, metric: str, group: str) -> str:
 
 
 def check_drop(
-    run: Path, baseline: Path, drops: Sequence[str], *, test_at: str = "cautious", seed: int = 0
+    run: Path, baseline: Path, drops: Sequence[str], *, test_at: str = "cautious", undecided: str = "fail"
 ) -> list[Check]:
     """Return whether the run is worse than the baseline by more than is allowed, sentence by sentence.
 
     The drop is that of the metric in its worse direction, with an interval from the same sentences in both runs.
     """
     wanted = [_parse_drop(text) for text in drops]
-    choices = Choices(metrics=tuple(dict.fromkeys(name for _, name, *_ in wanted)), permutations=1, seed=seed)
+    choices = Choices(metrics=tuple(dict.fromkeys(name for _, name, *_ in wanted)), permutations=1)
     comparison = compare([baseline, run], choices)
     checks = []
     for text, name, (dataset, task, group), allowed in wanted:
@@ -144,12 +211,10 @@ def check_drop(
         for test in tests:
             # compare() takes the baseline less the run: for "higher is better" that is the drop itself.
             ends = sorted([sign * test.difference.low, sign * test.difference.high])
-            values = {"low": ends[0], "value": sign * test.difference.value, "high": ends[1]}
-            end = _end("<=", test_at)
-            number = values[end]
-            checks.append(
-                Check(f"drop of {text}", f"{test.part}, {test.kind}", end, number, "<=", allowed, number <= allowed)
-            )
+            value = sign * test.difference.value
+            tested = _Tested(value, ends[0], ends[1], test.difference.n)
+            answer = _decide(tested, "<=", allowed, test_at, undecided)
+            checks.append(Check(f"drop of {text}", f"{test.part}, {test.kind}", sign="<=", bound=allowed, **answer))
     return checks
 
 
@@ -183,8 +248,14 @@ def gate(
     baseline: str | Path | None = None,
     max_drop: Sequence[str] = (),
     test_at: str = "cautious",
+    undecided: str = "fail",
 ) -> list[Check]:
-    """Return every check of the gate; nothing required, or a drop without a baseline, is an error, never a pass."""
+    """Return every check of the gate; `undecided` is pass or fail.
+
+    Nothing required, or a drop without a baseline, is an error, never a pass.
+    """
+    if undecided not in ("pass", "fail"):
+        raise EquipoiseError(f"undecided must be pass or fail, not {undecided!r}")
     if not requirements and not max_drop:
         raise EquipoiseError("a gate needs at least one requirement, such as 'ucerf[type=type2] >= 0.80'")
     if bool(max_drop) != (baseline is not None):
@@ -192,37 +263,67 @@ def gate(
     _end(">=", test_at)
     parsed = [parse_requirement(text) for text in requirements]
     frames = Run(run)
-    checks = [check for one in parsed for check in check_requirement(frames, one, test_at=test_at)]
+    checks = [
+        check
+        for requirement in parsed
+        for check in check_requirement(frames, requirement, test_at=test_at, undecided=undecided)
+    ]
     if baseline is not None:
-        checks += check_drop(Path(run), Path(baseline), max_drop, test_at=test_at)
+        checks += check_drop(Path(run), Path(baseline), max_drop, test_at=test_at, undecided=undecided)
     return checks
 
 
 def rows(checks: Sequence[Check]) -> Iterator[tuple[str, str, str, str]]:
     """Yield the checks as lines of a table: how it went, what was required, where, and what was found."""
     for check in checks:
-        found = check.why or f"{check.tested} {check.number:.4f}"
-        yield "passed" if check.passed else "FAILED", check.requirement, check.where, found
+        yield check.outcome, check.requirement, check.where, check.found
 
 
 def junit(checks: Sequence[Check], run: str) -> bytes:
-    """Return the checks as JUnit XML, which CI servers show as tests."""
-    failures = sum(not check.passed for check in checks)
-    suite = ElementTree.Element(
-        "testsuite", name="equipoise gate", tests=str(len(checks)), failures=str(failures), errors="0", skipped="0"
+    """Return the checks as JUnit XML, which CI servers show as tests: a failure's type says failed or undecided.
+
+    An undecided check that may pass is a skipped test.
+    """
+    suite = _suite(
+        tests=len(checks),
+        failures=sum(not check.passed for check in checks),
+        skipped=sum(check.passed and check.outcome == UNDECIDED for check in checks),
     )
     for check in checks:
         case = ElementTree.SubElement(
             suite, "testcase", classname=_xml(f"equipoise.gate.{check.where}"), name=_xml(check.requirement), time="0"
         )
-        if not check.passed:
-            told = check.why or f"{check.tested} is {check.number:.6g}, required is {check.sign} {check.bound:g}"
-            failure = ElementTree.SubElement(case, "failure", message=_xml(told), type="requirement")
-            failure.text = _xml(f"{run}: {check.requirement} ({check.where}): {told}")
+        if check.outcome == PASSED:
+            continue
+        message = f"{check.found}, required is {check.sign} {check.bound:g}"
+        if check.passed:
+            ElementTree.SubElement(case, "skipped", message=_xml(f"undecided: {message}"))
+            continue
+        kind = "undecided" if check.outcome == UNDECIDED else "requirement"
+        failure = ElementTree.SubElement(case, "failure", message=_xml(message), type=kind)
+        failure.text = _xml(f"{run}: {check.requirement} ({check.where}): {message}")
+    return _document(suite)
+
+
+def junit_error(reason: str, run: str) -> bytes:
+    """Return JUnit XML of a gate that could not be checked: one test with an error."""
+    suite = _suite(tests=1, errors=1)
+    case = ElementTree.SubElement(suite, "testcase", classname="equipoise.gate", name=_xml(f"gate of {run}"), time="0")
+    ElementTree.SubElement(case, "error", message=_xml(reason), type="gate").text = _xml(f"{run}: {reason}")
+    return _document(suite)
+
+
+def _suite(*, tests: int, failures: int = 0, errors: int = 0, skipped: int = 0) -> ElementTree.Element:
+    counts = {"tests": tests, "failures": failures, "errors": errors, "skipped": skipped}
+    attributes = {"name": "equipoise gate", **{name: str(count) for name, count in counts.items()}}
+    return ElementTree.Element("testsuite", attributes)
+
+
+def _document(suite: ElementTree.Element) -> bytes:
     content: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
     return content
 
 
 def _xml(text: str) -> str:
     """Return the text without what XML cannot hold at all: control characters and lone surrogates."""
-    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)

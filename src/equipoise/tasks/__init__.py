@@ -29,6 +29,7 @@ class TaskOptions:
     token_aggregate: str = "sum"
     answer_space: str = "joined"
     reasoning_tokens: int = 128
+    answer_turn: str = "assistant"
     questions: tuple[str, ...] = ()
     shots: Shots = NO_SHOTS
     samples: int = 0
@@ -69,12 +70,13 @@ def _sentence(options: TaskOptions) -> Task:
 
 def _next_word_cot(options: TaskOptions) -> Task:
     """Next word after a reasoning turn that the model writes."""
-    return ChainOfThought(budget=options.reasoning_tokens)
+    return ChainOfThought(budget=options.reasoning_tokens, answer_turn=options.answer_turn)
 
 
 def _mcq_cot(options: TaskOptions) -> Task:
     """Multiple choice after a reasoning turn that the model writes."""
-    return ChainOfThought(MultipleChoice(seeds=options.seeds), budget=options.reasoning_tokens)
+    choices = MultipleChoice(seeds=options.seeds)
+    return ChainOfThought(choices, budget=options.reasoning_tokens, answer_turn=options.answer_turn)
 
 
 TASKS: dict[str, Callable[[TaskOptions], Task]] = {
