@@ -15,7 +15,8 @@ from equipoise.datasets import open_dataset
 from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.metrics import METRICS
 from equipoise.records import Measurement, RunKey
-from equipoise.scoring.engine import EngineOptions, open_engine
+from equipoise.scoring.engine import EngineOptions
+from equipoise.scoring.opening import open_engine
 from equipoise.tasks import open_task
 
 SHOWN = ("accuracy", "perplexity", "ucerf", "ucerf_signed", "fp", "eo_sum", "accuracy_gap", "desirability_gap")

@@ -30,7 +30,7 @@ CASES = ("synthbias", "winoidentity", "10000", "100000", "1000000")
 def planted(name: str) -> Outcomes:
     """Return what a planted engine makes of a dataset."""
     from equipoise.datasets import open_dataset
-    from equipoise.scoring.engine import open_engine
+    from equipoise.scoring.opening import open_engine
     from equipoise.tasks import open_task
 
     engine, examples = open_engine("planted:strength=1,bias=0.7,noise=1"), open_dataset(name).examples

@@ -59,7 +59,8 @@ def our_side(side: str, folder: str, asked: str, answers: str, threads: str) -> 
     """Score the prompts of a file with our engine, packed or padded, and write what it took."""
     import torch
 
-    from equipoise.scoring.engine import EngineOptions, open_engine
+    from equipoise.scoring.engine import EngineOptions
+    from equipoise.scoring.opening import open_engine
 
     torch.set_num_threads(int(threads))
     prompts = [Prompt(str(i), "bench", "", one[0], tuple(one[1])) for i, one in enumerate(json.loads(_read(asked)))]

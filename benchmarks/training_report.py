@@ -215,6 +215,29 @@ def verdicts(results: Results, part: str) -> list[str]:
     return [*lines, ""]
 
 
+def over_seeds(results: Results, parts: Sequence[str]) -> list[str]:
+    """Return the lines of a table of differences from augmentation whose intervals draw seeds as well as sets."""
+    columns = (("accuracy", True), ("ucerf", True), ("flips", True), ("flips", False))
+    lines = [
+        "Differences from augmentation, with 95% intervals over seeds and sets",
+        "",
+        "| sets | arm | accuracy | UCerF | flips | flips, unanswerable |",
+        "|---|---|---|---|---|---|",
+    ]
+    for part in parts:
+        for arm in (arm for arm in results.arms if arm.startswith("UCerF")):
+            cells = []
+            for name, answerable in columns:
+                mine, theirs = (
+                    per_set(results.answers(which, part, answerable=answerable), name)
+                    for which in (arm, "augmentation")
+                )
+                value, low, high = interval(mine - theirs)
+                cells.append(f"{value:+.3f} [{low:+.3f}, {high:+.3f}]")
+            lines.append(f"| {part} | {arm} | {' | '.join(cells)} |")
+    return [*lines, ""]
+
+
 def guards(results: Results) -> list[str]:
     """Return the lines of a table of what the guards say about every arm on the validation sets."""
     base = Validation(**results.about["base"][0]["validation"])
@@ -292,7 +315,7 @@ def report(folder: Path) -> None:
     parts = [name for name in results.parts if name not in ("train", "validation")]
     lines = [line for part in parts for line in table(results, part)]
     lines += [line for part in ("winobias", "synthbias", "builtin") for line in verdicts(results, part)]
-    lines += [*guards(results), *again(results)]
+    lines += [*over_seeds(results, parts), *guards(results), *again(results)]
     (folder / "report.md").write_text("\n".join(lines) + "\n")
     figure(results, folder / "pareto.png")
     print("\n".join(lines))

@@ -28,7 +28,7 @@ from .runs.imported import read_results
 from .runs.measurements import measurements_frame
 from .runs.provenance import IMPORTED, describe, describe_imported, now
 from .runs.tables import column_rows, example_rows, outcome_columns
-from .scoring.engine import DEFAULT_MODEL, open_engine
+from .scoring.opening import DEFAULT_MODEL, open_engine
 from .scoring.reasoning import TextStore
 from .scoring.store import ScoreStore
 from .settings import Settings

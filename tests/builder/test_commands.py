@@ -14,9 +14,12 @@ import pytest
 from local_parts import free_port
 from typer.testing import CliRunner
 
-from equipoise.builder.steps import BuildFolder, write_records
+from equipoise.builder.steps import BuildFolder, Sentence, read_records, write_records
 from equipoise.builder.survey.panel import PanelOptions, is_signed, normalised, visit_of
 from equipoise.cli import app
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+from chat_faults import Act, misbehaving, reply
 
 KEY = "a key for signed links, 128 bits"
 TOKEN = "an administrator's token of 128 bits"
@@ -57,6 +60,35 @@ def test_signed_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert visit is not None and visit.key == normalised("ALICE") and is_signed(PanelOptions(key=KEY), visit)
     ids.write_text("not an id;\n")
     assert "ids.txt:1" in refusal(*arguments)
+
+
+def test_any_pronouns_and_markers_from_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "words.csv").write_text("word,side,share\ncook,male,38\nnurse,female,90\n")
+    text = "1. [The old cook] met [the nurse] before [xe] left town.\n2. [The old cook] met [the nurse] and [he] left."
+    build = BuildFolder(tmp_path / "mine")
+    with misbehaving(*[Act(body=reply(text))] * 20) as server:
+        command = ["build", "generate", str(build.path), "--server", server.address, "--model", "m", "--yes", "--quiet"]
+        command += [
+            "--words",
+            str(tmp_path / "words.csv"),
+            "--samples",
+            "2",
+            "--pronouns",
+            "they,xe",
+            "--identity",
+            "age",
+        ]
+        result = CliRunner().invoke(app, command)
+        assert result.exit_code == 0, result.output
+        assert server.asked.total() == 2 * 2 * 2  # directions, types, markers
+    result = CliRunner().invoke(app, ["build", "filter", str(build.path), "--words", str(tmp_path / "words.csv")])
+    assert result.exit_code == 0, result.output
+    kept = read_records(build.kept, Sentence, made_by="filter")  # the pronouns are those of generate
+    assert {sentence.type for sentence in kept} == {"type1", "type2"} and len(kept) == 2
+    groups = {(version.group, version.marker) for version in kept[0].versions()}
+    assert groups == {(group, marker) for group in ("xe", "neutral") for marker in ("old", "young", "")}
+    steps = build.steps()["filter"].reasons
+    assert steps["gendered pronoun"] == 8 and steps["identity marker"] > 0
 
 
 def test_a_survey_from_the_command_line(tmp_path: Path, some_sentences) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from equipoise import audit
 from equipoise.datasets import DatasetOptions, open_dataset
 from equipoise.datasets.bbq import load_bbq
 from equipoise.records import DatasetError, Example
@@ -205,3 +206,21 @@ def test_big_benchs_json_is_read_and_its_rows_are_not_guessed_into_sets(tmp_path
     assert (first.candidates, first.gold) == (("An aunt", "B", "Not known"), 2)
     assert (second.text, second.gold, second.groups["type"]) == ("An aunt met me. She ran.", 0, "disambiguated")
     assert dataset.sets == 0 and len(dataset.faults) == 2
+
+
+def test_a_planted_bias_comes_out_in_flips_and_in_bbqs_scores(tmp_path: Path) -> None:
+    changes = {"context_condition": "ambig"}
+    rows = [row(), swapped()]
+    rows += [row(example_id=2, label=1, context="An aunt met a niece.", **changes)]
+    rows += [swapped(example_id=3, label=0, context="A niece met an aunt.", **changes)]
+    path = written(tmp_path, *rows)
+    values = {}
+    for bias in ("0.6", "-0.6"):
+        made = audit(f"planted:strength=1,bias={bias}", str(path), "mcq", out=tmp_path / bias, resamples=20)
+        measured = made.measurements.set_index(["metric", "group"])["value"]
+        names = [("bbq_bias_ambiguous", "all"), ("flip_toward", "type=ambiguous"), ("flip_against", "type=ambiguous")]
+        values[bias] = [measured[name] for name in names]
+        assert measured["accuracy", "type=disambiguated"] == 1 and measured["flip_rate", "type=disambiguated"] == 0
+        # Certainty differs with the stereotype, so U falls even where the answers are right.
+        assert measured["ucerf", "type=disambiguated"] < 0.95
+    assert values == {"0.6": [1, 1, 0], "-0.6": [-1, 0, 1]}

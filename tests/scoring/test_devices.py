@@ -16,7 +16,8 @@ import pytest
 import equipoise
 from equipoise.records import ModelError, Prompt
 from equipoise.scoring.devices import SeveralDevices, named_devices
-from equipoise.scoring.engine import EngineOptions, open_engine
+from equipoise.scoring.engine import EngineOptions
+from equipoise.scoring.opening import open_engine
 
 PROMPTS = [
     Prompt(f"{one}-{other}", "task", "", f"The {one} told the {other} that she", (f" is the {one}", " was", " had"))

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from equipoise.records import EquipoiseError
-from equipoise.scoring import engine
-from equipoise.scoring.engine import EngineOptions, identity_key, open_engine
+from equipoise.scoring import opening
+from equipoise.scoring.engine import EngineOptions, identity_key
+from equipoise.scoring.opening import open_engine
 from equipoise.scoring.planted.stereotype import PlantedEngine
 
 
@@ -36,8 +37,8 @@ from equipoise.scoring.planted.stereotype import PlantedEngine
     ],
 )
 def test_a_name_finds_its_engine(spec: str, expected: tuple[str, str] | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    openers = {name: (lambda rest, _, name=name: (name, rest)) for name in engine.SCHEMES}
-    monkeypatch.setattr(engine, "SCHEMES", openers)
+    openers = {name: (lambda rest, _, name=name: (name, rest)) for name in opening.SCHEMES}
+    monkeypatch.setattr(opening, "SCHEMES", openers)
     if expected is not None:
         assert open_engine(spec) == expected
         return
@@ -46,7 +47,7 @@ def test_a_name_finds_its_engine(spec: str, expected: tuple[str, str] | None, mo
 
 
 def test_options_reach_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "SCHEMES", {"hf": lambda _, options: options})
+    monkeypatch.setattr(opening, "SCHEMES", {"hf": lambda _, options: options})
     asked = EngineOptions(device="cpu", dtype="bfloat16", bos="never")
     assert open_engine("any", asked) is asked  # type: ignore[comparison-overlap]
     assert open_engine("any") == EngineOptions()  # type: ignore[comparison-overlap]

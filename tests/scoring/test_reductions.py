@@ -18,8 +18,9 @@ import equipoise
 from equipoise.cli import app
 from equipoise.measuring.items import Items
 from equipoise.records import EquipoiseError, Prompt
-from equipoise.scoring.engine import EngineOptions, identity_key, open_engine
+from equipoise.scoring.engine import EngineOptions, identity_key
 from equipoise.scoring.huggingface.model import vocabulary_sums
+from equipoise.scoring.opening import open_engine
 from equipoise.scoring.reductions import REDUCTIONS, first_token_mass, reductions
 from equipoise.uncertainty import ESTIMATORS, entropy
 

@@ -118,6 +118,21 @@ def test_a_folder_with_other_files_is_not_written_to(tiny_folder: Path, tmp_path
         tune(str(tiny_folder), out=tmp_path, plan=PLAN)
 
 
+def test_the_command_line_tunes_and_says_what_changed(tiny_folder: Path, tmp_path: Path) -> None:
+    def command(*words: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+        line = [sys.executable, "-m", "equipoise", "tune", str(tiny_folder), *words]
+        return subprocess.run(line, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
+
+    refused = command("--data", "winobias", "--out", "a")
+    assert refused.returncode == 2 and "winobias is for evaluation" in refused.stderr
+    small = ("--steps", "2", "--sets", "2", "--validate-every", "1", "--validation-sets", "8", "--no-markers")
+    done = command("--out", "b", *small, "--learning-rate", "1e-6", "--device", "cpu")
+    assert done.returncode == 0, done.stderr
+    assert "accuracy" in done.stdout and "Kept step" in done.stdout and "--adapter b" in done.stdout
+    assert (tmp_path / "b" / "adapter_model.safetensors").is_file()
+
+
 BEFORE = Validation(
     loss=1, accuracy=0.8, ucerf=0.9, signed=0.9, flips=0.1, flips_unanswerable=0.1, certainty=0.4, mass=0.9, first=0.5,
     perplexity=30,

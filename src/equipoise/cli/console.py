@@ -78,10 +78,10 @@ def clear_errors() -> Iterator[None]:
             raise
         _leave_quietly()
     except ModuleNotFoundError as error:
-        extra = EXTRAS.get((error.name or "").partition(".")[0])
-        if extra is None:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
             raise
-        fail(f"this needs the package {error.name}: pip install 'equipoise[{extra}]'")
+        fail(f"this needs the package {package}: pip install 'equipoise[{EXTRAS[package]}]'")
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             fail(f"the disk is full{_at(error)}; every finished batch is kept: make room and run the command again")

@@ -19,7 +19,7 @@ def metrics() -> None:
 
 def engines() -> None:
     """List the engines: what a model's name may begin with, and what it then names."""
-    from ..scoring.engine import list_engines
+    from ..scoring.opening import list_engines
 
     print_out(plain_table(("engine", "what it is"), [(f"{scheme}:", line) for scheme, line in list_engines()]))
 

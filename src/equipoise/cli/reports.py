@@ -91,16 +91,20 @@ def tables(
     kind: Annotated[
         list[TableFormat] | None, typer.Option("--format", help="Repeatable; by default all three.")
     ] = None,
+    fit: Annotated[
+        Literal["column", "page", "longtable"], typer.Option(help="Width of LaTeX tables, or longtable over pages.")
+    ] = "column",
     out: Annotated[Path | None, typer.Option("--out", help="Folder; by default tables/ in the run's.")] = None,
     intersect: Intersect = False,
     quiet: Quiet = False,
 ) -> None:
     """Write every table of a run for publication; of several runs, those of their comparison."""
     from ..catalog import find
-    from ..reports.paper.publication import WRITERS, comparison_tables, file_name, run_tables
+    from ..reports.paper.publication import comparison_tables, file_name, run_tables, writers_for
     from ..runs.run import Run
 
-    writers = [find(name, WRITERS, kind="format") for name in kind or WRITERS]
+    known = writers_for(fit)
+    writers = [find(name, known, kind="format") for name in kind or known]
     if len(runs) == 1:
         several = run_tables(Run(runs[0]))
     else:

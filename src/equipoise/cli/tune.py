@@ -39,6 +39,9 @@ def tune(
     markers: Annotated[bool, typer.Option(help="Train on sets with identity markers, too.")] = True,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the sentences, the split and the order.")] = 0,
     validate_every: Annotated[int, typer.Option("--validate-every", help="Steps between validations.")] = 25,
+    validation_sets: Annotated[
+        int, typer.Option("--validation-sets", help="Sets to validate on at most, spread evenly.")
+    ] = 256,
     patience: Annotated[int, typer.Option("--patience", help="Stop after so many validations without a gain.")] = 4,
     device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda or cuda:N.")] = "auto",
     quiet: Quiet = False,
@@ -65,6 +68,7 @@ def tune(
         seed=seed,
         validate_every=validate_every,
         checkpoint_every=validate_every,
+        validation_sets=validation_sets,
         patience=patience,
     )
     with progress_bar(quiet=quiet) as progress:

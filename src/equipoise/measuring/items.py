@@ -93,6 +93,10 @@ class Items:
         """Whether the item was answered freely."""
         return np.array([OPEN_ANSWER in flags.split(",") for flags in self.outcomes.flags.tolist()], dtype=bool)
 
+    def _said(self, place: int) -> Floats:
+        """Return the probability of a class of open answers, counted from the last; NaN for other items."""
+        return np.where(self.open_answers, self.outcomes.probs[:, max(-place, -self.outcomes.k)], np.nan)
+
     @cached_property
     def shared(self) -> Columns:
         """The columns that do not depend on an uncertainty estimator."""
@@ -115,11 +119,7 @@ class Items:
             **{name: outcomes.reductions.get(name, nothing) for name in ("vocab_bits", "vocab_mass")},
             "lean_ambiguous": np.where(outcomes.labelled & ~somebody, lean, np.nan),
             "lean_disambiguated": np.where(somebody, lean, np.nan),
-            **{
-                f"said_{meaning}": np.where(self.open_answers, outcomes.probs[:, place], np.nan)
-                for place, meaning in zip(range(-4, 0), MEANINGS, strict=True)
-                if outcomes.k > len(MEANINGS)
-            },
+            **{f"said_{meaning}": self._said(place) for place, meaning in enumerate(reversed(MEANINGS), start=1)},
             "probs": outcomes.probs,
             "logprobs": outcomes.logprobs,
             "gold": outcomes.gold,

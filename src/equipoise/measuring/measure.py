@@ -179,7 +179,17 @@ def jobs(items: Items, plan: Plan) -> Iterator[Job]:
         for estimator in plan.estimators if metric.estimated else plan.estimators[:1]:
             name = metric.name + (suffix(estimator) if metric.estimated else "")
             columns = items.columns(estimator)
-            yield Job(metric, name, tuple(columns[column] for column in metric.inputs), applies)
+            arrays = tuple(columns[column] for column in metric.inputs)
+            # Questions without genders have no gap between them: that is no finding, so no note is needed.
+            if metric.unit != "contrast" or not any(_is_blank(array) for array in arrays):
+                yield Job(metric, name, arrays, applies)
+
+
+def _is_blank(array: NDArray[Any]) -> bool:
+    """Return whether a column applies to no item at all: no name, or no number."""
+    if array.dtype.kind == "f":
+        return bool(np.isnan(array).all())
+    return array.dtype.kind in "OU" and not (array != "").any()
 
 
 def _undefined_note(metric: str, groups: Mapping[str, str]) -> str:

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from ..catalog import find
 from ..records import Floats, Outcomes, RunError, RunKey, RunManifest, parse_group
 from .folder import RunFolder
 from .measurements import Measurements, measurements_from_frame, ordered_kinds
@@ -33,6 +35,33 @@ class Run:
     def __repr__(self) -> str:
         parts = ", ".join(str(part) for part in self.parts)
         return f"<Run of {self.name} on {parts} in {self.path}>"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: headline, table and picture."""
+        return str(find("html", {}, kind="view")(self))
+
+    @property
+    def plot(self) -> Any:
+        """Figures: `flips()`, `scale()`, `occupations()`, `reliability()` and `identities()` return matplotlib's."""
+        return find("plot", {}, kind="view")(self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the measurements with a column for each part of their group: `type`, `gender` and so on."""
+        parts = pd.DataFrame([parse_group(str(group)) for group in self.measurements["group"]])
+        return pd.concat([self.measurements.drop(columns="group"), parts.fillna("")], axis=1)
+
+    def cases(self, condition: str = "") -> pd.DataFrame:
+        """Return the answers with their sentences, the least alike sets first: `run.cases("u < 0.5")`.
+
+        `condition` is as in `DataFrame.query`, over the columns of `outcomes`, `text`, `candidates` and `u` of the set.
+        """
+        sets = self.pairs[["dataset", "task", "set_id", "u"]].drop_duplicates(["dataset", "task", "set_id"])
+        texts = self.examples[["dataset", "id", "text", "candidates"]].rename(columns={"id": "example_id"})
+        cases = self.outcomes.merge(texts, on=["dataset", "example_id"]).merge(
+            sets, on=["dataset", "task", "set_id"], how="left", suffixes=("_item", "")
+        )
+        chosen = cases.query(condition) if condition else cases
+        return chosen.sort_values(["u", "set_id"], kind="stable", ignore_index=True)
 
     @property
     def path(self) -> Path:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..records import EquipoiseError
 from .devices import requests
-from .engine import open_engine
+from .opening import open_engine
 
 
 def serve(line: Connection) -> None:

@@ -160,7 +160,7 @@ def test_the_page_opens_quietly_and_holds_no_sentence(browser: Any, compared: Co
     tab.on("console", lambda message: troubles.append(message.text))
     tab.on("pageerror", lambda error: troubles.append(str(error)))
     tab.goto(write_page(tmp_path / "compare.html", content).as_uri())
-    assert tab.locator("main > section").count() == 6
+    assert tab.locator("main > section").count() == 7
     assert tab.locator("svg.chart").count() == 4
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
     drawn = tab.locator("svg.chart").evaluate_all("(all) => all.map((one) => one.getBBox().width)")

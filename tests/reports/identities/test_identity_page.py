@@ -151,6 +151,19 @@ def test_a_full_run_adds_little_to_the_page(tmp_path: Path) -> None:
     assert section is not None
     heats = re.findall(r'data-columns="([^"]*)" data', section.body)
     assert len(heats) == 3 and all(one.count("\n") == 38 for one in heats)
-    assert section.body.count("<svg") == 3 * 10 + 10 + 3
+    assert section.body.count("<svg") == 3 + 3 * 10 + 10 + 3
     # One type of sentences; WinoBias has two, and all of it stays under a megabyte.
     assert len(section.body.encode()) < 400_000
+
+
+def test_the_change_from_no_marker_comes_first(opened: Opened, page: Path, frame: pd.DataFrame) -> None:
+    tab = opened(page)
+    chart = tab.locator("#identities svg.chart").first
+    assert chart.get_attribute("aria-label").startswith("Change from no marker")
+    drop = frame[
+        (frame["metric"] == "confidence_drop") & (frame["attribute"] == "age") & (frame["augmentation"] == "R")
+    ]
+    drop = drop[(drop[["marker", "gender", "privilege", "occupation"]] == "").all(axis=1)].iloc[0]
+    titles = chart.locator("g > title").all_text_contents()
+    told = f"age: {-drop['value']:+.3f} [{-drop['high']:+.3f}, {-drop['low']:+.3f}]"
+    assert titles[0] == told, "the largest loss is first"

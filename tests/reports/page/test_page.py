@@ -10,9 +10,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from equipoise.reports.behaviour.sets import set_fates
 from equipoise.reports.page.html import run_page, write_run_page
 from equipoise.reports.page.rendering import Section, render
 from equipoise.reports.page.sections import SECTIONS
+from equipoise.reports.validity import checks
 from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.scoring.planted.stereotype import PlantedEngine
@@ -263,12 +265,15 @@ def test_the_first_screen_counts_the_sets_and_draws_each(opened: Opened, page: P
         rate = part.measured.get("flip_rate", type=kind)
         toward, against = (part.measured.get(f"flip_{way}", type=kind) for way in ("toward", "against"))
         sets = int((part.pairs["type"] == kind).sum())
-        counts = [round(row.value * sets) for row in (toward, against)]
+        counts = [round(row.value * sets) for row in (rate, toward, against)]
         named = "ambiguous" if kind == "type1" else "resolvable"
-        said = f"changed the answer in {round(rate.value * sets)} of {sets} {named} pairs"
-        lead = tab.locator(".lead", has_text=said)
+        lead = tab.locator(".lead", has_text=f"changed the answer in {counts[0]} of {sets} {named} sets")
         assert lead.count() == 1
-        assert f"{counts[0]} toward the stereotype, {counts[1]} against it" in lead.inner_text()
+        assert f"{counts[1]} of them toward the stereotype, {counts[2]} against it" in lead.inner_text()
+        (view,) = (view for view in set_fates(part) if view.kind == kind)
+        assert [view.changed, view.counts["toward"], view.counts["against"]] == counts
+    strip = tab.locator(".checks").inner_text()
+    assert all(check.name in strip and check.value in strip for check in checks(part))
     squares = {
         name: tab.locator(f".squares rect.t-{name}").count() for name in ("same", "toward", "against", "neither")
     }

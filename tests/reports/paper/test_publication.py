@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -30,7 +32,20 @@ from equipoise.runs.run import Run
 HARMLESS = {
     *("textbackslash", "textasciitilde", "textasciicircum", "textless", "textgreater", "textbar"),
     *("textperiodcentered", "uparrow", "downarrow", "begin", "end", "centering", "caption"),
-    *("toprule", "midrule", "bottomrule"),
+    *(
+        "toprule",
+        "midrule",
+        "bottomrule",
+        "label",
+        "small",
+        "sbox",
+        "ifdim",
+        "wd",
+        "columnwidth",
+        "resizebox",
+        "usebox",
+    ),
+    *("else", "fi", "textwidth", "begingroup", "endgroup", "scriptsize", "endhead"),
 }
 
 
@@ -53,6 +68,44 @@ def latex_is_sound(text: str, columns: int, rows: int) -> None:
     assert len(lines) == rows + 1 and all(line.count("&") == columns - 1 for line in lines)
 
 
+PAPER = r"""\documentclass[twocolumn]{article}
+\usepackage[T1]{fontenc}
+\usepackage{booktabs,graphicx,longtable}
+\begin{document}
+%s
+\end{document}
+"""
+
+
+@pytest.mark.skipif(
+    shutil.which("pdflatex") is None, reason="needs pdflatex: apt-get install texlive-latex-recommended"
+)
+@pytest.mark.parametrize("fit", ["column", "page"])
+def test_latex_compiles_and_no_table_is_too_wide(
+    planted_run: Path, cloze_runs: tuple[Path, Path], hostile_run: Path, tmp_path: Path, fit: str
+) -> None:
+    for name, runs in {"usual": (planted_run, cloze_runs[0]), "hostile": (hostile_run,)}.items():
+        tables = [table for run in runs for table in run_tables(Run(run))]
+        text = PAPER % "\\clearpage\n".join(latex(table, fit=fit) for table in tables)
+        (tmp_path / f"{name}.tex").write_text(text, encoding="utf-8")
+        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", f"{name}.tex"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True)
+        log = done.stdout.decode(errors="replace")
+        assert done.returncode == 0, log[-2000:]
+        # A hostile name may be wider than a line of its caption.
+        assert name == "hostile" or "Overfull \\hbox" not in log
+
+
+def test_calibration_has_tables_and_figures(cloze_runs: tuple[Path, Path]) -> None:
+    run = Run(cloze_runs[0])
+    table = next(table for table in run_tables(run) if table.name.startswith("calibration-"))
+    ece = run.parts[0].measured.get("ece")
+    assert table.columns[:3] == ["group", "n", "ece ↓"]
+    assert table.rows[0][1:3] == [f"{ece.n}", f"{ece.value:.3f} [{ece.low:.3f}, {ece.high:.3f}]"]
+    names = {drawn.name.split("-")[0] for drawn in run_figures(run, formats=("svg",))}
+    assert {"reliability", "workforce"} <= names
+
+
 def test_every_table_of_a_run_in_every_format(planted_run: Path) -> None:
     run = Run(planted_run)
     tables = {table.name: table for table in run_tables(run)}
@@ -65,7 +118,7 @@ def test_every_table_of_a_run_in_every_format(planted_run: Path) -> None:
         read = list(csv.reader(io.StringIO(comma_separated(table))))
         assert read[0] == list(table.columns) and len(read) == len(table.rows) + 1
     metrics = tables["metrics-builtin-next-word"]
-    assert ["ucerf ↑", expected] in [list(one[:2]) for one in metrics.rows]
+    assert ["ucerf ↑", f"{expected} (n = {row.n})"] in [list(one[:2]) for one in metrics.rows]
     assert expected.replace("[", "{[}").replace("]", "{]}") in latex(metrics)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from equipoise.records import Prompt
-from equipoise.scoring.engine import open_engine
+from equipoise.scoring.opening import open_engine
 from tiny import LLAMA, make_model, make_tokenizer
 
 PROMPTS = [

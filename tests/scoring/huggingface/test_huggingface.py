@@ -20,8 +20,9 @@ import torch
 from transformers import LlamaForCausalLM
 
 from equipoise.records import ModelError, Prompt
-from equipoise.scoring.engine import EngineOptions, identity_key, open_engine
+from equipoise.scoring.engine import EngineOptions, identity_key
 from equipoise.scoring.huggingface.engine import HuggingFaceEngine
+from equipoise.scoring.opening import open_engine
 from equipoise.scoring.weights import file_sha256
 from tiny import LLAMA, make_model, make_tokenizer
 
@@ -243,7 +244,7 @@ def test_a_gguf_of_rubbish_is_refused_by_name(tmp_path: Path, content: bytes) ->
 def ask_hub(*specs: str, **environment: str) -> list[str]:
     """Return what another process is told when it asks the hub for these models, and nothing else."""
     script = (
-        "import sys\nfrom equipoise.records import ModelError\nfrom equipoise.scoring.engine import open_engine\n"
+        "import sys\nfrom equipoise.records import ModelError\nfrom equipoise.scoring.opening import open_engine\n"
         "for spec in sys.argv[1:]:\n"
         "    try:\n        open_engine(spec)\n"
         "    except ModelError as error:\n        print(error)\n"
@@ -339,7 +340,7 @@ def test_a_model_of_the_hub_in_the_local_cache_is_opened_without_a_network(saved
     (cached / "refs").mkdir()
     (cached / "refs" / "main").write_text(commit)
     script = (
-        "from equipoise.scoring.engine import open_engine\n"
+        "from equipoise.scoring.opening import open_engine\n"
         "engine = open_engine('owner/model')\n"
         "print(engine.name, engine.description['revision'], engine.identity['weights'])\n"
     )

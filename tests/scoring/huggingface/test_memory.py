@@ -12,7 +12,8 @@ from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
 
 from equipoise.records import ModelError, Prompt
-from equipoise.scoring.engine import EngineOptions, identity_key, open_engine
+from equipoise.scoring.engine import EngineOptions, identity_key
+from equipoise.scoring.opening import open_engine
 from equipoise.scoring.planted.stereotype import PlantedEngine
 
 PROMPTS = [Prompt(f"e{n}", "task", "", f"The nurse {n} told the clerk that", (" he", " she was")) for n in range(9)]

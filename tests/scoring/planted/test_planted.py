@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.records import Example, ModelError, Prompt
-from equipoise.scoring.engine import EngineOptions, identity_key, open_engine
+from equipoise.scoring.engine import EngineOptions, identity_key
+from equipoise.scoring.opening import open_engine
 from equipoise.scoring.planted.stereotype import PlantedEngine, open_planted
 
 

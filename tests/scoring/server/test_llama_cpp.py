@@ -15,7 +15,8 @@ import pytest
 
 from equipoise.records import Message, Prompt
 from equipoise.scoring.default_model import gguf_file
-from equipoise.scoring.engine import EngineOptions, open_engine
+from equipoise.scoring.engine import EngineOptions
+from equipoise.scoring.opening import open_engine
 
 SERVE = """
 import sys, time

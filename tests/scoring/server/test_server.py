@@ -16,7 +16,8 @@ import pytest
 from scoring_loopback import BOS, Loopback, truth
 
 from equipoise.records import Message, ModelError, Prompt, Score
-from equipoise.scoring.engine import EngineOptions, identity_key, open_engine
+from equipoise.scoring.engine import EngineOptions, identity_key
+from equipoise.scoring.opening import open_engine
 from equipoise.scoring.server.http_client import Limits
 from equipoise.scoring.server.methods import named
 from equipoise.scoring.store import ScoreStore
@@ -212,7 +213,8 @@ CLIENT = """
 import sys
 from pathlib import Path
 from test_server import many
-from equipoise.scoring.engine import EngineOptions, open_engine
+from equipoise.scoring.engine import EngineOptions
+from equipoise.scoring.opening import open_engine
 from equipoise.scoring.store import ScoreStore
 
 engine = open_engine("smollm2", EngineOptions(server=sys.argv[1]))

@@ -102,7 +102,7 @@ def _scale_bar(scale: Scale, x: Axis, y: float) -> list[Markup]:
     bar = []
     for piece in range(pieces):
         value = scale.low + (piece + 0.5) / pieces * (1 - scale.low)
-        side = "right" if value > 0 else "wrong"
+        side = "neither" if scale.low >= 0 else "right" if value > 0 else "wrong"
         bar.append(
             element(
                 "rect",
@@ -110,7 +110,7 @@ def _scale_bar(scale: Scale, x: Axis, y: float) -> list[Markup]:
                 y=y,
                 width=width + 0.4,
                 height=9.0,
-                class_=f"area {class_of(side)}",
+                class_=f"mark {class_of(side)}",
                 fill_opacity=round(0.12 + 0.8 * abs(value), 3),
             )
         )
@@ -135,8 +135,8 @@ def histogram_chart(histogram: Histogram) -> Markup:
     parts += _bars_that_open(histogram, x, y)
     if len(histogram.series) > 1:
         for number, ((name, counts), tone) in enumerate(zip(histogram.series, histogram.tones, strict=True)):
-            left, label = x.start + 10 + number * 195, f"{short(name, 22)} (n = {int(counts.sum()):,})"
-            parts += [mark(left, height + 50, tone), text(left + 10, height + 54, label, class_="label")]
+            down, label = height + 54 + number * 17, f"{short(name, 40)} (n = {int(counts.sum()):,})"
+            parts += [mark(x.start + 6, down - 4, tone), text(x.start + 16, down, label, class_="label")]
     unit = "pairs" if histogram.quantity == "U" else "sentences"
     parts.append(text((x.start + x.end) / 2, height + 32, histogram.quantity, anchor="middle", class_="tick"))
     parts.append(text(2, 10, unit, class_="tick"))
@@ -144,7 +144,8 @@ def histogram_chart(histogram: Histogram) -> Markup:
         f"{name}: {int(counts.sum()):,}, most at {_mode(histogram.edges, counts)}" for name, counts in histogram.series
     )
     title = f"Histogram of {histogram.quantity}, {histogram.part}, {histogram.kind}"
-    return picture(height + (62 if len(histogram.series) > 1 else 40), title, told, parts)
+    rows = len(histogram.series) if len(histogram.series) > 1 else 0
+    return picture(height + 44 + rows * 17, title, told, parts)
 
 
 def _bars_that_open(histogram: Histogram, x: Axis, y: Axis) -> list[Markup]:

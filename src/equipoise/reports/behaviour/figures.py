@@ -25,12 +25,12 @@ def run_figures(run: Run, *, width: str = "column", formats: Sequence[str] = ("p
     for part in run.parts:
         stem = f"{part.dataset}-{part.task}"
         for scale in views.scales(part):
-            yield from saved(f"scale-{stem}-{scale.kind}", formats, _draw_scale, scale, width)
+            yield from saved(f"scale-{stem}-{scale.kind}", formats, draw_scale, scale, width)
         for histogram in views.histograms(part):
             name = f"histogram-{histogram.quantity}-{stem}-{histogram.kind}"
             yield from saved(name, formats, _draw_histogram, histogram, width)
         for table in views.occupations(part):
-            yield from saved(f"occupations-{stem}-{table.kind}", formats, _draw_occupations, table, width)
+            yield from saved(f"occupations-{stem}-{table.kind}", formats, draw_occupations, table, width)
         yield from calibration(part, width=width, formats=formats)
         yield from identities(part, formats=formats)
 
@@ -57,7 +57,8 @@ def _plane(size: tuple[float, float]) -> tuple[Figure, Any]:
     return figure, figure.subplots()
 
 
-def _draw_scale(scale: views.Scale, width: float) -> Figure:
+def draw_scale(scale: views.Scale, width: float) -> Figure:
+    """Return the distributions of a scale, with means and intervals below."""
     figure, axes = _plane((width, 0.62 * 3.25))
     at = np.linspace(scale.low, 1.0, 481)
     for number, strip in enumerate(scale.strips):
@@ -91,7 +92,8 @@ def _draw_histogram(histogram: views.Histogram, width: float) -> Figure:
     return figure
 
 
-def _draw_occupations(view: views.Occupations, width: float) -> Figure:
+def draw_occupations(view: views.Occupations, width: float) -> Figure:
+    """Return UCerF and equalized odds of every occupation."""
     figure = Figure(figsize=(width, 0.4 + 0.125 * len(view.rows)))
     left, right = figure.subplots(1, 2, sharey=True)
     names = [views.short(r.name, 22) + ("" if r.share is None else f" ({r.share}%)") for r in view.rows]

@@ -22,7 +22,7 @@ def part_figures(part: Part, *, width: str, formats: Sequence[str]) -> Iterator[
     stem = f"{part.dataset}-{part.task}"
     diagram = views.reliability(part) if views.is_calibrated(part.measured) else None
     if diagram is not None:
-        yield from saved(f"reliability-{stem}", formats, _reliability, diagram, width)
+        yield from saved(f"reliability-{stem}", formats, reliability_diagram, diagram, width)
     work = views.workforce(part) if views.is_calibrated(part.measured) else None
     if work is not None:
         yield from saved(f"workforce-{stem}", formats, _workforce, work, width)
@@ -35,13 +35,14 @@ def draw_reliability(table: pd.DataFrame, path: Path, *, title: str) -> list[str
     """
     view = reliability_of(table)
     with matplotlib.rc_context(LOOK):
-        figure = _reliability(view, WIDTHS["page"])
+        figure = reliability_diagram(view, WIDTHS["page"])
         figure.suptitle(title)
         figure.savefig(path, dpi=150)
     return list(view.left_out)
 
 
-def _reliability(view: Reliability, width: float) -> Figure:
+def reliability_diagram(view: Reliability, width: float) -> Figure:
+    """Return a reliability diagram, one line a group, with the number of items in each bin below."""
     figure = Figure(figsize=(width, 1.25 * width))
     above, below = figure.subplots(2, 1, height_ratios=[3, 1], sharex=True)
     _diagonal(above)

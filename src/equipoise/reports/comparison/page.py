@@ -19,7 +19,8 @@ from ..behaviour.views import Estimated, short
 from ..page.html import page
 from ..page.rendering import Panel, Section, panels, render
 from ..svg.drawing import WIDTH, Axis, group, line, mark, path, picture, text, whisker
-from .compare import SHOWN, Comparison, Match, ranks
+from .compare import SHOWN, Comparison, Match, Tested, ranks
+from .verdicts import better_run, matrices, pair_verdicts
 
 BUMPED = ("accuracy", "eo_sum", "ucerf", "fp", "ucerf_signed")
 """The metrics between which ranks are followed, where the runs have them."""
@@ -45,6 +46,7 @@ def comparison_page(comparison: Comparison) -> str:
     title = " and ".join(comparison.names) if count == 2 else f"{count} runs"
     header = render("header.html", kicker="Comparison of", title=title, facts=facts)
     sections = [
+        _verdicts(comparison),
         _leaderboard(comparison),
         _ranks(comparison),
         _scatter(comparison),
@@ -53,6 +55,13 @@ def comparison_page(comparison: Comparison) -> str:
         _runs(comparison),
     ]
     return page("Comparison: " + ", ".join(comparison.names), header, [one for one in sections if one is not None])
+
+
+def _verdicts(comparison: Comparison) -> Section | None:
+    """Return what the tests show, a sentence for each pair of runs."""
+    several = [verdict for verdict in pair_verdicts(comparison) if verdict.sentence]
+    body = render("comparison_verdicts.html", verdicts=several)
+    return Section("verdicts", "What was found", body) if several else None
 
 
 def _dropped(matches: Sequence[Match]) -> str:
@@ -221,7 +230,9 @@ def _contours(x: Axis, y: Axis) -> Iterator[Markup]:
         at = np.linspace(max(x.low, 1e-6), x.high, 80)
         inside = [(float(one), level / float(one)) for one in at if y.low <= level / one <= y.high]
         if len(inside) > 3:
-            label = text(x(inside[-1][0]) - 3, y(inside[-1][1]) - 3, f"FP {level:g}", anchor="end", class_="tick")
+            at_edge = inside[-1] if y(inside[-1][1]) < y.start - 14 else inside[len(inside) // 2]
+            across, up = x(at_edge[0]) - 3, max(y(at_edge[1]) - 3, y.end + 10)
+            label = text(across, up, f"FP {level:g}", anchor="end", class_="tick label")
             yield group([path([(x(one), y(other)) for one, other in inside], "contour"), label])
 
 
@@ -230,8 +241,24 @@ def _differences(comparison: Comparison) -> Section:
     return Section(
         "differences",
         "Paired differences",
-        render("differences.html", tests=comparison.tests, choices=comparison.choices, smallest=1 / smallest),
+        render(
+            "differences.html",
+            tests=comparison.tests,
+            by_runs=_by_runs(comparison.tests),
+            better_way={test.metric: METRICS[test.metric].better for test in comparison.tests},
+            matrices=list(matrices(comparison)) if len(comparison.runs) > 2 else [],
+            choices=comparison.choices,
+            smallest=1 / smallest,
+        ),
     )
+
+
+def _by_runs(tests: Sequence[Tested]) -> Mapping[str, Mapping[str, Sequence[tuple[Tested, str]]]]:
+    """Return the tests with the better run, by pair of runs and data."""
+    groups: dict[str, dict[str, list[tuple[Tested, str]]]] = {}
+    for test in tests:
+        groups.setdefault(test.runs, {}).setdefault(test.data, []).append((test, better_run(test)))
+    return groups
 
 
 def _overlap(comparison: Comparison) -> Section:

@@ -14,7 +14,8 @@ from markupsafe import Markup
 from ...records import Floats
 from ...runs.measurements import span
 from ..behaviour.views import Estimated, short
-from ..svg.drawing import Axis, element, group, line, mark, path, picture, text
+from ..palette import Named
+from ..svg.drawing import WIDTH, Axis, element, group, line, mark, path, picture, text, whisker
 from .views import NONE, Line, Lines, Radar, Spoke, heat_limit
 
 Point = tuple[float, float]
@@ -123,6 +124,26 @@ def _told(radar: Radar) -> str:
         own = ", ".join(f"{_said(spoke)} {one.value:.3f}" for spoke, one in pairs if one)
         told.append(f"{model}: {own}" if len(radar.series) > 1 else own)
     return f"Mean confidence: {'; '.join(told)}."
+
+
+def change_chart(rows: Sequence[tuple[str, Estimated]], title: str) -> Markup:
+    """Return a dot for each attribute: the change of confidence from no marker, with its interval; 0 is no change."""
+    top, names, step = 14.0, 168.0, 20.0
+    bottom = top + len(rows) * step
+    ends = [abs(end) for _, one in rows for end in (one.value, one.low, one.high) if not math.isnan(end)]
+    limit = max(0.05, math.ceil(max(ends, default=0.05) * 20) / 20)
+    x = Axis(-limit, limit, names, WIDTH - 14)
+    parts = [x.below(bottom, ticks=x.ticks(4), grid_to=top - 6), line(x(0.0), top - 6, x(0.0), bottom, "axis")]
+    for number, (name, change) in enumerate(rows):
+        y = top + (number + 0.5) * step
+        shown = change.high < 0 or change.low > 0
+        tone: Named = ("wrong" if change.value < 0 else "right") if shown else "neither"
+        hint = element("title", f"{name}: {change.value:+.3f} [{change.low:+.3f}, {change.high:+.3f}]")
+        drawn = [hint, whisker(x, y, change.low, change.high, tone), mark(x(change.value), y, tone)]
+        parts += [text(names - 10, y + 4, short(name, 24), anchor="end", class_="name"), group(drawn)]
+    parts.append(text((x.start + x.end) / 2, bottom + 32, "change of mean confidence", anchor="middle", class_="tick"))
+    told = ", ".join(f"{name} {change.value:+.3f}" for name, change in rows)
+    return picture(bottom + 38, title, f"{told}.", parts)
 
 
 def lines_chart(view: Lines, scale: Scale) -> Markup:

@@ -11,7 +11,7 @@ from ...runs.measurements import kind_title
 from ...runs.run import Part, Run
 from ..page.rendering import Panel, Section, render
 from . import views
-from .charts import heatmap_chart, lines_chart, radar_chart, scale_of
+from .charts import change_chart, heatmap_chart, lines_chart, radar_chart, scale_of
 from .views import HEADINGS, LARGE, MEASURES, OVERALL, WAYS
 
 
@@ -38,9 +38,24 @@ def _kind(rows: pd.DataFrame, kind: str, model: str) -> Mapping[str, Any]:
         "words": " ".join(views.in_words(rows)),
         "overall_headings": [HEADINGS[name] for name in shown],
         "overall": [(title, [found.get(name) for name in shown]) for title, found in views.overall(rows)],
+        "changes": list(_change_panels(rows, kind)),
         "ways": [_way(rows, kind, way, model, first=way == ways[0]) for way in ways],
         "lines": list(_line_panels(rows, kind, model)) if len(ways) > 1 else [],
     }
+
+
+def _change_panels(rows: pd.DataFrame, kind: str) -> Iterator[Panel]:
+    """Yield a dot plot for each augmentation; it says so where no attribute differs from no marker."""
+    for way in views.ways_of(rows):
+        several = views.changes(rows[rows["augmentation"] == way])
+        if several:
+            shown = [name for name, change in several if change.high < 0 or change.low > 0]
+            caption = f"Interval without 0: {', '.join(shown)}." if shown else NO_CHANGE
+            title = f"Change from no marker, {kind_title(kind)}, {WAYS[way]}"
+            yield Panel(WAYS[way][0].upper() + WAYS[way][1:], change_chart(several, title), caption)
+
+
+NO_CHANGE = "No attribute differs detectably from no marker."
 
 
 def _way(rows: pd.DataFrame, kind: str, way: str, model: str, *, first: bool) -> Mapping[str, Any]:

@@ -155,6 +155,14 @@ def confidences(frame: pd.DataFrame, kind: str) -> dict[Subgroup, Estimated]:
     return {(r.augmentation, r.marker, r.gender): Estimated(r.value, r.low, r.high) for r in given}
 
 
+def changes(rows: pd.DataFrame) -> list[tuple[str, Estimated]]:
+    """Return how far each attribute's markers move confidence from no marker, the largest loss first."""
+    own = rows[(rows["metric"] == "confidence_drop") & (rows["attribute"] != "")]
+    own = own[(own[["marker", "gender", "privilege", "occupation"]] == "").all(axis=1)]
+    given: Iterable[Any] = own.sort_values("value", ascending=False).itertuples()
+    return [(str(row.attribute), Estimated(-row.value, -row.high, -row.low)) for row in given]
+
+
 def extremes(rows: pd.DataFrame) -> list[str]:
     """Return the identities of a type and augmentation with their confidence, from the least to the most."""
     single = rows[(rows["metric"] == "confidence") & (rows["marker"] != "") & (rows["gender"] != "")]

@@ -11,24 +11,29 @@ from ...metrics.sides import side_columns
 from ...runs.run import Part
 from ..behaviour.charts import case_key, filter_link, squares_chart
 from ..behaviour.sets import FATE_WORDS, SetFates, set_fates, worst_set
-from ..behaviour.verdicts import part_verdicts
 from ..calibration import views as calibration_views
 from ..identities import views as identity_views
+from ..summary import PartSummary, part_summary
 
 FATE_ORDER = ("toward", "against", "neither", "same")
 
 
 def first_block(part: Part) -> Mapping[str, Any]:
     """Return what the first screen shows of one dataset and task."""
-    pictures = [(view, squares_chart(view), list(_links(part, view))) for view in set_fates(part)]
+    told = part_summary(part)
+    flips = {sentence.kind: sentence.text for sentence in told.sentences if sentence.topic == "flips"}
+    pictures = [
+        (view, flips.get(view.kind, view.sentence), squares_chart(view), list(_links(part, view)))
+        for view in set_fates(part)
+    ]
     worst = worst_set(part) if pictures else None
     return {
         "title": str(part),
         "pictures": pictures,
         "leads": list(cloze_lead(part)),
-        "sentences": list(_sentences(part)),
+        "sentences": list(_sentences(part, told)),
         "worst": case_key(worst[0], str(part), worst[1]) if worst else "",
-        "checks": [],
+        "checks": told.checks,
         "worst_title": "The pair that it treats least alike",
     }
 
@@ -59,7 +64,8 @@ def cloze_lead(part: Part) -> Iterator[str]:
         yield f"Over {int(known.sum()):,} sentences the model gives {side} a probability of {p[known].mean():.2f}."
 
 
-def _sentences(part: Part) -> Iterator[str]:
-    yield from part_verdicts(part, part.run.name)
+def _sentences(part: Part, told: PartSummary) -> Iterator[str]:
+    """Yield what comes after the headline; doubts are in the strip of checks and in the cautions."""
+    yield from (sentence.text for sentence in told.sentences if sentence.topic not in ("flips", "validity"))
     yield from calibration_views.in_words(part.measured)
     yield from identity_views.in_words(part.identities)

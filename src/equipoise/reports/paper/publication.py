@@ -7,13 +7,18 @@ import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from ...metrics import METRICS
+from ...records import EquipoiseError
 from ...runs.measurements import ARROWS, interval, kind_title, span
 from ...runs.run import Part, Run
 from ..behaviour.views import Estimated, occupations
+from ..calibration import views as calibration_views
 from ..comparison.compare import Comparison
 from ..comparison.page import leaderboard, shown_metrics
+from ..identities import views as identity_views
 
 NOTHING = "–"
 
@@ -36,7 +41,7 @@ def run_tables(run: Run) -> Iterator[PublishedTable]:
         yield _metrics(part, f"metrics-{stem}")
         groups = list(_group_rows(part))
         if groups:
-            columns = ["type", "group", "accuracy", "certainty", "desirability"]
+            columns = ["type", "group", "n", "accuracy ↑", "certainty", "desirability ↑"]
             yield PublishedTable(f"groups-{stem}", f"{run.name} by group, {part}.", columns, groups, words=2)
         rows = [
             [view.kind, row.name, "" if row.share is None else f"{row.share}", _cell(row.ucerf), _cell(row.odds)]
@@ -46,6 +51,43 @@ def run_tables(run: Run) -> Iterator[PublishedTable]:
         if rows:
             columns = ["type", "occupation", "women (%)", f"ucerf {ARROWS['higher']}", f"eo_sum {ARROWS['lower']}"]
             yield PublishedTable(f"occupations-{stem}", f"{run.name} by occupation, {part}.", columns, rows, words=2)
+        yield from _calibration(part, stem)
+        yield from _identities(part, stem)
+
+
+def _calibration(part: Part, stem: str) -> Iterator[PublishedTable]:
+    """Yield the calibration of every group, nothing where it was not measured."""
+    if not calibration_views.is_calibrated(part.measured):
+        return
+    names = calibration_views.BY_GROUP
+    columns = ["group", "n", *(f"{name} {ARROWS[METRICS[name].better]}".strip() for name in names)]
+    rows = [
+        [row.group or "all", f"{row.n}", *(NOTHING if cell is None else span(cell) for cell in row.cells)]
+        for row in calibration_views.group_rows(part.measured)
+    ]
+    caption = f"Calibration of {part.run.name} on {part}, with {100 * part.run.level:g}% intervals."
+    yield PublishedTable(f"calibration-{stem}", caption, columns, rows)
+
+
+def _identities(part: Part, stem: str) -> Iterator[PublishedTable]:
+    """Yield the disparities of every type, augmentation and attribute, nothing without marked sentences."""
+    frame = part.identities
+    if not identity_views.has_markers(frame):
+        return
+    rows = []
+    for kind in identity_views.kinds_of(frame):
+        for way in identity_views.ways_of(frame):
+            own = frame[(frame["type"] == kind) & (frame["augmentation"] == way)]
+            for found in identity_views.disparities(own):
+                cells = [found.cells.get(name) for name in identity_views.MEASURES]
+                n = next((f"{cell.n}" for cell in cells if cell is not None), "")
+                p = found.p.get(identity_views.MEASURES[0])
+                values = [NOTHING if cell is None else span(cell) for cell in cells]
+                rows.append([kind_title(kind), way, found.attribute, n, *values, NOTHING if p is None else f"{p:.4f}"])
+    headings = [f"{identity_views.HEADINGS[name]} {ARROWS['lower']}" for name in identity_views.MEASURES]
+    columns = ["type", "augmentation", "attribute", "n", *headings, "p (Holm)"]
+    caption = f"Confidence disparities of {part.run.name} on {part}, with {100 * part.run.level:g}% intervals."
+    yield PublishedTable(f"disparities-{stem}", caption, columns, rows, words=3)
 
 
 def _metrics(part: Part, name: str) -> PublishedTable:
@@ -55,7 +97,7 @@ def _metrics(part: Part, name: str) -> PublishedTable:
         cells = [part.measured.get(metric, type=kind) for kind in kinds]
         if any(cell is not None for cell in cells):
             better = next(cell.better for cell in cells if cell is not None)
-            values = [NOTHING if cell is None else span(cell) for cell in cells]
+            values = [NOTHING if cell is None else f"{span(cell)} (n = {cell.n})" for cell in cells]
             rows.append([f"{metric} {ARROWS[better]}".strip(), *values])
     caption = f"{part.run.name} on {part}, with {100 * part.run.level:g}% intervals from resampling pairs."
     return PublishedTable(name, caption, ["metric", *map(kind_title, kinds)], rows)
@@ -70,7 +112,8 @@ def _group_rows(part: Part) -> Iterator[list[str]]:
                 cells = [part.measured.at(name, label) for name in ("accuracy", "certainty", "desirability")]
                 if any(cell is not None for cell in cells):
                     values = [NOTHING if cell is None else span(cell) for cell in cells]
-                    yield [kind_title(kind), f"{key}: {value}", *values]
+                    n = next(f"{cell.n}" for cell in cells if cell is not None)
+                    yield [kind_title(kind), f"{key}: {value}", n, *values]
 
 
 def comparison_tables(comparison: Comparison) -> Iterator[PublishedTable]:
@@ -121,19 +164,43 @@ def markdown(table: PublishedTable) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + f"\n\n{_markdown(table.caption)}\n"
 
 
-def latex(table: PublishedTable) -> str:
-    """Return the table in LaTeX, with the rules of the package booktabs."""
+def latex(table: PublishedTable, *, fit: str = "column") -> str:
+    """Return the table in LaTeX with the rules of booktabs, shrunk to one column or a page, or as a longtable.
+
+    A table that is narrower than the column keeps its size.
+    """
+    if fit not in FITS:
+        raise EquipoiseError(f"fit must be one of {', '.join(FITS)}, not {fit!r}")
     columns = "l" * table.words + "r" * (len(table.columns) - table.words)
     rows = [" & ".join(map(_latex, row)) + r" \\" for row in table.rows]
     head = " & ".join(map(_latex, table.columns)) + r" \\"
-    lines = [
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{_latex(table.caption)}}}",
-        rf"\begin{{tabular}}{{{columns}}}",
-    ]
-    lines += [r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}", r"\end{table}"]
-    return "% needs \\usepackage{booktabs}\n" + "\n".join(lines) + "\n"
+    named = rf"\caption{{{_latex(table.caption)}}}\label{{tab:{_label(table.name)}}}"
+    body = [r"\toprule", head, r"\midrule"]
+    if fit == "longtable":
+        lines = [
+            r"\begingroup\scriptsize",
+            rf"\begin{{longtable}}{{{columns}}}",
+            named + r" \\",
+            *body,
+            r"\endhead",
+            *rows,
+        ]
+        lines += [r"\bottomrule", r"\end{longtable}", r"\endgroup"]
+        return "% needs \\usepackage{booktabs,longtable}\n" + "\n".join(lines) + "\n"
+    frame, width = ("table", r"\columnwidth") if fit == "column" else ("table*", r"\textwidth")
+    box = rf"\sbox0{{\begin{{tabular}}{{{columns}}}"
+    shrink = rf"\ifdim\wd0>{width}\resizebox{{{width}}}{{!}}{{\usebox0}}\else\usebox0\fi"
+    lines = [rf"\begin{{{frame}}}", r"\centering", r"\small", named, box, *body, *rows, r"\bottomrule"]
+    lines += [r"\end{tabular}}", shrink, rf"\end{{{frame}}}"]
+    return "% needs \\usepackage{booktabs,graphicx}\n" + "\n".join(lines) + "\n"
+
+
+FITS = ("column", "page", "longtable")
+"""How wide a LaTeX table may be."""
+
+
+def _label(name: str) -> str:
+    return re.sub(r"[^a-zA-Z0-9-]+", "-", name).strip("-")
 
 
 def comma_separated(table: PublishedTable) -> str:
@@ -151,6 +218,11 @@ WRITERS: Mapping[str, tuple[str, Callable[[PublishedTable], str]]] = {
     "csv": (".csv", comma_separated),
 }
 """Format -> the ending of its files, and how a table is written in it."""
+
+
+def writers_for(fit: str) -> Mapping[str, tuple[str, Callable[[PublishedTable], str]]]:
+    """Return the formats, with LaTeX tables as wide as asked for."""
+    return {**WRITERS, "latex": (".tex", partial(latex, fit=fit))}
 
 
 def file_name(table: PublishedTable, ending: str) -> str:
@@ -207,5 +279,5 @@ def _latex(text: str) -> str:
 
 def _plain_cell(text: str) -> str:
     cell = _one_line(text)
-    number = re.fullmatch(r"[-+]?[\d.]+( \[.*\])?( \(\d+\))?", cell)
+    number = re.fullmatch(r"[-+]?[\d.]+( \[.*\])?( \((n = )?\d+\))?", cell)
     return f"'{cell}" if cell[:1] in ("=", "+", "-", "@") and not number else cell

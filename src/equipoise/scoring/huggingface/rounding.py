@@ -1,7 +1,7 @@
-"""Linear layers with weights in 8 or 4 bits: a quarter or an eighth of float32's memory, on every device.
+"""Linear layers with weights in 8 or 4 bits, on every device: somewhat over a quarter or an eighth of float32's memory.
 
-Weights are rounded to the nearest step; the steps are a fraction of the largest weight of a row (8 bits) or of a group
-of 32 weights (4 bits). They are multiplied out again for each pass, in the model's dtype.
+Weights are rounded to steps between the smallest and the largest weight of each group of 32. They are multiplied out
+again for each pass, in the model's dtype.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import torch
 
 from ...records import ModelError
 
-KINDS = {"int8": 127, "int4": 7}
+KINDS = {"int8": 255, "int4": 15}
 """Kinds of rounding, and the largest step of each."""
 
 GROUP = 32
-"""Weights that share a scale at 4 bits."""
+"""Weights that share a scale."""
 
 
 class RoundedLinear(torch.nn.Module):
-    """A linear layer whose weights are whole numbers of steps."""
+    """A linear layer whose weights are whole numbers of steps above the smallest of their group."""
 
     def __init__(self, layer: torch.nn.Linear, kind: str) -> None:
         super().__init__()
@@ -28,27 +28,27 @@ class RoundedLinear(torch.nn.Module):
         self.bias = layer.bias
         self._packed = kind == "int4"
         weight = layer.weight.detach()
-        groups = weight.reshape(len(weight), -1, GROUP if self._packed else weight.shape[1]).float()
-        scale = groups.abs().amax(dim=2, keepdim=True).clamp(min=1e-12) / KINDS[kind]
-        steps = (groups / scale).round().to(torch.int8)
+        groups = weight.reshape(len(weight), -1, GROUP).float()
+        low, high = groups.amin(dim=2, keepdim=True), groups.amax(dim=2, keepdim=True)
+        scale = (high - low).clamp(min=1e-12) / KINDS[kind]
+        steps = ((groups - low) / scale).round().to(torch.uint8)
         if self._packed:
-            nibbles = (steps + 8).to(torch.uint8)
-            steps = nibbles[..., ::2] | (nibbles[..., 1::2] << 4)
+            steps = steps[..., ::2] | (steps[..., 1::2] << 4)
         self.register_buffer("_steps", steps)
         self.register_buffer("_scale", scale.to(weight.dtype))
+        self.register_buffer("_low", low.to(weight.dtype))
 
     def forward(self, given: torch.Tensor) -> torch.Tensor:
         """Return the layer's output."""
         steps: Any = self._steps
         if self._packed:
-            halves = torch.stack([steps & 15, steps >> 4], dim=-1).flatten(2)
-            steps = halves.to(torch.int8) - 8
-        weight = (steps.to(given.dtype) * self._scale).reshape(self.out_features, self.in_features)
+            steps = torch.stack([steps & 15, steps >> 4], dim=-1).flatten(2)
+        weight = (steps.to(given.dtype) * self._scale + self._low).reshape(self.out_features, self.in_features)
         return torch.nn.functional.linear(given, weight, self.bias)
 
 
 def round_weights(model: Any, kind: str) -> None:
-    """Replace all linear layers but the head by rounded ones; at 4 bits, those whose width is a multiple of 32."""
+    """Replace all linear layers but the head by rounded ones, where their width is a multiple of 32."""
     if kind not in KINDS:
         raise ModelError(f"quantize must be {' or '.join(KINDS)}, not {kind!r}")
     head = model.get_output_embeddings()
@@ -56,7 +56,7 @@ def round_weights(model: Any, kind: str) -> None:
         (parent, name, layer)
         for parent in list(model.modules())
         for name, layer in list(parent.named_children())
-        if type(layer) is torch.nn.Linear and layer is not head and (kind == "int8" or layer.in_features % GROUP == 0)
+        if type(layer) is torch.nn.Linear and layer is not head and layer.in_features % GROUP == 0
     ]
     if not replaced:
         raise ModelError(f"the model has no linear layers that can be rounded to {kind}")

@@ -1,0 +1,174 @@
+"""Does the test suite notice small mistakes? Makes one at a time, runs the tests of its room, and counts survivors.
+
+python benchmarks/mutations.py [--sample 60] [--seed 0] [--only metrics stats]
+
+A mutation changes one comparison, operator, constant or boolean in a file of the rooms below. It is killed if a test of
+the room fails, or if they take three times as long as without it. Each runs on a copy of the package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOMS = {
+    "metrics": (
+        (
+            "metrics/fairness.py",
+            "metrics/calibration.py",
+            "metrics/confidence.py",
+            "metrics/groups.py",
+            "metrics/sides.py",
+            "metrics/identities.py",
+        ),
+        ("tests/metrics", "tests/test_invariants.py", "tests/measuring/test_sets.py"),
+    ),
+    "stats": (
+        (
+            "stats/bootstrap.py",
+            "stats/bounded.py",
+            "stats/maximum.py",
+            "stats/paired.py",
+            "stats/sequential.py",
+            "stats/resampling.py",
+            "stats/means.py",
+        ),
+        ("tests/stats",),
+    ),
+    "measuring": (
+        (
+            "measuring/items.py",
+            "measuring/cells.py",
+            "measuring/measure.py",
+            "measuring/evidence.py",
+            "measuring/identities.py",
+        ),
+        ("tests/measuring", "tests/stats/test_bounded.py"),
+    ),
+    "tasks": (
+        ("tasks/next_word.py", "tasks/multiple_choice.py", "tasks/pronoun_cloze.py", "tasks/answers.py"),
+        ("tests/tasks",),
+    ),
+    "store": (("scoring/store.py",), ("tests/scoring/test_store.py",)),
+    "packing": (("scoring/packing/prefix_tree.py", "scoring/packing/shape.py"), ("tests/scoring/packing",)),
+    "datasets": (
+        (
+            "datasets/winobias.py",
+            "datasets/synthbias.py",
+            "datasets/identity.py",
+            "datasets/user_table.py",
+            "datasets/sentence_pairs.py",
+        ),
+        ("tests/datasets",),
+    ),
+    "gate": (("reports/gate.py",), ("tests/reports/test_gate.py",)),
+    "clean": (("builder/verdict/consensus.py", "builder/verdict/cleaning.py"), ("tests/builder/verdict",)),
+}
+"""Room -> its files, and the tests that should notice."""
+
+COMPARISONS = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
+OPERATORS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Div}
+BOOLEANS = {ast.And: ast.Or, ast.Or: ast.And}
+
+
+class Mutation(NamedTuple):
+    """One change: the file, the line, and the text before and after."""
+
+    room: str
+    file: str
+    line: int
+    before: str
+    after: str
+    source: str
+
+
+def mutations(room: str, file: str) -> Iterator[Mutation]:
+    """Yield every mutation of a file."""
+    path = ROOT / "src" / "equipoise" / file
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        for change, undo in _changes(node):
+            before = ast.get_source_segment(text, node) or ""
+            change()
+            try:
+                yield Mutation(room, file, node.lineno, before, ast.unparse(node), ast.unparse(tree))
+            finally:
+                undo()
+
+
+def _changes(node: ast.AST) -> Iterator[tuple[object, object]]:
+    """Yield (do, undo) for each way to change a node."""
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARISONS:
+        yield _swap(node.ops, 0, COMPARISONS[type(node.ops[0])]())
+    elif isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
+        yield _set(node, "op", OPERATORS[type(node.op)]())
+    elif isinstance(node, ast.BoolOp):
+        yield _set(node, "op", BOOLEANS[type(node.op)]())
+    elif isinstance(node, ast.Constant) and type(node.value) in (int, float) and not isinstance(node.value, bool):
+        yield _set(node, "value", node.value + 1)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.Invert):
+        yield _set(node, "operand", ast.UnaryOp(node.op, node.operand))
+
+
+def _swap(items: list[ast.cmpop], place: int, value: ast.cmpop) -> tuple[object, object]:
+    old = items[place]
+    return lambda: items.__setitem__(place, value), lambda: items.__setitem__(place, old)
+
+
+def _set(node: ast.AST, name: str, value: object) -> tuple[object, object]:
+    old = getattr(node, name)
+    return lambda: setattr(node, name, value), lambda: setattr(node, name, old)
+
+
+def survives(mutation: Mutation, timeout: float) -> bool:
+    """Return whether the tests of the room pass although the file is changed."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "src"
+        shutil.copytree(ROOT / "src", copy, ignore=shutil.ignore_patterns("__pycache__"))
+        (copy / "equipoise" / mutation.file).write_text(mutation.source, encoding="utf-8")
+        environment = {**os.environ, "PYTHONPATH": str(copy), "OMP_NUM_THREADS": "1"}
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider"]
+        try:
+            ended = subprocess.run(
+                [*command, *ROOMS[mutation.room][1]], cwd=ROOT, env=environment, capture_output=True, timeout=timeout
+            )
+        except subprocess.TimeoutExpired:
+            return False
+        return ended.returncode == 0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sample", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--timeout", type=float, default=300)
+    parser.add_argument("--only", nargs="+", choices=list(ROOMS), default=list(ROOMS))
+    chosen = parser.parse_args()
+    rng = random.Random(chosen.seed)
+    by_room = {room: [m for file in ROOMS[room][0] for m in mutations(room, file)] for room in chosen.only}
+    share = max(1, chosen.sample // len(by_room))
+    sample = [m for several in by_room.values() for m in rng.sample(several, min(share, len(several)))]
+    survivors = []
+    for number, mutation in enumerate(sample, 1):
+        alive = survives(mutation, chosen.timeout)
+        survivors += [mutation] if alive else []
+        state = "SURVIVED" if alive else "killed"
+        where = f"{mutation.file}:{mutation.line}"
+        print(f"{number:3} of {len(sample)}  {state:8}  {where}  {mutation.before!r} -> {mutation.after!r}", flush=True)
+    killed = len(sample) - len(survivors)
+    print(f"\n{killed} of {len(sample)} killed ({killed / len(sample):.0%})")
+
+
+if __name__ == "__main__":
+    main()
