@@ -304,7 +304,10 @@ BAD_OPTIONS = {
     "--level 95": "level must lie between 0 and 1, not 95",
     "--level nan": "level must lie between 0 and 1",
     "--resamples 0": "resamples must be at least 1",
-    "--disparity mode": "disparity must be range, pairwise or deviation",
+    "--disparity mode": "Invalid value for '--disparity': 'mode' is not one of 'range', 'pairwise', 'deviation'",
+    "--dtype int3": "Invalid value for '--dtype': 'int3' is not one of 'auto', 'float32', 'bfloat16', 'float16'",
+    "--bos perhaps": "Invalid value for '--bos': 'perhaps' is not one of 'auto', 'always', 'never'",
+    "--log paper": "Invalid value for '--log': 'paper' is not one of 'mlflow', 'wandb', 'tensorboard'",
     "--pronouns he": "at least two different pronouns",
     "--columns text": "--columns takes name=column parts, not 'text'",
     "--columns =text": "--columns takes name=column parts, not '=text'",
@@ -349,8 +352,6 @@ def model(tiny_llama: Callable[..., Path]) -> Path:
     ("words", "sentence"),
     [
         ("--device toaster", "unknown device 'toaster'; use auto, cpu, cuda or cuda:N"),
-        ("--dtype int3", "unknown dtype 'int3'"),
-        ("--bos perhaps", "bos must be auto, always or never, not 'perhaps'"),
     ],
 )
 def test_a_bad_way_to_load_a_model_is_one_sentence(

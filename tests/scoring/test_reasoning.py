@@ -78,3 +78,20 @@ def test_a_line_that_a_crash_cut_off_anywhere_is_asked_again(tmp_path: Path) -> 
 def test_an_engine_that_cannot_write_says_so(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="planted cannot write text"):
         TextStore(tmp_path / "texts.jsonl").writer(PlantedEngine())(QUESTIONS, 9)
+
+
+def test_damage_is_cut_out_once_and_told_once(tmp_path: Path) -> None:
+    path = tmp_path / "texts.jsonl"
+    TextStore(path).writer(Echo())(QUESTIONS[:4], 9)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(
+        lines[0] + lines[1].replace(b"Who", b"Wha") + lines[2] + b"00000000\n" + b'{"key": 1}\n' + lines[3]
+    )
+    store = TextStore(path)
+    store.writer(Echo())(QUESTIONS[:1], 9)
+    note = "texts.jsonl: removed 3 damaged parts; 3 texts are intact and kept; what is missing is asked again"
+    assert store.notes == [note]
+    assert sorted(path.read_bytes().splitlines(keepends=True)) == sorted([lines[0], *lines[2:]])
+    store.writer(Echo())(QUESTIONS[:4], 9)
+    assert store.notes == [note]
+    assert len(path.read_bytes().splitlines()) == 4

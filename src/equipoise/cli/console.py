@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import typer
 
 from ..records import EquipoiseError
+from .memory import NO_MEMORY, end_in_a_sentence, is_out_of_memory
 
 FAILED = 2
 """Exit code of whatever could not be done: bad input, a full disk, an interruption."""
@@ -60,6 +61,7 @@ def clear_errors() -> Iterator[None]:
     """Turn every mistake that a user can fix into one sentence and exit code 2, without a traceback."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
+    end_in_a_sentence(FAILED)
     try:
         yield
         # Here, because a reader that went away is found out only now.
@@ -85,9 +87,11 @@ def clear_errors() -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             fail(f"the disk is full{_at(error)}; every finished batch is kept: make room and run the command again")
-        fail(f"{error.strerror or error}{_at(error)}")
-    except MemoryError:
-        fail("there is not enough memory for this; try a smaller model, --limit or fewer --data at once")
+        fail(NO_MEMORY if is_out_of_memory(error) else f"{error.strerror or error}{_at(error)}")
+    except (MemoryError, ImportError, RuntimeError, SystemError) as error:
+        if not is_out_of_memory(error):
+            raise
+        fail(NO_MEMORY)
 
 
 def with_options(sentence: str) -> str:

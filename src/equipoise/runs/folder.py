@@ -79,9 +79,11 @@ class RunFolder:
             same = manifest.engine if str(manifest.engine.get("engine", "")).startswith("planted") else kinds
             if earlier.model != manifest.model or any(earlier.engine.get(k) != manifest.engine.get(k) for k in same):
                 raise RunError(f"{self.path} holds a run of {earlier.model} with other settings; choose another folder")
-        write_manifest(self.path, manifest)
-        # What was made from the earlier tables goes with them.
-        self._remove({name: digest for name, digest in earlier.files.items() if name not in TABLES} if earlier else {})
+        # What was made from the earlier tables goes with them. It stays named until then, so that a run that is killed
+        # here leaves no page that the next one does not know of.
+        stale = {name: digest for name, digest in earlier.files.items() if name not in TABLES} if earlier else {}
+        write_manifest(self.path, replace(manifest, files=stale))
+        self._remove(stale)
 
     def _earlier(self) -> RunManifest | None:
         """Return the manifest of the run in the folder; None without one, or where a damaged one says nothing."""

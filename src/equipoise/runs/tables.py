@@ -210,6 +210,8 @@ def typed_frame(name: str, table: Any) -> pd.DataFrame:
 
     if len(set(table.column_names)) < len(table.column_names):
         raise ValueError("two columns have one name")
+    if name in ("examples.parquet", "outcomes.parquet") and not table.num_rows:
+        raise ValueError("it has no rows")
     needed = ((TEXTS, is_text), (NUMBERS, is_number), (FLAGS, kinds.is_boolean), (LISTS, is_numbers))
     for columns, fits in needed:
         for column in columns.get(name, ()):

@@ -6,11 +6,17 @@ import hashlib
 import json
 import os
 import re
+import time
+import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from ..cache import cache_folder
 from ..records import ModelError
+
+ABANDONED_SECONDS = 60
+"""Age of a note that nobody is writing any more."""
 
 SEAL = "sha256.json"
 """File in a sealed folder that holds the hash of every other file."""
@@ -47,18 +53,41 @@ def _remembered_sha256(target: Path) -> str:
     status = target.stat()
     stamp = f"{target}:{status.st_size}:{status.st_mtime_ns}:{status.st_ino}"
     note = cache_folder() / "hashes" / hashlib.sha256(stamp.encode()).hexdigest()
-    if note.is_file():
-        return note.read_text()
+    remembered = _intact_note(note)
+    if remembered:
+        return remembered
     with open(target, "rb") as handle:
         digest = hashlib.file_digest(handle, "sha256").hexdigest()
     try:
         note.parent.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(note.parent)
         part = note.with_name(f"{note.name}.{os.getpid()}")
-        part.write_text(digest)
+        part.write_text(_note(digest))
         part.replace(note)
     except OSError:
         pass  # without a cache, hashing only takes longer
     return digest
+
+
+def _note(digest: str) -> str:
+    return f"{digest} {zlib.crc32(digest.encode()):08x}"
+
+
+def _intact_note(note: Path) -> str | None:
+    """Return the hash that a note remembers, None where there is none or it is damaged."""
+    try:
+        digest, _, _ = (content := note.read_text()).partition(" ")
+    except (OSError, ValueError):
+        return None
+    return digest if content == _note(digest) and len(digest) == 64 else None
+
+
+def _remove_abandoned(notes: Path) -> None:
+    """Remove notes that processes were writing when they were killed."""
+    for part in notes.glob("*.*"):
+        with suppress(OSError):
+            if time.time() - part.stat().st_mtime > ABANDONED_SECONDS:
+                part.unlink()
 
 
 def weights_sha256(files: Sequence[Path]) -> str:
