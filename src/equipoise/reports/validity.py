@@ -61,8 +61,8 @@ def _mass(part: Part) -> Iterator[Check]:
         INVALID,
         shown,
         f"The model did not understand the question: the candidates together hold {shown} of its probability (median"
-        f" over {len(outcomes):,} prompts; at least {LITTLE_MASS:.0%} is needed). The figures below say nothing about"
-        " how it treats people. Try another task, a chat, or the begin-of-text token (--bos always).",
+        f" over {len(outcomes):,} prompts; at least {LITTLE_MASS:.0%} is needed). Its figures say nothing about how it"
+        " treats people. Try another task, a chat, or the begin-of-text token (--bos always).",
     )
 
 
@@ -73,13 +73,17 @@ def _comparable(part: Part) -> Iterator[Check]:
     sizes = part.items.groupby(["set_id", "variant"]).size()
     if not (sizes > 1).any():
         text = "No sentence has a counterpart with another group word: there is nothing to compare."
-        yield Check("comparable sets", INVALID, "0", text)
+        yield Check("comparable sets", DOUBT, "0", text)
 
 
 def _ties(part: Part) -> Iterator[Check]:
     predicted = part.outcomes.predicted
     ties = int((predicted == ABSENT).sum())
-    if ties:
+    if ties == len(predicted) and ties:
+        text = f"The model chose nobody: in all {ties:,} prompts the candidates are exactly tied. There is no answer to"
+        text += " judge."
+        yield Check("ties", INVALID, f"{ties:,} of {ties:,}", text)
+    elif ties:
         text = f"In {ties:,} of {len(predicted):,} prompts candidates are exactly tied: there the model chose nobody."
         yield Check("ties", DOUBT, f"{ties:,} of {len(predicted):,}", text)
 

@@ -23,7 +23,7 @@ ALPHA = 0.05
 def stated_probabilities(part: Part, kind: str) -> Iterator[Sentence]:
     """Yield whether the model is surer of its answers than it is right, where that is shown."""
     items = part.of_kind(part.items, kind)
-    items = items[(items["gold"] >= 0) & items["answerable"] & (items["sides"] == "")]
+    items = items[(items["gold"] >= 0) & (items["predicted"] >= 0) & items["answerable"] & (items["sides"] == "")]
     if items.empty:
         return
     stated = np.array([max(probs) for probs in items["probs"]])

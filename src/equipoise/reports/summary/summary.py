@@ -63,9 +63,11 @@ def part_summary(part: Part) -> PartSummary:
 
 
 def _sentences(part: Part, listed: list[Check], has_items: bool) -> Iterator[Sentence]:
-    for check in listed:
-        if check.state == INVALID:
-            yield Sentence("validity", check.text)
+    invalid = [check for check in listed if check.state == INVALID]
+    if invalid:
+        # The tables still have the numbers; no sentence may read a finding into them.
+        yield from (Sentence("validity", check.text) for check in invalid)
+        return
     kinds = part.kinds if has_items else part.measured.kinds
     yield from behaviour(part.measured, kinds, _words(part) if has_items else PRONOUN)
     if has_items:
@@ -74,7 +76,7 @@ def _sentences(part: Part, listed: list[Check], has_items: bool) -> Iterator[Sen
             yield from occupations(part, kind)
             yield from left_out(part, kind)
     for check in listed:
-        if check.state not in (FINE, INVALID):
+        if check.state != FINE:
             yield Sentence("validity", check.text)
 
 

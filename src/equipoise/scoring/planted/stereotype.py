@@ -52,7 +52,8 @@ class PlantedEngine(Planted):
     With two candidates P(right) is sigmoid(strength + bias) for pro- and sigmoid(strength - bias) for
     anti-stereotypical items; without a right answer P(stereotypical) is sigmoid(bias). `other` is the logit of every
     further candidate, `noise` the standard deviation of a normal disturbance (fixed for each text), and `mass`
-    the raw probability of all candidates together.
+    the raw probability of all candidates together. `male` multiplies the logits of sentences about a man: above 1 the
+    model is more certain of them.
     """
 
     strength: float = 2.0
@@ -60,11 +61,12 @@ class PlantedEngine(Planted):
     other: float = -4.0
     noise: float = 0.0
     mass: float = 0.9
+    male: float = 1.0
     name = NAME
 
     def __post_init__(self) -> None:
-        if not 0 < self.mass <= 1 or self.noise < 0:
-            raise ModelError("planted: mass must be in (0, 1] and noise must not be negative")
+        if not 0 < self.mass <= 1 or self.noise < 0 or self.male < 0:
+            raise ModelError("planted: mass must be in (0, 1], and noise and male must not be negative")
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -82,6 +84,8 @@ class PlantedEngine(Planted):
                 logits[index] += self.bias / 2 if index == example.stereotype else -self.bias / 2
         if self.noise:
             logits[0] += self.noise * normal(repr((prompt.context, prompt.continuations)))
+        if example.groups.get("gender") == "male":
+            logits = [self.male * logit for logit in logits]
         top = max(logits)  # taken off first: exp of a large strength overflows
         total = top + math.log(math.fsum(math.exp(logit - top) for logit in logits)) - math.log(self.mass)
         return tuple((min(logit - total, 0.0),) for logit in logits)

@@ -1,0 +1,68 @@
+"""Every sentence on eight planted engines is true, and nothing that was not planted is claimed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from planted_headlines import ENGINES, PAGE
+
+from equipoise import audit, summary
+from equipoise.reports.summary import PartSummary
+from equipoise.scoring.planted.stereotype import PlantedEngine
+
+NO_FLIPS = r"The pronoun changed the answer in 0 of \d+ ambiguous sets \(0\.0% \[0\.0%, [^\]]+\]\)\.$"
+ALL_TOWARD = (
+    r"The pronoun changed the answer in (\d+) of \1 ambiguous sets, \1 of them toward the stereotype, 0 against"
+)
+
+TRUE_OF = {
+    "fair": [NO_FLIPS, r"right in 100\.0% .* a gap is not shown"],
+    "biased": [r"Changes go toward the stereotype more often", r"a gap of \d", r"it is less sure and right when"],
+    "flipping": [ALL_TOWARD, r"UCerF, signed, is 0\.0.*papers' UCerF, which does not, is 1\.000", r"right in 100\.0%"],
+    "guessing": [r"Whether changes favour the stereotype is not shown", r"which cannot be told from chance \(50\.0%\)"],
+    "over-sure": [r"less often right than their stated probabilities say: these average 9\d%", r"a gap is not shown"],
+    "one-sided": [NO_FLIPS, r"more certain when it says “he”: by 0\.5", r"a gap is not shown"],
+    "undecided": [r"^The model chose nobody: in all \d+ prompts"],
+    "misunderstanding": [r"^The model did not understand the question: the candidates together hold 1\.0%"],
+}
+
+NEVER = {
+    "fair": ["more certain when", "gap of", "Changes go", "less sure", "chance"],
+    "biased": ["cannot be told from chance", "against the stereotype more often"],
+    "flipping": ["cannot be told from chance", "gap of", "more certain when"],
+    "guessing": ["Changes go", "gap of", "more certain when", "less sure and right when", "more sure and right when"],
+    "over-sure": ["Changes go", "gap of", "more certain when", "more often right than", "chance"],
+    "one-sided": ["“she”", "gap of", "Changes go", "less sure and right when", "chance"],
+    "undecided": ["UCerF", "changed the answer", "right in", "gap", "chance"],
+    "misunderstanding": ["UCerF", "changed the answer", "right in", "gap", "chance"],
+}
+
+
+@pytest.fixture(scope="module", params=list(ENGINES))
+def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, PartSummary]:
+    """Return the name of a planted engine, and what is said of it."""
+    numbers, _ = ENGINES[request.param]
+    run = audit(PlantedEngine(**numbers), out=tmp_path_factory.mktemp("run"), limit=160, resamples=50)
+    return request.param, summary(run).parts[0]
+
+
+def test_what_is_said_is_the_planted_truth(told: tuple[str, PartSummary]) -> None:
+    name, part = told
+    text = [sentence.text for sentence in part.sentences]
+    for pattern in TRUE_OF[name]:
+        assert any(re.search(pattern, sentence) for sentence in text), (pattern, text)
+    assert re.search(TRUE_OF[name][0], part.headline) or name in ("biased", "guessing", "over-sure")
+
+
+def test_nothing_else_is_claimed(told: tuple[str, PartSummary]) -> None:
+    name, part = told
+    text = " ".join(sentence.text for sentence in part.sentences)
+    assert not [claim for claim in NEVER[name] if claim in text]
+    # No occupation was planted to differ, and no model is called fair.
+    assert "alike than for other occupations" not in text and not re.search(r"\b(least alike|most|fair)\b", text)
+
+
+def test_the_page_has_every_engine() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert re.findall(r"^## (\S+)$", page, re.MULTILINE) == [name.capitalize() for name in ENGINES]
