@@ -142,3 +142,9 @@ def default_engine(default_model_folder: Path) -> Any:
     from equipoise.scoring.engine import EngineOptions
 
     return open_default_model(EngineOptions(device="cpu", dtype="float32"))
+
+
+@pytest.fixture(autouse=True)
+def no_width_from_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget a terminal's width that a library or another test has set: tables are then as wide as they need."""
+    monkeypatch.delenv("COLUMNS", raising=False)

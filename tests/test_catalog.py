@@ -20,7 +20,7 @@ def installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "equipoise_tenth.py").write_text(
         "from equipoise.metrics import Metric\n"
         "def least(values):\n    return float(values.min())\n"
-        'LEAST = Metric("least_certainty", least, ("certainty",), "higher")\n'
+        'LEAST = Metric("least_certainty", least, ("certainty",), "higher", "Least certainty", "smallest certainty")\n'
         'ACCURACY = "not the built-in one"\n'
     )
     info = tmp_path / "equipoise_tenth-1.0.dist-info"
@@ -57,7 +57,7 @@ def test_names_without_plugins_are_the_table_in_its_order() -> None:
 @pytest.mark.usefixtures("installed_plugin")
 def test_an_installed_package_adds_a_metric() -> None:
     assert find("least_certainty", METRICS, kind="metric").better == "higher"
-    assert [metric.name for metric in Settings(metrics=["least_certainty"]).plan().metrics] == ["least_certainty"]
+    assert [metric.name for metric in Settings(metrics=["least_certainty"]).plan.metrics] == ["least_certainty"]
 
 
 @pytest.mark.usefixtures("installed_plugin")

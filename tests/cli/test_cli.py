@@ -351,7 +351,7 @@ def model(tiny_llama: Callable[..., Path]) -> Path:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("--device toaster", "unknown device 'toaster'; use auto, cpu, cuda or cuda:N"),
+        ("--device toaster", "unknown device 'toaster'; use auto, cpu, cuda, cuda:N or spread"),
     ],
 )
 def test_a_bad_way_to_load_a_model_is_one_sentence(

@@ -1,7 +1,7 @@
 """BBQ's bias scores from our outcomes equal those of lm-evaluation-harness 0.4.13 on the same answers.
 
 The harness's functions (lm_eval/tasks/bbq/utils.py) were run once on the answers that `place` gives; its numbers stand
-below. They agree but for Nationality: the harness takes "German" for a man ("GerM_man") and so loses that
+below. Nationality is left out: by its code the harness takes "German" for a man ("GerM_man") and would lose that
 stereotype. There, and for every other category, a second computation from the raw rows must agree.
 """
 

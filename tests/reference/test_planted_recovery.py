@@ -360,10 +360,14 @@ def test_the_two_halves_of_the_suite_name_every_metric() -> None:
     found, _ = measured(outcomes("next-word", IN_TURN), ("perplexity",))
     named = {name for group in ("type=type1", "type=type2") for name in values_of(found, group, "perplexity")}
     # Identity markers are recovered in tests/measuring/test_identities.py, sentence pairs in
-    # tests/tasks/test_pronoun_cloze.py, and a planted engine has no vocabulary.
-    elsewhere = ("markers", "variants", "reductions", "pairs", "labelled pairs")
+    # tests/tasks/test_pronoun_cloze.py, BBQ in tests/datasets/test_bbq.py, open answers in
+    # tests/tasks/test_open_answer.py, pairs of groups in tests/measuring/test_group_pairs.py; a planted engine has no
+    # vocabulary.
+    elsewhere = ("markers", "variants", "reductions", "pairs", "labelled pairs", "polarity", "open answers")
     assert named == {
-        name for name, metric in METRICS.items() if metric.applies_to not in elsewhere and metric.unit != "identity"
+        name
+        for name, metric in METRICS.items()
+        if metric.applies_to not in elsewhere and metric.unit not in ("identity", "pair")
     }
 
 

@@ -90,7 +90,7 @@ def test_a_prompt_that_is_too_long_is_refused_as_by_one(several: SeveralDevices)
 
 def test_the_processes_end_with_the_one_that_started_them(folder: Path) -> None:
     script = (
-        "import sys, time; from equipoise.scoring.engine import *; "
+        "import sys, time; from equipoise.scoring.opening import *; "
         f"engine = open_engine({str(folder)!r}, EngineOptions(device='cpu,cpu')); "
         "print(*(worker.process.pid for worker in engine._workers), flush=True); time.sleep(60)"
     )

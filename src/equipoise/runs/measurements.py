@@ -98,6 +98,11 @@ def metric_of(name: str) -> Metric | None:
         return None
 
 
+def metric_named(name: str) -> Metric:
+    """Return the row that a measurement's name belongs to; an unknown name is an error."""
+    return metric_of(name) or find(name, METRICS, kind="metric")
+
+
 def metric_place(name: str) -> int:
     """Return where a measurement's metric comes in tables: the order of the table of metrics."""
     metric = metric_of(name)

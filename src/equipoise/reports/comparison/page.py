@@ -13,7 +13,7 @@ import numpy as np
 from markupsafe import Markup
 
 from ...metrics import METRICS
-from ...runs.measurements import kind_title
+from ...runs.measurements import kind_title, metric_named
 from ..behaviour.verdicts import warnings
 from ..behaviour.views import Estimated, short
 from ..page.html import page
@@ -245,7 +245,7 @@ def _differences(comparison: Comparison) -> Section:
             "differences.html",
             tests=comparison.tests,
             by_runs=_by_runs(comparison.tests),
-            better_way={test.metric: METRICS[test.metric].better for test in comparison.tests},
+            better_way={test.metric: metric_named(test.metric).better for test in comparison.tests},
             matrices=list(matrices(comparison)) if len(comparison.runs) > 2 else [],
             choices=comparison.choices,
             smallest=1 / smallest,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ...metrics import METRICS
+from ...runs.measurements import metric_named
 from .compare import Comparison, Tested
 
 SHOWN = 0.05
@@ -48,7 +48,7 @@ class Matrix:
 
 def better_run(test: Tested) -> str:
     """Return the run with the better value, "" where no difference is detected or the metric has no direction."""
-    better = METRICS[test.metric].better
+    better = metric_named(test.metric).better
     if test.corrected >= SHOWN or better == "neither" or not test.difference.value:
         return ""
     return test.first if (test.difference.value > 0) == (better == "higher") else test.second
@@ -65,7 +65,7 @@ def pair_verdicts(comparison: Comparison) -> Iterator[PairVerdict]:
 
 def _sentence(first: str, second: str, tests: Sequence[Tested]) -> str:
     apart = [test for test in tests if test.corrected < SHOWN]
-    alike = [METRICS[test.metric].label for test in tests if test.corrected >= SHOWN]
+    alike = [metric_named(test.metric).label for test in tests if test.corrected >= SHOWN]
     parts = [_clause(first, second, test) for test in sorted(apart, key=lambda test: test.metric not in POINTS)]
     if alike:
         parts.append(f"not detectably different: {', '.join(alike)}")
@@ -83,9 +83,7 @@ def _clause(first: str, second: str, test: Tested) -> str:
         words = POINTS[test.metric].format(size=f"{100 * size:.0f}", way="more" if more else "less")
         return f"{winner} {words} than {other}"
     note = " (better)" if better_run(test) else ""
-    return (
-        f"{winner} has a {'higher' if more else 'lower'} {METRICS[test.metric].label} than {other}, by {size:.3f}{note}"
-    )
+    return f"{winner} has a {'higher' if more else 'lower'} {metric_named(test.metric).label} than {other}, by {size:.3f}{note}"
 
 
 def matrices(comparison: Comparison) -> Iterator[Matrix]:
