@@ -83,7 +83,8 @@ def _clause(first: str, second: str, test: Tested) -> str:
         words = POINTS[test.metric].format(size=f"{100 * size:.0f}", way="more" if more else "less")
         return f"{winner} {words} than {other}"
     note = " (better)" if better_run(test) else ""
-    return f"{winner} has a {'higher' if more else 'lower'} {metric_named(test.metric).label} than {other}, by {size:.3f}{note}"
+    label = metric_named(test.metric).label
+    return f"{winner} has a {'higher' if more else 'lower'} {label} than {other}, by {size:.3f}{note}"
 
 
 def matrices(comparison: Comparison) -> Iterator[Matrix]:
