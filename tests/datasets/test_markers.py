@@ -37,7 +37,7 @@ def test_a_user_brings_their_own(tmp_path: Path) -> None:
         ('[age]\nprivileged = ["young"]\ndisadvantaged = [" "]\n', "mine.toml:3: ' ' among the disadvantaged words"),
         ('[age]\nprivileged = ["young"]\ndisadvantaged = [3]\n', "mine.toml:3: 3 among the disadvantaged"),
         ('[age]\nprivileged = ["young"]\n\nunderprivileged = ["old"]\n', "mine.toml:4: 'underprivileged' is not one"),
-        ('[age]\nprivileged = ["old"]\ndisadvantaged = ["old"]\n', "mine.toml:3: 'old' stands twice"),
+        ('[age]\nprivileged = ["old"]\ndisadvantaged = ["old"]\n', "mine.toml:3: duplicate 'old'"),
         (
             '[age]\nprivileged = ["young"]\ndisadvantaged = ["old"]\n[body]\nprivileged = ["thin"]\n'
             'disadvantaged = ["old"]\n',

@@ -301,7 +301,7 @@ def test_slots_need_a_form_and_one_place(tmp_path: Path) -> None:
         ("a.csv", b"\xef\xbb\xbfa\n\n\xff", "a.csv:3: byte 0xff is not UTF-8 text"),
         ("a.csv", f'{HEADER}\n{HE}\n"never closed'.encode(), "a.csv:3: is not well-formed"),
         ("a.csv", f"{HEADER}\n{HE},x".encode(), "a.csv:2: has 6 cells, but the header has 5"),
-        ("a.csv", b"text,text\na,b", "a.csv: the column 'text' stands more than once"),
+        ("a.csv", b"text,text\na,b", "a.csv: duplicate column 'text'"),
         ("a.jsonl", b'{"text": 1}\n{"text"', "a.jsonl:2: is not JSON"),
         ("a.jsonl", b'{"text": 1}\n7', "a.jsonl:2: is not a JSON object"),
         ("a.json", b'[{"text": 1},\n7', "a.json:2: is not JSON"),

@@ -69,7 +69,7 @@ def recipe(
 def identity_dataset(base: Dataset, how: Recipe, *, limit: int | None = None) -> Dataset:
     """Return the base's labelled sentences with every marker of the recipe; what cannot be marked is a fault.
 
-    `limit` keeps so many sentences before they are marked, spread evenly (see `Dataset.limited`).
+    `limit` keeps at most that many sentences before they are marked, spread evenly (see `Dataset.limited`).
     """
     fit: list[Example] = []
     faults = list(base.faults)

@@ -125,7 +125,7 @@ class _Reader:
         ]
         repeated = [m.word for i, m in enumerate(markers) if m.word.lower() in {x.word.lower() for x in markers[:i]}]
         if repeated:
-            raise self._error(name, repeated[0], f"{repeated[0]!r} stands twice in [{name}]", last=True)
+            raise self._error(name, repeated[0], f"duplicate {repeated[0]!r} in [{name}]", last=True)
         contrasts = _crossed(markers)
         if "contrasts" in fields:
             contrasts = self._contrasts(name, markers, fields["contrasts"])

@@ -70,7 +70,7 @@ def _decode(file: str, content: bytes) -> str:
 def _columns(file: str, names: list[str]) -> tuple[str, ...]:
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise DatasetError(f"{file}: the column {repeated[0]!r} stands more than once")
+        raise DatasetError(f"{file}: duplicate column {repeated[0]!r}")
     return tuple(names)
 
 

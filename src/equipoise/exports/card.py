@@ -12,10 +12,6 @@ from ..runs import Run
 from ..runs.measurements import KINDS
 from ..runs.run import Part
 
-HOME = "https://pypi.org/project/equipoise/"
-"""Where a reader of the card finds the tool."""
-
-
 def model_card(run: Run) -> str:
     """Return Markdown with a header of metadata: for the README.md of a model, or to be added to one."""
     return "\n".join(["---", *_model_index(run), "tags:", "- equipoise", "---", "", *_section(run)])
@@ -30,7 +26,7 @@ def _section(run: Run) -> Iterator[str]:
     yield "## Disparities between groups"
     yield ""
     yield (
-        f"Measured with [Equipoise]({HOME}) {run.manifest.versions.get('equipoise', '')}: the same sentences with each "
+        f"Measured with Equipoise {run.manifest.versions.get('equipoise', '')}: the same sentences with each "
         "pronoun, and how differently the model answers. The numbers describe these sentences and nothing else; they "
         "do not show that a model treats people equally."
     )

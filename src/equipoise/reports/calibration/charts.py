@@ -70,7 +70,7 @@ def _point_in_words(row: Any) -> str:
 
 
 def _bars(x: Axis, counts: Axis, rows: Any, number: int, beside: int) -> Iterable[Markup]:
-    """Yield the number of items in each bin; groups that share bins stand beside each other."""
+    """Yield the number of items in each bin; groups that share bins are drawn side by side."""
     for row in rows.itertuples():
         width = (x(row.end) - x(row.start) - 4) / beside
         left = x(row.start) + 2 + number % beside * width

@@ -121,7 +121,7 @@ def _workforce(view: Workforce, width: float) -> Figure:
 
 
 def _counts(axes: Any, rows: pd.DataFrame, number: int, beside: int) -> None:
-    """Draw the number of items in each bin; groups that share bins stand beside each other."""
+    """Draw the number of items in each bin; groups that share bins are drawn side by side."""
     width = 0.08 / beside
     middle = (rows["start"] + rows["end"]) / 2 + (number % beside - (beside - 1) / 2) * width
     axes.bar(middle, rows["items"], width=width, color=colour(number))

@@ -169,7 +169,7 @@ def compare(paths: Sequence[Any], choices: Choices | None = None, *, progress: P
 
 
 def named_apart(runs: Sequence[Run]) -> list[Run]:
-    """Return the runs, named apart: by the folder's name, or its path, where a model stands twice."""
+    """Return the runs, named apart: by the folder's name, or its path, where two runs are of one model."""
     if len({run.path.resolve() for run in runs}) < len(runs):
         raise EquipoiseError("the same run is named twice; a comparison needs different ones")
     for told in (lambda run: run.path.resolve().name, lambda run: str(run.path)):
