@@ -12,6 +12,7 @@ from ..runs import Run
 from ..runs.measurements import KINDS
 from ..runs.run import Part
 
+
 def model_card(run: Run) -> str:
     """Return Markdown with a header of metadata: for the README.md of a model, or to be added to one."""
     return "\n".join(["---", *_model_index(run), "tags:", "- equipoise", "---", "", *_section(run)])
