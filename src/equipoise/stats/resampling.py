@@ -175,17 +175,16 @@ def _wave(statistics: Sequence[Statistic], start: int, values: list[Floats | Non
             tapes[number] = (tape, weights)
         except NeedsRows:
             row_wise[number] = []
-        if tape.batch.bytes > WAVE_BYTES:
+        if sum(batch.bytes for batch in batches.values()) > WAVE_BYTES:
             break
     for chunk in chunks():
         for batch in batches.values():
             batch.multiply(chunk)
         for place, parts in row_wise.items():
             parts.append(_row_wise(statistics[place], chunk))
-    results = {key: batch.finish() for key, batch in batches.items()}
-    by_batch = {id(batch): results[key] for key, batch in batches.items()}
+    results = {id(batch): batch.finish() for batch in batches.values()}
     for place, (tape, weights) in tapes.items():
-        tape.replay(by_batch[id(tape.batch)])
+        tape.replay(results[id(tape.batch)])
         statistic = statistics[place]
         values[place] = np.asarray(statistic.function(*statistic.arrays, weights=weights), dtype=np.float64)
     for place, parts in row_wise.items():

@@ -118,7 +118,7 @@ def _coded(values: pd.Series) -> tuple[NDArray[Any], list[str]]:
 def _texts(values: pd.Series) -> tuple[NDArray[Any], list[str]]:
     """Return the texts each once, sorted from their ends, and each item's as the step from the one before.
 
-    Sentences that differ in a word or two then stand beside each other, where the compression can see it: it looks
+    Sentences that differ in a word or two are then neighbours, where the compression can see it: it looks
     back 32 kB, and a full-size run of a few hundred variants a sentence is a fifth as large.
     """
     codes, found = pd.factorize(values.fillna("").astype(str))
