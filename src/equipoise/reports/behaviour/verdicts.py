@@ -11,7 +11,7 @@ from ..summary import part_summary
 from ..validity import FINE, checks
 
 
-def part_verdicts(part: Part, model: str) -> Iterator[Markup]:
+def part_verdicts(part: Part) -> Iterator[Markup]:
     """Yield what the run shows on one dataset and task, a sentence at a time; all names are escaped."""
     yield from (escape(sentence.text) for sentence in part_summary(part).sentences if sentence.topic != "validity")
 

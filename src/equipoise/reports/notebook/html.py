@@ -20,7 +20,7 @@ def run_html(run: Run) -> str:
 
 
 def _part(part: Part, run: Run) -> Markup:
-    sentences = Markup("").join(Markup("<p>{}</p>").format(sentence) for sentence in part_verdicts(part, run.name))
+    sentences = Markup("").join(Markup("<p>{}</p>").format(sentence) for sentence in part_verdicts(part))
     rows = []
     for kind in part.measured.kinds:
         for name, metric in METRICS.items():
