@@ -15,11 +15,11 @@ from ..behaviour.verdicts import part_verdicts
 
 def run_html(run: Run) -> str:
     """Return the run as HTML; names and sentences of the run cannot become code."""
-    parts = Markup("").join(_part(part, run) for part in run.parts)
+    parts = Markup("").join(_part(part) for part in run.parts)
     return str(Markup("<div><h4>{}</h4>{}{}</div>").format(run.name, parts, _picture(run)))
 
 
-def _part(part: Part, run: Run) -> Markup:
+def _part(part: Part) -> Markup:
     sentences = Markup("").join(Markup("<p>{}</p>").format(sentence) for sentence in part_verdicts(part))
     rows = []
     for kind in part.measured.kinds:
