@@ -319,7 +319,7 @@ def report(
 def measure(
     folder: Annotated[Path, typer.Argument(help="A run folder.")],
     estimator: Estimators = None,
-    metric: Metrics = None,
+    metric: Annotated[Several, typer.Option("--metric", help="Measure this metric too; the others are kept.")] = None,
     by: By = None,
     disparity: Disparity = None,
     level: Level = None,
@@ -328,7 +328,7 @@ def measure(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Measure a run anew from its outcomes, without the model: other estimators, groups, metrics or level."""
+    """Measure a run anew from its outcomes, without the model: other estimators, groups or level, or more metrics."""
     from ..run import remeasure
 
     chosen = chosen_options(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
