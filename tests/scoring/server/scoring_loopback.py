@@ -30,7 +30,10 @@ def truth(ids: list[int], seed: int = 0) -> list[float]:
 
 
 class Loopback:
-    """The server. `faults` name what it does wrong; `refuse` maps a path to the statuses of its first answers."""
+    """The server. `faults` name what it does wrong; `refuse` maps a path to the statuses of its first answers.
+
+    After `die_after(n)` it answers n more requests for completions, and then cuts every connection without a word.
+    """
 
     def __init__(self, *faults: str, seed: int = 0, bos: bool = False, top: int = 10**9) -> None:
         self.faults, self.seed, self.bos, self.top = set(faults), seed, bos, top
@@ -38,6 +41,8 @@ class Loopback:
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.paths: Counter[str] = Counter()
+        self._left: int | None = None
+        self._lock = threading.Lock()
         handler = type("Handler", (_Handler,), {"loopback": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
@@ -47,6 +52,17 @@ class Loopback:
     def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+    def die_after(self, requests: int) -> None:
+        self._left = requests
+
+    def alive(self, path: str) -> bool:
+        """Return whether a request for this path is still answered."""
+        with self._lock:
+            if self._left is None:
+                return True
+            self._left -= path == "/v1/completions"
+            return self._left >= 0
 
     def answer(self, path: str, body: dict[str, Any]) -> tuple[int, Any]:
         if path == "/v1/models":
@@ -122,6 +138,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def respond(self, body: dict[str, Any]) -> None:
         loop = self.loopback
+        if not loop.alive(self.path):
+            self.close_connection = True
+            return
         loop.paths[self.path] += 1
         loop.bodies.append(body)
         loop.headers.append(dict(self.headers))
