@@ -232,11 +232,13 @@ def test_a_client_that_is_killed_loses_nothing_and_asks_nothing_twice(serve: Any
     folders = [str(Path(__file__).parent), *sys.path]
     command = [sys.executable, "-c", CLIENT, server.url, str(path)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
+    server.die_after(300, hang=True)  # some of them are probes
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as client:
         assert client.stdout is not None
         while int(client.stdout.readline()) < 128:
             pass
         client.kill()
+    server.revive()
     with ScoreStore(path) as store:
         kept = len(store)
         assert 128 <= kept < len(many())
