@@ -63,9 +63,9 @@ def _checked(content: dict[str, Any], folder: Path) -> RunManifest:
 def rebuild_advice(folder: Path, command: object = None) -> str:
     """Return how to make the files of a run again."""
     # What a damaged manifest calls the command may be anything; it is shown only where it can be one.
-    told = f": {command}" if isinstance(command, str) and command.isprintable() and command else ""
+    command_text = f": {command}" if isinstance(command, str) and command.isprintable() and command else ""
     kept = ", and its scores are kept" if (folder / "scores.jsonl").is_file() else ""
-    return f"run the command that made it again (it writes the files anew{kept}){told}"
+    return f"run the command that made it again (it writes the files anew{kept}){command_text}"
 
 
 def _damaged(folder: Path, reason: str, command: object = None) -> str:
