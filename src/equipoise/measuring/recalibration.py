@@ -77,7 +77,8 @@ class _Judged:
     values: dict[tuple[str, str, str, str], list[tuple[float, float]]] = field(
         default_factory=lambda: defaultdict(list)
     )
-    floors: dict[str, list[tuple[float, int]]] = field(default_factory=lambda: defaultdict(list))
+    floors: dict[tuple[str, str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
+    sizes: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
 
     @property
     def names(self) -> list[str]:
@@ -144,7 +145,7 @@ def _one_split(judged: _Judged, plan: Splits, seed: int) -> Iterator[dict[str, A
     for name in ("all", *judged.names):
         rows = judged.rows(name) & ~fit
         if rows.any():
-            judged.floors[name].append((calibration.noise_floor(judged.p[rows]), int(rows.sum())))
+            judged.sizes[name].append(int(rows.sum()))
     for method in plan.methods:
         try:
             pooled = METHODS[method](judged.y[fit], judged.p[fit])
@@ -176,10 +177,13 @@ def _keep(judged: _Judged, how: tuple[str, str], tested: tuple[Floats, Floats, F
     y, before, after, groups = tested
     for name in ("all", *judged.names):
         rows = np.ones(len(y), dtype=bool) if name == "all" else groups == name
+        if not rows.any():
+            continue
+        # Chance depends on the probabilities: what is left after a map is judged by those that the map made.
+        judged.floors[(*how, name)].append(calibration.noise_floor(after[rows]))
         for metric, function in (("ece", calibration.ece), ("brier", calibration.brier)):
-            if rows.any():
-                pair = (float(function(y[rows], before[rows])), float(function(y[rows], after[rows])))
-                judged.values[(*how, name, metric)].append(pair)
+            pair = (float(function(y[rows], before[rows])), float(function(y[rows], after[rows])))
+            judged.values[(*how, name, metric)].append(pair)
     for metric, over in (("group_ece", calibration.group_ece), ("group_ece_gap", calibration.group_ece_gap)):
         try:
             pair = (float(over(y, before, groups)), float(over(y, after, groups)))
@@ -202,7 +206,6 @@ def _table(judged: _Judged, key: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of the before/after table: means over the splits, and the middle 95% of what came after."""
     for (method, maps, name, metric), pairs in judged.values.items():
         before, after = np.array(pairs).T
-        floors = np.array(judged.floors[name])
         low, high = np.quantile(after, [0.025, 0.975])
         yield {
             "method": method,
@@ -213,8 +216,8 @@ def _table(judged: _Judged, key: str) -> Iterator[dict[str, Any]]:
             "after": after.mean(),
             "low": low,
             "high": high,
-            "floor": floors[:, 0].mean() if metric == "ece" else np.nan,
-            "n": round(floors[:, 1].mean()),
+            "floor": np.mean(judged.floors[method, maps, name]) if metric == "ece" else np.nan,
+            "n": round(np.mean(judged.sizes[name])),
             "splits": len(pairs),
         }
 
