@@ -60,7 +60,9 @@ class Items:
             return np.empty((0, 1), dtype=np.int64)
         rows = np.flatnonzero(marked)
         return np.where(
-            (found := _members(joint_numbers(self.sentences[rows], self.variants[rows]))) == ABSENT, ABSENT, rows[found]
+            (members := _members(joint_numbers(self.sentences[rows], self.variants[rows]))) == ABSENT,
+            ABSENT,
+            rows[members],
         )
 
     @cached_property

@@ -100,17 +100,17 @@ def _accuracy(part: Part) -> Iterator[Check]:
         chance = 1 / part.outcomes.k
         shown = f"{accuracy.value:.0%} (chance {chance:.0%}, n = {accuracy.n:,})"
         interval = f"[{accuracy.low:.1%}, {accuracy.high:.1%}]"
-        told = f"It is right in {accuracy.value:.1%} {interval} of {accuracy.n:,} {sentences(kind)}"
+        sentence = f"It is right in {accuracy.value:.1%} {interval} of {accuracy.n:,} {sentences(kind)}"
         if accuracy.low > chance:
-            yield Check("accuracy", FINE, shown, f"{told}; chance is {chance:.1%}.")
+            yield Check("accuracy", FINE, shown, f"{sentence}; chance is {chance:.1%}.")
         elif accuracy.high < chance:
-            yield Check("accuracy", DOUBT, shown, f"{told}, which is below chance ({chance:.1%}).")
+            yield Check("accuracy", DOUBT, shown, f"{sentence}, which is below chance ({chance:.1%}).")
         else:
             yield Check(
                 "accuracy",
                 DOUBT,
                 shown,
-                f"{told}, which cannot be told from chance ({chance:.1%}). A model that guesses treats everybody"
+                f"{sentence}, which cannot be told from chance ({chance:.1%}). A model that guesses treats everybody"
                 " alike, so high scores mean nothing here.",
             )
 

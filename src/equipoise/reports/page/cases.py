@@ -126,8 +126,8 @@ def _texts(values: pd.Series) -> tuple[NDArray[Any], list[str]]:
     Sentences that differ in a word or two are then neighbours, where the compression can see it: it looks
     back 32 kB, and a full-size run of a few hundred variants a sentence is a fifth as large.
     """
-    codes, found = pd.factorize(values.fillna("").astype(str))
-    names = [str(name) for name in found]
+    codes, texts = pd.factorize(values.fillna("").astype(str))
+    names = [str(name) for name in texts]
     order = np.array(sorted(range(len(names)), key=lambda number: names[number][::-1]), dtype=np.int64)
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
