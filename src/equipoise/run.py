@@ -91,7 +91,7 @@ def audit(
 
 
 def remeasure(path: str | Path, *, progress: Progress | None = None, **choices: Any) -> Run:
-    """Return the run measured again from its folder, without the model: other estimators, groups, metrics, level."""
+    """Return the run measured again from disk, without the model: other estimators, groups, level, added metrics."""
     folder = Run(path).folder
     with folder.held():
         manifest = folder.manifest()
@@ -120,8 +120,8 @@ def import_results(
     read = partial(read_results, format=format, model=model, dataset=dataset)
     results = [result for file in _list(files) for result in read(file)]
     models = sorted({result.model for result in results})
-    if len(models) > 1:
-        raise RunError(f"a run is of one model, these are of {len(models)}: {', '.join(models)}")
+    if len(models) != 1:
+        raise RunError(f"a run is of one model, these are of {len(models)}: {', '.join(models) or 'no results'}")
     if len({(result.dataset.name, result.task) for result in results}) < len(results):
         raise RunError("two of the files hold the same dataset and task; name them apart, or import one at a time")
     names = list(dict.fromkeys(result.dataset.name for result in results))

@@ -83,7 +83,7 @@ def figures(
         drawn = run_figures(Run(runs[0]), width=width, formats=formats)
     else:
         drawn = comparison_figures(_compared(runs, {"intersect": intersect}, quiet=quiet), width=width, formats=formats)
-    _write_all(((one.name, one.content) for one in drawn), runs, out, "figures", quiet=quiet)
+    _write_all(((figure.name, figure.content) for figure in drawn), runs, out, "figures", quiet=quiet)
 
 
 def tables(

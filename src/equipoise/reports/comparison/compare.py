@@ -164,7 +164,7 @@ def compare(paths: Sequence[Any], choices: Choices | None = None, *, progress: P
     runs = named_apart([Run(path) for path in paths])
     matches = match(runs, intersect=choices.intersect)
     tests = list(_tests(runs, matches, choices, progress or (lambda what, done, total: None)))
-    overlaps = [one for matched in matches for one in _overlaps(runs, matched)]
+    overlaps = [overlap for matched in matches for overlap in _overlaps(runs, matched)]
     return Comparison(runs, matches, tests, overlaps, choices)
 
 
@@ -172,11 +172,11 @@ def named_apart(runs: Sequence[Run]) -> list[Run]:
     """Return the runs, named apart: by the folder's name, or its path, where two runs are of one model."""
     if len({run.path.resolve() for run in runs}) < len(runs):
         raise EquipoiseError("the same run is named twice; a comparison needs different ones")
-    for told in (lambda run: run.path.resolve().name, lambda run: str(run.path)):
+    for name_of in (lambda run: run.path.resolve().name, lambda run: str(run.path)):
         count = Counter(run.name for run in runs)
         for run in runs:
             if count[run.name] > 1:
-                run.name = f"{run.manifest.model} ({told(run)})"
+                run.name = f"{run.manifest.model} ({name_of(run)})"
     return list(runs)
 
 
@@ -243,8 +243,8 @@ def _matched(dataset: str, task: str, parts: Sequence[Any], tables: Sequence[pd.
         if len(table) == len(part.items):
             measured.append(part.measured)
         else:  # the run's own measurements are of more items than these
-            found, _ = measure(items[-1], plan, part.key)
-            measured.append(Measurements(found))
+            measurements, _ = measure(items[-1], plan, part.key)
+            measured.append(Measurements(measurements))
     return Match(dataset, task, items, measured, dropped)
 
 

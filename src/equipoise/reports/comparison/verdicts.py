@@ -69,8 +69,8 @@ def _sentence(first: str, second: str, tests: Sequence[Tested]) -> str:
     parts = [_clause(first, second, test) for test in sorted(apart, key=lambda test: test.metric not in POINTS)]
     if alike:
         parts.append(f"not detectably different: {', '.join(alike)}")
-    told = "; ".join(parts)
-    return f"{told[:1].upper()}{told[1:]}." if told else ""
+    sentence = "; ".join(parts)
+    return f"{sentence[:1].upper()}{sentence[1:]}." if sentence else ""
 
 
 def _clause(first: str, second: str, test: Tested) -> str:

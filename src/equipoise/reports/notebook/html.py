@@ -24,10 +24,16 @@ def _part(part: Part) -> Markup:
     rows = []
     for kind in part.measured.kinds:
         for name, metric in METRICS.items():
-            found = part.measured.get(name, type=kind) if metric.leading else None
-            if found is not None:
-                interval = f"[{found.low:.3f}, {found.high:.3f}]"
-                cells = (metric.label, KINDS.get(kind, kind or "all"), f"{found.value:.3f}", interval, f"{found.n:,}")
+            measurement = part.measured.get(name, type=kind) if metric.leading else None
+            if measurement is not None:
+                interval = f"[{measurement.low:.3f}, {measurement.high:.3f}]"
+                cells = (
+                    metric.label,
+                    KINDS.get(kind, kind or "all"),
+                    f"{measurement.value:.3f}",
+                    interval,
+                    f"{measurement.n:,}",
+                )
                 rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
     head = "<tr><th>metric</th><th>sentences</th><th>value</th><th>interval</th><th>n</th></tr>"
     table = Markup(f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>")

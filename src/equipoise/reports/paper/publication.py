@@ -77,13 +77,15 @@ def _identities(part: Part, stem: str) -> Iterator[PublishedTable]:
     rows = []
     for kind in identity_views.kinds_of(frame):
         for way in identity_views.ways_of(frame):
-            own = frame[(frame["type"] == kind) & (frame["augmentation"] == way)]
-            for found in identity_views.disparities(own):
-                cells = [found.cells.get(name) for name in identity_views.MEASURES]
+            part_rows = frame[(frame["type"] == kind) & (frame["augmentation"] == way)]
+            for disparity in identity_views.disparities(part_rows):
+                cells = [disparity.cells.get(name) for name in identity_views.MEASURES]
                 n = next((f"{cell.n}" for cell in cells if cell is not None), "")
-                p = found.p.get(identity_views.MEASURES[0])
+                p = disparity.p.get(identity_views.MEASURES[0])
                 values = [NOTHING if cell is None else span(cell) for cell in cells]
-                rows.append([kind_title(kind), way, found.attribute, n, *values, NOTHING if p is None else f"{p:.4f}"])
+                rows.append(
+                    [kind_title(kind), way, disparity.attribute, n, *values, NOTHING if p is None else f"{p:.4f}"]
+                )
     headings = [f"{identity_views.HEADINGS[name]} {ARROWS['lower']}" for name in identity_views.MEASURES]
     columns = ["type", "augmentation", "attribute", "n", *headings, "p (Holm)"]
     caption = f"Confidence disparities of {part.run.name} on {part}, with {100 * part.run.level:g}% intervals."
@@ -272,8 +274,10 @@ _LATEX = {
 def _latex(text: str) -> str:
     # Letters of Latin alphabets are set up in every LaTeX; any other would end pdflatex with an error.
     return "".join(
-        _LATEX.get(one, one if one.isascii() or (one.isalpha() and ord(one) < 0x180) else "?")
-        for one in _one_line(text)
+        _LATEX.get(
+            character, character if character.isascii() or (character.isalpha() and ord(character) < 0x180) else "?"
+        )
+        for character in _one_line(text)
     )
 
 
