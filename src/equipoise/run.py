@@ -100,7 +100,7 @@ def remeasure(path: str | Path, *, progress: Progress | None = None, **choices: 
         # Notes on the earlier measurements are written again where they still hold.
         notes = [note for note in manifest.notes if not note.startswith(tuple(f"{key}: " for key, _ in parts))]
         manifest = replace(manifest, settings=asdict(settings), notes=notes)
-        tables, notes = _measured(parts, settings.plan, manifest, progress or _silent)
+        tables, notes = measured_tables(parts, settings.plan, manifest, progress or _silent)
         folder.commit(tables, replace(manifest, notes=[*manifest.notes, *notes], finished=now()))
     return Run(folder.path)
 
@@ -149,7 +149,7 @@ def _answers(key: RunKey, dataset: Dataset, ask: Callable[..., Outcomes], settin
 def _finish(folder: RunFolder, answers: Sequence[Answers], plan: Plan, manifest: RunManifest, report: Progress) -> Run:
     """Return the run, measured and written; only with its last step is it finished."""
     manifest = with_samples(manifest, [(a.key, a.sampled) for a in answers if a.sampled])
-    tables, notes = _measured([(a.key, a.outcomes) for a in answers], plan, manifest, report)
+    tables, notes = measured_tables([(a.key, a.outcomes) for a in answers], plan, manifest, report)
     tables["examples.parquet"] = example_rows(_asked(answers))
     looks = [{**asdict(a.key), **look.row()} for a in answers if a.sampled for look in a.sampled.looks]
     if looks:
@@ -158,7 +158,7 @@ def _finish(folder: RunFolder, answers: Sequence[Answers], plan: Plan, manifest:
     return Run(folder.path)
 
 
-def _measured(
+def measured_tables(
     parts: Iterable[tuple[RunKey, Outcomes]], plan: Plan, manifest: RunManifest, report: Progress
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the tables of outcomes, sets and measurements by file name, and the notes on what is undefined."""
