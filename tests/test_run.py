@@ -173,6 +173,16 @@ def test_measuring_anew_twice_repeats_no_note(tmp_path: Path) -> None:
     assert notes and len(notes) == len(set(notes))
 
 
+def test_measuring_one_metric_adds_it_and_keeps_the_rest(tmp_path: Path) -> None:
+    before = audit("planted:noise=1", out=tmp_path, limit=24, resamples=30, metrics=["accuracy", "ucerf"])
+    kept = before.measurements
+    added = remeasure(tmp_path, metrics=["flip_rate", "ucerf"]).measurements
+    assert set(added["metric"]) == {"accuracy", "ucerf", "flip_rate"}
+    pd.testing.assert_frame_equal(added[added["metric"] != "flip_rate"].reset_index(drop=True), kept)
+    replaced = remeasure(tmp_path, metrics=["ucerf"], level=0.5).measurements
+    assert set(replaced["metric"]) == set(added["metric"]) and set(replaced["level"]) == {0.5}
+
+
 def test_measuring_anew_needs_no_model(tiny_run: Run) -> None:
     assert not Path(tiny_run.manifest.engine["source"]).exists()
     anew = remeasure(tiny_run.path, estimators=["entropy"])

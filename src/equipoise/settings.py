@@ -18,7 +18,7 @@ from .uncertainty import ESTIMATORS, PERPLEXITY
 
 _ASKED = (
     *("token_aggregate", "answer_space", "reasoning_tokens", "answer_turn", "samples", "temperature", "answer_tokens"),
-    *("chat", "system"),
+    *("chat", "system", "both"),
 )
 """The choices of how to ask that are handed on as they are."""
 
@@ -54,6 +54,7 @@ class Settings:
     answer_turn: str = "assistant"
     token_aggregate: str = "sum"
     answer_space: str = "joined"
+    both: bool = False
     device: str = "auto"
     dtype: str = "auto"
     bos: str = "auto"
@@ -86,12 +87,14 @@ class Settings:
 
     @classmethod
     def again(cls, earlier: Mapping[str, Any], **choices: Any) -> Self:
-        """Return the settings of an earlier run, with other choices in their place."""
+        """Return the settings of an earlier run, with other choices in their place; metrics are added to its own."""
         try:
             cls(**earlier)
         except (TypeError, ValueError, EquipoiseError):
             raise RunError("the run has settings that this version does not know; run its audit again") from None
-        return cls(**{**earlier, **choices})
+        # Asking for one metric must not lose the others: their rows are what reports and gates read.
+        metrics = dict.fromkeys([*earlier.get("metrics", _USUAL.metrics), *choices.get("metrics", ())])
+        return cls(**{**earlier, **choices, "metrics": list(metrics)})
 
     @property
     def asked(self) -> dict[str, str]:

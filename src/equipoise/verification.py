@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 
 from .datasets.dataset import Dataset
+from .progress import Progress
 from .records import EquipoiseError, Example, RunError, RunKey, SentencePair
-from .run import Progress, measured_tables
+from .run import measured_tables
 from .runs import Run
 from .runs.files import file_sha256
 from .settings import Settings

@@ -32,8 +32,9 @@ def test_the_commands_of_the_page_work(page) -> None:
     assert measured.returncode == 0, measured.stderr
     rows = json.loads(measured.stdout)
     rows = rows["measurements"] if isinstance(rows, dict) else rows
-    assert {row["metric"] for row in rows} == {"sure_and_wrong"}
-    table = pd.read_csv(page.folder / "runs" / "sure" / "measurements.csv").query("group == 'type=type2'")
+    assert {row["metric"] for row in rows} == {"sure_and_wrong", "ucerf"}
+    table = pd.read_csv(page.folder / "runs" / "sure" / "measurements.csv")
+    table = table.query("group == 'type=type2' and metric == 'sure_and_wrong'")
     outcomes = pd.read_parquet(page.folder / "runs" / "sure" / "outcomes.parquet").query("type == 'type2'")
     share = ((outcomes["correct"] == 0) & (outcomes["certainty"] > 0.5)).mean()
     assert table["value"].item() == pytest.approx(share) and 0 < share < 1

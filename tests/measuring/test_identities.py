@@ -174,6 +174,8 @@ def test_an_audit_with_a_precision_says_how_it_stopped(tmp_path: Path) -> None:
     before = run.measurements
     again = equipoise.remeasure(tmp_path, resamples=200).measurements
     assert before["low"].equals(again["low"]) and before["high"].equals(again["high"])
+    looks = run.frame("looks.csv")
+    assert looks["look"].tolist() == [1] and looks["sentences"].tolist() == [96] and looks["width"][0] < 0.1
 
 
 def test_precision_is_about_identities(tmp_path: Path) -> None:

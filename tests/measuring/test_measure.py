@@ -404,6 +404,17 @@ def test_what_is_undefined_is_noted_with_its_reason_and_given_no_number(make_out
     ]
 
 
+def test_undefined_occupations_are_summed_up_in_one_line(make_outcomes) -> None:
+    rows = [row for row in answerable_rows(12) if row["stereotype"] == "pro" or row["occupation"] == "nurse"]
+    found, notes = measure(make_outcomes(rows), plan("accuracy_gap", "ucerf_group_disparity"), LABELS)
+    assert ("accuracy_gap", "occupation=nurse") in {(row.metric, row.group) for row in found}
+    assert notes == [
+        "ucerf_group_disparity is undefined for all and 1 more group (TPD of anti items of an empty group)",
+        "undefined for some occupations, which do not have the items that a metric compares: "
+        "ucerf_group_disparity (4); accuracy_gap (2)",
+    ]
+
+
 def test_an_undefined_metric_leaves_the_others_as_they_are(make_outcomes) -> None:
     outcomes = make_outcomes([row for row in answerable_rows(12) if row["stereotype"] == "pro"])
     assert table(outcomes, plan())["accuracy", "all"] == table(outcomes, plan("accuracy"))["accuracy", "all"]

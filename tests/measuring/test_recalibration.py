@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import equipoise
 from equipoise.cli import app
 from equipoise.measuring.recalibration import Recalibrated, Splits, recalibrate
+from equipoise.metrics.calibration import noise_floor
 from equipoise.records import EquipoiseError, RunError
 from equipoise.run import Run
 
@@ -58,6 +59,16 @@ def test_maps_repair_what_was_planted(run: Run) -> None:
 def final_temperature(maps: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     (final,) = [m for m in maps if m["method"] == "temperature" and m["maps"] == "pooled" and m["split"] is None]
     return final
+
+
+def test_the_floor_is_that_of_the_calibrated_probabilities(run: Run) -> None:
+    plan = Splits(methods=("temperature",), splits=1)
+    result = recalibrated(run, plan)
+    (row,) = result.table.query("metric == 'ece' and group == 'all' and maps == 'pooled'").to_dict("records")
+    (sample,) = result.samples.values()
+    assert row["floor"] == pytest.approx(noise_floor(sample["after"].to_numpy()), abs=1e-12)
+    # Overconfident probabilities vary less, so their own floor is far lower.
+    assert row["floor"] > 1.3 * noise_floor(sample["before"].to_numpy())
 
 
 def test_any_group_can_have_maps_of_its_own_and_the_same_seed_gives_the_same(run: Run) -> None:

@@ -182,7 +182,7 @@ def test_a_missing_table_says_how_to_get_it_back(copy: Path) -> None:
         RunError, match=r"pairs\.parquet is damaged \(it is not the file that the run wrote\); run the command"
     ):
         _ = load(copy).pairs
-    with pytest.raises(RunError, match=r"has no calibration\.csv; run its command again to continue: "):
+    with pytest.raises(RunError, match=r"has no calibration\.csv; it has: examples\.parquet, measurements\.csv, out"):
         load(copy).frame("calibration.csv")
 
 
@@ -196,6 +196,32 @@ def test_an_audit_run_again_repairs_a_damaged_folder_from_its_scores(copy: Path)
         load(copy)
     again = audit("planted", out=copy, limit=6, resamples=20).measurements
     pd.testing.assert_frame_equal(before, again, check_exact=True)
+
+
+@pytest.mark.parametrize(
+    ("command", "advice"),
+    [
+        ("equipoise audit m --out old -q", "equipoise audit m -q --out 'a b/run'"),
+        ("python -m equipoise audit m --out=--out --data x", "python -m equipoise audit m --data x --out 'a b/run'"),
+        ("equipoise audit m", "equipoise audit m --out 'a b/run'"),
+        ("notebook.py --out old", "notebook.py --out old"),
+        ("equipoise audit 'm", "equipoise audit 'm"),
+    ],
+)
+def test_advice_names_the_folder_as_it_was_given(
+    command: str, advice: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = RunFolder(Path("a b/run"))
+    folder.path.mkdir(parents=True)
+    folder.begin(replace(MANIFEST, command=command))
+    with pytest.raises(RunError) as caught:
+        load(folder.path)
+    assert one_sentence(caught.value).endswith(f"was not finished; run its command again to continue: {advice}")
+    changed_manifest(folder.path, notes="text")
+    with pytest.raises(RunError) as caught:
+        load(folder.path)
+    assert one_sentence(caught.value).endswith(f"(it writes the files anew): {advice}")
 
 
 def test_a_folder_in_use_is_refused_by_name(copy: Path) -> None:

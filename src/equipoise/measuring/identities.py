@@ -143,14 +143,14 @@ def _disparities(
         for parts, mask in attributes:
             if mask.sum() < 2:
                 continue
-            own, drawn = means[mask], resampled[:, mask]
-            low, high = maximum.range_interval(own, drawn, level=level, shrink=shrink)
-            value = float(np.ptp(own))
+            group_means, drawn = means[mask], resampled[:, mask]
+            low, high = maximum.range_interval(group_means, drawn, level=level, shrink=shrink)
+            value = float(np.ptp(group_means))
             estimate = Estimate(value, low, high, plan.level, table.clusters, maximum.METHOD)
             yield f"{name}_disparity", parts, estimate
             if name == "confidence" and parts["augmentation"] != NONE:
                 yield from _gender_gap(table, parts, mask, means, resampled, plan)
-            p = min(1.0, sample.errors * maximum.range_p_value(own, drawn, shrink=shrink))
+            p = min(1.0, sample.errors * maximum.range_p_value(group_means, drawn, shrink=shrink))
             tests.setdefault(parts["augmentation"], []).append((parts, p))
         for family in tests.values():
             corrected = maximum.holm([p for _, p in family])

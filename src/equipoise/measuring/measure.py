@@ -23,6 +23,7 @@ from ..records import (
     RunKey,
     UndefinedMetric,
     group_label,
+    parse_group,
 )
 from ..stats import bootstrap
 from ..stats.resampling import Statistic, evaluate
@@ -140,7 +141,7 @@ def measured_points(items: Items, plan: Plan) -> tuple[list[Point], list[str]]:
                 undefined.setdefault(job.name, {})[group_label(cell.parts)] = str(reason)
                 continue
             points.append(Point(job, cell, rows, values))
-    return points, [_undefined_note(name, labels) for name, labels in undefined.items()]
+    return points, list(_undefined_notes(undefined))
 
 
 def _value(job: Job, rows: Integers) -> float:
@@ -192,11 +193,21 @@ def _is_blank(array: NDArray[Any]) -> bool:
     return array.dtype.kind in "OU" and not (array != "").any()
 
 
-def _undefined_note(metric: str, groups: Mapping[str, str]) -> str:
-    label, reason = next(iter(groups.items()))
-    others = len(groups) - 1
-    more = f" and {others} more group{'s' if others > 1 else ''}" if others else ""
-    return f"{metric} is undefined for {label}{more} ({reason})"
+def _undefined_notes(undefined: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """Yield a sentence for each metric that is undefined for some group, and one for all that miss occupations."""
+    missing: dict[int, list[str]] = {}
+    for metric, groups in undefined.items():
+        occupations = {parse_group(label).get("occupation", "") for label in groups} - {""}
+        others = {label: reason for label, reason in groups.items() if "occupation" not in parse_group(label)}
+        if occupations:
+            missing.setdefault(len(occupations), []).append(metric)
+        if others:
+            label, reason = next(iter(others.items()))
+            more = f" and {len(others) - 1} more group{'s' if len(others) > 2 else ''}" if len(others) > 1 else ""
+            yield f"{metric} is undefined for {label}{more} ({reason})"
+    if missing:
+        counts = [f"{', '.join(metrics)} ({count})" for count, metrics in missing.items()]
+        yield f"undefined for some occupations, which do not have the items that a metric compares: {'; '.join(counts)}"
 
 
 def _measurements(

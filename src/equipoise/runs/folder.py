@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 
 from ..records import Outcomes, RunError, RunManifest
 from .files import file_sha256, remove_abandoned, sha256, sync_folder, write_file, written
-from .manifest import read_manifest, rebuild_advice, write_manifest
+from .manifest import read_manifest, rebuild_advice, unfinished, write_manifest
 from .measurements import read_measurements
 from .sheets import original, to_csv
 from .tables import Rows, group_names, outcomes_from_frame, read_parquet, typed_frame
@@ -138,8 +138,9 @@ class RunFolder:
         """Give the file that the manifest names, open at its beginning, its hash checked."""
         expected = manifest.files.get(name)
         if expected is None:
-            state = "was not finished" if manifest.finished is None else f"has no {name}"
-            raise RunError(f"the run in {self.path} {state}; run its command again to continue: {manifest.command}")
+            if manifest.finished is None:
+                raise RunError(unfinished(self.path, manifest))
+            raise RunError(f"the run in {self.path} has no {name}; it has: {', '.join(sorted(manifest.files))}")
         # The place itself twice: a commit may move the next file there after the first look.
         for path in (self.path / name, self._next(name), self.path / name):
             if path.is_file() and file_sha256(path) == expected:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -63,9 +64,33 @@ def _checked(content: dict[str, Any], folder: Path) -> RunManifest:
 def rebuild_advice(folder: Path, command: object = None) -> str:
     """Return how to make the files of a run again."""
     # What a damaged manifest calls the command may be anything; it is shown only where it can be one.
-    told = f": {command}" if isinstance(command, str) and command.isprintable() and command else ""
+    is_shown = isinstance(command, str) and command.isprintable() and command
+    shown = f": {command_into(folder, str(command))}" if is_shown else ""
     kept = ", and its scores are kept" if (folder / "scores.jsonl").is_file() else ""
-    return f"run the command that made it again (it writes the files anew{kept}){told}"
+    return f"run the command that made it again (it writes the files anew{kept}){shown}"
+
+
+def command_into(folder: Path, command: str) -> str:
+    """Return the command of a run with the folder as it was named now: it may have moved, or be seen from elsewhere."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return command
+    ours = words[:1] == ["equipoise"] or words[:3] == ["python", "-m", "equipoise"]
+    if not ours:
+        return command
+    kept, skip = [], False
+    for word in words:
+        if not skip and word != "--out" and not word.startswith("--out="):
+            kept.append(word)
+        skip = word == "--out" and not skip
+    return shlex.join([*kept, "--out", str(folder)])
+
+
+def unfinished(folder: Path, manifest: RunManifest) -> str:
+    """Return what to say of a run that was interrupted, and how to continue it."""
+    command = command_into(folder, manifest.command)
+    return f"the run in {folder} was not finished; run its command again to continue: {command}"
 
 
 def _damaged(folder: Path, reason: str, command: object = None) -> str:

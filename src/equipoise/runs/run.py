@@ -14,6 +14,7 @@ import pandas as pd
 from ..catalog import find
 from ..records import Floats, Outcomes, RunError, RunKey, RunManifest, parse_group
 from .folder import RunFolder
+from .manifest import unfinished
 from .measurements import Measurements, measurements_from_frame, ordered_kinds
 
 
@@ -27,9 +28,7 @@ class Run:
         self.folder = RunFolder(Path(path))
         self.manifest: RunManifest = self.folder.manifest()
         if self.manifest.finished is None:
-            raise RunError(
-                f"the run in {path} was not finished; run its command again to continue: {self.manifest.command}"
-            )
+            raise RunError(unfinished(self.folder.path, self.manifest))
         self.name = name or self.manifest.model
 
     def __repr__(self) -> str:

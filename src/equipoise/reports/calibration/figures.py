@@ -59,7 +59,7 @@ def reliability_diagram(view: Reliability, width: float) -> Figure:
 
 
 def draw_before_after(sample: pd.DataFrame, table: pd.DataFrame, path: Path, *, title: str, method: str) -> None:
-    """Draw the tested half of one split before and after a map, and the mean ECE of every method against the floor."""
+    """Draw the tested half of one split before and after a map, and the mean ECE of every method beside its floor."""
     with matplotlib.rc_context(LOOK):
         figure = Figure(figsize=(12, 4.6))
         figure.suptitle(title)
@@ -84,7 +84,7 @@ def _methods(axes: Any, rows: pd.DataFrame) -> None:
     axes.errorbar(
         rows["after"], places, xerr=errors, fmt=shape(1), color=colour(1), capsize=2, label="after (95% of splits)"
     )
-    axes.axvline(float(rows["floor"].iloc[0]), color=colour(2), linestyle=":", label="noise floor")
+    axes.plot(rows["floor"], places, "|", color=colour(2), markersize=14, label="by chance alone")
     axes.set(title="ECE of the tested half, mean over splits", xlabel="ECE (lower is better)")
     axes.set_yticks(places, labels, fontsize=8)
     axes.invert_yaxis()
