@@ -21,6 +21,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 ROWS = (
     ("cli",),
+    ("suites", "verification"),
     ("run", "builder", "reports", "exports", "training", "doctor"),
     ("settings",),
     ("runs", "measuring"),

@@ -99,7 +99,7 @@ def remeasure(path: str | Path, *, progress: Progress | bool | None = None, **ch
         # Notes on the earlier measurements are written again where they still hold.
         notes = [note for note in manifest.notes if not note.startswith(tuple(f"{key}: " for key, _ in parts))]
         manifest = replace(manifest, settings=asdict(settings), notes=notes)
-        tables, notes = _measured(parts, settings.plan, manifest, shown(progress))
+        tables, notes = measured_tables(parts, settings.plan, manifest, shown(progress))
         folder.commit(tables, replace(manifest, notes=[*manifest.notes, *notes], finished=now()))
     return Run(folder.path)
 
@@ -148,7 +148,7 @@ def _answers(key: RunKey, dataset: Dataset, ask: Callable[..., Outcomes], settin
 def _finish(folder: RunFolder, answers: Sequence[Answers], plan: Plan, manifest: RunManifest, report: Progress) -> Run:
     """Return the run, measured and written; only with its last step is it finished."""
     manifest = with_samples(manifest, [(a.key, a.sampled) for a in answers if a.sampled])
-    tables, notes = _measured([(a.key, a.outcomes) for a in answers], plan, manifest, report)
+    tables, notes = measured_tables([(a.key, a.outcomes) for a in answers], plan, manifest, report)
     tables["examples.parquet"] = example_rows(_asked(answers))
     looks = [{**asdict(a.key), **look.row()} for a in answers if a.sampled for look in a.sampled.looks]
     if looks:
@@ -157,7 +157,7 @@ def _finish(folder: RunFolder, answers: Sequence[Answers], plan: Plan, manifest:
     return Run(folder.path)
 
 
-def _measured(
+def measured_tables(
     parts: Iterable[tuple[RunKey, Outcomes]], plan: Plan, manifest: RunManifest, report: Progress
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the tables of outcomes, sets and measurements by file name, and the notes on what is undefined."""
@@ -192,7 +192,3 @@ def _asked(answers: Sequence[Answers]) -> dict[str, Sequence[Example]]:
 
 def _list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
-
-
-def _silent(what: str, done: int, total: int) -> None:
-    """Report no progress."""
