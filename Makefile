@@ -25,9 +25,10 @@ lint: $(STAMP)
 types: $(STAMP)
 	$(BIN)/mypy
 
-# One thread a worker: two that share the cores would only wait for each other.
+# One thread a worker: two that share the cores would only wait for each other. Some tests kill real processes and
+# servers: a test that fails is run once more, and is listed as "rerun" if it then passes.
 tests: $(STAMP)
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal --reruns 1 -rR
 
 format: $(STAMP) ## format the code
 	$(BIN)/ruff check --fix .

@@ -269,7 +269,11 @@ def test_a_calibration_metric_runs_in_the_direction_it_declares(metric: Metric) 
 
 @pytest.mark.parametrize(
     "metric",
-    [metric for metric in OF_MODELS if metric.applies_to not in ("variants", "polarity", "open answers")],
+    [
+        metric
+        for metric in OF_MODELS
+        if metric.applies_to not in ("variants", "polarity", "open answers", "both offered")
+    ],
     ids=lambda metric: metric.name,
 )
 @given(data=st.data())

@@ -108,12 +108,12 @@ def _devices() -> Iterator[Check]:
         return
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     gpus = describe_gpus()
-    found = ", ".join([*gpus, f"{cores} CPU cores"])
+    devices = ", ".join([*gpus, f"{cores} CPU cores"])
     if not gpus and shutil.which("nvidia-smi"):
         advice = "torch cannot use the GPU: install the build of torch for your CUDA version (pytorch.org)"
-        yield Check("devices", "note", found, advice)
+        yield Check("devices", "note", devices, advice)
     else:
-        yield Check("devices", "ok", found if gpus else f"{found}, no GPU that torch can use")
+        yield Check("devices", "ok", devices if gpus else f"{devices}, no GPU that torch can use")
 
 
 def _memory() -> Iterator[Check]:
@@ -157,8 +157,8 @@ def _datasets() -> Iterator[Check]:
                 find_dataset_folder(card.name)
         except DatasetError:
             missing.append(card.name)
-    found = f"{len(CARDS) - len(missing)} of {len(CARDS)} are on this machine"
+    state = f"{len(CARDS) - len(missing)} of {len(CARDS)} are on this machine"
     if missing:
-        yield Check("datasets", "note", found, f"to get one: equipoise data fetch {missing[0]}")
+        yield Check("datasets", "note", state, f"to get one: equipoise data fetch {missing[0]}")
     else:
-        yield Check("datasets", "ok", found)
+        yield Check("datasets", "ok", state)

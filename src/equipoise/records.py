@@ -132,6 +132,7 @@ class Sampling(NamedTuple):
 
 
 OPEN_ANSWER = "open-answer"  # the flag of a free answer: its last classes are both, neither, refused, unparsed
+BOTH_OFFERED = "both-offered"  # the flag of a multiple choice whose last option is "Both of them"
 
 BASELINE = "baseline"
 """The variant of a prompt that asks for an example's words without its sentence."""

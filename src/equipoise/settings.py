@@ -18,7 +18,7 @@ from .uncertainty import ESTIMATORS, PERPLEXITY
 
 _ASKED = (
     *("token_aggregate", "answer_space", "reasoning_tokens", "answer_turn", "samples", "temperature", "answer_tokens"),
-    *("chat", "system"),
+    *("chat", "system", "both"),
 )
 """The choices of how to ask that are handed on as they are."""
 
@@ -54,6 +54,7 @@ class Settings:
     answer_turn: str = "assistant"
     token_aggregate: str = "sum"
     answer_space: str = "joined"
+    both: bool = False
     device: str = "auto"
     dtype: str = "auto"
     bos: str = "auto"

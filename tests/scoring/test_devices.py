@@ -66,11 +66,13 @@ def test_they_write_what_one_writes(folder: Path, several: SeveralDevices) -> No
 
 def test_an_audit_on_two_devices_writes_the_same_scores(folder: Path, several: SeveralDevices, tmp_path: Path) -> None:
     runs = [
-        equipoise.audit(engine, limit=80, resamples=5, out=tmp_path / str(number))
+        equipoise.audit(engine, pronouns=["he", "xe"], limit=80, resamples=5, out=tmp_path / str(number))
         for number, engine in enumerate((open_engine(str(folder)), several))
     ]
     assert runs[0].folder.scores.read_bytes() == runs[1].folder.scores.read_bytes()
     assert runs[1].manifest.engine["devices"] == ["cpu", "cpu"]
+    notes = [[note for note in run.manifest.notes if "splits these pronouns" in note] for run in runs]
+    assert len(notes[0]) == 1 and "xe (" in notes[0][0] and notes[0] == notes[1]
 
 
 def test_what_goes_wrong_in_a_process_is_one_sentence(folder: Path) -> None:

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from equipoise.datasets.builtin import load_builtin
 from equipoise.records import Message, ModelError, Prompt
 from equipoise.scoring.encoding import SPLIT_JOIN, Encoder, Question
+from equipoise.scoring.pronoun_pieces import neopronouns, split_notes
 from tiny import CHAT, make_tokenizer
 
 PLAIN = make_tokenizer()
@@ -174,3 +176,14 @@ def test_asking_does_not_change_the_identity() -> None:
     encoder.questions([prompt(), prompt("The nurse told", " the driver")])
     tokenizer(["a", "b c"], padding=False)
     assert encoder.identity == before
+
+
+def test_neopronouns_of_several_tokens_are_named_and_common_pronouns_never() -> None:
+    words = neopronouns(load_builtin(pronouns=["he", "they", "xe", "fae"]).examples)
+    assert set(words) == {"xe", "xem", "xyr", "fae", "faer"}
+    pieces = Encoder(PLAIN).pieces(["nurse", "xe"])
+    assert pieces["nurse"] == 1 and pieces["xe"] == len(PLAIN(" xe", add_special_tokens=False)["input_ids"]) > 1
+    (note,) = split_notes(pieces)
+    assert f"xe ({pieces['xe']})" in note and "nurse" not in note
+    assert split_notes({"xe": 1}) == split_notes({}) == []
+    assert neopronouns(load_builtin(pronouns=["he", "she", "they"]).examples) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from itertools import permutations
 from typing import Any
 
@@ -12,8 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.records import EquipoiseError, Example, Prompt, Score
+from equipoise.measuring.measure import Plan, measure, measured_items
+from equipoise.metrics import METRICS
+from equipoise.records import EquipoiseError, Example, Prompt, RunKey, Score
 from equipoise.tasks import TaskOptions, open_task
+from equipoise.tasks.further_options import further_options
 from equipoise.tasks.multiple_choice import MultipleChoice, option_order
 
 
@@ -135,3 +139,69 @@ def test_it_is_opened_by_name_with_its_options() -> None:
         seeds=(1, 2), answer_space="apart"
     )
     assert open_task("mcq") == MultipleChoice()
+
+
+def test_both_of_them_is_offered_on_request_to_every_pronoun_in_the_same_place() -> None:
+    task = MultipleChoice(seeds=tuple(range(30)), both=True)
+    they = example(id="b", text="The baker thanked the clerk because they were kind.", slots={"pronoun": "they"})
+    names = ("baker", "clerk", "None of the above", "Both of them")
+    places = set()
+    for one, other in zip(task.prompts(example()), task.prompts(they), strict=True):
+        shown = options_of(one)
+        assert shown == options_of(other) and one.continuations == other.continuations
+        assert [shown["ABCD".index(letter.strip())] for letter in one.continuations] == list(names)
+        places.add(shown.index("Both of them"))
+    assert places == {0, 1, 2, 3}
+    (asked,) = MultipleChoice(both=True, questions=("{text} Who is meant?",)).prompts(example())
+    assert set(options_of(asked)) == {"baker", "clerk", "Both of them"}
+    with pytest.raises(EquipoiseError, match=r'example a: "Both of them" needs two candidates, it has 3'):
+        MultipleChoice(both=True).prompts(example(candidates=("baker", "clerk", "unknown")))
+
+
+@pytest.mark.parametrize("name", ["mcq", "mcq-cot"])
+def test_the_share_that_chooses_both_is_the_planted_one(name: str) -> None:
+    """Of 40 ambiguous and 40 resolvable sentences with he and they, "both" is chosen for 30% of those with they."""
+    examples = []
+    for number in range(80):
+        for gender, pronoun in (("male", "he"), ("neutral", "they")):
+            kind = {"gold": None, "answerable": False} if number % 2 else {"gold": 1}
+            groups = {"gender": gender, "type": "type1" if number % 2 else "type2"}
+            fields = {"id": f"{number}-{pronoun}", "set_id": str(number), "groups": groups, **kind}
+            examples.append(example(**fields, slots={"pronoun": pronoun}))
+
+    def chosen(prompt: Prompt) -> int:
+        number, pronoun = prompt.example_id.split("-")
+        return 3 if pronoun == "they" and int(number) // 2 % 10 < 3 else 1
+
+    def scorer(prompts: Sequence[Prompt]) -> list[Score]:
+        return [Score("", tuple((-0.01,) if n == chosen(p) else (-9.0,) for n in range(4))) for p in prompts]
+
+    task = open_task(name, TaskOptions(both=True))
+    outcomes = task.run(examples, scorer=scorer, writer=lambda contexts, tokens: dict.fromkeys(contexts, "Hm."))
+    names = ("both_chosen", "desirability", "flip_rate", "flip_toward", "ucerf", "ucerf_signed")
+    plan = Plan([METRICS[name] for name in names], resamples=50)
+    rows, _ = measure(measured_items(outcomes, plan), plan, RunKey("m", "d", name))
+    values = {(row.metric, row.group): row for row in rows}
+    share = values["both_chosen", "gender=neutral,type=type1"]
+    assert (share.value, share.n) == (0.3, 40) and 0.1 < share.low < 0.3 < share.high < 0.55
+    assert values["both_chosen", "gender=male,type=type1"].value == 0
+    # On a resolvable sentence "both" is wrong, D = -c; on an ambiguous one D = c, whatever is chosen.
+    certainty = values["desirability", "gender=male,type=type2"].value
+    assert certainty > 0.95
+    assert values["desirability", "gender=neutral,type=type2"].value == pytest.approx(0.4 * certainty)
+    assert values["ucerf", "type=type2"].value == pytest.approx(1 - 0.3 * certainty)
+    assert values["ucerf", "type=type1"].value == pytest.approx(1)
+    assert values["ucerf_signed", "type=type1"].value == pytest.approx(1 - 0.3 * certainty)
+    assert values["flip_rate", "type=type1"].value == pytest.approx(0.3)
+
+
+def test_without_the_option_there_is_no_share_of_both() -> None:
+    task = MultipleChoice()
+    prompts = task.prompts(example())
+    outcomes = task.outcomes([example()], prompts, [Score("k", ((-1.0,), (-2.0,), (-0.5,)))])
+    plan = Plan([METRICS["both_chosen"]], resamples=10)
+    assert measure(measured_items(outcomes, plan), plan, RunKey("m", "d", "mcq")) == ([], [])
+    assert further_options("", 1) == ("None of the above",) and further_options("", 0) == ()
+    assert further_options("split-join,both-offered", 2) == ("None of the above", "Both of them")
+    assert further_options("both-offered", 1) == ("Both of them",)
+    assert further_options("open-answer", 4)[0] == "both"

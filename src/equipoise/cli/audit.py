@@ -109,6 +109,9 @@ def audit(
         Literal["joined", "apart"],
         typer.Option("--answer-space", help="mcq: the answers are ' A' (joined) or 'A' (apart)."),
     ] = "joined",
+    both: Annotated[
+        bool, typer.Option("--both", help='mcq: also offer "Both of them", a possible reading of they.')
+    ] = False,
     augment: Annotated[
         Several,
         typer.Option(
@@ -250,6 +253,8 @@ def audit(
     )
     if samples and not server and "open" not in (task or []):
         raise EquipoiseError("--samples is for --task open and for servers; a model that is loaded here needs none")
+    if both and not {"mcq", "mcq-cot"} & set(task or []):
+        raise EquipoiseError("--both is an option of multiple choice: add --task mcq or mcq-cot")
     chosen |= chosen_options(temperature=temperature, answer_tokens=answer_tokens, shots=str(shots) if shots else None)
     chosen |= chosen_options(
         markers=str(markers) if markers else None, reasoning_tokens=reasoning_tokens, answer_turn=answer_turn
@@ -272,6 +277,7 @@ def audit(
             pronouns=[pronoun.strip() for pronoun in pronouns.split(",")],
             token_aggregate=token_aggregate,
             answer_space=answer_space,
+            both=both,
             crossed=crossed,
             joint=joint,
             device=device,

@@ -92,14 +92,14 @@ def calibrate(
     run = RunFolder(folder)
     manifest = run.manifest()
     with progress_bar(quiet=quiet) as progress:
-        found = recalibrate(run.outcomes(manifest), chosen, progress=progress)
-    maps = json.dumps(list(found.maps), indent=1) + "\n"
-    drawn = _draw_maps(found, manifest.model, chosen.methods[0]) if figures and _can_draw() else {}
-    run.add({"calibration.csv": found.table, "calibration_maps.json": maps, **drawn}, made_from=manifest)
+        recalibrated = recalibrate(run.outcomes(manifest), chosen, progress=progress)
+    maps = json.dumps(list(recalibrated.maps), indent=1) + "\n"
+    drawn = _draw_maps(recalibrated, manifest.model, chosen.methods[0]) if figures and _can_draw() else {}
+    run.add({"calibration.csv": recalibrated.table, "calibration_maps.json": maps, **drawn}, made_from=manifest)
     if quiet:
         return
-    print_out(before_after_table(found.table))
-    for warning in found.warnings:
+    print_out(before_after_table(recalibrated.table))
+    for warning in recalibrated.warnings:
         typer.echo(printable(f"warning: {warning}"))
     _say_drawn(folder, drawn)
     typer.echo(printable(f"The table is {folder}/calibration.csv, the maps are {folder}/calibration_maps.json"))
@@ -119,13 +119,13 @@ def _draw(name: str, title: str, table: pd.DataFrame, work: pd.DataFrame) -> dic
         return _in_figures(scratch)
 
 
-def _draw_maps(found: Recalibrated, model: str, method: str) -> dict[str, bytes]:
+def _draw_maps(recalibrated: Recalibrated, model: str, method: str) -> dict[str, bytes]:
     """Return the figures of calibration maps by file name."""
     from ..reports.calibration.figures import draw_before_after
 
     with easel() as scratch:
-        for (dataset, task), sample in found.samples.items():
-            rows = found.table[(found.table["dataset"] == dataset) & (found.table["task"] == task)]
+        for (dataset, task), sample in recalibrated.samples.items():
+            rows = recalibrated.table[(recalibrated.table["dataset"] == dataset) & (recalibrated.table["task"] == task)]
             path = scratch / _figure(f"calibrated-{dataset}-{task}")
             draw_before_after(sample, rows, path, title=f"{model} on {dataset} · {task}", method=method)
         return _in_figures(scratch)

@@ -80,8 +80,8 @@ def check(
     from ..datasets import DatasetOptions, open_dataset
 
     dataset = open_dataset(path, DatasetOptions(columns=column_map(columns or [])))
-    found = f"{len(dataset.examples):,} examples, {dataset.sets:,} pairs can be compared"
-    typer.echo(printable(f"{dataset.name}: {found}"))
+    counts = f"{len(dataset.examples):,} examples, {dataset.sets:,} pairs can be compared"
+    typer.echo(printable(f"{dataset.name}: {counts}"))
     kinds: dict[str, list[str]] = {}
     for fault in dataset.faults:
         kinds.setdefault(fault.kind, []).append(f"{fault.where}: {fault.what}; {fault.handling}")

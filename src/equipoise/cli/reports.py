@@ -54,7 +54,7 @@ def compare(
     write_page(out, comparison_page(made))
     if quiet:
         return
-    shown = [test for test in made.tests if test.corrected < 0.05]
+    shown = [test for test in made.tests if test.detected]
     rows = [(t.runs, t.data, t.metric, f"{t.difference.value:+.3f}", f"{t.corrected:.4f}") for t in shown]
     if rows:
         print_out(plain_table(("runs", "data", "metric", "difference", "p, corrected"), rows))
@@ -83,7 +83,7 @@ def figures(
         drawn = run_figures(Run(runs[0]), width=width, formats=formats)
     else:
         drawn = comparison_figures(_compared(runs, {"intersect": intersect}, quiet=quiet), width=width, formats=formats)
-    _write_all(((one.name, one.content) for one in drawn), runs, out, "figures", quiet=quiet)
+    _write_all(((figure.name, figure.content) for figure in drawn), runs, out, "figures", quiet=quiet)
 
 
 def tables(

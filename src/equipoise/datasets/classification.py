@@ -60,7 +60,7 @@ def _labelled(
     if not group:
         raise DatasetError("group is empty; it says whom the text is about")
     id = as_label("id", cells.get("id")) or id
-    own = {key: as_label(key, cells.get(f"group:{key}")) for key in groups}
+    labels = {key: as_label(key, cells.get(f"group:{key}")) for key in groups}
     example = Example(
         id=id,
         text=as_text("text", cells["text"]),
@@ -68,7 +68,7 @@ def _labelled(
         gold=gold,
         answerable=answerable,
         stereotype=as_choice("stereotype", cells.get("stereotype"), candidates),
-        groups={"type": as_kind(cells.get("type")) or KINDS[answerable], "group": group, **own},
+        groups={"type": as_kind(cells.get("type")) or KINDS[answerable], "group": group, **labels},
         set_id=as_label("set", cells.get("pair")) or id,
         cluster_id=as_label("cluster", cells.get("cluster")),
         slots=slots,

@@ -81,27 +81,27 @@ class Columns:
 
 def map_columns(file: str, header: Sequence[str], given: Mapping[str, str]) -> Columns:
     """Return which column is what: as the user says, and by its own name for the rest."""
-    there = f"the columns are {', '.join(header)}"
+    columns_there = f"the columns are {', '.join(header)}"
     for name, column in given.items():
         _check_name(name)
         if column not in header:
-            raise DatasetError(f"{file}: there is no column {column!r} to be {name!r}; {there}")
-    found = dict(given)
+            raise DatasetError(f"{file}: there is no column {column!r} to be {name!r}; {columns_there}")
+    column_of = dict(given)
     for name, column in _by_their_own_names([column for column in header if column not in given.values()]):
-        found.setdefault(name, column)
-    if "text" not in found:
-        raise DatasetError(f"{file}: no column is the sentence; {there}; name it with --columns text=COLUMN")
-    if not {"pronoun", "form", "group"} & set(found):
+        column_of.setdefault(name, column)
+    if "text" not in column_of:
+        raise DatasetError(f"{file}: no column is the sentence; {columns_there}; name it with --columns text=COLUMN")
+    if not {"pronoun", "form", "group"} & set(column_of):
         raise DatasetError(
-            f"{file}: no column is the pronoun; {there}; name it with --columns pronoun=COLUMN "
+            f"{file}: no column is the pronoun; {columns_there}; name it with --columns pronoun=COLUMN "
             "(form=COLUMN for sentences with a slot such as {pronoun}, group=COLUMN for texts without a pronoun)"
         )
-    if "candidates" not in found and not {"candidate_1", "candidate_2"} <= set(found):
+    if "candidates" not in column_of and not {"candidate_1", "candidate_2"} <= set(column_of):
         raise DatasetError(
-            f"{file}: no columns are the candidates; {there}; "
+            f"{file}: no columns are the candidates; {columns_there}; "
             "name them with --columns candidate_1=COLUMN --columns candidate_2=COLUMN"
         )
-    return Columns(found, set(header) >= _SYNTHBIAS and "gold" not in found)
+    return Columns(column_of, set(header) >= _SYNTHBIAS and "gold" not in column_of)
 
 
 def column_slots(row: Mapping[str, Any], used: Columns) -> dict[str, str]:

@@ -43,7 +43,7 @@ class Dataset:
     def sha256(self) -> str:
         """The hash of what is asked: equal for two copies of the same examples, wherever they were read from."""
         digest = hashlib.sha256()
-        names = [one.name for one in fields(Example)]
+        names = [field.name for field in fields(Example)]
         for example in self.examples:
             # Not asdict, which copies every field deeply: a dataset may hold a quarter of a million examples.
             record = {name: getattr(example, name) for name in names}

@@ -72,8 +72,8 @@ def _gender_ece(path: Path, model: str, dataset: str) -> list[Results]:
     chosen = [examples.examples[number] for number in kept]
     outcomes = _outcomes(chosen, normalised / normalised.sum(axis=1, keepdims=True), logprobs)
     notes = _remarks(table, probabilities, normalised, lost)
-    found = replace(examples, examples=tuple(chosen))
-    return [Results(model or guessed_model, "cloze", found, outcomes, tuple(notes))]
+    judged = replace(examples, examples=tuple(chosen))
+    return [Results(model or guessed_model, "cloze", judged, outcomes, tuple(notes))]
 
 
 def _remarks(table: Rows, probabilities: Floats, normalised: Floats, lost: Sequence[int]) -> list[str]:
@@ -97,8 +97,8 @@ def _names(path: Path) -> tuple[str, str]:
     inside = re.match(rf"({known})[_-](?=.)", stem, flags=re.IGNORECASE)
     model = stem[inside.end() :] if inside else stem
     folder = path.resolve().parent.name
-    said = inside[1] if inside else folder
-    return model, PUBLISHED.get(said.lower(), re.sub(r"[^\w.-]+", "-", said) or "imported")
+    label = inside[1] if inside else folder
+    return model, PUBLISHED.get(label.lower(), re.sub(r"[^\w.-]+", "-", label) or "imported")
 
 
 def _general(path: Path, model: str, dataset: str) -> list[Results]:

@@ -39,8 +39,8 @@ def _folder_name(name: str) -> str:
 
 def find_dataset_folder(name: str) -> Path:
     """Return the folder of a dataset: `EQUIPOISE_DATA/<name>` if there is one, else the cache, if it is complete."""
-    if own := os.environ.get("EQUIPOISE_DATA"):
-        folder = Path(own).expanduser() / _folder_name(name)
+    if root := os.environ.get("EQUIPOISE_DATA"):
+        folder = Path(root).expanduser() / _folder_name(name)
         if folder.is_dir():
             return folder
     folder = cached_dataset_folder(name)

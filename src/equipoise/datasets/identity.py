@@ -151,10 +151,10 @@ def _mentions(example: Example) -> list[tuple[int, int]]:
     """Return where each candidate is first mentioned, as a whole word in any case."""
     places = []
     for candidate in example.candidates:
-        found = re.search(rf"(?<![\w-]){re.escape(candidate)}(?![\w-])", example.text, re.IGNORECASE)
-        if found is None:
+        match = re.search(rf"(?<![\w-]){re.escape(candidate)}(?![\w-])", example.text, re.IGNORECASE)
+        if match is None:
             raise DatasetError(f"example {example.id}: does not name {candidate!r}")
-        places.append(found.span())
+        places.append(match.span())
     return places
 
 
@@ -199,6 +199,6 @@ def identity_counts(dataset: Dataset) -> list[tuple[str, str]]:
         facts.append(("attribute", f"{attribute.name}: {words}"))
     first = dataset.examples[0].cluster_id
     for way in AUGMENTATIONS:
-        one = next(e for e in dataset.examples if e.cluster_id == first and e.groups["augmentation"] == way)
-        facts.append((f"e.g. {way}", one.text))
+        marked = next(e for e in dataset.examples if e.cluster_id == first and e.groups["augmentation"] == way)
+        facts.append((f"e.g. {way}", marked.text))
     return facts

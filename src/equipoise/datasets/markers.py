@@ -97,15 +97,15 @@ class _Reader:
 
     def attributes(self) -> dict[str, Attribute]:
         """Return the attributes of the file by name."""
-        found = {name: self._attribute(name, fields) for name, fields in self._content.items()}
-        if not found:
+        attributes = {name: self._attribute(name, fields) for name, fields in self._content.items()}
+        if not attributes:
             raise DatasetError(f"{self._file}: names no attribute; write a section such as [age]")
         seen: dict[str, str] = {}
-        for name, attribute in found.items():
+        for name, attribute in attributes.items():
             for marker in attribute.markers:
                 if seen.setdefault(marker.word.lower(), name) != name:
                     raise self._error(name, marker.word, f"{marker.word!r} stands in {seen[marker.word.lower()]!r} too")
-        return found
+        return attributes
 
     def _attribute(self, name: str, fields: Any) -> Attribute:
         if not isinstance(fields, dict):
@@ -148,11 +148,11 @@ class _Reader:
             for word in pair:
                 if word not in known:
                     raise self._error(name, "contrasts", f"{word!r} among the contrasts is no marker of [{name}]")
-            one, other = (known[word] for word in pair)
-            if one.side == other.side:
-                raise self._error(name, "contrasts", f"{one.word!r} and {other.word!r} are on the same side")
-            against[one.word].append(other)
-            against[other.word].append(one)
+            first, second = (known[word] for word in pair)
+            if first.side == second.side:
+                raise self._error(name, "contrasts", f"{first.word!r} and {second.word!r} are on the same side")
+            against[first.word].append(second)
+            against[second.word].append(first)
         return {word: tuple(others) for word, others in against.items()}
 
     def _error(self, section: str, what: str | None, why: str, *, last: bool = False) -> DatasetError:

@@ -68,8 +68,8 @@ class _Pair:
 
 def is_pair_table(header: Iterable[str], given: Mapping[str, str] = _NO_MAP) -> bool:
     """Return whether a table with this header, and this column map, is one of sentence pairs."""
-    found = _found(header, given)
-    return "more" in found and "less" in found
+    column_of = _found(header, given)
+    return "more" in column_of and "less" in column_of
 
 
 def load_sentence_pairs(
@@ -89,7 +89,7 @@ def load_sentence_pairs(
             raise DatasetError(f"{where}: {error}") from None
     name = name or Path(table.file).stem
     asked_as: dict[str, _Pair] = {}
-    varied = {key for pair in pairs for key in pair.groups if len({one.groups.get(key) for one in pairs}) > 1}
+    varied = {key for pair in pairs for key in pair.groups if len({other.groups.get(key) for other in pairs}) > 1}
     examples = tuple(_example(pair, asked_as.setdefault(pair.split.before, pair), name, varied) for pair in pairs)
     faults = [*(fault for pair in pairs for fault in _pair_faults(pair)), *_repeats(pairs)]
     order = {pair.where: pair.number for pair in pairs}
@@ -100,47 +100,49 @@ def load_sentence_pairs(
 
 def split_pair(more: str, less: str) -> Split:
     """Return where two sentences first differ; of two pronouns that one word each, else all up to the common end."""
-    ones, others = list(_WORD.finditer(more)), list(_WORD.finditer(less))
+    words_more, words_less = list(_WORD.finditer(more)), list(_WORD.finditer(less))
     first = 0
-    while first < min(len(ones), len(others)) and ones[first].group() == others[first].group():
+    while first < min(len(words_more), len(words_less)) and words_more[first].group() == words_less[first].group():
         first += 1
-    if first == len(ones) == len(others):
+    if first == len(words_more) == len(words_less):
         raise DatasetError("the two sentences are the same")
-    ends = (len(ones), len(others))
-    if first < min(ends) and gender_of(ones[first].group()) and gender_of(others[first].group()):
+    ends = (len(words_more), len(words_less))
+    if first < min(ends) and gender_of(words_more[first].group()) and gender_of(words_less[first].group()):
         ends = (first + 1, first + 1)
     else:
-        while min(ends) > first + 1 and ones[ends[0] - 1].group() == others[ends[1] - 1].group():
+        while min(ends) > first + 1 and words_more[ends[0] - 1].group() == words_less[ends[1] - 1].group():
             ends = (ends[0] - 1, ends[1] - 1)
         if first == min(ends):  # one sentence only has words more: the word before is then part of both sides
             first = max(first - 1, 0)
     if first == min(ends):
         raise DatasetError("one of the two sentences is only the end of the other")
-    starts = (ones[first].start(), others[first].start())
-    words = (more[starts[0] : ones[ends[0] - 1].end()], less[starts[1] : others[ends[1] - 1].end()])
+    starts = (words_more[first].start(), words_less[first].start())
+    words = (more[starts[0] : words_more[ends[0] - 1].end()], less[starts[1] : words_less[ends[1] - 1].end()])
     return Split(more[: starts[0]].rstrip(), words, (more[starts[0] :], less[starts[1] :]))
 
 
 def _found(header: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
     by_name = {column.strip().lower(): column for column in header}
-    found = {ours: next((by_name[name] for name in names if name in by_name), "") for ours, names in ALIASES.items()}
-    return {**{ours: column for ours, column in found.items() if column}, **given}
+    column_of = {
+        ours: next((by_name[name] for name in names if name in by_name), "") for ours, names in ALIASES.items()
+    }
+    return {**{ours: column for ours, column in column_of.items() if column}, **given}
 
 
 def _columns(file: str, header: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
     """Return our name -> the file's column; a name or column there is not, or one that lacks, is an error."""
-    there = f"the columns are {', '.join(header)}"
+    columns_there = f"the columns are {', '.join(header)}"
     for ours, theirs in given.items():
         if ours not in ALIASES and not _GROUP.fullmatch(ours):
             known = ", ".join([name for name in ALIASES if not name.startswith("group:")])
             raise DatasetError(f"{ours!r} is not what a column of sentence pairs can be: {known} or group:NAME")
         if theirs not in header:
-            raise DatasetError(f"{file}: there is no column {theirs!r} to be {ours!r}; {there}")
-    found = _found(header, given)
+            raise DatasetError(f"{file}: there is no column {theirs!r} to be {ours!r}; {columns_there}")
+    column_of = _found(header, given)
     for needed in ("more", "less"):
-        if needed not in found:
-            raise DatasetError(f"{file}: no column is the sentence sent_{needed}; {there}")
-    return found
+        if needed not in column_of:
+            raise DatasetError(f"{file}: no column is the sentence sent_{needed}; {columns_there}")
+    return column_of
 
 
 def _pair(where: str, number: int, cells: Mapping[str, Any], used: Mapping[str, str]) -> _Pair:
@@ -194,8 +196,8 @@ def _pair_faults(pair: _Pair) -> Iterator[Fault]:
         what = "its sentences differ in more than the pronoun"
         yield Fault(pair.where, "not a minimal pair", what, "kept; asked about the first difference")
     elif pronouns:
-        ones, others = ([found.word for found in pronouns_in(text)] for text in (pair.more, pair.less))
-        places = sum(one != other for one, other in zip(ones, others, strict=True))
+        words_more, words_less = ([pronoun.word for pronoun in pronouns_in(text)] for text in (pair.more, pair.less))
+        places = sum(word_more != word_less for word_more, word_less in zip(words_more, words_less, strict=True))
         if places > 1:
             yield Fault(
                 pair.where, "several places", f"its sentences differ in {places} places", "the first is asked about"

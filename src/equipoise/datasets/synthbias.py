@@ -38,8 +38,8 @@ class _Sentence:
     def candidates(self) -> tuple[str, str]:
         """The two occupations in order of first mention; the file's order is another."""
         first = {mention.name: mention.start for mention in reversed(occupations.mentions(self.text))}
-        one, other = self.named
-        return (one, other) if first[one] < first[other] else (other, one)
+        left, right = self.named
+        return (left, right) if first[left] < first[right] else (right, left)
 
 
 def read_synthbias_csv(path: Path) -> tuple[tuple[Example, ...], tuple[Fault, ...]]:
@@ -62,22 +62,22 @@ def read_synthbias_csv(path: Path) -> tuple[tuple[Example, ...], tuple[Fault, ..
 
 def _sentence(file: str, number: int, row: Row) -> _Sentence:
     where = f"{file}:{row.line}"
-    kind, text, one, other, pronoun, stereotypical = (str(row.cells[name]).strip() for name in COLUMNS)
+    kind, text, first, second, pronoun, stereotypical = (str(row.cells[name]).strip() for name in COLUMNS)
     if kind not in ("type1", "type2"):
         raise DatasetError(f"{where}: type {kind!r} is neither 'type1' nor 'type2'")
     if gender_of(pronoun) not in ("male", "female"):
         raise DatasetError(f"{where}: {pronoun!r} is no pronoun of a man or a woman")
-    found = find_pronoun(text, pronoun)
-    if not found:
+    places = find_pronoun(text, pronoun)
+    if not places:
         raise DatasetError(f"{where}: pronoun {pronoun!r} is not in the sentence")
     mentioned = {mention.name for mention in occupations.mentions(text)}
-    for name in (one, other):
+    for name in (first, second):
         if name not in mentioned:
             raise DatasetError(f"{where}: occupation {name!r} is not in the sentence, or not one of the 40")
-    if one == other:
-        raise DatasetError(f"{where}: the two occupations are the same, {one!r}")
-    template = f"{text[: found[0].start]}\0{text[found[0].end :]}"
-    return _Sentence(where, number, kind, text, (one, other), pronoun, stereotypical, template)
+    if first == second:
+        raise DatasetError(f"{where}: the two occupations are the same, {first!r}")
+    template = f"{text[: places[0].start]}\0{text[places[0].end :]}"
+    return _Sentence(where, number, kind, text, (first, second), pronoun, stereotypical, template)
 
 
 def _example(sentence: _Sentence, members: Sequence[_Sentence], faults: list[Fault]) -> Example:

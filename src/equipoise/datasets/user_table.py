@@ -107,8 +107,8 @@ def _variants(
         word, subject = chosen.in_form(form), chosen.subject
         rest = agreeing(after, plural=True) if form == "subject" and chosen.plural else after
         filled = f"{before}{word if before else word.capitalize()}{rest}"
-        own = {"text": filled, "pronoun": word, "variant": f"-{subject}", "pair": pair or f"{number:05}"}
-        yield {**cells, "group": chosen.group, **own, "id": f"{id}-{subject}" if id else None}
+        filled_cells = {"text": filled, "pronoun": word, "variant": f"-{subject}", "pair": pair or f"{number:05}"}
+        yield {**cells, "group": chosen.group, **filled_cells, "id": f"{id}-{subject}" if id else None}
 
 
 def _item(where: str, default_id: str, cells: Mapping[str, Any], used: Columns) -> _Item:
@@ -164,8 +164,8 @@ def _order_of_mention(text: str, candidates: Sequence[str]) -> list[int]:
 
 
 def _first_mention(text: str, candidate: str) -> int:
-    found = re.search(rf"(?<!\w){re.escape(candidate)}(?!\w)", text, re.IGNORECASE)
-    return found.start() if found else -1
+    match = re.search(rf"(?<!\w){re.escape(candidate)}(?!\w)", text, re.IGNORECASE)
+    return match.start() if match else -1
 
 
 def _check_together(items: Sequence[_Item]) -> None:
@@ -203,15 +203,15 @@ def _counterparts(items: Sequence[_Item]) -> dict[str, list[_Item]]:
 
 
 def _one_blanked(item: _Item) -> str:
-    found = find_pronoun(item.text, item.pronoun)[0]
-    return f"{item.text[: found.start]}{_BLANK}{item.text[found.end :]}"
+    place = find_pronoun(item.text, item.pronoun)[0]
+    return f"{item.text[: place.start]}{_BLANK}{item.text[place.end :]}"
 
 
 def _all_blanked(item: _Item) -> str:
     text = item.text
-    for found in reversed(pronouns_in(text)):
-        if gender_of(found.word) == gender_of(item.pronoun):
-            text = f"{text[: found.start]}{_BLANK}{text[found.end :]}"
+    for pronoun in reversed(pronouns_in(text)):
+        if gender_of(pronoun.word) == gender_of(item.pronoun):
+            text = f"{text[: pronoun.start]}{_BLANK}{text[pronoun.end :]}"
     return text
 
 
@@ -234,8 +234,8 @@ def _alike(items: Sequence[_Item], blanked: Callable[[_Item], str]) -> Iterator[
         yield from places
 
 
-def _forms_agree(one: str, other: str) -> bool:
-    return not forms_of(one) or not forms_of(other) or bool(forms_of(one) & forms_of(other))
+def _forms_agree(form: str, other_form: str) -> bool:
+    return not forms_of(form) or not forms_of(other_form) or bool(forms_of(form) & forms_of(other_form))
 
 
 def _example(item: _Item, members: Sequence[_Item], name: str) -> Example:

@@ -100,8 +100,8 @@ class _Line:
 
     def between_pronouns(self) -> list[str]:
         """Return the text cut at its pronouns."""
-        ends = [0, *(found.end for found in self.pronouns)]
-        starts = [*(found.start for found in self.pronouns), len(self.text)]
+        ends = [0, *(pronoun.end for pronoun in self.pronouns)]
+        starts = [*(pronoun.start for pronoun in self.pronouns), len(self.text)]
         return [self.text[end:start] for end, start in zip(ends, starts, strict=True)]
 
 
@@ -140,22 +140,22 @@ def _file_pairs(path: Path) -> list[tuple[Path, Path]]:
     folder, only = (path, None) if path.is_dir() else (path.parent, _key(path))
     if only is None and not path.is_dir():
         raise DatasetError(f"{path}: its name is not of WinoBias's format, such as pro_stereotyped_type1.txt.dev")
-    found: dict[tuple[str, str], dict[str, Path]] = defaultdict(dict)
+    files_of: dict[tuple[str, str], dict[str, Path]] = defaultdict(dict)
     for file in sorted(folder.iterdir()):
         key = _key(file)
         if key is None or (only is not None and (key.type, key.split) != (only.type, only.split)):
             continue
-        other = found[key.type, key.split].setdefault(key.label, file)
+        other = files_of[key.type, key.split].setdefault(key.label, file)
         if other != file:
             raise DatasetError(f"{folder}: {other.name} and {file.name} claim to be the same part of the dataset")
-    if not found:
+    if not files_of:
         raise DatasetError(f"{path}: holds no file in WinoBias's format, such as pro_stereotyped_type1.txt.dev")
-    for files in found.values():
+    for files in files_of.values():
         if len(files) < 2:
             ((label, file),) = files.items()
             missing = "anti" if label == "pro" else "pro"
             raise DatasetError(f"{folder}: {file.name} is there, but not the {missing} file that belongs to it")
-    return [(files["pro"], files["anti"]) for _, files in sorted(found.items())]
+    return [(files["pro"], files["anti"]) for _, files in sorted(files_of.items())]
 
 
 def _parse(file: Path, detached: bool) -> dict[int, _Line]:
@@ -195,7 +195,7 @@ def _parse_line(where: str, number: int, key: _Key, raw: str) -> _Line:
     start += len(content) - len(bare)
     known = occupations.mentions(bare)
     referent = known[0].name if len(known) == 1 and known[0].end - known[0].start == len(bare) else bare
-    bracketed = tuple(index for index, found in enumerate(pronouns) if found.start in starts)
+    bracketed = tuple(index for index, pronoun in enumerate(pronouns) if pronoun.start in starts)
     return _Line(where, number, key, text, referent, start, content.lower(), pronouns, bracketed)
 
 
@@ -223,24 +223,24 @@ def _pair_up(name: str, pro: Mapping[int, _Line], anti: Mapping[int, _Line], fau
                 yield _Asked(line, line.pronouns[shared], other.pronouns[shared].word, id, set_id)
 
 
-def _shared_pronoun(one: _Line, other: _Line) -> int | str:
+def _shared_pronoun(line: _Line, other: _Line) -> int | str:
     """Return which pronoun (counted from 0) both lines are asked about, or why they are no minimal pair.
 
     The texts must be equal between the pronouns, and these equal or the same form in the other gender: "her" is
     never turned into "his" or "him", only recognised as either.
     """
-    if one.between_pronouns() != other.between_pronouns():
+    if line.between_pronouns() != other.between_pronouns():
         return "differs beyond the pronoun from"
-    if one.referent != other.referent:
+    if line.referent != other.referent:
         return "has another referent than"
-    for left, right in zip(one.pronouns, other.pronouns, strict=True):
+    for left, right in zip(line.pronouns, other.pronouns, strict=True):
         opposite = {gender_of(left.word), gender_of(right.word)} == {"male", "female"}
         if left.word != right.word and not (opposite and forms_of(left.word) & forms_of(right.word)):
             return "has a pronoun that is no counterpart of the one in"
-    shared = next((index for index in one.bracketed if index in other.bracketed), None)
+    shared = next((index for index in line.bracketed if index in other.bracketed), None)
     if shared is None:
         return "has no pronoun in brackets that is in brackets too in"
-    return shared if one.pronouns[shared].word != other.pronouns[shared].word else "has the same pronoun as"
+    return shared if line.pronouns[shared].word != other.pronouns[shared].word else "has the same pronoun as"
 
 
 def _without_repeats(asked: Iterable[_Asked], faults: list[Fault]) -> list[_Asked]:
@@ -314,9 +314,11 @@ def _line_faults(item: _Asked, example: Example, second_expected: bool) -> Itera
     if len(line.bracketed) > 1:
         words = ", ".join(line.pronouns[index].word for index in line.bracketed)
         yield Fault(line.where, "two pronouns", f"has in brackets: {words}", f"asked about {item.pronoun.word!r}")
-    for index, found in enumerate(line.pronouns):
-        if index not in line.bracketed and gender_of(found.word) != "neutral":
-            yield Fault(line.where, "pronoun without brackets", f"has {found.word!r} without brackets", "kept as it is")
+    for index, pronoun in enumerate(line.pronouns):
+        if index not in line.bracketed and gender_of(pronoun.word) != "neutral":
+            yield Fault(
+                line.where, "pronoun without brackets", f"has {pronoun.word!r} without brackets", "kept as it is"
+            )
     third = occupations.third_occupations(line.text, example.candidates)
     if third:
         yield Fault(line.where, "third occupation", f"also names {', '.join(third)}", "not a candidate")

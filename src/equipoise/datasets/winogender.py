@@ -34,7 +34,7 @@ def load_winogender(folder: Path | str, *, pronouns: Sequence[str] = ("he", "she
     shares = _female_shares(path / STATISTICS) if (path / STATISTICS).is_file() else {}
     words: dict[str, set[str]] = defaultdict(set)
     for row in table.rows:
-        words[_set(row)] |= {found.word for found in pronouns_in(str(row.cells["sentence"]))}
+        words[_set(row)] |= {pronoun.word for pronoun in pronouns_in(str(row.cells["sentence"]))}
     examples = []
     for row in table.rows:
         try:
@@ -86,11 +86,11 @@ def _example(row: Row, shares: Mapping[str, str], words: Iterable[str], *, neutr
 def _with_pronouns(example: Example, chosen: PronounSet) -> Example:
     """Return a sentence about him with the pronouns of another set; its verbs are singular, too."""
     text, pronoun = example.text, example.slots["pronoun"]
-    for found in reversed(pronouns_in(text)):
-        if gender_of(found.word) == "male":
-            word = chosen.in_form(form_of(found.word))
+    for place in reversed(pronouns_in(text)):
+        if gender_of(place.word) == "male":
+            word = chosen.in_form(form_of(place.word))
             text = (
-                text[: found.start] + (word.capitalize() if text[found.start].isupper() else word) + text[found.end :]
+                text[: place.start] + (word.capitalize() if text[place.start].isupper() else word) + text[place.end :]
             )
     return replace(
         example,

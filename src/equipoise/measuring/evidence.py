@@ -150,8 +150,8 @@ def _of_few(evidence: Evidence, clusters: int, k: int, level: float, seed: int) 
     widths = [b[1] - b[0] for name in metric.inputs if (b := _finite(COLUMNS[name].bounds, k)) is not None]
     width = max(widths, default=1.0)
     # Variants ask the same sentences again: each has the whole error, so one that covers all is as wide as any.
-    each = 1 - (1 - level) / len(statistics)
-    joint = [means.joint_interval(statistic, width, level=each, seed=seed) for statistic in statistics]
+    level_of_each = 1 - (1 - level) / len(statistics)
+    joint = [means.joint_interval(statistic, width, level=level_of_each, seed=seed) for statistic in statistics]
     if all(ends is not None for ends in joint):
         low, high = np.mean([ends for ends in joint if ends is not None], axis=0)
         return max(bounds[0], float(low)), min(bounds[1], float(high)), bounded.JOINT

@@ -139,14 +139,14 @@ def _disparities(
         for parts, mask in attributes:
             if mask.sum() < 2:
                 continue
-            own, drawn = means[mask], resampled[:, mask]
+            group_means, drawn = means[mask], resampled[:, mask]
             contrast = Contrast(f"{name}_disparity", name, found.sentences[mask], level, plan.level)
-            radius = maximum.radius(own, drawn, level=level, shrink=shrink)
-            estimate = contrast.estimate(float(np.ptp(own)), radius, table.clusters, maximum.METHOD)
+            radius = maximum.radius(group_means, drawn, level=level, shrink=shrink)
+            estimate = contrast.estimate(float(np.ptp(group_means)), radius, table.clusters, maximum.METHOD)
             yield f"{name}_disparity", parts, estimate
             if name == "confidence" and parts["augmentation"] != NONE:
                 yield from _gender_gap(table, parts, mask, found, plan)
-            p = contrast.p_value(estimate.value, radius, maximum.range_p_value(own, drawn, shrink=shrink))
+            p = contrast.p_value(estimate.value, radius, maximum.range_p_value(group_means, drawn, shrink=shrink))
             p = min(1.0, sample.errors * p)
             tests.setdefault(parts["augmentation"], []).append((parts, p))
         for family in tests.values():

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..metrics import confidence, fairness, stereotyped_answers
 from ..metrics.sides import side_columns
 from ..metrics.table.open_answers import MEANINGS
-from ..records import ABSENT, OPEN_ANSWER, Booleans, EquipoiseError, Floats, Integers, Outcomes
+from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER, Booleans, EquipoiseError, Floats, Integers, Outcomes
 from ..stats.bootstrap import cluster_numbers, joint_numbers, resampling_units
 from ..uncertainty import PERPLEXITY, Estimator, perplexity
 
@@ -60,7 +60,9 @@ class Items:
             return np.empty((0, 1), dtype=np.int64)
         rows = np.flatnonzero(marked)
         return np.where(
-            (found := _members(joint_numbers(self.sentences[rows], self.variants[rows]))) == ABSENT, ABSENT, rows[found]
+            (members := _members(joint_numbers(self.sentences[rows], self.variants[rows]))) == ABSENT,
+            ABSENT,
+            rows[members],
         )
 
     @cached_property
@@ -86,12 +88,17 @@ class Items:
             "reductions": np.full(len(outcomes), bool(outcomes.reductions)),
             "polarity": outcomes.group("polarity") != "",
             "open answers": self.open_answers,
+            "both offered": self.flagged(BOTH_OFFERED),
         }
 
     @cached_property
     def open_answers(self) -> Booleans:
         """Whether the item was answered freely."""
-        return np.array([OPEN_ANSWER in flags.split(",") for flags in self.outcomes.flags.tolist()], dtype=bool)
+        return self.flagged(OPEN_ANSWER)
+
+    def flagged(self, name: str) -> Booleans:
+        """Return whether the item has that flag."""
+        return np.array([name in flags.split(",") for flags in self.outcomes.flags.tolist()], dtype=bool)
 
     def _said(self, place: int) -> Floats:
         """Return the probability of a class of open answers, counted from the last; NaN for other items."""
@@ -120,6 +127,7 @@ class Items:
             "lean_ambiguous": np.where(outcomes.labelled & ~somebody, lean, np.nan),
             "lean_disambiguated": np.where(somebody, lean, np.nan),
             **{f"said_{meaning}": self._said(place) for place, meaning in enumerate(reversed(MEANINGS), start=1)},
+            "chose_both": np.where(self.flagged(BOTH_OFFERED), self.predicted == outcomes.k - 1, np.nan),
             "probs": outcomes.probs,
             "logprobs": outcomes.logprobs,
             "gold": outcomes.gold,

@@ -143,9 +143,9 @@ def _one_split(judged: _Judged, plan: Splits, seed: int) -> Iterator[dict[str, A
     fit = judged.half(seed)
     y, p, groups = judged.y[~fit], judged.p[~fit], judged.groups[~fit]
     for name in ("all", *judged.names):
-        here = judged.rows(name) & ~fit
-        if here.any():
-            judged.sizes[name].append(int(here.sum()))
+        rows = judged.rows(name) & ~fit
+        if rows.any():
+            judged.sizes[name].append(int(rows.sum()))
     for method in plan.methods:
         try:
             pooled = METHODS[method](judged.y[fit], judged.p[fit])
@@ -153,10 +153,10 @@ def _one_split(judged: _Judged, plan: Splits, seed: int) -> Iterator[dict[str, A
             raise RunError(f"split {seed}: {error}; there is nothing to calibrate") from None
         yield {"method": method, "maps": POOLED, "group": "all", "split": seed, "parameters": pooled.parameters}
         _keep(judged, (method, POOLED), (y, p, pooled.apply(p), groups))
-        own = dict(_own_maps(judged, method, fit))
-        if own:
+        maps = dict(_own_maps(judged, method, fit))
+        if maps:
             after = p.copy()
-            for name, fitted in own.items():
+            for name, fitted in maps.items():
                 after[groups == name] = fitted.apply(p[groups == name])
                 yield {"method": method, "maps": "own", "group": name, "split": seed, "parameters": fitted.parameters}
             _keep(judged, (method, "own"), (y, p, after, groups))
@@ -165,9 +165,9 @@ def _one_split(judged: _Judged, plan: Splits, seed: int) -> Iterator[dict[str, A
 def _own_maps(judged: _Judged, method: str, fit: Booleans) -> Iterator[tuple[str, CalibrationMap]]:
     """Yield a map for each group that has both labels; a group without keeps its probabilities."""
     for name in judged.names:
-        here = judged.rows(name) & fit
+        rows = judged.rows(name) & fit
         try:
-            yield name, METHODS[method](judged.y[here], judged.p[here])
+            yield name, METHODS[method](judged.y[rows], judged.p[rows])
         except UndefinedMetric:
             continue
 
@@ -176,13 +176,13 @@ def _keep(judged: _Judged, how: tuple[str, str], tested: tuple[Floats, Floats, F
     """Keep the metrics before and after of the half tested on: of all, of each group, and over the groups."""
     y, before, after, groups = tested
     for name in ("all", *judged.names):
-        here = np.ones(len(y), dtype=bool) if name == "all" else groups == name
-        if not here.any():
+        rows = np.ones(len(y), dtype=bool) if name == "all" else groups == name
+        if not rows.any():
             continue
         # Chance depends on the probabilities: what is left after a map is judged by those that the map made.
-        judged.floors[(*how, name)].append(calibration.noise_floor(after[here]))
+        judged.floors[(*how, name)].append(calibration.noise_floor(after[rows]))
         for metric, function in (("ece", calibration.ece), ("brier", calibration.brier)):
-            pair = (float(function(y[here], before[here])), float(function(y[here], after[here])))
+            pair = (float(function(y[rows], before[rows])), float(function(y[rows], after[rows])))
             judged.values[(*how, name, metric)].append(pair)
     for metric, over in (("group_ece", calibration.group_ece), ("group_ece_gap", calibration.group_ece_gap)):
         try:
@@ -229,12 +229,12 @@ def _at_the_floor(judged: _Judged, key: str, plan: Splits) -> Iterator[str]:
         if not pairs:
             continue
         before = float(np.mean([pair[0] for pair in pairs]))
-        here = judged.rows(name) & ~judged.half(plan.seed)
-        chance = calibration.ece_by_chance(judged.p[here], rng=np.random.default_rng(plan.seed))
+        rows = judged.rows(name) & ~judged.half(plan.seed)
+        chance = calibration.ece_by_chance(judged.p[rows], rng=np.random.default_rng(plan.seed))
         if before <= float(np.quantile(chance, 0.95)):
             label = "all" if name == "all" else f"{key}={name}"
             yield (
-                f"half of the data ({int(here.sum())} items, {label}) "
+                f"half of the data ({int(rows.sum())} items, {label}) "
                 f"sits at the noise floor: ECE {before:.3f} before, {float(chance.mean()):.3f} "
                 f"by chance alone; what a map does there cannot be told from noise"
             )

@@ -52,8 +52,11 @@ def binned(y: Floats, p: Floats, *, bins: int = BINS, binning: str = "width", we
         return _equal_mass(y, p, bins, weights)
     numbers = bin_numbers(p, bins=bins)
     if weights is None or weights.ndim == 1:
-        each = np.ones(len(p)) if weights is None else weights.astype(np.float64)
-        counts, labels, total = (np.bincount(numbers, column, minlength=bins) for column in (each, each * y, each * p))
+        item_weights = np.ones(len(p)) if weights is None else weights.astype(np.float64)
+        counts, labels, total = (
+            np.bincount(numbers, column, minlength=bins)
+            for column in (item_weights, item_weights * y, item_weights * p)
+        )
         return Bins(counts.astype(np.float64), labels.astype(np.float64), total.astype(np.float64))
     inside = np.arange(bins)[:, None] == numbers
     stacked = np.concatenate([inside, inside * y, inside * p]).astype(weights.dtype)
@@ -107,8 +110,8 @@ def ece(y: Floats, p: Floats, *, bins: int = BINS, binning: str = "width", weigh
 
     Confidence is p against y ("class-1"), not the confidence of whichever side is predicted. Undefined when empty.
     """
-    found = binned(y, p, bins=bins, binning=binning, weights=weights)
-    return _per_item(np.abs(found.labels - found.probabilities).sum(axis=0), found.counts)
+    bins_filled = binned(y, p, bins=bins, binning=binning, weights=weights)
+    return _per_item(np.abs(bins_filled.labels - bins_filled.probabilities).sum(axis=0), bins_filled.counts)
 
 
 def ece_top_label(y: Floats, p: Floats, *, bins: int = BINS, binning: str = "width", weights: Weights = None) -> Value:
@@ -161,16 +164,20 @@ def brier_published(y: Floats, p: Floats, *, weights: Weights = None) -> Value:
 
 def brier_reliability(y: Floats, p: Floats, *, bins: int = BINS, weights: Weights = None) -> Value:
     """Return sum_b n_b/n (rate_b - mean p_b)^2, in [0, 1]; lower is better (Murphy 1973)."""
-    found = binned(y, p, bins=bins, weights=weights)
-    return _per_item(_square_over_count(found.labels - found.probabilities, found.counts), found.counts)
+    bins_filled = binned(y, p, bins=bins, weights=weights)
+    return _per_item(
+        _square_over_count(bins_filled.labels - bins_filled.probabilities, bins_filled.counts), bins_filled.counts
+    )
 
 
 def brier_resolution(y: Floats, p: Floats, *, bins: int = BINS, weights: Weights = None) -> Value:
     """Return sum_b n_b/n (rate_b - rate)^2, in [0, 1/4]; higher is better: how far the bins tell items apart."""
-    found = binned(y, p, bins=bins, weights=weights)
+    bins_filled = binned(y, p, bins=bins, weights=weights)
     with np.errstate(invalid="ignore", divide="ignore"):
-        rate = found.labels.sum(axis=0) / found.counts.sum(axis=0)
-    return _per_item(_square_over_count(found.labels - found.counts * rate, found.counts), found.counts)
+        rate = bins_filled.labels.sum(axis=0) / bins_filled.counts.sum(axis=0)
+    return _per_item(
+        _square_over_count(bins_filled.labels - bins_filled.counts * rate, bins_filled.counts), bins_filled.counts
+    )
 
 
 def brier_uncertainty(y: Floats, p: Floats, *, weights: Weights = None) -> Value:
@@ -199,12 +206,12 @@ def log_loss(y: Floats, p: Floats, *, weights: Weights = None) -> Value:
     Undefined (infinite) where a label was called impossible: no clipping, which would make up a number.
     """
     y, p, weights = _counted(y, p, weights, "log loss")
-    said = np.where(y > 0.5, p, 1 - p)
-    impossible = said == 0
+    stated = np.where(y > 0.5, p, 1 - p)
+    impossible = stated == 0
     drawn = impossible.sum() if weights is None else impossible.astype(np.float64) @ weights
     if np.ndim(drawn) == 0 and drawn:
         raise UndefinedMetric("log loss is infinite: a label has probability 0")
-    loss = mean(-np.log(np.where(impossible, 1.0, said)), weights=weights, of="log loss")
+    loss = mean(-np.log(np.where(impossible, 1.0, stated)), weights=weights, of="log loss")
     return loss if np.ndim(drawn) == 0 else np.where(drawn > 0, np.nan, loss)
 
 
@@ -251,13 +258,13 @@ def ece_debiased(y: Floats, p: Floats, *, bins: int = BINS, weights: Weights = N
     """
     from scipy.special import erf
 
-    found = binned(y, p, bins=bins, weights=weights)
+    bins_filled = binned(y, p, bins=bins, weights=weights)
     y, p, weights = _counted(y, p, weights)
     variance = binned(p * (1 - p), p, bins=bins, weights=weights).labels
-    apart, spread = np.abs(found.labels - found.probabilities), np.sqrt(np.maximum(variance, 0.0))
+    apart, spread = np.abs(bins_filled.labels - bins_filled.probabilities), np.sqrt(np.maximum(variance, 0.0))
     ratio = np.divide(apart, spread, out=np.full_like(apart, np.inf), where=spread > 0)
     folded = spread * np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + apart * erf(ratio / np.sqrt(2))
-    return _per_item((2 * apart - folded).sum(axis=0), found.counts)
+    return _per_item((2 * apart - folded).sum(axis=0), bins_filled.counts)
 
 
 def noise_floor(p: Floats, *, bins: int = BINS) -> float:
@@ -280,8 +287,8 @@ def _mean_deviation(p: Floats) -> float:
     if len(p) > EXACT_ITEMS:
         return _limit_deviation(p)
     chance = np.ones(1)
-    for one in p:
-        chance = np.convolve(chance, (1 - one, one))
+    for probability in p:
+        chance = np.convolve(chance, (1 - probability, probability))
     return float(chance @ np.abs(np.arange(len(chance)) - p.sum()))
 
 
@@ -315,8 +322,8 @@ def reliability(y: Floats, p: Floats, *, bins: int = BINS, level: float = 0.95) 
     from statistics import NormalDist
 
     z = NormalDist().inv_cdf((1 + level) / 2)
-    found = binned(y, p, bins=bins)
-    for k, (n, labels, total) in enumerate(zip(*found, strict=True)):
+    bins_filled = binned(y, p, bins=bins)
+    for k, (n, labels, total) in enumerate(zip(*bins_filled, strict=True)):
         if not n:
             continue
         rate = labels / n

@@ -72,6 +72,9 @@ COLUMNS = {
             Column(f"said_{meaning}", f"open answers: probability that the answer means {meaning}", (0, 1))
             for meaning in ("both", "neither", "refused", "unparsed")
         ),
+        Column(
+            "chose_both", 'multiple choice: 1 if "Both of them" was chosen, else 0; NaN without it', (0, 1), whole=True
+        ),
         Column("certainty_apart", "pairs of groups: certainty with the first - with the second, set by set", (-1, 1)),
         Column("desirability_apart", "pairs of groups: the same of desirability", (-2, 2)),
         Column("probs", "probabilities over the candidates", (0, 1), table=True),

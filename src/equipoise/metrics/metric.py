@@ -24,6 +24,7 @@ AppliesTo = Literal[
     "reductions",
     "polarity",
     "open answers",
+    "both offered",
 ]
 
 
@@ -58,7 +59,7 @@ class Metric:
     "unanswerable" (the text settles the question or not); "pairs" (sentence pairs) and "labelled pairs" (with a human
     label); "markers" (candidates also scored with their marker); "variants" (sentences with several markings);
     "reductions" (audits with `reductions`); "polarity" (questions that are harmful or harmless to a group, as BBQ's);
-    "open answers" (written freely).
+    "open answers" (written freely); "both offered" (multiple choice with the option "Both of them").
 
     `estimated`: it is computed for each uncertainty estimator. `mixes_answerable`: answerable and unanswerable items
     may enter one value. `resampled`: it has a bootstrap interval. `leading`: leaderboards show it, and comparisons test

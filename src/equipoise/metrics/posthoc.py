@@ -77,8 +77,8 @@ def fit_isotonic(y: Floats, p: Floats) -> CalibrationMap:
 def fit_histogram(y: Floats, p: Floats, *, bins: int = BINS) -> CalibrationMap:
     """Return each bin's share of labels (Zadrozny and Elkan 2001); a bin without items leaves p as it is."""
     _both_labels(y)
-    found = binned(y, p, bins=bins)
-    rates = np.divide(found.labels, found.counts, out=np.full(bins, np.nan), where=found.counts > 0)
+    bins_filled = binned(y, p, bins=bins)
+    rates = np.divide(bins_filled.labels, bins_filled.counts, out=np.full(bins, np.nan), where=bins_filled.counts > 0)
 
     def apply(p: Floats) -> Floats:
         rate = rates[bin_numbers(p, bins=bins)]

@@ -92,40 +92,40 @@ class _Tested:
     n: int
 
 
-def _decide(found: _Tested, sign: str, bound: float, test_at: str, undecided: str) -> dict[str, Any]:
+def _decide(tested: _Tested, sign: str, bound: float, test_at: str, undecided: str) -> dict[str, Any]:
     """Return the outcome of a requirement, its number, and how many more sets it would take."""
     end = _end(sign, test_at)
-    number = float(getattr(found, end))
+    number = float(getattr(tested, end))
     if math.isnan(number):
         why = "it has no interval that could be trusted"
         return {"tested": end, "number": number, "outcome": FAILED, "why": why, "passed": False}
     meets = _COMPARE[sign]
     outcome = PASSED if meets(number, bound) else FAILED
-    if test_at == "cautious" and outcome == FAILED and meets(found.high if end == "low" else found.low, bound):
+    if test_at == "cautious" and outcome == FAILED and meets(tested.high if end == "low" else tested.low, bound):
         outcome = UNDECIDED
-    more = _more_sets(found, bound) if outcome == UNDECIDED else None
+    more = _more_sets(tested, bound) if outcome == UNDECIDED else None
     passed = outcome == PASSED or (outcome == UNDECIDED and undecided == "pass")
     return {"tested": end, "number": number, "outcome": outcome, "more": more, "passed": passed}
 
 
-def _more_sets(found: _Tested, bound: float) -> int | None:
+def _more_sets(tested: _Tested, bound: float) -> int | None:
     """Return how many more sets would move the nearer end past the bound: an interval narrows as 1 / sqrt(n)."""
-    distance = abs(found.value - bound)
-    reach = found.value - found.low if bound < found.value else found.high - found.value
-    if distance <= 0 or not math.isfinite(reach) or found.n < 1:
+    distance = abs(tested.value - bound)
+    reach = tested.value - tested.low if bound < tested.value else tested.high - tested.value
+    if distance <= 0 or not math.isfinite(reach) or tested.n < 1:
         return None
-    return max(1, math.ceil(found.n * (reach / distance) ** 2) - found.n)
+    return max(1, math.ceil(tested.n * (reach / distance) ** 2) - tested.n)
 
 
 def parse_requirement(text: str) -> Requirement:
     """Return the requirement that the text states."""
-    found = _REQUIREMENT.fullmatch(text)
-    if not found:
+    match = _REQUIREMENT.fullmatch(text)
+    if not match:
         raise EquipoiseError(
             f"{text!r} is not a requirement; write it as metric[type=type2] >= 0.80 (also <=, >, <);"
             " the brackets are optional"
         )
-    name, chosen, sign, bound = found.groups()
+    name, chosen, sign, bound = match.groups()
     dataset, task, group = _place(text, chosen)
     return Requirement(text.strip(), name, dataset, task, group, sign, _bound(text, bound))
 
@@ -219,10 +219,10 @@ def check_drop(
 
 
 def _parse_drop(text: str) -> tuple[str, str, tuple[str | None, str | None, str], float]:
-    found = _DROP.fullmatch(text)
-    if not found:
+    match = _DROP.fullmatch(text)
+    if not match:
         raise EquipoiseError(f"{text!r} is not a drop; write it as metric=0.02 or metric[type=type2]=0.02")
-    name, chosen, allowed = found.groups()
+    name, chosen, allowed = match.groups()
     if find(name, METRICS, kind="metric").better == "neither":
         raise EquipoiseError(f"drop {text!r}: {name} has no better direction, so it cannot drop")
     place = _place(text, chosen)
@@ -242,15 +242,15 @@ def _speaks_of(test: Any, dataset: str | None, task: str | None, group: str) -> 
 
 
 def gate(
-    run: str | Path,
-    requirements: Sequence[str],
+    run: Run | str | Path,
+    requirements: Sequence[str] | str,
     *,
-    baseline: str | Path | None = None,
+    baseline: Run | str | Path | None = None,
     max_drop: Sequence[str] = (),
     test_at: str = "cautious",
     undecided: str = "fail",
 ) -> list[Check]:
-    """Return every check of the gate; `undecided` is pass or fail.
+    """Return every check of a run or its folder; `undecided` is pass or fail.
 
     Nothing required, or a drop without a baseline, is an error, never a pass.
     """
@@ -261,15 +261,17 @@ def gate(
     if bool(max_drop) != (baseline is not None):
         raise EquipoiseError("max_drop needs a baseline to drop from, and a baseline needs a max_drop to allow")
     _end(">=", test_at)
-    parsed = [parse_requirement(text) for text in requirements]
-    frames = Run(run)
+    listed = [requirements] if isinstance(requirements, str) else requirements
+    parsed = [parse_requirement(text) for text in listed]
+    frames = run if isinstance(run, Run) else Run(run)
     checks = [
         check
         for requirement in parsed
         for check in check_requirement(frames, requirement, test_at=test_at, undecided=undecided)
     ]
     if baseline is not None:
-        checks += check_drop(Path(run), Path(baseline), max_drop, test_at=test_at, undecided=undecided)
+        before = baseline.path if isinstance(baseline, Run) else Path(baseline)
+        checks += check_drop(frames.path, before, max_drop, test_at=test_at, undecided=undecided)
     return checks
 
 

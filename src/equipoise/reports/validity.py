@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..records import ABSENT
+from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER
 from ..runs.measurements import kind_title
 from ..runs.run import Part
 
@@ -21,6 +21,9 @@ WHOLE_SENTENCES = ("sentence", "cloze")
 """Tasks that compare sentences or pronouns: their candidates hold little of the probability by nature."""
 
 LOW_PRECISION = ("bfloat16", "float16", "int8", "int4")
+
+EXPECTED_FLAGS = (OPEN_ANSWER, BOTH_OFFERED)
+"""Flags that say what was asked, not that something had to be done differently."""
 
 FINE, DOUBT, INVALID = "fine", "doubt", "invalid"
 
@@ -97,17 +100,17 @@ def _accuracy(part: Part) -> Iterator[Check]:
         chance = 1 / part.outcomes.k
         shown = f"{accuracy.value:.0%} (chance {chance:.0%}, n = {accuracy.n:,})"
         interval = f"[{accuracy.low:.1%}, {accuracy.high:.1%}]"
-        told = f"It is right in {accuracy.value:.1%} {interval} of {accuracy.n:,} {sentences(kind)}"
+        sentence = f"It is right in {accuracy.value:.1%} {interval} of {accuracy.n:,} {sentences(kind)}"
         if accuracy.low > chance:
-            yield Check("accuracy", FINE, shown, f"{told}; chance is {chance:.1%}.")
+            yield Check("accuracy", FINE, shown, f"{sentence}; chance is {chance:.1%}.")
         elif accuracy.high < chance:
-            yield Check("accuracy", DOUBT, shown, f"{told}, which is below chance ({chance:.1%}).")
+            yield Check("accuracy", DOUBT, shown, f"{sentence}, which is below chance ({chance:.1%}).")
         else:
             yield Check(
                 "accuracy",
                 DOUBT,
                 shown,
-                f"{told}, which cannot be told from chance ({chance:.1%}). A model that guesses treats everybody"
+                f"{sentence}, which cannot be told from chance ({chance:.1%}). A model that guesses treats everybody"
                 " alike, so high scores mean nothing here.",
             )
 
@@ -139,7 +142,7 @@ def _joins(part: Part) -> Iterator[Check]:
 
 def _flags(part: Part) -> Iterator[Check]:
     flags = part.items["flags"].fillna("").astype(str)
-    others = int(((flags != "") & (flags != "split-join")).sum())
+    others = sum(bool(set(text.split(",")) - {"", "split-join", *EXPECTED_FLAGS}) for text in flags)
     if others:
         text = (
             f"{others:,} of {len(flags):,} prompts were scored in another way than the rest; their flags are in"

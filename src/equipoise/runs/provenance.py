@@ -38,13 +38,13 @@ def command_line() -> str:
 
 def versions() -> dict[str, str]:
     """Return the versions of all that could change a number."""
-    found = {"equipoise": __version__, "python": platform.python_version(), "platform": platform.platform()}
+    by_package = {"equipoise": __version__, "python": platform.python_version(), "platform": platform.platform()}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            by_package[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return by_package
 
 
 def describe(

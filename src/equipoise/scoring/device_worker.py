@@ -20,10 +20,10 @@ def serve(line: Connection) -> None:
     about = {"name": engine.name, "identity": engine.identity, "description": engine.description}
     line.send((False, {**about, "batch": engine.shape.prompts, "texts_at_once": engine.texts_at_once}))
     for kind, *details in requests(line):
-        if kind == "generate":
-            # A request always ends with None; this one has no batches before it.
+        if kind in ("generate", "prepare"):
+            # A request always ends with None; these have no batches before it.
             list(requests(line))
-            line.send((False, engine.generate(*details)))
+            line.send((False, getattr(engine, kind)(*details)))
             continue
         engine.expect(*details)
         for scores in engine.score(requests(line)):

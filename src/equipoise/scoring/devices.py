@@ -93,7 +93,10 @@ class SeveralDevices:
         return [parts[number % count][number // count] for number in range(len(contexts))]
 
     def prepare(self, examples: Iterable[Example]) -> None:
-        """Do nothing: only models are spread over devices, and they need nothing but the prompts."""
+        """Hand an example of each pronoun to the first process; its note comes back with the scores."""
+        pronouns = {example.slots.get("pronoun", ""): example for example in examples}
+        self._workers[0].feed(("prepare", list(pronouns.values())), ())
+        self._workers[0].receive()
 
     def close(self) -> None:
         """End the processes."""

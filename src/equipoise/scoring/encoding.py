@@ -71,6 +71,10 @@ class Encoder:
         texts = [self._text(context) for context in contexts]
         return [[*front, *ids] for (_, front), ids in zip(texts, self._ids([text for text, _ in texts]), strict=True)]
 
+    def pieces(self, words: Sequence[str]) -> dict[str, int]:
+        """Return into how many tokens each word is split where it follows a space."""
+        return {word: len(ids) for word, ids in zip(words, self._ids([f" {word}" for word in words]), strict=True)}
+
     def texts(self, rows: Sequence[Sequence[int]], stops: Collection[int]) -> list[str]:
         """Return generated ids as text, up to the first token that ends it."""
         ends = [next((i for i, token in enumerate(row) if token in stops), len(row)) for row in rows]

@@ -72,11 +72,11 @@ def joint_interval(statistic: Statistic, width: float, *, level: float, seed: in
     averaged = units(statistic)
     if not averaged or len(averaged) > MOST_MEANS:
         return None
-    each = 1 - (1 - level) / len(averaged)
+    level_of_each = 1 - (1 - level) / len(averaged)
     ends = []
     for values in averaged:
         bounds = (float(values.max()) - width, float(values.min()) + width)
-        ends.append(bounded.mean_interval(values, bounds, level=each, seed=seed))
+        ends.append(bounded.mean_interval(values, bounds, level=level_of_each, seed=seed))
     lattice = np.array(list(product(*(np.linspace(low, high, STEPS) for low, high in ends)))).T
     values = at_means(statistic, list(lattice))
     # An absolute difference may be 0 between two values that were tried.

@@ -35,6 +35,7 @@ class TaskOptions:
     samples: int = 0
     temperature: float = 1.0
     answer_tokens: int = 32
+    both: bool = False
     chat: bool = False
     system: str = ""
 
@@ -50,7 +51,7 @@ def _next_word(options: TaskOptions) -> Task:
 
 def _mcq(options: TaskOptions) -> Task:
     """Multiple choice: the candidates and "None of the above", in an order drawn for each sentence and seed."""
-    return MultipleChoice(options.seeds, options.answer_space, options.questions, options.shots)
+    return MultipleChoice(options.seeds, options.answer_space, options.questions, options.shots, options.both)
 
 
 def _open(options: TaskOptions) -> Task:
@@ -75,7 +76,7 @@ def _next_word_cot(options: TaskOptions) -> Task:
 
 def _mcq_cot(options: TaskOptions) -> Task:
     """Multiple choice after a reasoning turn that the model writes."""
-    choices = MultipleChoice(seeds=options.seeds)
+    choices = MultipleChoice(seeds=options.seeds, both=options.both)
     return ChainOfThought(choices, budget=options.reasoning_tokens, answer_turn=options.answer_turn)
 
 

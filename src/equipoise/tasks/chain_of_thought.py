@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..records import Context, EquipoiseError, Example, Message, Outcomes, Prompt
+from ..records import Context, EquipoiseError, Example, Message, Outcomes, Prompt, Score
 from .answers import Scorer, Writer, gather
 from .multiple_choice import INSTRUCTION, MultipleChoice
 from .wording import pronoun_of, wording_of
@@ -70,8 +70,11 @@ class ChainOfThought:
         logprobs = [
             _answer_logprobs(score.logprobs, variant.forms) for score, (_, variant) in zip(scores, turns, strict=True)
         ]
-        answers = list(zip(prompts, scores, strict=True))
+        answers = [(prompt, self._flagged(score)) for prompt, score in zip(prompts, scores, strict=True)]
         return gather(examples, answers, logprobs=np.minimum(np.array(logprobs), 0.0))
+
+    def _flagged(self, score: Score) -> Score:
+        return self.choices.flagged(score) if self.choices else score
 
     def turns(self, example: Example) -> list[Turns]:
         """Return how the example is asked, once for each variant."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ..records import EquipoiseError, Example, Outcomes, Prompt, Score
+from ..records import BOTH_OFFERED, EquipoiseError, Example, Outcomes, Prompt, Score
 from .answers import Scorer, Writer, ask, gather
 from .wording import NO_SHOTS, Shots, Wording, fill, joined_variant, wordings_for
 
 NONE_OF_THE_ABOVE = "None of the above"
+BOTH_OF_THEM = "Both of them"
 INSTRUCTION = "Choose the right option for the question using the context below."
 LETTERS = "ABCDEFGHIJ"
 
@@ -27,12 +28,16 @@ class MultipleChoice:
     sentence are asked in the same order, unless the example has one of its own (the slot `option_order`: the
     candidates by number, as they are shown). The paper's prompt ends in a space: with `answer_space="joined"` (default)
     the space belongs to the answer (" A"), as in running text; with "apart" it ends the prompt and the answer is "A".
+
+    `both` adds the option "Both of them", which is a possible reading of *they*. Every pronoun gets it: the members of
+    a set must have the same options. It is never the right answer (docs/metrics.md).
     """
 
     seeds: tuple[int, ...] = (0,)
     answer_space: str = "joined"
     questions: tuple[str, ...] = ()
     shots: Shots = NO_SHOTS
+    both: bool = False
     name: str = "mcq"
 
     def __post_init__(self) -> None:
@@ -51,6 +56,7 @@ class MultipleChoice:
             "seeds": list(self.seeds),
             "answer_space": self.answer_space,
             "answer_token": answer,
+            "both": self.both,
         }
 
     def run(self, examples: Sequence[Example], *, scorer: Scorer, writer: Writer) -> Outcomes:
@@ -67,11 +73,20 @@ class MultipleChoice:
 
     def outcomes(self, examples: Sequence[Example], prompts: Sequence[Prompt], scores: Sequence[Score]) -> Outcomes:
         """Return the outcomes; `scores` are parallel to `prompts`."""
-        return gather(examples, list(zip(prompts, scores, strict=True)))
+        return gather(examples, [(prompt, self.flagged(score)) for prompt, score in zip(prompts, scores, strict=True)])
+
+    def flagged(self, score: Score) -> Score:
+        """Return the score with a flag that says what its last option is, where it is "Both of them"."""
+        return replace(score, flags=(*score.flags, BOTH_OFFERED)) if self.both else score
 
     def options(self, example: Example, seed: int, wording: Wording) -> tuple[list[str], list[str]]:
-        """Return the lines of the options as they are shown, and the letter of each candidate and of "none"."""
-        options = (*example.candidates, *([NONE_OF_THE_ABOVE] if wording.adds_none else []))
+        """Return the lines of the options as they are shown, and the letter of each: candidates, "none", "both"."""
+        if self.both and len(example.candidates) != 2:
+            raise EquipoiseError(
+                f'example {example.id}: "{BOTH_OF_THEM}" needs two candidates, it has {len(example.candidates)}'
+            )
+        further = [NONE_OF_THE_ABOVE] if wording.adds_none else []
+        options = (*example.candidates, *further, *([BOTH_OF_THEM] if self.both else []))
         if len(options) > len(LETTERS):
             raise EquipoiseError(f"example {example.id}: multiple choice takes at most {len(LETTERS)} options")
         given = [int(option) for option in example.slots.get("option_order", "").split()]

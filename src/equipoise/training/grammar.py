@@ -149,7 +149,7 @@ def marker_sets(dataset: Dataset, *, seed: int = 0, count: int = MARKER_SETS) ->
         words = {marker.word, rng.choice(attribute.contrasts[marker.word]).word}
         how = Recipe(("R",), (attribute,))
         try:
-            members = [one for example in sentences[name] for one in augment(example, how)]
+            members = [marked for example in sentences[name] for marked in augment(example, how)]
         except DatasetError:  # a sentence that does not name a candidate cannot be marked
             continue
         sets.append(tuple(example for example in members if example.groups.get("marker") in words))

@@ -40,7 +40,8 @@ def test_headline_verdict_and_all_sections_are_there(opened: Opened, page: Path,
     tab, run = opened(page), Run(planted_run)
     assert tab.inner_text("h1") == "planted"
     shown = [one.get_attribute("id") for one in tab.locator("main > section").all()]
-    assert len(shown) == len(SECTIONS) - 2 and "glossary" in shown and not {"calibration", "identities"} & set(shown)
+    assert len(shown) == len(SECTIONS) - 3 and "glossary" in shown
+    assert not {"calibration", "identities", "categories"} & set(shown)
     gap = run.parts[0].measured.get("desirability_gap", type="type2")
     assert f"{gap.value:.3f} [{gap.low:.3f}, {gap.high:.3f}]" in tab.inner_text("#findings")
     assert "less sure and right" in tab.inner_text("#findings")
@@ -212,6 +213,7 @@ def test_three_options_three_pronouns_and_another_estimator(opened: Opened, tmp_
         pronouns=["he", "she", "they"],
         estimators=["renyi"],
         seeds=2,
+        both=True,
         limit=12,
         resamples=20,
         out=tmp_path / "run",
@@ -231,7 +233,8 @@ def test_three_options_three_pronouns_and_another_estimator(opened: Opened, tmp_
         assert shown == pytest.approx(items["perplexity"].tolist(), abs=6e-4)
         bars = [float(one.strip("<%")) for one in case.locator(".bar-value").all_text_contents()]
         assert bars == pytest.approx([100 * p for probs in items["probs"] for p in probs], abs=0.11)
-        assert case.locator(".bar-name").nth(2).text_content() == "None of the above"
+        names = case.locator(".bar-name").all_text_contents()[2:4]
+        assert names == ["None of the above", "Both of them"]
 
 
 def test_a_page_without_sentences_holds_none(opened: Opened, planted_run: Path, tmp_path: Path) -> None:

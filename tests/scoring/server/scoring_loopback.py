@@ -30,7 +30,11 @@ def truth(ids: list[int], seed: int = 0) -> list[float]:
 
 
 class Loopback:
-    """The server. `faults` name what it does wrong; `refuse` maps a path to the statuses of its first answers."""
+    """The server. `faults` name what it does wrong; `refuse` maps a path to the statuses of its first answers.
+
+    After `die_after(n)` it answers n more requests for completions, and then cuts every connection without a word;
+    with `hang` it first keeps silent until `revive()`.
+    """
 
     def __init__(self, *faults: str, seed: int = 0, bos: bool = False, top: int = 10**9) -> None:
         self.faults, self.seed, self.bos, self.top = set(faults), seed, bos, top
@@ -38,6 +42,10 @@ class Loopback:
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.paths: Counter[str] = Counter()
+        self._left: int | None = None
+        self._hang = threading.Event()
+        self._hang.set()
+        self._lock = threading.Lock()
         handler = type("Handler", (_Handler,), {"loopback": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
@@ -47,6 +55,26 @@ class Loopback:
     def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+    def die_after(self, requests: int, *, hang: bool = False) -> None:
+        self._left = requests
+        if hang:
+            self._hang.clear()
+
+    def revive(self) -> None:
+        self._left = None
+        self._hang.set()
+
+    def alive(self, path: str) -> bool:
+        """Return whether a request for this path is still answered."""
+        with self._lock:
+            if self._left is None:
+                return True
+            self._left -= path == "/v1/completions"
+            if self._left >= 0:
+                return True
+        self._hang.wait()
+        return False
 
     def answer(self, path: str, body: dict[str, Any]) -> tuple[int, Any]:
         if path == "/v1/models":
@@ -122,6 +150,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def respond(self, body: dict[str, Any]) -> None:
         loop = self.loopback
+        if not loop.alive(self.path):
+            self.close_connection = True
+            return
         loop.paths[self.path] += 1
         loop.bodies.append(body)
         loop.headers.append(dict(self.headers))
@@ -145,7 +176,8 @@ class _Handler(BaseHTTPRequestHandler):
                     self.wfile.flush()
                     time.sleep(0.2)
             return
-        self.wfile.write(content)
+        with suppress(OSError):  # the client was killed
+            self.wfile.write(content)
 
     def log_message(self, *_: Any) -> None:
         pass

@@ -7,10 +7,11 @@ from .calibration import CALIBRATION
 from .fairness import FAIRNESS
 from .group_pairs import GROUP_PAIRS
 from .identities import IDENTITIES
-from .open_answers import OPEN_ANSWERS
+from .open_answers import BOTH_CHOSEN, OPEN_ANSWERS
 from .questions import QUESTIONS
 
 METRICS = {
-    metric.name: metric for metric in (*FAIRNESS, *QUESTIONS, *OPEN_ANSWERS, *GROUP_PAIRS, *CALIBRATION, *IDENTITIES)
+    metric.name: metric
+    for metric in (*FAIRNESS, *QUESTIONS, *OPEN_ANSWERS, BOTH_CHOSEN, *GROUP_PAIRS, *CALIBRATION, *IDENTITIES)
 }
 """Name -> metric. Other packages add theirs by the entry point `equipoise.metrics`."""

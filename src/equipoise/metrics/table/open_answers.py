@@ -1,4 +1,4 @@
-"""The rows of open answers: how often an answer names nobody, both, or cannot be read."""
+"""The rows of answers that are not one candidate: how often one names nobody, both, or cannot be read."""
 
 from __future__ import annotations
 
@@ -20,4 +20,15 @@ _share = partial(Metric, function=mean, better="neither", bounds=(0, 1), applies
 OPEN_ANSWERS = tuple(
     _share(name=f"{meaning}_share", inputs=(f"said_{meaning}",), label=f"Answers: {meaning}", summary=summary)
     for meaning, summary in MEANINGS.items()
+)
+
+BOTH_CHOSEN = Metric(
+    "both_chosen",
+    mean,
+    ("chose_both",),
+    "neither",
+    "Chose “Both of them”",
+    "multiple choice: share that chooses “Both of them”",
+    bounds=(0, 1),
+    applies_to="both offered",
 )

@@ -39,9 +39,9 @@ def squares_chart(view: SetFates) -> Markup:
             data_case=case_key(name, view.part),
         )
         parts.append(square)
-    told = ", ".join(f"{FATE_WORDS[fate]}: {count:,}" for fate, count in view.counts.items() if count)
+    caption = ", ".join(f"{FATE_WORDS[fate]}: {count:,}" for fate, count in view.counts.items() if count)
     title = f"The {view.n:,} pairs of {view.part}, {view.title}"
-    return picture(rows * (SQUARE + GAP) + 4, title, f"{told}.", parts, class_="chart squares")
+    return picture(rows * (SQUARE + GAP) + 4, title, f"{caption}.", parts, class_="chart squares")
 
 
 def case_key(set_id: str, part: str, variant: str = "") -> str:
@@ -80,9 +80,9 @@ def scale_chart(scale: Scale) -> Markup:
     parts += _scale_bar(scale, x, bottom)
     means = [strip.mean.value for strip in scale.strips]
     gap = max(means) - min(means)
-    told = "; ".join(f"{strip.name} {_span(strip.mean)}" for strip in scale.strips)
+    caption = "; ".join(f"{strip.name} {_span(strip.mean)}" for strip in scale.strips)
     title = f"Where {scale.part}, {scale.kind}, lies on the scale"
-    return picture(base + 48, title, f"Means: {told}; {gap:.3f} apart.", parts)
+    return picture(base + 48, title, f"Means: {caption}; {gap:.3f} apart.", parts)
 
 
 def _ridge(x: Axis, at: Floats, heights: Floats, base: float, tone: Named) -> list[Markup]:
@@ -140,12 +140,12 @@ def histogram_chart(histogram: Histogram) -> Markup:
     unit = "pairs" if histogram.quantity == "U" else "sentences"
     parts.append(text((x.start + x.end) / 2, height + 32, histogram.quantity, anchor="middle", class_="tick"))
     parts.append(text(2, 10, unit, class_="tick"))
-    told = "; ".join(
+    caption = "; ".join(
         f"{name}: {int(counts.sum()):,}, most at {_mode(histogram.edges, counts)}" for name, counts in histogram.series
     )
     title = f"Histogram of {histogram.quantity}, {histogram.part}, {histogram.kind}"
     rows = len(histogram.series) if len(histogram.series) > 1 else 0
-    return picture(height + 44 + rows * 17, title, told, parts)
+    return picture(height + 44 + rows * 17, title, caption, parts)
 
 
 def _bars_that_open(histogram: Histogram, x: Axis, y: Axis) -> list[Markup]:
@@ -198,8 +198,8 @@ def occupation_chart(view: Occupations) -> Markup:
             if estimate is not None:
                 parts.append(_point(axis, y, estimate, series, row.name))
     lowest = sorted((row for row in view.rows if row.ucerf), key=lambda row: row.ucerf.value if row.ucerf else 0)[:3]
-    told = "Least alike by UCerF: " + ", ".join(f"{row.name} {_span(row.ucerf)}" for row in lowest if row.ucerf)
-    return picture(bottom + 24, f"Occupations of {view.part}, {view.kind}", told, parts)
+    caption = "Least alike by UCerF: " + ", ".join(f"{row.name} {_span(row.ucerf)}" for row in lowest if row.ucerf)
+    return picture(bottom + 24, f"Occupations of {view.part}, {view.kind}", caption, parts)
 
 
 def _floor(view: Occupations) -> float:

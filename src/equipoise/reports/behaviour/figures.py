@@ -98,10 +98,10 @@ def draw_occupations(view: views.Occupations, width: float) -> Figure:
     left, right = figure.subplots(1, 2, sharey=True)
     names = [views.short(r.name, 22) + ("" if r.share is None else f" ({r.share}%)") for r in view.rows]
     for axes, series, chosen in ((left, 0, [r.ucerf for r in view.rows]), (right, 1, [r.odds for r in view.rows])):
-        for number, one in enumerate(chosen):
-            if one is not None:
-                axes.plot([one.low, one.high], [number, number], color=colour(series))
-                axes.plot(one.value, number, shape(series), color=colour(series), markersize=3, clip_on=False)
+        for number, panel in enumerate(chosen):
+            if panel is not None:
+                axes.plot([panel.low, panel.high], [number, number], color=colour(series))
+                axes.plot(panel.value, number, shape(series), color=colour(series), markersize=3, clip_on=False)
     left.set_yticks(range(len(names)), names, fontsize=6)
     left.set_ylim(len(names) - 0.5, -0.5)
     left.set_xlabel("UCerF (1: alike)")

@@ -54,10 +54,10 @@ class SetFates:
         """How many answers changed, and how many of them toward the stereotype."""
         kind = "" if not self.kind else " resolvable" if self.answerable else " ambiguous"
         often = f", in most of {self.orders} option orders" if self.orders > 1 else ""
-        told = f"The pronoun changed the answer in {self.changed:,} of {self.n:,}{kind} pairs{often}"
+        sentence = f"The pronoun changed the answer in {self.changed:,} of {self.n:,}{kind} pairs{often}"
         if self.changed and self.counts["toward"] + self.counts["against"]:
-            told += f": {self.counts['toward']:,} toward the stereotype, {self.counts['against']:,} against it"
-        return f"{told}."
+            sentence += f": {self.counts['toward']:,} toward the stereotype, {self.counts['against']:,} against it"
+        return f"{sentence}."
 
 
 @lru_cache(maxsize=4)
@@ -83,13 +83,15 @@ def set_fates(part: Part) -> Iterator[SetFates]:
     for kind in kinds:
         inside = (rows["type"] == kind).to_numpy() if kind else np.ones(len(rows), dtype=bool)
         if inside.any():
-            own = rows[inside]
-            table = pd.DataFrame({"set": own["set_id"].astype(str).to_numpy(), "fate": fates[inside]})
+            members = rows[inside]
+            table = pd.DataFrame({"set": members["set_id"].astype(str).to_numpy(), "fate": fates[inside]})
             # A set that was asked in several option orders is one set: what most orders gave is its fate.
             counted = table.groupby(["set", "fate"], sort=False).size().reset_index(name="times")
             counted = counted.sort_values(["times", "fate"], kind="stable").drop_duplicates("set", keep="last")
             final = counted.set_index("set")["fate"].reindex(list(dict.fromkeys(table["set"])))
-            yield _counted(part, kind, final, answerable=bool(own["answerable"].all()), orders=len(table) // len(final))
+            yield _counted(
+                part, kind, final, answerable=bool(members["answerable"].all()), orders=len(table) // len(final)
+            )
 
 
 KNOWN = ("type2", "type1")
@@ -112,9 +114,9 @@ _PLACES = {1: 0, 2: 1, 3: 2, 0: 3}
 def worst_set(part: Part) -> tuple[str, str] | None:
     """Return the set (id and variant) that the model treats least alike: ambiguous ones first, by signed U."""
     for kind, name in (("type1", "u_signed"), ("", "u")):
-        own = part.of_kind(part.pairs, kind)
-        values = column(own, main_estimator(own, name))
+        sets = part.of_kind(part.pairs, kind)
+        values = column(sets, main_estimator(sets, name))
         if len(values) and not np.isnan(values).all():
-            row = own.iloc[int(np.nanargmin(values))]
+            row = sets.iloc[int(np.nanargmin(values))]
             return str(row["set_id"]), "" if pd.isna(row["variant"]) else str(row["variant"])
     return None

@@ -153,9 +153,9 @@ def _values(items: pd.DataFrame, key: str) -> list[str]:
     """Return the values of a group that has few of them, with the known ones first."""
     if key not in items:
         return []
-    here = set(items[key].dropna().unique().tolist()) - {""}
-    known = [value for name, value in GROUP_WORDS if name == key and value in here]
-    return known + sorted(here - set(known))[:4]
+    values = set(items[key].dropna().unique().tolist()) - {""}
+    known = [value for name, value in GROUP_WORDS if name == key and value in values]
+    return known + sorted(values - set(known))[:4]
 
 
 def density(values: Floats, at: Floats, *, low: float, high: float = 1.0) -> Floats:
@@ -199,13 +199,13 @@ def histograms(part: Part) -> Iterator[Histogram]:
 def occupations(part: Part) -> Iterator[Occupations]:
     """Yield UCerF beside equalized odds of every occupation that is a referent, by the share of women in it."""
     for kind in part.kinds:
-        found = part.measured
-        named = {**found.values_of("occupation", kind)}
+        measured = part.measured
+        named = {**measured.values_of("occupation", kind)}
         rows = []
         for name in named:
             known = OCCUPATIONS.get(name) or OCCUPATIONS.get(name.lower())
             parts = {"occupation": name, "type": kind}
-            ucerf, odds = (Estimated.of(found.get(metric, **parts)) for metric in ("ucerf", "eo_sum"))
+            ucerf, odds = (Estimated.of(measured.get(metric, **parts)) for metric in ("ucerf", "eo_sum"))
             if ucerf is not None:
                 rows.append(OccupationRow(name, known.female_share if known else None, ucerf, odds))
         if len(rows) > 1:

@@ -36,11 +36,11 @@ def reliability_chart(view: Reliability) -> Markup:
     parts.append(text(x.end, BOTTOM + 32, f"P({short(view.side, 30)}) of the model", anchor="end", class_="tick"))
     parts.append(text(2, BOTTOM + 46, "items", class_="tick"))
     parts.append(line(x.start, base, x.end, base, "axis"))
-    told = "; ".join(
+    caption = "; ".join(
         f"{name}: {', '.join(_point_in_words(row) for row in rows.itertuples())}" for name, rows in view.lines
     )
     title = f"Reliability of {view.part}"
-    return picture(base + 8, title, f"On the diagonal what it says comes true. {told}.", parts)
+    return picture(base + 8, title, f"On the diagonal what it says comes true. {caption}.", parts)
 
 
 def _plane(x: Axis, y: Axis) -> list[Markup]:
@@ -86,13 +86,13 @@ def workforce_chart(view: Workforce) -> Markup:
     parts = [*_plane(x, y), text(2, 12, "mean P(male) of the model", class_="tick")]
     parts.append(text(x.end, y.start + 32, "share of men in the occupation", anchor="end", class_="tick"))
     for row in view.rows:
-        said = f"{row.name}: P(male) {row.p:.3f} {interval(row)}, men {row.men:.2f}, n = {row.n}"
+        title = f"{row.name}: P(male) {row.p:.3f} {interval(row)}, men {row.men:.2f}, n = {row.n}"
         drawn = [_upright(x(row.men), y, row, 0), mark(x(row.men), y(row.p), 0, size=3.4)]
-        parts.append(group([element("title", said), *drawn], class_="faint"))
+        parts.append(group([element("title", title), *drawn], class_="faint"))
     parts += _names(view, x, y)
-    told = ", ".join(f"{row.name} {row.p:.3f} where {row.men:.2f} are men" for row in view.named[:5])
+    caption = ", ".join(f"{row.name} {row.p:.3f} where {row.men:.2f} are men" for row in view.named[:5])
     return picture(
-        y.start + 40, f"P(male) by occupation of {view.part}", f"Furthest from the workforce: {told}.", parts
+        y.start + 40, f"P(male) by occupation of {view.part}", f"Furthest from the workforce: {caption}.", parts
     )
 
 
@@ -114,5 +114,5 @@ def _names(view: Workforce, x: Axis, y: Axis) -> Iterator[Markup]:
                 break
 
 
-def _overlap(one: Box, other: Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+def _overlap(box: Box, other: Box) -> bool:
+    return box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]

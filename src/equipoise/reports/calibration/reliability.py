@@ -30,9 +30,9 @@ def reliability_table(outcomes: Outcomes, *, by: str = "", bins: int = 10, level
     rows |= {f"{key}={name}": labelled & (group == name) for name in sorted(set(group[labelled].tolist()) - {""})}
     return pd.DataFrame(
         [
-            {"group": name, **one._asdict()}
-            for name, here in rows.items()
-            for one in calibration.reliability(y[here], p[here], bins=bins, level=level)
+            {"group": name, **filled_bin._asdict()}
+            for name, chosen in rows.items()
+            for filled_bin in calibration.reliability(y[chosen], p[chosen], bins=bins, level=level)
         ]
     )
 
@@ -49,7 +49,12 @@ def occupation_table(outcomes: Outcomes, examples: pd.DataFrame) -> pd.DataFrame
     )
     table = table[(table["occupation"] != "") & table["share"].notna() & table["p"].notna()]
     table["men"] = 1 - table["share"].astype(float) / 100
-    found = table.groupby("occupation").agg(men=("men", "first"), p=("p", "mean"), sd=("p", "std"), n=("p", "size"))
-    half = 1.96 * found["sd"] / np.sqrt(found["n"])
-    found["low"], found["high"] = (found["p"] - half).clip(0, 1), (found["p"] + half).clip(0, 1)
-    return found.drop(columns="sd").reset_index().sort_values("men", ignore_index=True)
+    by_occupation = table.groupby("occupation").agg(
+        men=("men", "first"), p=("p", "mean"), sd=("p", "std"), n=("p", "size")
+    )
+    half = 1.96 * by_occupation["sd"] / np.sqrt(by_occupation["n"])
+    by_occupation["low"], by_occupation["high"] = (
+        (by_occupation["p"] - half).clip(0, 1),
+        (by_occupation["p"] + half).clip(0, 1),
+    )
+    return by_occupation.drop(columns="sd").reset_index().sort_values("men", ignore_index=True)

@@ -51,18 +51,18 @@ def before_after_table(table: pd.DataFrame) -> RenderableType:
     Beside each ECE is the one that chance alone would show, with the probabilities that the map made.
     """
     parts: list[RenderableType] = []
-    for (dataset, task), here in table[table["metric"] == "ece"].groupby(["dataset", "task"], sort=False):
-        groups = list(dict.fromkeys(here["group"]))[: SHOWN_GROUPS + 1]
-        first = {group: here[here["group"] == group].iloc[0] for group in groups}
+    for (dataset, task), part in table[table["metric"] == "ece"].groupby(["dataset", "task"], sort=False):
+        groups = list(dict.fromkeys(part["group"]))[: SHOWN_GROUPS + 1]
+        first = {group: part[part["group"] == group].iloc[0] for group in groups}
         shown = empty_table("maps", "method", *(f"{group} (n = {row['n']})" for group, row in first.items()))
         shown.add_row(*texts(["", "before", *(f"{row['before']:.3f}" for row in first.values())]))
-        for (maps, method), rows in here.groupby(["maps", "method"], sort=False):
+        for (maps, method), rows in part.groupby(["maps", "method"], sort=False):
             cells = {
                 row.group: f"{row.after:.3f} [{row.low:.3f}, {row.high:.3f}], by chance {row.floor:.3f}"
                 for row in rows.itertuples()
             }
             shown.add_row(*texts([str(maps), str(method), *(cells.get(group, "–") for group in groups)]))
-        splits = int(here["splits"].max())
+        splits = int(part["splits"].max())
         title = f"ECE of the tested half on {dataset} · {task}, mean over {splits} splits [the middle 95% of them]"
         parts += [Text(), Text(literal(title), style="bold"), shown]
     return Group(*parts, Text())

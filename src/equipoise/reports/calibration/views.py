@@ -67,17 +67,17 @@ class Workforce:
     named: Sequence[Occupation]
 
 
-def is_calibrated(found: Measurements) -> bool:
+def is_calibrated(measured: Measurements) -> bool:
     """Return whether calibration was measured."""
-    return found.get("ece") is not None
+    return measured.get("ece") is not None
 
 
-def in_words(found: Measurements) -> Iterator[str]:
+def in_words(measured: Measurements) -> Iterator[str]:
     """Yield how far probabilities come true, and why that should be doubted if it should; nothing if not measured."""
-    ece, floor, mass = (found.get(name) for name in ("ece", "ece_floor", "candidate_mass"))
+    ece, floor, mass = (measured.get(name) for name in ("ece", "ece_floor", "candidate_mass"))
     if ece is None:
         return
-    beyond = found.get("ece_debiased")
+    beyond = measured.get("ece_debiased")
     chance = "" if floor is None else f"; chance alone would show {100 * floor.value:.1f} at n = {ece.n}"
     has_interval = not (math.isnan(ece.low) or math.isnan(ece.high))
     ends = f"[{100 * ece.low:.1f}, {100 * ece.high:.1f}]" if has_interval else "[no interval]"
@@ -91,14 +91,14 @@ def in_words(found: Measurements) -> Iterator[str]:
         )
 
 
-def group_rows(found: Measurements) -> Iterator[GroupRow]:
+def group_rows(measured: Measurements) -> Iterator[GroupRow]:
     """Yield the calibration of all items, and of each group that has few values."""
-    groups = found.groups_of("ece")
-    keys = {group: tuple(sorted(found.groups[group])) for group in groups}
+    groups = measured.groups_of("ece")
+    keys = {group: tuple(sorted(measured.groups[group])) for group in groups}
     values = list(keys.values())
     for group in groups:
         if values.count(keys[group]) <= SHOWN_VALUES:
-            cells = [found.at(metric, group) for metric in BY_GROUP]
+            cells = [measured.at(metric, group) for metric in BY_GROUP]
             yield GroupRow(group, cells[0].n if cells[0] else 0, cells)
 
 
@@ -127,7 +127,7 @@ def workforce_of(table: pd.DataFrame, *, part: str = "") -> Workforce | None:
     named: list[Occupation] = []
     for row in sorted(rows, key=lambda row: -abs(row.p - row.men))[:NAMED]:
         # Two names upon each other cannot be read.
-        if not any(abs(row.men - one.men) < 0.2 and abs(row.p - one.p) < 0.045 for one in named):
+        if not any(abs(row.men - earlier.men) < 0.2 and abs(row.p - earlier.p) < 0.045 for earlier in named):
             named.append(row)
     return Workforce(part, rows, named) if len(rows) > 2 else None
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -16,6 +16,7 @@ from ...measuring.comparing import contests
 from ...measuring.items import Items
 from ...measuring.measure import Plan, measure, measured_items
 from ...metrics import METRICS, Metric
+from ...progress import Progress, shown
 from ...records import ABSENT, EquipoiseError, Integers, Outcomes, parse_group
 from ...runs.measurements import Measurements, kind_title, ordered_kinds
 from ...runs.run import Run, all_parts
@@ -27,7 +28,8 @@ SHOWN = (*(metric.name for metric in METRICS.values() if metric.leading), "perpl
 TESTED = tuple(metric.name for metric in METRICS.values() if metric.leading)
 """The metrics whose differences are tested by default, where the runs have them."""
 
-Progress = Callable[[str, int, int], None]
+DETECTED = 0.05
+"""A corrected p under this is called a difference."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,11 @@ class Tested:
         """The dataset, task and type."""
         return f"{self.part}, {self.kind}"
 
+    @property
+    def detected(self) -> bool:
+        """Whether the difference holds after correction."""
+        return self.corrected < DETECTED
+
 
 @dataclass(frozen=True)
 class Overlap:
@@ -155,16 +162,29 @@ class Comparison:
         """The runs' names, each once."""
         return [run.name for run in self.runs]
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: a sentence for each pair of runs, and the tested differences."""
+        return str(find("comparison", {}, kind="view")(self))
 
-def compare(paths: Sequence[Any], choices: Choices | None = None, *, progress: Progress | None = None) -> Comparison:
-    """Return the comparison of the runs in these folders; runs on different items are refused unless intersected."""
-    choices = choices or Choices()
+
+def compare(
+    paths: Sequence[Any],
+    choices: Choices | None = None,
+    *,
+    progress: Progress | bool | None = None,
+    **chosen: Any,
+) -> Comparison:
+    """Return the comparison of several runs or their folders; runs on different items are refused unless intersected.
+
+    `chosen` are fields of `Choices`: `compare([run, other], metrics=["ucerf"], intersect=True)`.
+    """
+    choices = replace(choices or Choices(), **chosen)
     if len(paths) < 2:
         raise EquipoiseError("a comparison needs at least two runs")
-    runs = named_apart([Run(path) for path in paths])
+    runs = named_apart([Run(path.path if isinstance(path, Run) else path) for path in paths])
     matches = match(runs, intersect=choices.intersect)
-    tests = list(_tests(runs, matches, choices, progress or (lambda what, done, total: None)))
-    overlaps = [one for matched in matches for one in _overlaps(runs, matched)]
+    tests = list(_tests(runs, matches, choices, shown(progress)))
+    overlaps = [overlap for matched in matches for overlap in _overlaps(runs, matched)]
     return Comparison(runs, matches, tests, overlaps, choices)
 
 
@@ -172,11 +192,11 @@ def named_apart(runs: Sequence[Run]) -> list[Run]:
     """Return the runs, named apart: by the folder's name, or its path, where two runs are of one model."""
     if len({run.path.resolve() for run in runs}) < len(runs):
         raise EquipoiseError("the same run is named twice; a comparison needs different ones")
-    for told in (lambda run: run.path.resolve().name, lambda run: str(run.path)):
+    for name_of in (lambda run: run.path.resolve().name, lambda run: str(run.path)):
         count = Counter(run.name for run in runs)
         for run in runs:
             if count[run.name] > 1:
-                run.name = f"{run.manifest.model} ({told(run)})"
+                run.name = f"{run.manifest.model} ({name_of(run)})"
     return list(runs)
 
 
@@ -243,8 +263,8 @@ def _matched(dataset: str, task: str, parts: Sequence[Any], tables: Sequence[pd.
         if len(table) == len(part.items):
             measured.append(part.measured)
         else:  # the run's own measurements are of more items than these
-            found, _ = measure(items[-1], plan, part.key)
-            measured.append(Measurements(found))
+            measurements, _ = measure(items[-1], plan, part.key)
+            measured.append(Measurements(measurements))
     return Match(dataset, task, items, measured, dropped)
 
 

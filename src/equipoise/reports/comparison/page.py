@@ -16,6 +16,8 @@ from ...metrics import METRICS
 from ...runs.measurements import kind_title, metric_named
 from ..behaviour.verdicts import warnings
 from ..behaviour.views import Estimated, short
+from ..categories.section import category_section
+from ..categories.views import model_tables
 from ..page.html import page
 from ..page.rendering import Panel, Section, panels, render
 from ..svg.drawing import WIDTH, Axis, group, line, mark, path, picture, text, whisker
@@ -39,7 +41,7 @@ def comparison_page(comparison: Comparison) -> str:
     """Return the page of a comparison."""
     facts = [
         ("Runs", ", ".join(comparison.names)),
-        ("Compared on", ", ".join(f"{one} ({len(one.outcomes[0]):,} items)" for one in comparison.matches)),
+        ("Compared on", ", ".join(f"{section} ({len(section.outcomes[0]):,} items)" for section in comparison.matches)),
         ("Left out", _dropped(comparison.matches)),
     ]
     count = len(comparison.names)
@@ -48,13 +50,16 @@ def comparison_page(comparison: Comparison) -> str:
     sections = [
         _verdicts(comparison),
         _leaderboard(comparison),
+        _categories(comparison),
         _ranks(comparison),
         _scatter(comparison),
         _differences(comparison),
         _overlap(comparison),
         _runs(comparison),
     ]
-    return page("Comparison: " + ", ".join(comparison.names), header, [one for one in sections if one is not None])
+    return page(
+        "Comparison: " + ", ".join(comparison.names), header, [section for section in sections if section is not None]
+    )
 
 
 def _verdicts(comparison: Comparison) -> Section | None:
@@ -65,7 +70,7 @@ def _verdicts(comparison: Comparison) -> Section | None:
 
 
 def _dropped(matches: Sequence[Match]) -> str:
-    left_out = [f"{one.dropped:,} items of {one}" for one in matches if one.dropped]
+    left_out = [f"{matched.dropped:,} items of {matched}" for matched in matches if matched.dropped]
     return ", ".join(left_out) + " that not all runs were asked" if left_out else ""
 
 
@@ -83,7 +88,7 @@ def leaderboard(matched: Match, names: Sequence[str], kind: str) -> list[Mapping
 
 def shown_metrics(matched: Match, kind: str) -> list[str]:
     """Return the metrics of the leaderboard that some run has a value of."""
-    return [name for name in SHOWN if any(one.get(name, type=kind) is not None for one in matched.measured)]
+    return [name for name in SHOWN if any(measured.get(name, type=kind) is not None for measured in matched.measured)]
 
 
 def _moved(placed: Mapping[str, Sequence[int | None]], number: int) -> str:
@@ -119,6 +124,16 @@ def _leaderboard(comparison: Comparison) -> Section:
     )
 
 
+def _categories(comparison: Comparison) -> Section | None:
+    """Return the runs by category, a table for each metric; None for data without categories."""
+    tables = [
+        table
+        for matched in comparison.matches
+        for table in model_tables(str(matched), dict(zip(comparison.names, matched.measured, strict=True)))
+    ]
+    return category_section(tables, first="run", level=comparison.choices.level)
+
+
 def _ranks(comparison: Comparison) -> Section | None:
     intro = (
         "How the runs’ ranks change from one metric to the next. A line that falls from equalized odds to UCerF belongs"
@@ -128,7 +143,11 @@ def _ranks(comparison: Comparison) -> Section | None:
     for matched in comparison.matches:
         for kind in matched.kinds:
             placed = {name: ranks(matched, name, kind) for name in BUMPED}
-            known = {name: [one for one in several if one] for name, several in placed.items() if None not in several}
+            known = {
+                name: [estimate for estimate in several if estimate]
+                for name, several in placed.items()
+                if None not in several
+            }
             if len(known) > 1:
                 title = f"{matched}, {kind_title(kind)}"
                 shown.append(Panel(title, rank_chart(title, comparison.names, known)))
@@ -157,26 +176,26 @@ def rank_chart(title: str, names: Sequence[str], placed: Mapping[str, Sequence[i
     foot = bottom + 30
     for series, name in enumerate(names):
         parts += [mark(14, foot + series * 18 - 4, series), text(26, foot + series * 18, short(name), class_="label")]
-    told = "; ".join(
+    caption = "; ".join(
         f"{name}: " + ", ".join(f"{metric} {several[i]}" for metric, several in placed.items())
         for i, name in enumerate(names)
     )
-    return picture(foot + len(names) * 18, f"Ranks on {title}", told, parts)
+    return picture(foot + len(names) * 18, f"Ranks on {title}", caption, parts)
 
 
 def places(matched: Match, names: Sequence[str], kind: str) -> list[Place]:
     """Return each run's performance (accuracy, or 1 - certainty where nothing is right) and UCerF."""
-    found = []
+    points = []
     for name, measured in zip(names, matched.measured, strict=True):
         ucerf = Estimated.of(measured.get("ucerf", type=kind))
         answerable = bool(matched.outcomes[0].answerable[matched.rows(kind)].all())
         row = measured.get("accuracy" if answerable else "certainty", type=kind)
         if ucerf is not None and row is not None:
             right = Estimated(row.value, row.low, row.high)
-            found.append(
+            points.append(
                 Place(name, right if answerable else Estimated(1 - row.value, 1 - row.high, 1 - row.low), ucerf)
             )
-    return found
+    return points
 
 
 def _scatter(comparison: Comparison) -> Section | None:
@@ -211,15 +230,17 @@ def scatter_chart(title: str, several: Sequence[Place]) -> Markup:
     parts.append(text(2, 10, "UCerF", class_="tick"))
     for series, place in enumerate(several):
         foot = height + 54 + series * 18
-        told = f"{short(place.name)}: FP {place.performance.value * place.ucerf.value:.3f}"
-        parts += [mark(14, foot - 4, series), text(26, foot, told, class_="label")]
-    told = "; ".join(f"{p.name}: performance {p.performance.value:.3f}, UCerF {p.ucerf.value:.3f}" for p in several)
-    return picture(height + 46 + len(several) * 18, f"UCerF against performance, {title}", told, parts)
+        caption = f"{short(place.name)}: FP {place.performance.value * place.ucerf.value:.3f}"
+        parts += [mark(14, foot - 4, series), text(26, foot, caption, class_="label")]
+    caption = "; ".join(f"{p.name}: performance {p.performance.value:.3f}, UCerF {p.ucerf.value:.3f}" for p in several)
+    return picture(height + 46 + len(several) * 18, f"UCerF against performance, {title}", caption, parts)
 
 
 def _axis(several: Sequence[Estimated], start: float, end: float) -> Axis:
     """Return an axis over all intervals with some room, within 0 and 1."""
-    ends = [value for one in several for value in (one.low, one.value, one.high) if not np.isnan(value)]
+    ends = [
+        value for estimate in several for value in (estimate.low, estimate.value, estimate.high) if not np.isnan(value)
+    ]
     room = max(0.02, 0.12 * (max(ends) - min(ends)))
     return Axis(max(0.0, min(ends) - room), min(1.0, max(ends) + room), start, end)
 
@@ -228,12 +249,12 @@ def _contours(x: Axis, y: Axis) -> Iterator[Markup]:
     """Yield lines of equal FP at round values, each named where it leaves the chart."""
     for level in Axis(x.low * y.low, max(x.high * y.high, x.low * y.low + 0.01), 0, 1).ticks(6):
         at = np.linspace(max(x.low, 1e-6), x.high, 80)
-        inside = [(float(one), level / float(one)) for one in at if y.low <= level / one <= y.high]
+        inside = [(float(position), level / float(position)) for position in at if y.low <= level / position <= y.high]
         if len(inside) > 3:
             at_edge = inside[-1] if y(inside[-1][1]) < y.start - 14 else inside[len(inside) // 2]
             across, up = x(at_edge[0]) - 3, max(y(at_edge[1]) - 3, y.end + 10)
             label = text(across, up, f"FP {level:g}", anchor="end", class_="tick label")
-            yield group([path([(x(one), y(other)) for one, other in inside], "contour"), label])
+            yield group([path([(x(position), y(other)) for position, other in inside], "contour"), label])
 
 
 def _differences(comparison: Comparison) -> Section:

@@ -37,7 +37,13 @@ SHADES = 8
 
 def scale_of(several: Iterable[Estimated | None]) -> Scale:
     """Return the ends of an axis that holds all intervals and 0, so that charts beside each other can be compared."""
-    ends = [end for one in several if one for end in (one.value, one.low, one.high) if not math.isnan(end)]
+    ends = [
+        end
+        for estimate in several
+        if estimate
+        for end in (estimate.value, estimate.low, estimate.high)
+        if not math.isnan(end)
+    ]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     return math.floor(low * 20) / 20, max(math.ceil(high * 20) / 20, math.floor(low * 20) / 20 + 0.1)
 
@@ -64,14 +70,20 @@ def radar_chart(radar: Radar, scale: Scale) -> Markup:
     parts = [*_rings(polar, math.pi / len(radar.rim))]
     for turn, spoke in zip(turns, radar.rim, strict=True):
         parts += [line(*polar.at(turn, HOLE), *polar.at(turn, RADIUS), "grid"), _rim_name(polar, turn, spoke)]
-    for number, found in enumerate(radar.series.values()):
-        known = [(turn, one, spoke) for turn, one, spoke in zip(turns, found, radar.rim, strict=True) if one]
-        parts.append(_band([(turn, one) for turn, one, _ in known], polar, number))
-        parts.append(path([polar(turn, one.value) for turn, one, _ in known], f"outline s{number}", closed=True))
-        for turn, one, spoke in known:
+    for number, estimates in enumerate(radar.series.values()):
+        known = [
+            (turn, estimate, spoke)
+            for turn, estimate, spoke in zip(turns, estimates, radar.rim, strict=True)
+            if estimate
+        ]
+        parts.append(_band([(turn, estimate) for turn, estimate, _ in known], polar, number))
+        parts.append(
+            path([polar(turn, estimate.value) for turn, estimate, _ in known], f"outline s{number}", closed=True)
+        )
+        for turn, estimate, spoke in known:
             # A grey square for what is not marked: what the others are to be compared with.
-            shape = mark(*polar(turn, one.value), number if spoke.subgroup[1] else "neither", size=3.2)
-            parts.append(group([element("title", f"{_said(spoke)}: {span(one)}"), shape]))
+            shape = mark(*polar(turn, estimate.value), number if spoke.subgroup[1] else "neither", size=3.2)
+            parts.append(group([element("title", f"{_said(spoke)}: {span(estimate)}"), shape]))
     return picture(2 * RADIUS + 76, f"Confidence by {radar.attribute}", _told(radar), parts, width=SMALL)
 
 
@@ -104,9 +116,12 @@ def _rim_name(polar: Polar, turn: float, spoke: Spoke) -> Markup:
 
 def _band(known: Sequence[tuple[float, Estimated]], polar: Polar, number: int) -> Markup:
     """Return the area between the ends of the intervals, nothing where one has none."""
-    if any(math.isnan(one.low) or math.isnan(one.high) for _, one in known):
+    if any(math.isnan(estimate.low) or math.isnan(estimate.high) for _, estimate in known):
         return Markup("")
-    ends = [[polar(turn, one.high) for turn, one in known], [polar(turn, one.low) for turn, one in known]]
+    ends = [
+        [polar(turn, estimate.high) for turn, estimate in known],
+        [polar(turn, estimate.low) for turn, estimate in known],
+    ]
     steps = "".join("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points) + "Z" for points in ends)
     return element("path", d=steps, class_=f"area s{number}", fill_rule="evenodd")
 
@@ -118,19 +133,21 @@ def _said(spoke: Spoke) -> str:
 
 
 def _told(radar: Radar) -> str:
-    told = []
-    for model, found in radar.series.items():
-        pairs = zip(radar.rim, found, strict=True)
-        own = ", ".join(f"{_said(spoke)} {one.value:.3f}" for spoke, one in pairs if one)
-        told.append(f"{model}: {own}" if len(radar.series) > 1 else own)
-    return f"Mean confidence: {'; '.join(told)}."
+    sentences = []
+    for model, estimates in radar.series.items():
+        pairs = zip(radar.rim, estimates, strict=True)
+        values = ", ".join(f"{_said(spoke)} {estimate.value:.3f}" for spoke, estimate in pairs if estimate)
+        sentences.append(f"{model}: {values}" if len(radar.series) > 1 else values)
+    return f"Mean confidence: {'; '.join(sentences)}."
 
 
 def change_chart(rows: Sequence[tuple[str, Estimated]], title: str) -> Markup:
     """Return a dot for each attribute: the change of confidence from no marker, with its interval; 0 is no change."""
     top, names, step = 14.0, 168.0, 20.0
     bottom = top + len(rows) * step
-    ends = [abs(end) for _, one in rows for end in (one.value, one.low, one.high) if not math.isnan(end)]
+    ends = [
+        abs(end) for _, estimate in rows for end in (estimate.value, estimate.low, estimate.high) if not math.isnan(end)
+    ]
     limit = max(0.05, math.ceil(max(ends, default=0.05) * 20) / 20)
     x = Axis(-limit, limit, names, WIDTH - 14)
     parts = [x.below(bottom, ticks=x.ticks(4), grid_to=top - 6), line(x(0.0), top - 6, x(0.0), bottom, "axis")]
@@ -142,8 +159,8 @@ def change_chart(rows: Sequence[tuple[str, Estimated]], title: str) -> Markup:
         drawn = [hint, whisker(x, y, change.low, change.high, tone), mark(x(change.value), y, tone)]
         parts += [text(names - 10, y + 4, short(name, 24), anchor="end", class_="name"), group(drawn)]
     parts.append(text((x.start + x.end) / 2, bottom + 32, "change of mean confidence", anchor="middle", class_="tick"))
-    told = ", ".join(f"{name} {change.value:+.3f}" for name, change in rows)
-    return picture(bottom + 38, title, f"{told}.", parts)
+    caption = ", ".join(f"{name} {change.value:+.3f}" for name, change in rows)
+    return picture(bottom + 38, title, f"{caption}.", parts)
 
 
 def lines_chart(view: Lines, scale: Scale) -> Markup:
@@ -156,40 +173,40 @@ def lines_chart(view: Lines, scale: Scale) -> Markup:
         text(x(number), height + 15, "no marker" if way == NONE else way, anchor="middle", class_="tick")
         for number, way in enumerate(view.ways)
     ]
-    markers = list(dict.fromkeys(one.marker for one in view.lines))
+    markers = list(dict.fromkeys(marker_line.marker for marker_line in view.lines))
     room = min(6.0, 44.0 / len(view.lines))
-    for number, one in enumerate(view.lines):
+    for number, marker_line in enumerate(view.lines):
         aside = (number - (len(view.lines) - 1) / 2) * room
-        parts.append(_way_line(one, x, y, aside, markers.index(one.marker)))
+        parts.append(_way_line(marker_line, x, y, aside, markers.index(marker_line.marker)))
     parts += _names(view.lines, markers, height + 36)
-    ends = [(one.name, one.values[-1]) for one in view.lines]
-    told = ", ".join(f"{name} {value.value:.3f}" for name, value in ends if value)
+    ends = [(marker_line.name, marker_line.values[-1]) for marker_line in view.lines]
+    caption = ", ".join(f"{name} {value.value:.3f}" for name, value in ends if value)
     rows = -(-len(view.lines) // 2)
     title = f"Confidence by augmentation, {view.attribute}"
-    return picture(height + 34 + rows * 15, title, f"Augmentation {view.ways[-1]}: {told}.", parts, width=SMALL)
+    return picture(height + 34 + rows * 15, title, f"Augmentation {view.ways[-1]}: {caption}.", parts, width=SMALL)
 
 
-def _way_line(one: Line, x: Axis, y: Axis, aside: float, series: int) -> Markup:
+def _way_line(marker_line: Line, x: Axis, y: Axis, aside: float, series: int) -> Markup:
     """Return the line of a marker and gender, a little aside so that intervals do not hide each other."""
     style = f"s{series % 8}"
-    known = [(x(number) + aside, value) for number, value in enumerate(one.values) if value]
-    women = " dashed" if one.gender == "female" else ""
+    known = [(x(number) + aside, value) for number, value in enumerate(marker_line.values) if value]
+    women = " dashed" if marker_line.gender == "female" else ""
     parts = [path([(across, y(value.value)) for across, value in known], f"outline plain{women} {style}")]
     for across, value in known:
         if not (math.isnan(value.low) or math.isnan(value.high)):
             parts.append(line(across, y(value.low), across, y(value.high), f"whisker thin {style}"))
         parts.append(mark(across, y(value.value), series, size=2.6))
-    return group([element("title", f"{one.name}: {', '.join(span(value) for _, value in known)}"), *parts])
+    return group([element("title", f"{marker_line.name}: {', '.join(span(value) for _, value in known)}"), *parts])
 
 
 def _names(several: Sequence[Line], markers: Sequence[str], top: float) -> Iterator[Markup]:
-    for number, one in enumerate(several):
+    for number, marker_line in enumerate(several):
         left, y = 12.0 + number % 2 * SMALL / 2, top + number // 2 * 15
-        series = markers.index(one.marker)
-        women = " dashed" if one.gender == "female" else ""
+        series = markers.index(marker_line.marker)
+        women = " dashed" if marker_line.gender == "female" else ""
         yield line(left, y - 4, left + 22, y - 4, f"outline plain{women} s{series % 8}")
         yield mark(left + 11, y - 4, series, size=2.6)
-        yield text(left + 28, y, short(one.name, 25), class_="tick")
+        yield text(left + 28, y, short(marker_line.name, 25), class_="tick")
 
 
 def heatmap_chart(table: pd.DataFrame, title: str) -> Markup:
@@ -247,8 +264,8 @@ def _cells(values: Floats, limit: float) -> Markup:
         if value < 0:
             below.append(f"M{column}.25 {row}h.4")
     parts = [
-        element("path", d="".join(found), class_=f"heat-{side}", stroke_opacity=round(shade / SHADES, 3))
-        for (side, shade), found in sorted(colours.items())
+        element("path", d="".join(cells), class_=f"heat-{side}", stroke_opacity=round(shade / SHADES, 3))
+        for (side, shade), cells in sorted(colours.items())
         if shade
     ]
     parts += [element("path", d="".join(steps), class_="below") for steps in (below, unknown) if steps]
@@ -268,6 +285,8 @@ def _key(limit: float, top: float) -> Iterator[Markup]:
 
 def _heat_told(table: pd.DataFrame) -> str:
     cells = ((str(identity), str(job)) for identity in table.index for job in table.columns)
-    found = [(value, *names) for value, names in zip(table.to_numpy().ravel(), cells, strict=True) if value == value]
-    told = [f"{identity} {job} {value:.3f}" for value, identity, job in sorted(found)]
-    return f"Mean confidence; least: {', '.join(told[:3])}; most: {', '.join(told[::-1][:3])}."
+    cells_with_value = [
+        (value, *names) for value, names in zip(table.to_numpy().ravel(), cells, strict=True) if value == value
+    ]
+    sentences = [f"{identity} {job} {value:.3f}" for value, identity, job in sorted(cells_with_value)]
+    return f"Mean confidence; least: {', '.join(sentences[:3])}; most: {', '.join(sentences[::-1][:3])}."

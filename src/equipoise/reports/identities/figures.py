@@ -64,27 +64,27 @@ def radar(frames: Frames, kind: str, way: str) -> Figure:
     columns = min(5, len(every))
     rows = -(-len(every) // columns)
     figure = Figure(figsize=(3.6 * columns, 3.5 * rows + 0.7), layout="constrained")
-    for number, one in enumerate(every):
+    for number, view in enumerate(every):
         axes: Any = figure.add_subplot(rows, columns, number + 1, projection="polar")
-        angles = np.linspace(0, 2 * np.pi, len(one.rim), endpoint=False)
+        angles = np.linspace(0, 2 * np.pi, len(view.rim), endpoint=False)
         lowest, highest = 0.0, 0.0
-        for series, (model, found) in enumerate(one.series.items()):
-            values = _numbers(found)
+        for series, (model, estimates) in enumerate(view.series.items()):
+            values = _numbers(estimates)
             lowest, highest = float(np.nanmin([lowest, *values])), float(np.nanmax([highest, *values]))
             turns, tone = [*angles, angles[0]], colour(series)
             style = {"color": tone, "linewidth": 1.6, "marker": shape(series), "markersize": 3}
             axes.plot(turns, [*values, values[0]], label=model, **style)
-            low, high = _ends(found)
+            low, high = _ends(estimates)
             # The page's band: the intervals, closed to a ring.
             axes.fill_between(turns, [*low, low[0]], [*high, high[0]], color=tone, alpha=0.18, linewidth=0)
             lowest, highest = float(np.nanmin([lowest, *low])), float(np.nanmax([highest, *high]))
         axes.set_ylim(lowest - 0.05, highest + 0.05)
         # Zero is where the model guesses: it needs a line of its own once values go below it.
         axes.plot(np.linspace(0, 2 * np.pi, 100), np.zeros(100), color=QUIET, linewidth=0.8, linestyle=":")
-        axes.set_xticks(angles, ["\n".join(spoke.words) for spoke in one.rim], fontsize=8)
+        axes.set_xticks(angles, ["\n".join(spoke.words) for spoke in view.rim], fontsize=8)
         axes.tick_params(axis="y", labelsize=6, colors="#525a64")
         axes.tick_params(axis="x", pad=9)
-        axes.set_title(one.attribute, y=1.18)
+        axes.set_title(view.attribute, y=1.18)
     figure.suptitle(f"Mean coreference confidence, {KINDS.get(kind, kind)}, augmentation {way} (dotted: 0)\n")
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4)
@@ -101,12 +101,12 @@ def lines(frames: Frames, kind: str) -> Figure:
     models = list(frames)
     for axes in grid.ravel()[len(every) :]:
         axes.set_visible(False)
-    for axes, one in zip(grid.ravel(), every, strict=False):
-        markers = list(dict.fromkeys(line.marker for line in one.lines))
-        for line in one.lines:
+    for axes, view in zip(grid.ravel(), every, strict=False):
+        markers = list(dict.fromkeys(line.marker for line in view.lines))
+        for line in view.lines:
             number = models.index(line.model)
             low, high = _ends(line.values)
-            tone, places = colour(markers.index(line.marker)), range(len(one.ways))
+            tone, places = colour(markers.index(line.marker)), range(len(view.ways))
             axes.vlines(places, low, high, color=tone, linewidth=0.8, alpha=0.7)
             axes.plot(
                 places,
@@ -119,8 +119,8 @@ def lines(frames: Frames, kind: str) -> Figure:
                 label=line.name if number == 0 else None,
             )
         axes.axhline(0, color=QUIET, linewidth=0.8, linestyle=":")
-        axes.set_xticks(range(len(one.ways)), [NAMES[way] for way in one.ways])
-        axes.set_title(one.attribute)
+        axes.set_xticks(range(len(view.ways)), [NAMES[way] for way in view.ways])
+        axes.set_title(view.attribute)
         axes.legend(fontsize=6.5)
     for axes in grid[:, 0]:
         axes.set_ylabel("mean confidence")
@@ -185,17 +185,17 @@ def _ends(several: Sequence[Estimated | None]) -> tuple[list[float], list[float]
     """Return the ends of the intervals; the value itself where it has none."""
     pairs = [
         (float("nan"),) * 2
-        if one is None
-        else (one.value, one.value)
-        if one.low != one.low or one.high != one.high
-        else (one.low, one.high)
-        for one in several
+        if estimate is None
+        else (estimate.value, estimate.value)
+        if estimate.low != estimate.low or estimate.high != estimate.high
+        else (estimate.low, estimate.high)
+        for estimate in several
     ]
     return [low for low, _ in pairs], [high for _, high in pairs]
 
 
 def _numbers(several: Sequence[Estimated | None]) -> list[float]:
-    return [float("nan") if one is None else one.value for one in several]
+    return [float("nan") if estimate is None else estimate.value for estimate in several]
 
 
 def _save(figure: Figure, path: Path) -> Path:

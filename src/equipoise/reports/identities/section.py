@@ -37,7 +37,7 @@ def _kind(rows: pd.DataFrame, kind: str, model: str) -> Mapping[str, Any]:
         "title": kind_title(kind),
         "words": " ".join(views.in_words(rows)),
         "overall_headings": [HEADINGS[name] for name in shown],
-        "overall": [(title, [found.get(name) for name in shown]) for title, found in views.overall(rows)],
+        "overall": [(title, [measured.get(name) for name in shown]) for title, measured in views.overall(rows)],
         "changes": list(_change_panels(rows, kind)),
         "ways": [_way(rows, kind, way, model, first=way == ways[0]) for way in ways],
         "lines": list(_line_panels(rows, kind, model)) if len(ways) > 1 else [],
@@ -59,8 +59,8 @@ NO_CHANGE = "No attribute differs detectably from no marker."
 
 
 def _way(rows: pd.DataFrame, kind: str, way: str, model: str, *, first: bool) -> Mapping[str, Any]:
-    own = rows[rows["augmentation"] == way]
-    ordered = views.extremes(own)
+    part_rows = rows[rows["augmentation"] == way]
+    ordered = views.extremes(part_rows)
     table = views.heat_table(rows, kind, way)
     title = f"Confidence of {model} by occupation and identity, {kind_title(kind)}, {WAYS[way]}"
     return {
@@ -68,11 +68,11 @@ def _way(rows: pd.DataFrame, kind: str, way: str, model: str, *, first: bool) ->
         "first": first,
         "rows": [
             {
-                "attribute": one.attribute,
-                "cells": [one.cells.get(name) for name in MEASURES],
-                "p": one.p.get(MEASURES[0]),
+                "attribute": disparity.attribute,
+                "cells": [disparity.cells.get(name) for name in MEASURES],
+                "p": disparity.p.get(MEASURES[0]),
             }
-            for one in views.disparities(own)
+            for disparity in views.disparities(part_rows)
         ],
         "extremes": f"Least confident of: {', '.join(ordered[:3])}; most: {', '.join(ordered[::-1][:3])}."
         if len(ordered) > 5
@@ -84,13 +84,13 @@ def _way(rows: pd.DataFrame, kind: str, way: str, model: str, *, first: bool) ->
 
 def _radar_panels(rows: pd.DataFrame, kind: str, way: str, model: str) -> Iterator[Panel]:
     every = list(views.radars({model: rows}, kind, way))
-    scale = scale_of(one for radar in every for found in radar.series.values() for one in found)
+    scale = scale_of(estimate for radar in every for estimates in radar.series.values() for estimate in estimates)
     for radar in every:
         yield Panel(radar.attribute, radar_chart(radar, scale))
 
 
 def _line_panels(rows: pd.DataFrame, kind: str, model: str) -> Iterator[Panel]:
     every = list(views.lines({model: rows}, kind))
-    scale = scale_of(value for view in every for one in view.lines for value in one.values)
+    scale = scale_of(value for view in every for line in view.lines for value in line.values)
     for view in every:
         yield Panel(view.attribute, lines_chart(view, scale))

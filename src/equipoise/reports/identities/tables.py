@@ -47,10 +47,10 @@ def _kind(kind: str, rows: pd.DataFrame) -> Iterator[RenderableType]:
     yield _layouts(partial(_overall, rows), OVERALL)
     yield Text()
     for way in ways_of(rows):
-        own = rows[rows["augmentation"] == way]
+        part_rows = rows[rows["augmentation"] == way]
         yield Text(f"confidence disparity, {WAYS[way]}: max - min over gender x marker; over {LARGE:.2f} is marked *")
-        yield _layouts(partial(_disparities, own), MEASURES)
-        yield from _extremes(own)
+        yield _layouts(partial(_disparities, part_rows), MEASURES)
+        yield from _extremes(part_rows)
 
 
 def _layouts(make: Callable[[Sequence[str]], Table], names: Sequence[str]) -> RenderableType:
@@ -62,18 +62,18 @@ def _layouts(make: Callable[[Sequence[str]], Table], names: Sequence[str]) -> Re
 def _overall(rows: pd.DataFrame, names: Sequence[str]) -> Table:
     """Return confidence and accuracy without and with markers."""
     table = empty_table("", *(HEADINGS[name] for name in names))
-    for title, found in overall(rows):
-        table.add_row(*texts([title, *(_cell(found.get(name)) for name in names)]))
+    for title, measured in overall(rows):
+        table.add_row(*texts([title, *(_cell(measured.get(name)) for name in names)]))
     return table
 
 
 def _disparities(rows: pd.DataFrame, names: Sequence[str]) -> Table:
     table = empty_table("attribute", *(HEADINGS[name] for name in names), "p (Holm)")
-    for one in disparities(rows):
+    for disparity in disparities(rows):
         # The p-value stands with the disparity that is shown first.
-        p = one.p.get(names[0])
-        cells = [_cell(one.cells.get(name), mark=True) for name in names]
-        table.add_row(*texts([one.attribute, *cells, NOTHING if p is None else f"{p:.4f}"]))
+        p = disparity.p.get(names[0])
+        cells = [_cell(disparity.cells.get(name), mark=True) for name in names]
+        table.add_row(*texts([disparity.attribute, *cells, NOTHING if p is None else f"{p:.4f}"]))
     return table
 
 

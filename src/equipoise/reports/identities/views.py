@@ -106,8 +106,8 @@ def values_of(frame: pd.DataFrame, column: str) -> list[str]:
 
 def kinds_of(frame: pd.DataFrame) -> list[str]:
     """Return the types that were asked, resolvable first; [""] where sentences have none."""
-    here = values_of(frame, "type")
-    return [kind for kind in KINDS if kind in here] + [kind for kind in here if kind not in KINDS] or [""]
+    kinds = values_of(frame, "type")
+    return [kind for kind in KINDS if kind in kinds] + [kind for kind in kinds if kind not in KINDS] or [""]
 
 
 def overall(rows: pd.DataFrame) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -123,9 +123,9 @@ def disparities(rows: pd.DataFrame) -> Iterator[Disparity]:
     whole = rows[(rows["marker"] == "") & (rows["attribute"] != "")]
     order = whole[whole["metric"] == "confidence_disparity"].sort_values("value", ascending=False)["attribute"]
     for attribute in order:
-        own = whole[whole["attribute"] == attribute]
-        cells = _by_metric(own, [f"{name}_disparity" for name in MEASURES])
-        p = _by_metric(own, [f"{name}_disparity_p_holm" for name in MEASURES])
+        attribute_rows = whole[whole["attribute"] == attribute]
+        cells = _by_metric(attribute_rows, [f"{name}_disparity" for name in MEASURES])
+        p = _by_metric(attribute_rows, [f"{name}_disparity_p_holm" for name in MEASURES])
         yield Disparity(
             str(attribute),
             {name: cells[f"{name}_disparity"] for name in MEASURES if f"{name}_disparity" in cells},
@@ -134,12 +134,12 @@ def disparities(rows: pd.DataFrame) -> Iterator[Disparity]:
 
 
 def _by_metric(rows: pd.DataFrame, metrics: Iterable[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    estimates: dict[str, Any] = {}
     wanted = set(metrics)
     for row in rows.itertuples():
         if row.metric in wanted:
-            found.setdefault(str(row.metric), row)
-    return found
+            estimates.setdefault(str(row.metric), row)
+    return estimates
 
 
 def confidences(frame: pd.DataFrame, kind: str) -> dict[Subgroup, Estimated]:
@@ -157,9 +157,9 @@ def confidences(frame: pd.DataFrame, kind: str) -> dict[Subgroup, Estimated]:
 
 def changes(rows: pd.DataFrame) -> list[tuple[str, Estimated]]:
     """Return how far each attribute's markers move confidence from no marker, the largest loss first."""
-    own = rows[(rows["metric"] == "confidence_drop") & (rows["attribute"] != "")]
-    own = own[(own[["marker", "gender", "privilege", "occupation"]] == "").all(axis=1)]
-    given: Iterable[Any] = own.sort_values("value", ascending=False).itertuples()
+    drops = rows[(rows["metric"] == "confidence_drop") & (rows["attribute"] != "")]
+    drops = drops[(drops[["marker", "gender", "privilege", "occupation"]] == "").all(axis=1)]
+    given: Iterable[Any] = drops.sort_values("value", ascending=False).itertuples()
     return [(str(row.attribute), Estimated(-row.value, -row.high, -row.low)) for row in given]
 
 
@@ -201,14 +201,14 @@ def _change_sentences(rows: pd.DataFrame, where: str, way: str) -> Iterator[str]
     tested = rows[rows["metric"] == "confidence_change_p_holm"]
     if tested.empty:
         return
-    found = tested[tested["value"] < DETECTABLE]
-    if found.empty:
+    detected = tested[tested["value"] < DETECTABLE]
+    if detected.empty:
         smallest = float(tested["value"].min())
         yield (
             f"{where} no attribute differs detectably from no marker, {WAYS[way]}"
             f" (smallest p = {smallest:.3f} after Holm, n = {int(tested['n'].iloc[0])})."
         )
-    for test in sorted(_rows_of(found), key=lambda row: float(row.value)):
+    for test in sorted(_rows_of(detected), key=lambda row: float(row.value)):
         change = _largest(rows, "confidence_change", test.attribute)
         if change is not None:
             verb = "lowers" if change.value < 0 else "raises"
@@ -247,17 +247,17 @@ def radars(frames: Frames, kind: str, way: str) -> Iterator[Radar]:
     marked = every[(every["augmentation"] == way) & (every["type"] == kind)]
     for attribute in values_of(marked, "attribute"):
         rim = list(_rim(marked[marked["attribute"] == attribute], way))
-        series = {model: [found.get(spoke.subgroup) for spoke in rim] for model, found in known.items()}
+        series = {model: [estimates.get(spoke.subgroup) for spoke in rim] for model, estimates in known.items()}
         yield Radar(attribute, rim, series)
 
 
-def _rim(own: pd.DataFrame, way: str) -> Iterator[Spoke]:
+def _rim(part_rows: pd.DataFrame, way: str) -> Iterator[Spoke]:
     """Yield the subgroups on the rim: of each gender the unmarked one, then its markers."""
-    genders = [gender for gender in ("female", "male", "neutral") if (own["gender"] == gender).any()] or [""]
+    genders = [gender for gender in ("female", "male", "neutral") if (part_rows["gender"] == gender).any()] or [""]
     for gender in genders:
         short = GENDERS.get(gender, gender)
         yield Spoke((short or "no marker",), (NONE, "", gender))
-        for marker in values_of(own, "marker"):
+        for marker in values_of(part_rows, "marker"):
             yield Spoke((f"{short}:", marker) if short else (marker,), (way, marker, gender))
 
 
@@ -267,13 +267,13 @@ def lines(frames: Frames, kind: str) -> Iterator[Lines]:
     ways = [NONE, *ways_of(every)]
     known = {model: confidences(frame, kind) for model, frame in frames.items()}
     for attribute in values_of(every, "attribute"):
-        found = [
+        views = [
             Line(marker, gender, model, [values.get((way, marker if way != NONE else "", gender)) for way in ways])
             for marker in values_of(every[every["attribute"] == attribute], "marker")
             for model, values in known.items()
             for gender in values_of(frames[model], "gender") or [""]
         ]
-        yield Lines(attribute, ways, found)
+        yield Lines(attribute, ways, views)
 
 
 def heat_table(frame: pd.DataFrame, kind: str, way: str) -> pd.DataFrame:

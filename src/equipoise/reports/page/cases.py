@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...records import Floats
 from ...runs.run import Part, Run, column, main_estimator
-from ...tasks.multiple_choice import NONE_OF_THE_ABOVE
+from ...tasks.further_options import further_options
 from ..behaviour.sets import FATES, members_and_fates
 
 NOTHING = 65535
@@ -52,10 +52,11 @@ def pack(run: Run, *, sentences: bool = True) -> str:
         "correct": _small(column(items, "correct"), 1),
         "gold": np.where(items["gold"] < 0, 255, items["gold"]).astype(np.uint8),
     }
-    named = {"type": sets["type"], "set_names": sets["names"], "set_id": sets["id"], "variant": sets["variant"]}
+    named = {"type": sets["type"], "set_id": sets["id"], "variant": sets["variant"]}
     for name, values in named.items():
         columns[name], header[name] = _coded(values)
-    columns["pronoun"], header["pronoun"] = _coded(items["pronoun"])
+    for name in ("pronoun", "names"):
+        columns[name], header[name] = _coded(items[name])
     columns["text"], header["text"] = _texts(items["text"] if sentences else pd.Series([""] * len(items)))
     if "desirability" not in items:  # D by another estimator says nothing of perplexity
         columns["perplexity"] = _small(column(items, "perplexity"), D_SCALE / 2)
@@ -76,14 +77,14 @@ def _part_columns(part: Part) -> tuple[pd.DataFrame, pd.DataFrame]:
     pronouns = np.array([json.loads(kind).get("pronoun", "") for kind in kinds], dtype=object)
     items["pronoun"] = pronouns[slots[rows]]
     items["text"] = asked["text"].to_numpy(dtype=object)[rows]
-    items["names"] = _names(asked["candidates"])[rows]
     items["k"] = items["probs"].map(len)
+    items["names"] = _names(asked["candidates"].to_numpy(dtype=object)[rows], items)
     items["d"] = column(items, main_estimator(items, "desirability"))
     keys = items["set_id"].astype(str) + "\0" + items["variant"].fillna("").astype(str)
     items["set"] = pd.factorize(keys)[0]
     items = items.sort_values("set", kind="stable")
     first = items.drop_duplicates("set")
-    sets = pd.DataFrame({"size": items.groupby("set").size().to_numpy(), "names": first["names"].to_numpy()})
+    sets = pd.DataFrame({"size": items.groupby("set").size().to_numpy()})
     sets["type"] = first["type"].fillna("").to_numpy() if "type" in first else ""
     sets["id"] = first["set_id"].astype(str).to_numpy()
     sets["variant"] = first["variant"].fillna("").astype(str).to_numpy()
@@ -98,9 +99,13 @@ def _part_columns(part: Part) -> tuple[pd.DataFrame, pd.DataFrame]:
     return sets, items
 
 
-def _names(candidates: pd.Series) -> NDArray[Any]:
-    """Return each example's candidates as one text; the tasks' further option stands after them."""
-    return np.array(["\n".join([*map(str, names), NONE_OF_THE_ABOVE]) for names in candidates], dtype=object)
+def _names(candidates: NDArray[Any], items: pd.DataFrame) -> NDArray[Any]:
+    """Return each item's candidates as one text, a line each; after an empty line the task's further options."""
+    names = []
+    for people, k, flags in zip(candidates, items["k"], items["flags"].fillna(""), strict=True):
+        further = further_options(str(flags), int(k) - len(people))
+        names.append("\n".join(map(str, people)) + "\n\n" + "\n".join(further))
+    return np.array(names, dtype=object)
 
 
 def _filters(items: pd.DataFrame, groups: list[str]) -> list[str]:
@@ -121,8 +126,8 @@ def _texts(values: pd.Series) -> tuple[NDArray[Any], list[str]]:
     Sentences that differ in a word or two are then neighbours, where the compression can see it: it looks
     back 32 kB, and a full-size run of a few hundred variants a sentence is a fifth as large.
     """
-    codes, found = pd.factorize(values.fillna("").astype(str))
-    names = [str(name) for name in found]
+    codes, texts = pd.factorize(values.fillna("").astype(str))
+    names = [str(name) for name in texts]
     order = np.array(sorted(range(len(names)), key=lambda number: names[number][::-1]), dtype=np.int64)
     place = np.empty_like(order)
     place[order] = np.arange(len(order))

@@ -20,8 +20,8 @@ FATE_ORDER = ("toward", "against", "neither", "same")
 
 def first_block(part: Part) -> Mapping[str, Any]:
     """Return what the first screen shows of one dataset and task."""
-    told = part_summary(part)
-    flips = {sentence.kind: sentence.text for sentence in told.sentences if sentence.topic == "flips"}
+    summary = part_summary(part)
+    flips = {sentence.kind: sentence.text for sentence in summary.sentences if sentence.topic == "flips"}
     pictures = [
         (view, flips.get(view.kind, view.sentence), squares_chart(view), list(_links(part, view)))
         for view in set_fates(part)
@@ -31,9 +31,9 @@ def first_block(part: Part) -> Mapping[str, Any]:
         "title": str(part),
         "pictures": pictures,
         "leads": list(cloze_lead(part)),
-        "sentences": list(_sentences(part, told)),
+        "sentences": list(_sentences(part, summary)),
         "worst": case_key(worst[0], str(part), worst[1]) if worst else "",
-        "checks": told.checks,
+        "checks": summary.checks,
         "worst_title": "The pair that it treats least alike",
     }
 
@@ -64,8 +64,8 @@ def cloze_lead(part: Part) -> Iterator[str]:
         yield f"Over {int(known.sum()):,} sentences the model gives {side} a probability of {p[known].mean():.2f}."
 
 
-def _sentences(part: Part, told: PartSummary) -> Iterator[str]:
+def _sentences(part: Part, summary: PartSummary) -> Iterator[str]:
     """Yield what comes after the headline; doubts are in the strip of checks and in the cautions."""
-    yield from (sentence.text for sentence in told.sentences if sentence.topic not in ("flips", "validity"))
+    yield from (sentence.text for sentence in summary.sentences if sentence.topic not in ("flips", "validity"))
     yield from calibration_views.in_words(part.measured)
     yield from identity_views.in_words(part.identities)

@@ -97,5 +97,5 @@ def _web(name: str) -> str:
 
 def _engine(run: Run) -> str:
     engine = run.manifest.engine
-    told = [engine.get("engine"), engine.get("dtype"), engine.get("quantisation"), engine.get("device")]
-    return ", ".join(str(one) for one in told if one)
+    facts = [engine.get("engine"), engine.get("dtype"), engine.get("quantisation"), engine.get("device")]
+    return ", ".join(str(fact) for fact in facts if fact)

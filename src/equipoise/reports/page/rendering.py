@@ -47,10 +47,10 @@ def environment() -> Environment:
 
 def in_order(several: Iterable[Any], key: str) -> dict[str, list[Any]]:
     """Return the things by one of their properties, in the order in which its values come (Jinja's groupby sorts)."""
-    found: dict[str, list[Any]] = {}
-    for one in several:
-        found.setdefault(getattr(one, key), []).append(one)
-    return found
+    by_name: dict[str, list[Any]] = {}
+    for entry in several:
+        by_name.setdefault(getattr(entry, key), []).append(entry)
+    return by_name
 
 
 def render(template: str, **values: Any) -> Markup:

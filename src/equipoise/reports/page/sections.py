@@ -17,6 +17,7 @@ from ...runs.run import Part, Run
 from ..behaviour import charts, views
 from ..behaviour.verdicts import warnings
 from ..calibration.section import calibration
+from ..categories.section import categories
 from ..identities.section import identities
 from .first_screen import first_block
 from .rendering import Panel, Section, panels, render
@@ -47,7 +48,7 @@ def scale(run: Run) -> Section | None:
         " of two groups lie apart, the model behaves differently towards them. Ambiguous sentences have no right"
         " answer, so there only certainty is compared. Marks are means, lines their intervals."
     )
-    body = panels(intro, (_scale_panel(one) for one in several))
+    body = panels(intro, (_scale_panel(drawn) for drawn in several))
     return None if body is None else Section("scale", "The scale of behaviour", body)
 
 
@@ -65,10 +66,10 @@ def metrics(run: Run) -> Section:
 
 
 def _metric_table(part: Part) -> Mapping[str, Any]:
-    found, kinds = part.measured, part.kinds
+    measured, kinds = part.measured, part.kinds
     rows = []
-    for name in sorted(found.metrics, key=metric_place):
-        cells = [found.get(name, type=kind) for kind in kinds]
+    for name in sorted(measured.metrics, key=metric_place):
+        cells = [measured.get(name, type=kind) for kind in kinds]
         known = metric_of(name)
         if any(cell is not None for cell in cells):
             better = next(cell.better for cell in cells if cell is not None)
@@ -91,20 +92,20 @@ def _range(name: str, part: Part) -> tuple[float, float]:
 def _group_tables(parts: Iterable[Part]) -> Iterator[Mapping[str, Any]]:
     for part in parts:
         for kind in part.kinds:
-            found = part.measured
-            shown = [name for name in GROUP_METRICS if found.get(name, type=kind) is not None]
+            measured = part.measured
+            shown = [name for name in GROUP_METRICS if measured.get(name, type=kind) is not None]
             keys = [key for key in part.run.groups if key != "type"]
-            rows = [row for key in keys for row in _group_rows(found, key, kind, shown)]
+            rows = [row for key in keys for row in _group_rows(measured, key, kind, shown)]
             if rows and shown:
                 yield {"title": f"{part}, {kind_title(kind)}", "metrics": shown, "rows": rows}
 
 
-def _group_rows(found: Measurements, key: str, kind: str, shown: list[str]) -> Iterator[Mapping[str, Any]]:
-    values = found.values_of(key, kind)
+def _group_rows(measured: Measurements, key: str, kind: str, shown: list[str]) -> Iterator[Mapping[str, Any]]:
+    values = measured.values_of(key, kind)
     if len(values) > SHOWN_GROUPS:
         return
     for value, label in values.items():
-        cells = [found.at(metric, label) for metric in shown]
+        cells = [measured.at(metric, label) for metric in shown]
         if any(cell is not None for cell in cells):
             address = charts.filter_link(type=kind, group=f"{key}={value}")
             yield {"key": key, "value": value, "cells": cells, "address": address}
@@ -118,7 +119,7 @@ def occupations(run: Run) -> Section | None:
         " at how sure and right the model is, equalized odds only at which answer it chose; the latter is taken over"
         " all sentences that name the occupation."
     )
-    body = panels(intro, (Panel(f"{one.part}, {one.kind}", charts.occupation_chart(one)) for one in several))
+    body = panels(intro, (Panel(f"{drawn.part}, {drawn.kind}", charts.occupation_chart(drawn)) for drawn in several))
     return None if body is None else Section("occupations", "By occupation", body)
 
 
@@ -129,7 +130,7 @@ def histograms(run: Run) -> Section | None:
         "D is the place of an answer on the scale; U is 1 where both sentences of a pair have the same place, and 0"
         " where one is surely right and the other surely wrong."
     )
-    shown = (Panel(f"{one.quantity}: {one.part}, {one.kind}", charts.histogram_chart(one)) for one in several)
+    shown = (Panel(f"{drawn.quantity}: {drawn.part}, {drawn.kind}", charts.histogram_chart(drawn)) for drawn in several)
     body = panels(intro, shown)
     return None if body is None else Section("histograms", "How D and U are spread", body)
 
@@ -187,6 +188,7 @@ SECTIONS: tuple[Callable[[Run], Section | None], ...] = (
     findings,
     scale,
     metrics,
+    categories,
     occupations,
     histograms,
     calibration,

@@ -38,37 +38,37 @@ PRONOUN = Words()
 GROUP_WORD = Words("group word", "male", "female")
 
 
-def behaviour(found: Measurements, kinds: list[str], words: Words) -> Iterator[Sentence]:
+def behaviour(measured: Measurements, kinds: list[str], words: Words) -> Iterator[Sentence]:
     """Yield what the measurements show: ambiguous sets first, flips before rates, rates before scores."""
     # Where nothing settles the answer, a flip can only come from the group word.
     ordered = sorted(kinds, key=lambda kind: kind != "type1")
     for kind in ordered:
-        yield from _flips(found, kind, words)
+        yield from _flips(measured, kind, words)
     for kind in kinds:
-        yield from _rates(found, kind)
+        yield from _rates(measured, kind)
     for kind in ordered:
-        yield from _ucerf(found, kind)
-        yield from _desirability(found, kind, words)
-        yield from _certainty(found, kind, words)
+        yield from _ucerf(measured, kind)
+        yield from _desirability(measured, kind, words)
+        yield from _certainty(measured, kind, words)
 
 
-def _flips(found: Measurements, kind: str, words: Words) -> Iterator[Sentence]:
-    rate = found.get("flip_rate", type=kind)
+def _flips(measured: Measurements, kind: str, words: Words) -> Iterator[Sentence]:
+    rate = measured.get("flip_rate", type=kind)
     if rate is None:
         return
-    toward, against = found.get("flip_toward", type=kind), found.get("flip_against", type=kind)
+    toward, against = measured.get("flip_toward", type=kind), measured.get("flip_against", type=kind)
     sets = f"{rate.n:,} {adjective(kind)}set{'s' if rate.n != 1 else ''}"
-    if found.spread("flip_rate", rate.group) is not None:
+    if measured.spread("flip_rate", rate.group) is not None:
         text = f"The {words.group_word} changed the answer in {rate.value:.1%} {percent(rate)} of {sets}"
         if toward is not None and against is not None:
             text += f" (toward the stereotype {toward.value:.1%}, against it {against.value:.1%})"
-        yield Sentence("flips", f"{text}, averaged over {_variants(found)} ways to ask.", kind)
+        yield Sentence("flips", f"{text}, averaged over {_variants(measured)} ways to ask.", kind)
     else:
         text = f"The {words.group_word} changed the answer in {count(rate):,} of {sets}"
         if toward is not None and against is not None and count(rate):
             text += _directions(rate, toward, against)
         yield Sentence("flips", f"{text} ({rate.value:.1%} {percent(rate)}).", kind)
-    yield from _flip_bias(found.get("flip_bias", type=kind), rate, kind)
+    yield from _flip_bias(measured.get("flip_bias", type=kind), rate, kind)
 
 
 def _directions(rate: Measurement, toward: Measurement, against: Measurement) -> str:
@@ -94,16 +94,16 @@ def _flip_bias(bias: Measurement | None, rate: Measurement, kind: str) -> Iterat
     yield Sentence("flip_bias", text, kind)
 
 
-def _rates(found: Measurements, kind: str) -> Iterator[Sentence]:
-    pro = found.get("accuracy", type=kind, stereotype="pro")
-    anti = found.get("accuracy", type=kind, stereotype="anti")
-    whole = found.get("accuracy", type=kind)
+def _rates(measured: Measurements, kind: str) -> Iterator[Sentence]:
+    pro = measured.get("accuracy", type=kind, stereotype="pro")
+    anti = measured.get("accuracy", type=kind, stereotype="anti")
+    whole = measured.get("accuracy", type=kind)
     if pro is not None and anti is not None:
         text = (
             f"It is right in {pro.value:.1%} {percent(pro)} of {pro.n:,} {items_of(kind)} that fit the stereotype, and"
             f" in {anti.value:.1%} {percent(anti)} of {anti.n:,} that go against it"
         )
-        gap = found.get("accuracy_gap", type=kind)
+        gap = measured.get("accuracy_gap", type=kind)
         if gap is None:
             yield Sentence("accuracy", f"{text}.", kind)
         elif gap.low > 0:
@@ -115,8 +115,8 @@ def _rates(found: Measurements, kind: str) -> Iterator[Sentence]:
         yield Sentence("accuracy", text, kind)
 
 
-def _ucerf(found: Measurements, kind: str) -> Iterator[Sentence]:
-    signed, published = found.get("ucerf_signed", type=kind), found.get("ucerf", type=kind)
+def _ucerf(measured: Measurements, kind: str) -> Iterator[Sentence]:
+    signed, published = measured.get("ucerf_signed", type=kind), measured.get("ucerf", type=kind)
     if signed is not None:
         text = (
             f"UCerF, signed, is {span(signed)} on {signed.n:,} {adjective(kind)}sets (1: the same answer with the same"
@@ -130,8 +130,8 @@ def _ucerf(found: Measurements, kind: str) -> Iterator[Sentence]:
         yield Sentence("ucerf", text, kind)
 
 
-def _desirability(found: Measurements, kind: str, words: Words) -> Iterator[Sentence]:
-    gap = found.get("desirability_gap", type=kind)
+def _desirability(measured: Measurements, kind: str, words: Words) -> Iterator[Sentence]:
+    gap = measured.get("desirability_gap", type=kind)
     if gap is None:
         return
     about = f"(n = {gap.n:,} sentences in sets with both sides)"
@@ -150,8 +150,8 @@ def _desirability(found: Measurements, kind: str, words: Words) -> Iterator[Sent
     yield Sentence("desirability", text, kind)
 
 
-def _certainty(found: Measurements, kind: str, words: Words) -> Iterator[Sentence]:
-    gap = found.get("certainty_gap", type=kind)
+def _certainty(measured: Measurements, kind: str, words: Words) -> Iterator[Sentence]:
+    gap = measured.get("certainty_gap", type=kind)
     if gap is None or not is_shown(gap):
         return
     which = words.male if gap.value > 0 else words.female
@@ -196,5 +196,5 @@ def points(row: Measurement) -> str:
     return f"{100 * row.value:.1f} points [{100 * row.low:.1f}, {100 * row.high:.1f}]"
 
 
-def _variants(found: Measurements) -> int:
-    return len({parts["seed"] for parts in found.groups.values() if "seed" in parts})
+def _variants(measured: Measurements) -> int:
+    return len({parts["seed"] for parts in measured.groups.values() if "seed" in parts})

@@ -85,7 +85,7 @@ class Axis:
         """Return about so many round values along the axis."""
         raw = (self.high - self.low) / max(count, 1)
         size = 10.0 ** np.floor(np.log10(raw))
-        step = float(min((size * factor for factor in (1, 2, 2.5, 5, 10)), key=lambda one: abs(one - raw)))
+        step = float(min((size * factor for factor in (1, 2, 2.5, 5, 10)), key=lambda candidate: abs(candidate - raw)))
         first = np.ceil(self.low / step - 1e-9) * step
         # + 0.0: a tick of -0.0 would be written -0.
         return [float(round(value, 10)) + 0.0 for value in np.arange(first, self.high + step * 1e-6, step)]

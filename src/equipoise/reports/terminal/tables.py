@@ -102,30 +102,32 @@ def _cells(measured: Measurements, row: Measurement | None) -> tuple[str, str]:
     return (span(row) if spread is None else f"{span(row)} ±{spread:.3f}"), f"{row.n:,}"
 
 
-def _group_tables(found: Measurements) -> Iterator[RenderableType]:
+def _group_tables(measured: Measurements) -> Iterator[RenderableType]:
     """Yield accuracy, certainty and desirability of each group, and a line for those with many values."""
     many: dict[str, int] = {}
-    for kind in found.kinds:
+    for kind in measured.kinds:
         shown: list[tuple[str, Mapping[str, str]]] = []
-        for key in found.keys:
-            labels = found.values_of(key, kind)
+        for key in measured.keys:
+            labels = measured.values_of(key, kind)
             if len(labels) > SHOWN_GROUPS:
                 many[key] = max(many.get(key, 0), len(labels))
             elif labels:
                 shown.append((key, labels))
-        yield from _group_table(found, kind, shown)
+        yield from _group_table(measured, kind, shown)
     for key, count in many.items():
         yield Text(literal(f"{count} values of {key} are in measurements.csv and on the page."))
 
 
 def _group_table(
-    found: Measurements, kind: str, shown: Sequence[tuple[str, Mapping[str, str]]]
+    measured: Measurements, kind: str, shown: Sequence[tuple[str, Mapping[str, str]]]
 ) -> Iterator[RenderableType]:
     """Yield the table of a type's groups, if any of the metrics shown was taken of them."""
     every = [label for _, labels in shown for label in labels.values()]
     metrics: list[str] = []
     for base in ("accuracy", "certainty", "desirability"):
-        taken = [metric for metric in found.metrics if any(found.at(metric, label) is not None for label in every)]
+        taken = [
+            metric for metric in measured.metrics if any(measured.at(metric, label) is not None for label in every)
+        ]
         variants = [name for name in taken if (metric := metric_of(name)) is not None and metric.name == base]
         metrics += variants[:1]
     if not metrics:
@@ -136,7 +138,7 @@ def _group_table(
         for key, labels in shown:
             table.add_row(*texts([key]))
             for value, label in labels.items():
-                rows = [found.at(metric, label) for metric in columns]
+                rows = [measured.at(metric, label) for metric in columns]
                 cells = [NOTHING if row is None else span(row) for row in rows]
                 n = max((row.n for row in rows if row is not None), default=0)
                 table.add_row(*texts([f"  {value}", *cells, f"{n:,}"]))

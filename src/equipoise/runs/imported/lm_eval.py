@@ -48,8 +48,8 @@ def _model_name(file: Path) -> str:
         config = json.loads(results.read_text(encoding="utf-8")).get("config", {})
         arguments = config.get("model_args") or ""
         named = arguments.get("pretrained") if isinstance(arguments, dict) else None
-        if isinstance(arguments, str) and (found := re.search(r"pretrained=([^,]+)", arguments)):
-            named = found[1]
+        if isinstance(arguments, str) and (match := re.search(r"pretrained=([^,]+)", arguments)):
+            named = match[1]
         if named:
             return Path(named).name if Path(named).exists() else str(named)
     return file.parent.name

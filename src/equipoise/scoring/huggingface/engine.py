@@ -12,11 +12,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ...records import Context, ModelError, Prompt, Sampling, Score
+from ...records import Context, Example, ModelError, Prompt, Sampling, Score
 from ..encoding import Encoder, Question
 from ..engine import EngineDefaults, EngineOptions, identity_key, neighbours
 from ..packing.prefetch import prefetch
 from ..packing.shape import Shape
+from ..pronoun_pieces import neopronouns, split_notes
 from ..reductions import REDUCTIONS, first_token_mass, reductions
 from .cpu import lay_out
 from .model import config_sha256, evaluating, is_encoder, window
@@ -70,6 +71,7 @@ class HuggingFaceEngine(EngineDefaults):
         self._reduced = options.reductions
         self._prompts = 0
         self._notes: list[str] = []
+        self._pronouns: dict[str, int] = {}
         self._passes = Passes(model, reduced=self._reduced)
         self._schedule = Schedule(self._passes, name=name, notes=self._notes)
         self.compiled = "never" if borrowed else "auto"
@@ -99,7 +101,11 @@ class HuggingFaceEngine(EngineDefaults):
 
     @property
     def notes(self) -> Sequence[str]:
-        return self._notes
+        return [*self._notes, *split_notes(self._pronouns)]
+
+    def prepare(self, examples: Iterable[Example]) -> None:
+        """Find out into how many tokens each neopronoun is split, for a note."""
+        self._pronouns |= self._encoder.pieces(neopronouns(examples))
 
     @property
     def description(self) -> Mapping[str, Any]:

@@ -85,12 +85,12 @@ class NextToken:
             for place in range(start, len(sequence)):
                 wanted.setdefault(sequence[:place], set()).add(sequence[place])
         tables = await asyncio.gather(*(self._table(ids, targets) for ids, targets in wanted.items()))
-        found = dict(zip(wanted, tables, strict=True))
-        bounded = any(not targets <= set(found[ids]) for ids, targets in wanted.items())
+        table_of = dict(zip(wanted, tables, strict=True))
+        bounded = any(not targets <= set(table_of[ids]) for ids, targets in wanted.items())
         if bounded and self.whole:
             raise ServerError("the server left a token out of what it called the whole vocabulary")
         logprobs = tuple(
-            tuple(_value(found[sequence[:place]], sequence[place]) for place in range(start, len(sequence)))
+            tuple(_value(table_of[sequence[:place]], sequence[place]) for place in range(start, len(sequence)))
             for sequence, start in zip(question.sequences, question.starts, strict=True)
         )
         return Score(key, logprobs, flags=(*question.flags, *((BOUNDED,) if bounded else ())))

@@ -53,9 +53,10 @@
     const largest = new Uint16Array(sets);
     for (let s = 0; s < sets; s++)
       for (let i = first[s]; i < first[s + 1]; i++) largest[s] = Math.max(largest[s], Math.abs(columns.d[i]));
-    const names = header.set_names.map((joined) => joined.split("\n"));
+    const people = header.names.map((joined) => joined.split("\n\n")[0].split("\n"));
+    const names = header.names.map((joined) => joined.split("\n").filter(Boolean));
     const lowered = header.text.map((text) => text.toLowerCase());
-    const loweredNames = header.set_names.map((joined) => joined.slice(0, joined.lastIndexOf("\n")).toLowerCase());
+    const loweredNames = people.map((several) => several.join("\n").toLowerCase());
     const control = {};
     for (const name of ["search", "part", "type", "occupation", "pronoun", "group", "correct", "flip", "sort"])
       control[name] = byId("case-" + name);
@@ -72,7 +73,7 @@
     options(control.type, "all", header.type.map((name) => [name, kinds[name] || name || "none"]));
     byId("case-type-label").hidden = header.type.length < 2;
     const cloze = header.cloze.every(Boolean);
-    const occupations = cloze ? [] : [...new Set(names.flatMap((several) => several.slice(0, -1)))].sort();
+    const occupations = cloze ? [] : [...new Set(people.flat())].sort();
     options(control.occupation, "all", occupations.map((name) => [name, name]));
     byId("case-occupation-label").hidden = cloze;
     options(control.pronoun, "all", header.pronoun.filter(Boolean).sort().map((name) => [name, name]));
@@ -113,14 +114,14 @@
       const part = header.parts.indexOf(control.part.value), type = header.type.indexOf(control.type.value);
       const pronoun = control.pronoun.value ? header.pronoun.indexOf(control.pronoun.value) : -1;
       const correct = control.correct.value, flips = fateNumbers[control.flip.value], ranged = Object.keys(range).length > 0;
-      const withOccupation = names.map((several) => several.indexOf(control.occupation.value, 0));
+      const withOccupation = people.map((several) => several.includes(control.occupation.value));
       chosen = [];
       for (let s = 0; s < sets; s++) {
         if (control.part.value && columns.set_part[s] !== part) continue;
         if (control.type.value && columns.type[s] !== type) continue;
         if (flips && !flips.includes(columns.set_fate[s])) continue;
-        const named = columns.set_names[s];
-        if (control.occupation.value && (withOccupation[named] < 0 || withOccupation[named] === names[named].length - 1)) continue;
+        const named = columns.names[first[s]];
+        if (control.occupation.value && !withOccupation[named]) continue;
         let fits = false, right = false, wrong = false, hit = !matches || matches.named[named];
         for (let i = first[s]; i < first[s + 1]; i++) {
           if (!hit && matches.found[columns.text[i]]) hit = true;
@@ -239,7 +240,7 @@
       if (navigator.clipboard && isSecureContext) navigator.clipboard.writeText(text).then(done, byHand); else byHand();
     }
     function record(i, s) {
-      const several = names[columns.set_names[s]].slice(0, columns.k[i]), shares = probs(i);
+      const several = names[columns.names[i]], shares = probs(i);
       return { set_id: header.set_id[columns.set_id[s]], data: header.parts[columns.set_part[s]], variant: header.variant[columns.variant[s]],
         type: header.type[columns.type[s]], fate: header.fates[columns.set_fate[s]] || "", sentence: header.text[columns.text[i]],
         pronoun: header.pronoun[columns.pronoun[i]], candidates: several, probabilities: shares.map((p) => +p.toFixed(4)),
@@ -287,7 +288,7 @@
       return { line, merged: true };
     }
 
-    function member(i, s, several, withText) {
+    function member(i, s, withText) {
       const node = make("div", "member");
       const who = make("div", "who");
       who.append(make("strong", "", header.pronoun[columns.pronoun[i]] || "–"));
@@ -295,7 +296,7 @@
       if (stereotype) who.append(make("span", "small", stereotype));
       if (withText) who.append(make("p", "own", header.text[columns.text[i]]));
       const bars = make("div", "bars");
-      const k = columns.k[i], own = k < several.length ? several.slice(0, k) : several;
+      const k = columns.k[i], own = names[columns.names[i]];
       const shares = probs(i), best = shares.indexOf(Math.max(...shares));
       for (let c = 0; c < k; c++) {
         const p = shares[c];
@@ -326,14 +327,13 @@
 
     function row(s) {
       const node = make("article", "case");
-      const several = names[columns.set_names[s]];
       const texts = [];
       for (let i = first[s]; i < first[s + 1]; i++) texts.push(header.text[columns.text[i]]);
       const { line, merged } = sentence(texts);
       const head = make("div", "case-head");
       const u = make("p", "u");
       if (columns.set_u[s] !== NOTHING) u.append("U ", make("b", "", (columns.set_u[s] / header.d_scale).toFixed(3)));
-      if (texts[0] === "") line.textContent = several.slice(0, -1).join(" · ");
+      if (texts[0] === "") line.textContent = people[columns.names[first[s]]].join(" · ");
       head.append(line, u);
       node.append(head);
       const kind = header.type[columns.type[s]];
@@ -349,12 +349,12 @@
       node.append(line2);
       const end = first[s + 1];
       let next = Math.min(first[s] + SHOWN, end);
-      for (let i = first[s]; i < next; i++) node.append(member(i, s, several, !merged));
+      for (let i = first[s]; i < next; i++) node.append(member(i, s, !merged));
       if (next < end) {
         const button = make("button", "", `show ${end - next} more`);
         button.type = "button";
         button.addEventListener("click", function () {
-          for (; next < end; next++) button.before(member(next, s, several, !merged));
+          for (; next < end; next++) button.before(member(next, s, !merged));
           button.remove();
         });
         node.append(button);
