@@ -21,6 +21,7 @@ from ..stats.bootstrap import interval, resampling_units, weight_chunks
 from ..stats.paired import Contest, Trial, holm, paired_differences
 from ..stats.resampling import Statistic, evaluate
 from ..uncertainty import PERPLEXITY
+from .evidence import of_mean
 from .items import Items
 
 TESTED = ("flip_rate", "ucerf", "ucerf_signed", "accuracy")
@@ -132,14 +133,13 @@ def _tested(paired: _Paired, trial: Trial) -> tuple[Estimate, float]:
     (difference,) = paired_differences([contest], clusters=clusters, trial=replace(trial, resamples=1))
     apart = paired.values[0] - paired.values[1]
     units = np.bincount(paired.clusters, apart) / np.bincount(paired.clusters)
-    if bounded.is_enough(units):
+    low, high = COLUMNS[paired.metric.inputs[0]].bounds or (0.0, 1.0)
+    reach = (low - high, high - low)
+    if bounded.is_enough(units, reach[1] - reach[0]):
         chunks = weight_chunks(clusters, resamples=trial.resamples, seed=trial.seed)
         (samples,) = evaluate([Statistic(mean, [apart], paired.clusters)], chunks)
-        ends = interval(samples, level=trial.level)
         method = f"percentile bootstrap, {trial.resamples} resamples of {clusters:,} clusters"
+        low, high = interval(samples, level=trial.level)
     else:
-        low, high = COLUMNS[paired.metric.inputs[0]].bounds or (0.0, 1.0)
-        reach = (low - high, high - low)
-        ends = bounded.mean_interval(units, reach, level=trial.level, seed=trial.seed)
-        method = bounded.BERNSTEIN if len(units) > bounded.MANY_UNITS else bounded.BETTING
-    return Estimate(difference.value, *ends, trial.level, len(apart), method), difference.p
+        low, high, method = of_mean(units, reach, whole=False, level=trial.level, seed=trial.seed)
+    return Estimate(difference.value, low, high, trial.level, len(apart), method), difference.p
