@@ -20,6 +20,7 @@ from . import (
     hub,
     identity,
     imports,
+    leaderboard,
     listings,
     reports,
     survey,
@@ -49,6 +50,8 @@ app.command("compare")(reports.compare)
 app.command("figures")(reports.figures)
 app.command("tables")(reports.tables)
 app.command("gate")(reports.gate)
+app.command("leaderboard")(leaderboard.leaderboard)
+app.command("verify")(leaderboard.verify)
 app.command("reliability")(calibration.reliability)
 app.command("calibrate")(calibration.calibrate)
 app.command("import")(imports.import_results)

@@ -242,15 +242,15 @@ def _speaks_of(test: Any, dataset: str | None, task: str | None, group: str) -> 
 
 
 def gate(
-    run: str | Path,
-    requirements: Sequence[str],
+    run: Run | str | Path,
+    requirements: Sequence[str] | str,
     *,
-    baseline: str | Path | None = None,
+    baseline: Run | str | Path | None = None,
     max_drop: Sequence[str] = (),
     test_at: str = "cautious",
     undecided: str = "fail",
 ) -> list[Check]:
-    """Return every check of the gate; `undecided` is pass or fail.
+    """Return every check of a run or its folder; `undecided` is pass or fail.
 
     Nothing required, or a drop without a baseline, is an error, never a pass.
     """
@@ -261,15 +261,17 @@ def gate(
     if bool(max_drop) != (baseline is not None):
         raise EquipoiseError("max_drop needs a baseline to drop from, and a baseline needs a max_drop to allow")
     _end(">=", test_at)
-    parsed = [parse_requirement(text) for text in requirements]
-    frames = Run(run)
+    listed = [requirements] if isinstance(requirements, str) else requirements
+    parsed = [parse_requirement(text) for text in listed]
+    frames = run if isinstance(run, Run) else Run(run)
     checks = [
         check
         for requirement in parsed
         for check in check_requirement(frames, requirement, test_at=test_at, undecided=undecided)
     ]
     if baseline is not None:
-        checks += check_drop(Path(run), Path(baseline), max_drop, test_at=test_at, undecided=undecided)
+        before = baseline.path if isinstance(baseline, Run) else Path(baseline)
+        checks += check_drop(frames.path, before, max_drop, test_at=test_at, undecided=undecided)
     return checks
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -16,6 +16,7 @@ from ...measuring.comparing import contests
 from ...measuring.items import Items
 from ...measuring.measure import Plan, measure, measured_items
 from ...metrics import METRICS, Metric
+from ...progress import Progress, shown
 from ...records import ABSENT, EquipoiseError, Integers, Outcomes, parse_group
 from ...runs.measurements import Measurements, kind_title, ordered_kinds
 from ...runs.run import Run, all_parts
@@ -27,7 +28,8 @@ SHOWN = (*(metric.name for metric in METRICS.values() if metric.leading), "perpl
 TESTED = tuple(metric.name for metric in METRICS.values() if metric.leading)
 """The metrics whose differences are tested by default, where the runs have them."""
 
-Progress = Callable[[str, int, int], None]
+DETECTED = 0.05
+"""A corrected p under this is called a difference."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,11 @@ class Tested:
         """The dataset, task and type."""
         return f"{self.part}, {self.kind}"
 
+    @property
+    def detected(self) -> bool:
+        """Whether the difference holds after correction."""
+        return self.corrected < DETECTED
+
 
 @dataclass(frozen=True)
 class Overlap:
@@ -155,15 +162,28 @@ class Comparison:
         """The runs' names, each once."""
         return [run.name for run in self.runs]
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: a sentence for each pair of runs, and the tested differences."""
+        return str(find("comparison", {}, kind="view")(self))
 
-def compare(paths: Sequence[Any], choices: Choices | None = None, *, progress: Progress | None = None) -> Comparison:
-    """Return the comparison of the runs in these folders; runs on different items are refused unless intersected."""
-    choices = choices or Choices()
+
+def compare(
+    paths: Sequence[Any],
+    choices: Choices | None = None,
+    *,
+    progress: Progress | bool | None = None,
+    **chosen: Any,
+) -> Comparison:
+    """Return the comparison of several runs or their folders; runs on different items are refused unless intersected.
+
+    `chosen` are fields of `Choices`: `compare([run, other], metrics=["ucerf"], intersect=True)`.
+    """
+    choices = replace(choices or Choices(), **chosen)
     if len(paths) < 2:
         raise EquipoiseError("a comparison needs at least two runs")
-    runs = named_apart([Run(path) for path in paths])
+    runs = named_apart([Run(path.path if isinstance(path, Run) else path) for path in paths])
     matches = match(runs, intersect=choices.intersect)
-    tests = list(_tests(runs, matches, choices, progress or (lambda what, done, total: None)))
+    tests = list(_tests(runs, matches, choices, shown(progress)))
     overlaps = [overlap for matched in matches for overlap in _overlaps(runs, matched)]
     return Comparison(runs, matches, tests, overlaps, choices)
 
