@@ -163,6 +163,7 @@ def of_one_engine(task: str, strength: float, bias: float) -> tuple[list[Measure
     return measured(outcomes(task, ((strength, bias),)), list(CERTAINTY), by=("gender", "stereotype"))
 
 
+@pytest.mark.slow
 @every_estimator
 @every_task
 @every_setting
