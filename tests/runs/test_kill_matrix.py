@@ -1,15 +1,13 @@
 """Every command that writes into a run folder is killed at every step of its writing: no folder is ever a mixture.
 
-A kill is an error at a step (fsync, rename, unlink, truncate) after which no further step reaches the disk.
+Steps of a build and of tuning: tests/builder/test_killed_builds.py and tests/training/test_killed_tuning.py.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,35 +16,10 @@ import pytest
 from equipoise.cli import app
 from equipoise.records import RunError, RunManifest
 from equipoise.runs import Run, RunFolder
+from kills import Killed, killed_at, killed_everywhere
 
-STEPS = ("fsync", "replace", "rename", "unlink", "truncate")
 SMALL = ("--resamples", "2", "--metric", "accuracy", "--metric", "ucerf", "--quiet", "--no-html")
 State = tuple[Any, ...]
-
-
-class Killed(BaseException):
-    """The process ends here."""
-
-
-@contextmanager
-def killed_at(step: int | None) -> Iterator[list[str]]:
-    """Let the process end before that step of writing; give the list of the steps that were reached."""
-    reached: list[str] = []
-
-    def guarded(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any, **named: Any) -> Any:
-            reached.append(name)
-            if step is not None and len(reached) > step:
-                raise Killed
-            # A process that ends loses nothing that it wrote: there is no need to wait for the disk.
-            return None if name == "fsync" else original(*arguments, **named)
-
-        return call
-
-    with pytest.MonkeyPatch.context() as patch:
-        for name in STEPS:
-            patch.setattr(os, name, guarded(name, getattr(os, name)))
-        yield reached
 
 
 def run(*words: str | Path) -> None:
@@ -77,32 +50,14 @@ def state(folder: Path) -> State:
     return tuple(sorted(files.items()))
 
 
-def killed_everywhere(folder: Path, command: Callable[[], None], scratch: Path) -> tuple[int, set[State]]:
-    """Kill the command at every step, each time on a fresh copy of the folder; return how many steps, and the states.
-
-    After each kill the command runs again, undisturbed: it must end as if it had not been killed.
-    """
+def kill(folder: Path, command: Callable[[], None], scratch: Path) -> tuple[int, set[State]]:
+    """Kill the command at every step; every folder that is left must be as before, as after, or called unfinished."""
     before = state(folder)
-    saved = scratch / "saved"
-    if folder.exists():
-        shutil.copytree(folder, saved)
-    with killed_at(None) as steps:
-        command()
-    after, seen = state(folder), set()
-    for step in range(len(steps)):
-        shutil.rmtree(folder)
-        if saved.exists():
-            shutil.copytree(saved, folder)
-        with killed_at(step), pytest.raises(Killed):
-            command()
-        left = state(folder)
-        assert left in (before, after, ("unfinished",), ("nothing",)), steps[step]
-        seen.add(left)
-        if step % 4 == 0:
-            command()
-            assert state(folder) == after
-            assert not [file.name for file in folder.iterdir() if file.name.endswith((".next", ".part"))]
-    return len(steps), seen
+    steps, seen = killed_everywhere(folder, command, state, scratch)
+    # The last kill was not followed by an undisturbed run.
+    command()
+    assert seen <= {before, state(folder), ("unfinished",), ("nothing",)}
+    return steps, seen
 
 
 @pytest.fixture(scope="module")
@@ -129,20 +84,20 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_killed_audit_leaves_an_unfinished_run_and_continues(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     words = ("audit", "planted:noise=1", "--limit", "3", "--out", folder, *SMALL)
-    steps, seen = killed_everywhere(folder, lambda: run(*words), tmp_path)
+    steps, seen = kill(folder, lambda: run(*words), tmp_path)
     assert steps > 15 and {("nothing",), ("unfinished",)} < seen
 
 
 def test_a_killed_measure_leaves_the_old_or_the_new_measurements(finished: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(finished, tmp_path / "run"))
-    steps, seen = killed_everywhere(folder, lambda: run("measure", folder, "--level", "0.2", *SMALL), tmp_path)
+    steps, seen = kill(folder, lambda: run("measure", folder, "--level", "0.2", *SMALL), tmp_path)
     assert steps > 15 and len(seen) == 2, "the old run and the new one, and nothing else"
 
 
 def test_a_killed_audit_over_a_finished_run_is_unfinished_or_new(finished: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(finished, tmp_path / "run"))
     words = ("audit", "planted:noise=1", "--limit", "4", "--level", "0.8", "--out", folder, *SMALL)
-    steps, seen = killed_everywhere(folder, lambda: run(*words), tmp_path)
+    steps, seen = kill(folder, lambda: run(*words), tmp_path)
     assert steps > 15 and len(seen) == 3
 
 
@@ -156,7 +111,7 @@ def test_a_killed_import_leaves_no_mixture(tmp_path: Path) -> None:
     table.write_text("\n".join(["item,candidate,logprob,gold,model,dataset,group:type,pair", *rows]))
     folder = tmp_path / "run"
     words = ("import", table, "--out", folder, "--resamples", "2", "--metric", "accuracy", "--quiet")
-    steps, seen = killed_everywhere(folder, lambda: run(*words), tmp_path)
+    steps, seen = kill(folder, lambda: run(*words), tmp_path)
     assert steps > 12 and ("unfinished",) in seen
 
 
@@ -202,7 +157,7 @@ def _replayed(folder: Path, words: Sequence[str | Path], scratch: Path) -> None:
         patch.setattr(RunFolder, "add", recorded)
         run(words[0], calm, *words[2:])
     ((contents, made_from),) = calls
-    steps, seen = killed_everywhere(folder, lambda: RunFolder(folder).add(contents, made_from), scratch)
+    steps, seen = kill(folder, lambda: RunFolder(folder).add(contents, made_from), scratch)
     # The drawing itself may use scratch files of its own; into the run folder it writes by `add` alone.
     assert 5 < steps <= len(real)
     if words[0] != "report":  # whose page is left out of the state
@@ -222,3 +177,12 @@ def test_a_killed_comparison_leaves_the_old_page_or_the_new_one(finished: Path, 
         with killed_at(step), pytest.raises(Killed):
             run(*words)
         assert page.read_bytes() in (b"old", new)
+
+
+def test_a_killed_gate_leaves_the_old_checks_or_the_new_ones(finished: Path, tmp_path: Path) -> None:
+    checks = tmp_path / "gate" / "junit.xml"
+    words = ("gate", finished, "--require", "accuracy >= 0", "--junit", checks, "--quiet")
+    checks.parent.mkdir()
+    checks.write_bytes(b"old")
+    steps, seen = killed_everywhere(checks.parent, lambda: run(*words), lambda _: checks.read_bytes(), tmp_path)
+    assert steps >= 3 and seen == {b"old", checks.read_bytes()}

@@ -1,15 +1,23 @@
-"""The build folder: the records and files of each step, and a log of what came in, went out, and why."""
+"""The build folder: the records and files of each step, and a log of what came in, went out, and why.
+
+`steps.json` names the files of each step with their SHA-256. A step switches to its new files in one go
+(`runs/switch.py`): a crash leaves the step as it was, or done.
+"""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from contextlib import contextmanager
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from filelock import FileLock, Timeout
+
 from ..records import EquipoiseError
+from ..runs.files import remove_abandoned, write_file
+from ..runs.switch import current, end_interrupted, remove_unchanged, settle, write_waiting
 
 Record = TypeVar("Record", bound="Draft | Sentence | Rejected")
 
@@ -86,7 +94,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The log of a step: how many came in and went out, why the rest did not, and the settings."""
+    """The log of a step: how many came in and went out, why the rest did not, the settings, and its files' hashes."""
 
     name: str
     came_in: int
@@ -94,6 +102,14 @@ class Step:
     reasons: Mapping[str, int] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     finished: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+DATASET = "dataset/"
+"""Where the files of the built dataset are, in the build folder."""
+
+WAIT = 10.0
+"""Seconds that a step waits for another one to write its files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,38 +159,74 @@ class BuildFolder:
             raise BuildError(f"{path} is damaged ({error}); delete it and run the steps again") from None
 
     def record(self, step: Step) -> None:
-        """Log a step, replacing the earlier entry of the same step."""
-        steps = {**self.steps(), step.name: step}
+        """Log a step, replacing the earlier entry of the same step; its files stay as they are."""
+        with self._held():
+            steps = self.steps()
+            files = steps[step.name].files if step.name in steps else {}
+            self._log({**steps, step.name: replace(step, files=files)})
+
+    def commit(self, step: Step, contents: Mapping[str, str]) -> None:
+        """Write the files of a step and log it, in one go; files of the earlier entry that go with them are removed."""
+        with self._held():
+            steps = self.steps()
+            earlier = steps[step.name].files if step.name in steps else {}
+            hashes = {name: write_waiting(self.path, name, text.encode()) for name, text in contents.items()}
+            # A dataset of another name stays. The old one goes before the switch: its files are read one by one, so old
+            # ones must never be beside new ones, while missing ones may be.
+            others = {name: digest for name, digest in earlier.items() if name not in hashes and name.endswith(".csv")}
+            old = {name: digest for name, digest in earlier.items() if name.startswith(DATASET) and name not in others}
+            remove_unchanged(self.path, old)
+            self._log({**steps, step.name: replace(step, files={**others, **hashes})})
+            settle(self.path, hashes)
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Hold the folder against other steps, and end what a killed one left."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            with FileLock(self.path / ".build.lock", timeout=WAIT):
+                remove_abandoned(self.path)
+                end_interrupted(self.path, self.named())
+                yield
+        except Timeout:
+            raise BuildError(f"another step is writing into {self.path}; wait for it to end") from None
+
+    def named(self) -> dict[str, str]:
+        """Return the SHA-256 of every file that the steps name."""
+        return {name: digest for step in self.steps().values() for name, digest in step.files.items()}
+
+    def _log(self, steps: Mapping[str, Step]) -> None:
         rows = [
-            {**asdict(done), "reasons": dict(done.reasons), "settings": dict(done.settings)} for done in steps.values()
+            {**asdict(step), **{name: dict(getattr(step, name)) for name in ("reasons", "settings", "files")}}
+            for step in steps.values()
         ]
         write_whole(self.path / "steps.json", json.dumps(rows, indent=2, ensure_ascii=False) + "\n")
 
 
 def write_whole(path: Path, text: str) -> None:
     """Write the file atomically: a crash leaves the old file or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    with part.open("w", encoding="utf-8", newline="\n") as out:
-        out.write(text)
-        out.flush()
-        os.fsync(out.fileno())
-    os.replace(part, path)
+    write_file(path, text.encode())
+
+
+def as_lines(records: Iterable[Draft | Sentence | Rejected]) -> str:
+    """Return records as JSON lines."""
+    return "".join(json.dumps(asdict(record), ensure_ascii=False) + "\n" for record in records)
 
 
 def write_records(path: Path, records: Iterable[Draft | Sentence | Rejected]) -> None:
     """Write records as JSON lines, atomically."""
-    write_whole(path, "".join(json.dumps(asdict(record), ensure_ascii=False) + "\n" for record in records))
+    write_whole(path, as_lines(records))
 
 
 def read_records(path: Path, kind: type[Record], *, made_by: str) -> list[Record]:
     """Return the records of a file; raise BuildError if it is missing or damaged, with step or line."""
-    if not path.is_file():
+    place = current(path.parent, path.name, BuildFolder(path.parent).named().get(path.name))
+    if not place.is_file():
         raise BuildError(f"{path} does not exist; run `equipoise build {made_by}` first")
     names = {item.name for item in fields(kind)}
     needed = {item.name for item in fields(kind) if item.default is MISSING}
     records = []
-    for line, row in json_lines(path):
+    for line, row in json_lines(place):
         if not needed <= set(row) <= names:
             lacks = ", ".join(sorted(needed - set(row))) or "no other fields"
             raise BuildError(f"{path}:{line}: not a {kind.__name__.lower()}; it needs {lacks}")
@@ -194,7 +246,10 @@ def _value(value: Any) -> Any:
 
 def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield line numbers and objects; an unfinished last line (after a crash) is skipped."""
-    content = path.read_text(encoding="utf-8")
+    try:
+        content = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise BuildError(f"{path} is damaged: it is not UTF-8 text") from None
     lines = content.split("\n")
     whole, cut_off = lines[:-1], lines[-1]
     for number, line in enumerate([*whole, cut_off], start=1):

@@ -181,7 +181,7 @@ def filter_(
     """
     from ..builder.rules.filters import AMONG, OPEN, PRONOUN_RULES, RULES, FilterOptions, filter_drafts
     from ..builder.rules.published import drafts_of_dataset, swapped
-    from ..builder.steps import BuildFolder, Draft, Step, read_records, write_records
+    from ..builder.steps import BuildFolder, Draft, Step, as_lines, read_records
     from ..datasets import open_dataset
     from ..runs.provenance import now
 
@@ -201,12 +201,12 @@ def filter_(
     )
     with progress_bar(quiet=quiet) as progress:
         result = filter_drafts(drafts, _words(words), options, progress)
-    for path, records in ((build.kept, result.kept), (build.rejected, result.rejected), (build.aside, result.aside)):
-        write_records(path, records)
     reasons = {rule: result.failed[rule] for rule in (*RULES, *AMONG, OPEN) if result.failed[rule]}
     settings: dict[str, Any] = {"words": f"{shortest} to {longest}", "near": "kept" if keep_near else near}
     settings |= {"pronoun": pronoun_rule} | ({"from": dataset.name} if dataset else {})
-    build.record(Step("filter", len(drafts), len(result.kept), reasons, settings, now()))
+    files = {build.kept.name: as_lines(result.kept), build.rejected.name: as_lines(result.rejected)}
+    log = Step("filter", len(drafts), len(result.kept), reasons, settings, now())
+    build.commit(log, {**files, build.aside.name: as_lines(result.aside)})
     if quiet:
         return
     rows = [
@@ -247,7 +247,7 @@ def clean(
     quiet: Quiet = False,
 ) -> None:
     """Keep the settled sentences that people agree on, and write the dataset and its datasheet to FOLDER/dataset."""
-    from ..builder.steps import BuildError, BuildFolder, Sentence, Step, read_records
+    from ..builder.steps import DATASET, BuildError, BuildFolder, Sentence, Step, read_records
     from ..builder.survey.database.survey import SurveyDatabase
     from ..builder.verdict import cleaning as step
     from ..builder.verdict.consensus import Coverage
@@ -271,17 +271,21 @@ def clean(
         "meant": rules.criteria.meant,
         "not meant": rules.criteria.not_meant,
     }
-    build.record(Step("clean", len(sentences), len(cleaned.kept), dict(cleaned.reasons), settings, now()))
+    log = Step("clean", len(sentences), len(cleaned.kept), dict(cleaned.reasons), settings, now())
     if cleaned.unsettled and not quiet:
         ids = ", ".join(cleaned.unsettled[:5]) + (", …" if len(cleaned.unsettled) > 5 else "")
         fate = "kept if their votes allow" if allow_unsettled else "left out"
         typer.echo(f"note: {len(cleaned.unsettled):,} sentences are not settled ({fate}): {ids}", err=True)
     if not cleaned.kept:
+        build.record(log)
         raise BuildError(f"no sentence is left ({_reasons(dict(cleaned.reasons))}); nothing was written")
     rows, simulated = rows_of(answers)
     summary = summarise(rows, store.raters.all(), store.results.counts(), simulated)
-    sheet = step.Sheet(name or folder.resolve().name, licence, listed, list(build.steps().values()), summary, rules)
-    files = step.write_dataset(folder / "dataset", cleaned, sheet)
+    steps = {**build.steps(), log.name: log}
+    sheet = step.Sheet(name or folder.resolve().name, licence, listed, list(steps.values()), summary, rules)
+    files = {f"{DATASET}{file}": text for file, text in step.dataset_files(cleaned, sheet).items()}
+    build.commit(log, files)
+    table = folder / next(iter(files))
     if cleaned.simulated:
         typer.echo(step.SIMULATED_LINE)
     _say(build, "clean", "sentences", "pairs" if cleaned.only_pairs else "sets", quiet=quiet)
@@ -289,8 +293,8 @@ def clean(
         total = sum(len(sentence.versions()) for sentence, _ in cleaned.kept)
         columns = " --columns text=sample" if cleaned.only_pairs else " --columns group:marker=marker"
         columns = "" if not cleaned.only_pairs and not any(s.marker for s, _ in cleaned.kept) else columns
-        typer.echo(f"{total:,} sentences are in {files[0]}; audit a model with them:")
-        typer.echo(f"  equipoise audit --data {files[0]}{columns}")
+        typer.echo(f"{total:,} sentences are in {table}; audit a model with them:")
+        typer.echo(f"  equipoise audit --data {table}{columns}")
 
 
 @app.command("stats")

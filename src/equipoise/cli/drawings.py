@@ -16,13 +16,12 @@ def keep_files(
 ) -> list[Path]:
     """Write the files into `out`, or, in one step, into the folder `place` of the run; return where they are."""
     from ..runs import RunFolder
-    from ..runs.files import write_file
+    from ..runs.files import write_together
 
     if out is None:
         RunFolder(run).add({f"{place}/{name}": content for name, content in contents.items()}, made_from)
     else:
-        for name, content in contents.items():
-            write_file(out / name, content)
+        write_together(out, contents)
     return [(out or run / place) / name for name in contents]
 
 

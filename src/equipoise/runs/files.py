@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 _PART = re.compile(r"\..+\.(\d+)\.part")
@@ -32,6 +32,16 @@ def write_file(path: Path, content: bytes) -> None:
     """Write a file beside its place and rename it: a crash leaves the old one or the new one, never half of one."""
     with written(path) as part:
         part.write_bytes(content)
+
+
+def write_together(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Write files that belong together: a crash may leave some of them missing, never old ones beside new ones."""
+    with ExitStack() as parts:
+        for name, content in contents.items():
+            parts.enter_context(written(folder / name)).write_bytes(content)
+        if len(contents) > 1:
+            for name in contents:
+                (folder / name).unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:

@@ -14,16 +14,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
-from urllib.parse import quote, unquote
 
 import pandas as pd
 from filelock import FileLock, Timeout
 
 from ..records import Outcomes, RunError, RunManifest
-from .files import file_sha256, remove_abandoned, sha256, sync_folder, write_file, written
+from .files import file_sha256, remove_abandoned, sha256
 from .manifest import read_manifest, rebuild_advice, unfinished, write_manifest
 from .measurements import read_measurements
 from .sheets import original, to_csv
+from .switch import end_interrupted, remove_unchanged, settle, waiting, write_waiting
 from .tables import Rows, group_names, outcomes_from_frame, read_parquet, typed_frame
 
 Content = pd.DataFrame | Rows | str | bytes
@@ -65,7 +65,8 @@ class RunFolder:
             raise RunError(f"the run folder {self.path} cannot be written ({reason}); choose another folder") from None
         try:
             remove_abandoned(self.path)
-            self._end_interrupted_commit()
+            earlier = self._earlier()
+            end_interrupted(self.path, earlier.files if earlier else {})
             yield
         finally:
             lock.release()
@@ -83,7 +84,7 @@ class RunFolder:
         # here leaves no page that the next one does not know of.
         stale = {name: digest for name, digest in earlier.files.items() if name not in TABLES} if earlier else {}
         write_manifest(self.path, replace(manifest, files=stale))
-        self._remove(stale)
+        remove_unchanged(self.path, stale)
 
     def _earlier(self) -> RunManifest | None:
         """Return the manifest of the run in the folder; None without one, or where a damaged one says nothing."""
@@ -99,10 +100,10 @@ class RunFolder:
         if "measurements.csv" in hashes:
             stale = {name: digest for name, digest in kept.items() if MADE_FROM_MEASUREMENTS.fullmatch(name)}
             # Before the switch: a page of the old measurements must not be beside the new ones, a missing page may.
-            self._remove(stale)
+            remove_unchanged(self.path, stale)
             kept = {name: digest for name, digest in kept.items() if name not in stale}
         write_manifest(self.path, replace(manifest, files={**kept, **hashes}))
-        self._settle(hashes)
+        settle(self.path, hashes)
 
     def add(self, contents: Mapping[str, Content], made_from: RunManifest | None = None) -> None:
         """Add files to a finished run, or replace them, in one step; `made_from` is the run that was read for them."""
@@ -142,7 +143,7 @@ class RunFolder:
                 raise RunError(unfinished(self.path, manifest))
             raise RunError(f"the run in {self.path} has no {name}; it has: {', '.join(sorted(manifest.files))}")
         # The place itself twice: a commit may move the next file there after the first look.
-        for path in (self.path / name, self._next(name), self.path / name):
+        for path in (self.path / name, waiting(self.path, name), self.path / name):
             if path.is_file() and file_sha256(path) == expected:
                 with open(path, "rb") as handle:
                     yield handle
@@ -179,48 +180,9 @@ class RunFolder:
         advice = rebuild_advice(self.path, earlier.command if earlier else None)
         return f"{self.path / name} is damaged ({reason}); {advice}"
 
-    def _next(self, name: str) -> Path:
-        return self.path / f".{quote(name, safe='')}.next"
-
     def _write_next(self, name: str, content: Content) -> str:
         """Write a file beside its place, and return its hash."""
-        if isinstance(content, Rows):
-            with written(self._next(name)) as part:
-                content.write(part)
-            return file_sha256(self._next(name)) or ""
-        encoded = _encoded(name, content)
-        write_file(self._next(name), encoded)
-        return sha256(encoded)
-
-    def _end_interrupted_commit(self) -> None:
-        """Put the files of a commit that a crash cut off into their places, and remove those that never counted."""
-        earlier = self._earlier()
-        for path in self.path.glob(".*.next"):
-            name = unquote(path.name.removeprefix(".").removesuffix(".next"))
-            named = earlier is not None and _is_inside(name) and earlier.files.get(name)
-            if named and named == file_sha256(path):
-                self._settle([name])
-            elif path.is_file():
-                path.unlink()
-
-    def _settle(self, names: Mapping[str, str] | Sequence[str]) -> None:
-        """Put the files that the manifest now names into their places."""
-        for name in names:
-            place = self.path / name
-            place.parent.mkdir(parents=True, exist_ok=True)
-            self._next(name).replace(place)
-        sync_folder(self.path)
-
-    def _remove(self, files: Mapping[str, str]) -> None:
-        """Remove files that are still as the run wrote them; one that somebody changed is left alone."""
-        for name, digest in files.items():
-            if _is_inside(name) and file_sha256(self.path / name) == digest:
-                (self.path / name).unlink()
-
-
-def _is_inside(name: str) -> bool:
-    """Return whether a manifest's name for a file stays within the run folder."""
-    return not Path(name).is_absolute() and ".." not in Path(name).parts
+        return write_waiting(self.path, name, content.write if isinstance(content, Rows) else _encoded(name, content))
 
 
 def _read_csv(handle: IO[bytes]) -> pd.DataFrame:

@@ -6,7 +6,10 @@ import csv
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,7 @@ from typing import Any
 import torch
 
 from ..records import Example
-from ..runs.files import write_file
+from ..runs.files import remove_abandoned, sync_folder, write_file, written
 from ..scoring.lock import hold
 from .counterfactual_set import TrainingSet
 from .objective import TrainingError
@@ -23,6 +26,15 @@ from .training_sets import sentence_of
 NAME = "training"
 """The folder beside the adapter's files."""
 
+LOCK = "lock"
+_OF_A_BEGINNING = re.compile(r"lock|\.settings\.json\.\d+\.part")
+"""Files of a run that was killed before it had written its settings."""
+
+SAVED = "saved"
+"""The folder in which the model's files are written before they are moved to their places."""
+
+CONFIGURATIONS = ("adapter_config.json", "config.json")
+
 
 class TuneFolder:
     """What a tuning run keeps in OUT/training; every file is written beside its place and renamed."""
@@ -30,32 +42,43 @@ class TuneFolder:
     def __init__(self, out: Path) -> None:
         self.out, self.path = out, out / NAME
 
-    def begin(self, settings: Mapping[str, Any]) -> None:
-        """Make the folder, or check that the one that is there belongs to the same settings."""
+    @contextmanager
+    def begun(self, settings: Mapping[str, Any]) -> Iterator[None]:
+        """Make the folder, or check that the one that is there belongs to the same settings; hold it until the end."""
         file = self.path / "settings.json"
-        if not file.is_file():
-            # A folder without settings holds somebody else's files, or nothing.
-            if self.out.is_dir() and any(self.out.iterdir()):
-                raise TrainingError(
-                    f"{self.out} is not empty and not the folder of a tuning run; give a new out folder"
-                )
-            self.path.mkdir(parents=True, exist_ok=True)
-            self.write_json("settings.json", settings)
-        self._lock = hold(self.path / "lock")
-        before = json.loads(file.read_text(encoding="utf-8"))
-        now = json.loads(json.dumps(settings))
-        different = [name for name in now if before.get(name) != now[name]]
-        if different:
-            name = different[0]
-            raise TrainingError(
-                f"{self.out} was begun with {name} {before.get(name)}, not {now[name]}; give a new out folder"
-            )
+        remove_abandoned(self.path)
+        if not file.is_file() and self._holds_other_files():
+            raise TrainingError(f"{self.out} is not empty and not the folder of a tuning run; give a new out folder")
+        self.path.mkdir(parents=True, exist_ok=True)
+        lock = hold(self.path / LOCK)
+        try:
+            if not file.is_file():
+                self.write_json(file.name, settings)
+            before, now = self._read(file), json.loads(json.dumps(settings))
+            for name in now:
+                if before.get(name) != now[name]:
+                    begun = f"{self.out} was begun with {name} {before.get(name)}, not {now[name]}"
+                    raise TrainingError(f"{begun}; give a new out folder")
+            yield
+        finally:
+            lock.release()
+
+    def _holds_other_files(self) -> bool:
+        """Return whether the out folder holds files of somebody else; a run that was killed at once leaves few."""
+        paths = [path for path in self.out.rglob("*") if path.is_file()] if self.out.is_dir() else []
+        return any(path.parent != self.path or not _OF_A_BEGINNING.fullmatch(path.name) for path in paths)
 
     @property
     def report(self) -> dict[str, Any] | None:
         """The report of a finished run, None before."""
         file = self.path / "report.json"
-        return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+        return self._read(file) if file.is_file() else None
+
+    def _read(self, file: Path) -> dict[str, Any]:
+        try:
+            return dict(json.loads(file.read_text(encoding="utf-8")))
+        except (ValueError, TypeError):
+            raise TrainingError(f"{file} is damaged; give a new out folder") from None
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
         """Write a JSON file."""
@@ -71,12 +94,8 @@ class TuneFolder:
 
     def save_checkpoint(self, state: Mapping[str, Any]) -> None:
         """Write the checkpoint; a kill at any moment leaves the old one or the new one."""
-        target = self.path / "checkpoint.pt.part"
-        with open(target, "wb") as file:
-            torch.save(dict(state), file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(target, self.path / "checkpoint.pt")
+        with written(self.path / "checkpoint.pt") as part:
+            torch.save(dict(state), part)
 
     def checkpoint(self) -> dict[str, Any] | None:
         """Return the checkpoint to go on from, None where there is none."""
@@ -88,10 +107,27 @@ class TuneFolder:
         except Exception as error:  # a damaged file raises many kinds
             raise TrainingError(f"{file} is damaged; delete it to begin again, or give a new out folder") from error
 
+    def keep_model(self, write: Callable[[Path], None]) -> None:
+        """Put the files that `write` makes into the out folder; a kill before the last leaves no model to load."""
+        made = self.path / SAVED
+        shutil.rmtree(made, ignore_errors=True)
+        made.mkdir()
+        write(made)
+        # A model or an adapter without its configuration is refused, so that one comes last.
+        for file in sorted(made.iterdir(), key=lambda file: (file.name in CONFIGURATIONS, file.name)):
+            with open(file, "rb+") as handle:
+                os.fsync(handle.fileno())
+            os.replace(file, self.out / file.name)
+        sync_folder(self.out)
+        made.rmdir()
+
     def finish(self, report: Mapping[str, Any]) -> None:
-        """Write the report and remove the checkpoint, which nothing needs any more."""
+        """Write the report, with which the run is finished."""
         self.write_json("report.json", report)
-        self._lock.release()
+        self.tidy()
+
+    def tidy(self) -> None:
+        """Remove what a finished run does not need: its checkpoint."""
         (self.path / "checkpoint.pt").unlink(missing_ok=True)
 
     def write_trained_on(self, sets: Iterable[TrainingSet]) -> None:

@@ -78,7 +78,7 @@ def set_trained_weights(model: Any, weights: Mapping[str, Tensor]) -> None:
             known[name].copy_(weight)
 
 
-def save(model: Any, tokenizer: Any, folder: Path, plan: Plan) -> None:
+def save(model: Any, tokenizer: Any, plan: Plan, folder: Path) -> None:
     """Write the adapter, or with method "full" the whole model and its tokenizer, into the folder."""
     model.save_pretrained(folder)
     if plan.method == "full":

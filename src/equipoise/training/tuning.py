@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from .folder import TuneFolder
 from .loop import Progress, State, TuneRun
 from .model import load_for_training, prepare, save, set_trained_weights
-from .neutral import NeutralText, neutral_paragraphs
+from .neutral import NeutralText, Reference, neutral_paragraphs
 from .objective import TrainingError
 from .plan import Limits, Plan
 from .questions import Questions
 from .step_loss import StepLoss
-from .training_sets import GRAMMAR, open_training_sets, split_sets
+from .training_sets import GRAMMAR, Splits, open_training_sets, split_sets
 from .validation import Validator
 
 
@@ -48,33 +49,38 @@ def tune(
     """
     plan, limits = plan or Plan(), limits or Limits()
     folder = TuneFolder(out)
-    folder.begin({"model": model, "data": data, "markers": markers, **asdict(plan), "limits": asdict(limits)})
-    if folder.report is not None:
-        return _tuned(out, folder.report)
-    sets = open_training_sets(data, seed=plan.seed, markers=markers)
-    splits = split_sets(sets, seed=plan.seed, held_out=plan.held_out)
-    folder.write_trained_on([*splits.train, *splits.validation])
-    network, tokenizer = load_for_training(model, device=device)
-    network, reference = prepare(network, model, plan)
+    settings = {"model": model, "data": data, "markers": markers, **asdict(plan), "limits": asdict(limits)}
+    with folder.begun(settings):
+        if folder.report is not None:
+            folder.tidy()
+            return _tuned(out, folder.report)
+        splits = split_sets(
+            open_training_sets(data, seed=plan.seed, markers=markers), seed=plan.seed, held_out=plan.held_out
+        )
+        folder.write_trained_on([*splits.train, *splits.validation])
+        network, tokenizer = load_for_training(model, device=device)
+        network, reference = prepare(network, model, plan)
+        losses, validator = _questions(tokenizer, splits, reference, plan)
+        run = TuneRun(network, losses, validator, plan, limits)
+        state = run.train(folder, progress or (lambda what, done, total: None))
+        if state.best_step < 0:
+            raise TrainingError(f"no checkpoint passed the guards, so nothing was kept: {'; '.join(state.faults)}")
+        set_trained_weights(network, state.best)
+        folder.keep_model(partial(save, network, tokenizer, plan))
+        report = _report(state, splits.held_out)
+        folder.finish(report)
+        return _tuned(out, report)
+
+
+def _questions(tokenizer: Any, splits: Splits, reference: Reference, plan: Plan) -> tuple[StepLoss, Validator]:
+    """Return the losses of the training sets and the validation, which see different neutral texts."""
     questions = Questions(tokenizer)
     paragraphs = neutral_paragraphs()
     # The last quarter is never used as a leash, so that its perplexity says something.
     cut = 3 * len(paragraphs) // 4
     neutral, unseen = NeutralText(tokenizer, paragraphs[:cut]), NeutralText(tokenizer, paragraphs[cut:])
-    run = TuneRun(
-        network,
-        StepLoss(splits.train, questions, neutral, reference, plan),
-        Validator(splits.validation, questions, unseen, plan),
-        plan,
-        limits,
-    )
-    state = run.train(folder, progress or (lambda what, done, total: None))
-    if state.best_step < 0:
-        raise TrainingError(f"no checkpoint passed the guards, so nothing was kept: {'; '.join(state.faults)}")
-    set_trained_weights(network, state.best)
-    save(network, tokenizer, out, plan)
-    folder.finish(_report(state, splits.held_out))
-    return _tuned(out, _report(state, splits.held_out))
+    losses = StepLoss(splits.train, questions, neutral, reference, plan)
+    return losses, Validator(splits.validation, questions, unseen, plan)
 
 
 def _report(state: State, held_out: Sequence[str]) -> dict[str, Any]:

@@ -26,12 +26,13 @@ from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.database.tables import ANSWERS, RATERS
 from equipoise.builder.verdict.cleaning import (
     SIMULATED_LINE,
+    Cleaned,
     CleanOptions,
     Sheet,
     clean,
+    dataset_files,
     synthbias_rows,
     winobias_files,
-    write_dataset,
 )
 from equipoise.builder.verdict.summary import rows_of, summarise
 from equipoise.builder.verdict.votes import Answer, RaterRecord, Vote
@@ -39,6 +40,7 @@ from equipoise.builder.wordlist import occupations
 from equipoise.cli import app
 from equipoise.datasets import load_table, load_winobias
 from equipoise.datasets.markers import read_markers
+from equipoise.runs.files import write_together
 
 WORDS = occupations()
 
@@ -49,13 +51,17 @@ def votes_for(sentence: Sentence, *, flipped: bool = False, count: int = 4, orig
     return [Answer(sentence.id, f"r{n}", 0, Vote(True, first, second), 5.0, False, origin) for n in range(count)]
 
 
+def write(folder: Path, cleaned: Cleaned, sheet: Sheet) -> None:
+    write_together(folder, {name: text.encode() for name, text in dataset_files(cleaned, sheet).items()})
+
+
 def test_both_formats_say_the_same(tmp_path: Path, some_sentences: Callable[[int], list[Sentence]]) -> None:
     sentences = some_sentences(40)
     cleaned = clean(sentences, [answer for s in sentences for answer in votes_for(s)], CleanOptions())
     assert len(cleaned.kept) == 40 and not cleaned.reasons and not cleaned.flipped
     store = SurveyDatabase(f"sqlite:///{tmp_path / 's.sqlite'}")
     steps = [Step("filter", 50, 40, {"one pronoun": 10})]
-    write_dataset(tmp_path / "dataset", cleaned, Sheet("mine", "CC0-1.0", WORDS, steps, store.results.summary()))
+    write(tmp_path / "dataset", cleaned, Sheet("mine", "CC0-1.0", WORDS, steps, store.results.summary()))
     table = load_table(tmp_path / "dataset" / "mine.csv")
     files = load_winobias(tmp_path / "dataset" / "winobias_format", name="mine")
     assert (table.sets, files.sets) == (40, 40)
@@ -171,8 +177,8 @@ def test_any_pronouns_and_markers_become_a_dataset_that_can_be_audited(tmp_path:
     cleaned = clean(sentences, answers, CleanOptions())
     assert not cleaned.only_pairs
     store = SurveyDatabase(f"sqlite:///{tmp_path / 's.sqlite'}")
-    files = write_dataset(tmp_path / "made", cleaned, Sheet("mine", "", WORDS, [], store.results.summary()))
-    table = load_table(files[0], {"group:marker": "marker"})
+    write(tmp_path / "made", cleaned, Sheet("mine", "", WORDS, [], store.results.summary()))
+    table = load_table(tmp_path / "made" / "mine.csv", {"group:marker": "marker"})
     assert len(table.examples) == 24 and table.sets == 6 and not table.faults
     by_set = defaultdict(set)
     for example in table.examples:
@@ -182,7 +188,9 @@ def test_any_pronouns_and_markers_become_a_dataset_that_can_be_audited(tmp_path:
     assert all(genders == {"male", "female", "neutral", "xe"} for genders in by_set.values())
     sheet = (tmp_path / "made" / "DATASHEET.md").read_text()
     assert "6 male, 6 female, 6 neutral, 6 xe" in sheet and "identity marker" in sheet
-    run = equipoise.audit("planted:strength=2,bias=0.5", data=[str(files[0])], out=str(tmp_path / "run"))
+    run = equipoise.audit(
+        "planted:strength=2,bias=0.5", data=[str(tmp_path / "made" / "mine.csv")], out=str(tmp_path / "run")
+    )
     assert run is not None
 
 

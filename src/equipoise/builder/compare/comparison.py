@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from ...records import Floats, UndefinedMetric
+from ...runs.files import write_together
 from ...runs.folder import RunFolder
 from ..rules.near_duplicates import near_pairs
-from ..steps import write_whole
 from .clusters import pca, silhouette, tsne
 from .diversity import (
     pair_distance_deviation,
@@ -71,11 +71,11 @@ def compare(specs: Sequence[str], out: Path | None, options: StatsOptions, progr
     if out is not None:
         columns = {"dataset" if name == "name" else name: name for name in Statistics.__slots__}
         frame = pd.DataFrame([{shown: getattr(row, name) for shown, name in columns.items()} for row in rows])
-        write_whole(out / "statistics.csv", frame.to_csv(index=False, lineterminator="\n"))
+        files = {"statistics.csv": frame.to_csv(index=False, lineterminator="\n")}
         if vectors:
             points = _points(rows, texts, vectors, options, progress)
-            write_whole(out / "map.svg", picture_svg(points))
-            write_whole(out / "map.html", picture_html(points))
+            files |= {"map.svg": picture_svg(points), "map.html": picture_html(points)}
+        write_together(out, {name: text.encode() for name, text in files.items()})
     return rows
 
 

@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 from ...records import ModelError
 from ..model_client import ModelClient, OutOfBudget, Refused, Reply, Unanswered
 from ..pronoun_sets import HE, SHE, PronounSet
-from ..steps import BuildError, BuildFolder, Draft, Step, write_records
+from ..steps import BuildError, BuildFolder, Draft, Step, as_lines
 from ..wordlist import WordList
 from .prompt_files import KINDS, fill
 from .replies import sentences_of
@@ -263,7 +263,6 @@ def _write_drafts(
     folder: BuildFolder, requests: Sequence[Request], log: ReplyLog, client: ModelClient, plan: Plan, when: str
 ) -> None:
     drafts = drafts_of(log.replies[request.key] for request in requests if request.key in log.replies)
-    write_records(folder.drafts, drafts)
     settings: dict[str, Any] = {"model": client.model, "samples": plan.samples, "pairs of": plan.words.name}
     settings |= {"seed": plan.seed, "pronouns": ",".join("/".join(_forms(pronouns)) for pronouns in plan.pronouns)}
     if any(plan.markers):
@@ -271,7 +270,8 @@ def _write_drafts(
     refused = sum(request.key in log.refusals for request in requests)
     replied = sum(request.key in log.replies for request in requests)
     reasons = {"prompt refused": refused, "request failed": len(requests) - replied - refused}
-    folder.record(Step("generate", len(requests), len(drafts), reasons, settings, when))
+    step = Step("generate", len(requests), len(drafts), reasons, settings, when)
+    folder.commit(step, {folder.drafts.name: as_lines(drafts)})
 
 
 def _forms(pronouns: PronounSet) -> tuple[str, ...]:

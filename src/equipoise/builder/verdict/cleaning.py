@@ -10,14 +10,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import resources
-from pathlib import Path
 
 import jinja2
 
 from ... import __version__
 from ...datasets.synthbias import COLUMNS
 from ..pronoun_sets import Mention
-from ..steps import BuildError, Sentence, Step, Variant, write_whole
+from ..steps import BuildError, Sentence, Step, Variant
 from ..wordlist import WordList
 from .charts import agreement_chart, locale_chart
 from .consensus import NOT_SETTLED, Coverage, Criteria, Tally, Verdict, settled, verdict
@@ -179,8 +178,8 @@ class Sheet:
     options: CleanOptions = field(default_factory=CleanOptions)
 
 
-def write_dataset(folder: Path, cleaned: Cleaned, sheet: Sheet) -> list[Path]:
-    """Write the dataset, its text files, the verdicts and the datasheet; return the paths, the dataset first."""
+def dataset_files(cleaned: Cleaned, sheet: Sheet) -> dict[str, str]:
+    """Return the dataset, its text files, the verdicts and the datasheet by file name, the dataset first."""
     name = f"{sheet.name}-simulated" if cleaned.simulated else sheet.name
     if cleaned.only_pairs:
         files = {f"{name}.csv": as_csv(synthbias_rows(cleaned, sheet.words), COLUMNS)}
@@ -193,9 +192,7 @@ def write_dataset(folder: Path, cleaned: Cleaned, sheet: Sheet) -> list[Path]:
     files["agreement.svg"] = agreement_chart(cleaned.sentences, cleaned.tallies)
     if set(sheet.summary.locales) - {"not given"}:
         files["locales.svg"] = locale_chart(sheet.summary.locales)
-    for file, content in files.items():
-        write_whole(folder / file, content)
-    return [folder / file for file in files]
+    return files
 
 
 def _verdict_line(cleaned: Cleaned, id: str) -> str:
