@@ -24,6 +24,7 @@ from . import (
     leaderboard,
     listings,
     reports,
+    suite,
     survey,
     tune,
 )
@@ -51,6 +52,7 @@ app.command("compare")(reports.compare)
 app.command("figures")(reports.figures)
 app.command("tables")(reports.tables)
 app.command("gate")(reports.gate)
+app.command("suite")(suite.suite)
 app.command("leaderboard")(leaderboard.leaderboard)
 app.command("verify")(leaderboard.verify)
 app.command("reliability")(calibration.reliability)
