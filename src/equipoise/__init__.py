@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .reports.comparison.compare import compare
+    from .reports.gate import gate
     from .reports.summary import summary
     from .run import audit, import_results, load, remeasure
     from .runs import Run
 
 __version__ = "0.1.0"
-__all__ = ["Run", "__version__", "audit", "import_results", "load", "remeasure", "summary"]
+__all__ = ["Run", "__version__", "audit", "compare", "gate", "import_results", "load", "remeasure", "summary"]
 
 
 def __getattr__(name: str) -> Any:
@@ -19,6 +21,14 @@ def __getattr__(name: str) -> Any:
         from . import run
 
         return getattr(run, name)
+    if name == "compare":
+        from .reports.comparison.compare import compare
+
+        return compare
+    if name == "gate":
+        from .reports.gate import gate
+
+        return gate
     if name == "summary":
         from .reports.summary import summary
 

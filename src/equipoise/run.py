@@ -21,6 +21,7 @@ from .measuring.identities import is_marked, measure_identities
 from .measuring.intersections import measure_combinations
 from .measuring.measure import Plan, measure, measured_items
 from .measuring.sampling import Sampled, sample_of, until_precise, with_samples
+from .progress import Progress, shown
 from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManifest
 from .runs import Run as Run
 from .runs.folder import RunFolder, default_folder
@@ -33,9 +34,6 @@ from .scoring.reasoning import TextStore
 from .scoring.store import ScoreStore
 from .settings import Settings
 from .tasks import Task, open_tasks
-
-Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done, and how much there is."""
 
 
 @dataclass(frozen=True)
@@ -54,16 +52,17 @@ def audit(
     task: str | Task | Sequence[str | Task] = "next-word",
     *,
     out: str | Path | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **choices: Any,
 ) -> Run:
     """Return the run of a model on every dataset as every task; the same call continues an interrupted run.
 
     `model` is a name, a path, (model, tokenizer) or a pipeline of transformers, or an engine. `data` is a name, a path,
     a DataFrame, a list of dicts, a `datasets.Dataset`, a Dataset, or a list of these.
+    `progress` is called with what is done; without it a notebook shows bars (False: never).
     `choices` are the fields of `Settings`: `audit("smollm2", data="winobias", limit=100, estimators=["renyi"])`.
     """
-    settings, report = Settings(**choices), progress or _silent
+    settings, report = Settings(**choices), shown(progress)
     plan = settings.plan
     datasets, tasks = open_datasets(data, settings.dataset), open_tasks(task, settings.task)
     for dataset in datasets:
@@ -91,7 +90,7 @@ def audit(
         return _finish(folder, answers, plan, manifest, report)
 
 
-def remeasure(path: str | Path, *, progress: Progress | None = None, **choices: Any) -> Run:
+def remeasure(path: str | Path, *, progress: Progress | bool | None = None, **choices: Any) -> Run:
     """Return the run measured again from disk, without the model: other estimators, groups, level, added metrics."""
     folder = Run(path).folder
     with folder.held():
@@ -101,7 +100,7 @@ def remeasure(path: str | Path, *, progress: Progress | None = None, **choices: 
         # Notes on the earlier measurements are written again where they still hold.
         notes = [note for note in manifest.notes if not note.startswith(tuple(f"{key}: " for key, _ in parts))]
         manifest = replace(manifest, settings=asdict(settings), notes=notes)
-        tables, notes = _measured(parts, settings.plan, manifest, progress or _silent)
+        tables, notes = measured_tables(parts, settings.plan, manifest, shown(progress))
         folder.commit(tables, replace(manifest, notes=[*manifest.notes, *notes], finished=now()))
     return Run(folder.path)
 
@@ -113,7 +112,7 @@ def import_results(
     out: str | Path | None = None,
     model: str = "",
     dataset: str = "",
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **choices: Any,
 ) -> Run:
     """Return a run made of one model's results from elsewhere (datasets/external_results.py); no model is run."""
@@ -132,7 +131,7 @@ def import_results(
         manifest = describe_imported(results, format, asdict(settings))
         folder.begin(manifest)
         answers = [Answers(RunKey(r.model, r.dataset.name, r.task), r.dataset, r.outcomes) for r in results]
-        return _finish(folder, answers, settings.plan, manifest, progress or _silent)
+        return _finish(folder, answers, settings.plan, manifest, shown(progress))
 
 
 def load(path: str | Path) -> Run:
@@ -151,7 +150,7 @@ def _answers(key: RunKey, dataset: Dataset, ask: Callable[..., Outcomes], settin
 def _finish(folder: RunFolder, answers: Sequence[Answers], plan: Plan, manifest: RunManifest, report: Progress) -> Run:
     """Return the run, measured and written; only with its last step is it finished."""
     manifest = with_samples(manifest, [(a.key, a.sampled) for a in answers if a.sampled])
-    tables, notes = _measured([(a.key, a.outcomes) for a in answers], plan, manifest, report)
+    tables, notes = measured_tables([(a.key, a.outcomes) for a in answers], plan, manifest, report)
     tables["examples.parquet"] = example_rows(_asked(answers))
     looks = [{**asdict(a.key), **look.row()} for a in answers if a.sampled for look in a.sampled.looks]
     if looks:
@@ -160,7 +159,7 @@ def _finish(folder: RunFolder, answers: Sequence[Answers], plan: Plan, manifest:
     return Run(folder.path)
 
 
-def _measured(
+def measured_tables(
     parts: Iterable[tuple[RunKey, Outcomes]], plan: Plan, manifest: RunManifest, report: Progress
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the tables of outcomes, sets and measurements by file name, and the notes on what is undefined."""
@@ -191,7 +190,3 @@ def _asked(answers: Sequence[Answers]) -> dict[str, Sequence[Example]]:
     for answer in answers:
         asked[answer.dataset.name] = max(asked.get(answer.dataset.name, ()), answer.dataset.examples, key=len)
     return asked
-
-
-def _silent(what: str, done: int, total: int) -> None:
-    """Report no progress."""

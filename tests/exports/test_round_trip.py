@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -13,12 +14,22 @@ import pytest
 import equipoise
 from equipoise.cli import app
 from equipoise.datasets import open_dataset
+from equipoise.exports import task_metrics
 from equipoise.records import DatasetError, EquipoiseError, Outcomes
-from equipoise.runs import Run
+from equipoise.runs import Part, Run
 from equipoise.runs.imported import read_results
 
 SETS = 8
-TASKS = ("next-word", "mcq")
+ASKED = {"builtin": ("next-word", "mcq"), "bbq:Religion": ("mcq",)}
+KINDS = {"builtin": ("type1", "type2"), "bbq-religion": ("ambiguous", "disambiguated")}
+EVERYWHERE = ("accuracy", "ucerf", "flip_rate", "flip_bias")
+METRICS = {
+    ("builtin", "type1"): EVERYWHERE[1:],
+    ("builtin", "type2"): (*EVERYWHERE, "eo_sum"),
+    ("bbq-religion", "ambiguous"): (*EVERYWHERE, "bbq_bias_ambiguous"),
+    ("bbq-religion", "disambiguated"): (*EVERYWHERE, "bbq_bias_disambiguated"),
+}
+"""What the tools themselves compute."""
 
 
 @pytest.fixture(scope="module")
@@ -27,20 +38,25 @@ def model(tiny_llama: Callable[..., Path]) -> Path:
 
 
 @pytest.fixture(scope="module")
-def audited(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Return our own run."""
-    data = open_dataset("builtin").limited(SETS)
-    out = tmp_path_factory.mktemp("audit") / "run"
-    return equipoise.audit(str(model), data=[data], task=list(TASKS), seeds=2, resamples=20, out=out)
+def audited(model: Path, real_data: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> list[Part]:
+    """Return our own answers."""
+    real_data("bbq")
+    parts = []
+    for name, tasks in ASKED.items():
+        data, out = open_dataset(name).limited(SETS), tmp_path_factory.mktemp("audit") / "run"
+        parts += equipoise.audit(str(model), data=[data], task=list(tasks), seeds=2, resamples=20, out=out).parts
+    return parts
 
 
 @pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def exported(audited: list[Part], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the tasks of both tools, written by the command line."""
     folder = tmp_path_factory.mktemp("tools")
-    words = ["--limit", str(SETS), "--seeds", "2", *(word for task in TASKS for word in ("--task", task)), "--quiet"]
-    app(["export", "lm-eval", "--out", str(folder / "harness"), *words], standalone_mode=False)
-    app(["export", "inspect", "--out", str(folder / "inspect"), *words], standalone_mode=False)
+    for tool in ("lm-eval", "inspect"):
+        for data, tasks in ASKED.items():
+            words = ["export", tool, "--data", data, *(word for task in tasks for word in ("--task", task))]
+            words += ["--limit", str(SETS), "--seeds", "2", "--out", str(folder / tool), "--quiet"]
+            app(words, standalone_mode=False)
     return folder
 
 
@@ -52,38 +68,43 @@ def difference(ours: Outcomes, theirs: Outcomes) -> float:
     return float(np.abs(ours.logprobs[order] - theirs.logprobs).max())
 
 
-def check_parity(audited: Run, imported: Run) -> None:
-    assert [part.task for part in sorted(imported.parts, key=lambda part: part.task)] == sorted(TASKS)
-    for part in imported.parts:
-        ours = next(other for other in audited.parts if other.task == part.task)
-        assert difference(ours.outcomes, part.outcomes) < 1e-4
-        for kind in ("type1", "type2"):
-            for metric in ("ucerf", "certainty"):
-                values = [run.measured.get(metric, type=kind) for run in (ours, part)]
+def check_parity(audited: list[Part], imported: Run) -> None:
+    """Check that every question has the same log-probabilities and every metric the same value and n."""
+    ours = {(part.dataset, part.task): part for part in audited}
+    assert {(part.dataset, part.task) for part in imported.parts} == set(ours)
+    for theirs in imported.parts:
+        part = ours[theirs.dataset, theirs.task]
+        assert difference(part.outcomes, theirs.outcomes) < 1e-4
+        for kind in KINDS[theirs.dataset]:
+            for metric in (*METRICS[theirs.dataset, kind], "certainty"):
+                values = [measured.get(metric, type=kind) for measured in (part.measured, theirs.measured)]
                 assert values[0] is not None and values[1] is not None
                 assert values[0].estimate.n == values[1].estimate.n
-                assert values[0].estimate.value == pytest.approx(values[1].estimate.value, abs=1e-4)
+                # Shares of counted answers are the same; U and certainty move with the log-probabilities.
+                margin = 1e-4 if metric in ("ucerf", "certainty") else 1e-9
+                assert values[0].estimate.value == pytest.approx(values[1].estimate.value, abs=margin), metric
 
 
-def check_metrics(theirs: dict[str, float], imported: Run, task: str, kind: str) -> None:
-    """Check that the tool's own metrics are ours, from the log-probabilities that it logged."""
-    part = next(part for part in imported.parts if part.task == task)
-    for metric in ("ucerf", "accuracy", "eo_sum"):
-        ours = part.measured.get(metric, type=kind)
-        assert (ours is None) == (metric not in theirs), metric
-        if ours is not None and not task.startswith("mcq"):
-            assert theirs[metric] == pytest.approx(ours.estimate.value, abs=1e-6), metric
-    if not task.startswith("mcq"):
-        answers = part.items[part.items["type"] == kind].groupby("set_id")["predicted"].nunique()
-        assert theirs["flip_rate"] == pytest.approx(float((answers > 1).mean()), abs=1e-6)
+def check_metrics(logged: Mapping[str, Mapping[str, float]], imported: Run) -> None:
+    """Check that the metrics a tool computed are ours, from the log-probabilities that it logged."""
+    checked = 0
+    for part in imported.parts:
+        for kind in KINDS[part.dataset]:
+            name = f"equipoise_{part.dataset}_{part.task}_{kind}".replace("-", "_")
+            assert set(logged[name]) == set(METRICS[part.dataset, kind]), name
+            for metric, value in logged[name].items():
+                ours = part.measured.get(metric, type=kind)
+                assert ours is not None and value == pytest.approx(ours.estimate.value, abs=1e-6), (name, metric)
+                checked += 1
+    assert checked == 2 * len(METRICS["builtin", "type1"]) + 2 * len(METRICS["builtin", "type2"]) + 10
 
 
 def test_lm_evaluation_harness(
-    tool: Callable[..., str], model: Path, audited: Run, exported: Path, tmp_path: Path
+    tool: Callable[..., str], model: Path, audited: list[Part], exported: Path, tmp_path: Path
 ) -> None:
-    names = ",".join(sorted(folder.name for folder in (exported / "harness").iterdir()))
+    names = ",".join(sorted(folder.name for folder in (exported / "lm-eval").iterdir()))
     arguments = ["--model", "hf", "--model_args", f"pretrained={model},dtype=float32", "--device", "cpu"]
-    arguments += ["--tasks", names, "--include_path", exported / "harness", "--batch_size", "64"]
+    arguments += ["--tasks", names, "--include_path", exported / "lm-eval", "--batch_size", "64"]
     tool("lm_eval", "run", *arguments, "--log_samples", "--output_path", tmp_path / "logs", cwd=tmp_path)
     imported = equipoise.import_results(
         tmp_path / "logs", format="lm-eval", out=tmp_path / "run", resamples=20, estimators=["perplexity"]
@@ -91,13 +112,14 @@ def test_lm_evaluation_harness(
     assert imported.manifest.model == model.name
     check_parity(audited, imported)
     (results,) = (tmp_path / "logs").rglob("results_*.json")
-    logged = json.loads(results.read_text())["results"]
-    for kind in ("type1", "type2"):
-        values = {name.split(",")[0]: value for name, value in logged[f"equipoise_builtin_next_word_{kind}"].items()}
-        check_metrics(values, imported, "next-word", kind)
+    logged = {}
+    for name, values in json.loads(results.read_text())["results"].items():
+        named = {key.partition(",")[0]: value for key, value in values.items()}
+        logged[name] = {key: value for key, value in named.items() if key in task_metrics.METRICS}
+    check_metrics(logged, imported)
 
 
-def test_inspect(tool: Callable[..., str], model: Path, audited: Run, exported: Path, tmp_path: Path) -> None:
+def test_inspect(tool: Callable[..., str], model: Path, audited: list[Part], exported: Path, tmp_path: Path) -> None:
     shutil.copytree(exported / "inspect", tmp_path / "tasks")
     files = sorted(str(path.relative_to(tmp_path)) for path in (tmp_path / "tasks").glob("*/task.py"))
     arguments = ["--model", "hf/local", "-M", f"model_path={model}", "-M", "device=cpu", "--display", "none"]
@@ -105,6 +127,15 @@ def test_inspect(tool: Callable[..., str], model: Path, audited: Run, exported: 
     imported = equipoise.import_results(tmp_path / "logs", format="inspect", out=tmp_path / "run", resamples=20)
     assert imported.manifest.model == model.name
     check_parity(audited, imported)
+    # .eval files are zip archives that need the extra [inspect], which the import above has loaded.
+    logs = [json.loads(ZipFile(file).read("header.json")) for file in (tmp_path / "logs").glob("*.eval")]
+    logged = {
+        log["eval"]["task"]: {
+            name: metric["value"] for score in log["results"]["scores"] for name, metric in score["metrics"].items()
+        }
+        for log in logs
+    }
+    check_metrics(logged, imported)
 
 
 def test_what_cannot_be_exported_is_one_sentence(tmp_path: Path) -> None:

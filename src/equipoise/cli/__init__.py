@@ -20,8 +20,10 @@ from . import (
     hub,
     identity,
     imports,
+    leaderboard,
     listings,
     reports,
+    suite,
     survey,
     tune,
 )
@@ -49,6 +51,9 @@ app.command("compare")(reports.compare)
 app.command("figures")(reports.figures)
 app.command("tables")(reports.tables)
 app.command("gate")(reports.gate)
+app.command("suite")(suite.suite)
+app.command("leaderboard")(leaderboard.leaderboard)
+app.command("verify")(leaderboard.verify)
 app.command("reliability")(calibration.reliability)
 app.command("calibrate")(calibration.calibrate)
 app.command("import")(imports.import_results)

@@ -54,7 +54,7 @@ def compare(
     write_page(out, comparison_page(made))
     if quiet:
         return
-    shown = [test for test in made.tests if test.corrected < 0.05]
+    shown = [test for test in made.tests if test.detected]
     rows = [(t.runs, t.data, t.metric, f"{t.difference.value:+.3f}", f"{t.corrected:.4f}") for t in shown]
     if rows:
         print_out(plain_table(("runs", "data", "metric", "difference", "p, corrected"), rows))

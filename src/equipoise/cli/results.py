@@ -22,11 +22,13 @@ def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:
     if quiet:
         return
     from ..reports.calibration.tables import calibration_summary
+    from ..reports.categories.tables import category_summary
     from ..reports.identities.tables import identity_summary
     from ..reports.terminal.tables import run_summary
 
     notes = run.manifest.notes
-    for summary in (run_summary(run), calibration_summary(run), identity_summary(run.measurements)):
+    further = (category_summary(run), calibration_summary(run), identity_summary(run.measurements))
+    for summary in (run_summary(run), *further):
         if summary is not None:
             print_out(summary)
     for note in notes[:SHOWN_NOTES]:

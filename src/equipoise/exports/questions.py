@@ -10,6 +10,8 @@ from functools import cached_property
 from importlib import resources
 
 from ..datasets import Dataset
+from ..datasets.bbq import AMBIGUOUS, DISAMBIGUATED
+from ..records import Example
 from ..runs.imported.documents import Document, documents_of
 from ..tasks import Task, TaskOptions
 
@@ -32,12 +34,21 @@ class Part:
     @cached_property
     def metrics(self) -> list[str]:
         """The metrics of task_metrics.py that are defined for these questions."""
-        examples = [document.example for document in self.documents]
+        examples = list({document.example.id: document.example for document in self.documents}.values())
         labelled = any(example.gold is not None for example in examples)
-        sets = len({example.set_id for example in examples}) < len({example.id for example in examples})
         kinds = {(example.groups.get("side"), example.groups.get("stereotype")) for example in examples}
         odds = {(side, stereotype) for side in ("male", "female") for stereotype in ("pro", "anti")}
-        defined = {"accuracy": labelled, "ucerf": sets, "flip_rate": sets, "eo_sum": labelled and odds <= kinds}
+        expected = [example for example in examples if example.stereotype is not None]
+        asked = {example.groups.get("type") for example in expected if example.groups.get("polarity")}
+        defined = {
+            "accuracy": labelled,
+            "ucerf": _has_sets(examples),
+            "flip_rate": _has_sets(examples),
+            "flip_bias": _has_sets(expected),
+            "eo_sum": labelled and odds <= kinds,
+            "bbq_bias_disambiguated": DISAMBIGUATED in asked,
+            "bbq_bias_ambiguous": AMBIGUOUS in asked,
+        }
         return [name for name, is_defined in defined.items() if is_defined]
 
 
@@ -63,6 +74,10 @@ class Questions:
 def metrics_source() -> bytes:
     """Return the file with the metrics that a task folder gets a copy of."""
     return resources.files(__package__).joinpath("task_metrics.py").read_bytes()
+
+
+def _has_sets(examples: Sequence[Example]) -> bool:
+    return len({example.set_id for example in examples}) < len(examples)
 
 
 def _candidates(document: Document) -> int:

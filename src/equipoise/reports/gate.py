@@ -19,7 +19,7 @@ import numpy as np
 from ..catalog import find
 from ..metrics import METRICS
 from ..records import EquipoiseError, Measurement, group_label, parse_group
-from ..runs.measurements import kind_title, metric_of
+from ..runs.measurements import metric_of
 from ..runs.run import Part, Run
 from .comparison.compare import Choices, compare
 
@@ -207,7 +207,9 @@ def check_drop(
         sign = -1.0 if find(name, METRICS, kind="metric").better == "lower" else 1.0
         tests = [t for t in comparison.tests if t.metric == name and _speaks_of(t, dataset, task, group)]
         if not tests:
-            raise EquipoiseError(f"drop {text!r} names nothing that both {run} and {baseline} have")
+            groups = dict.fromkeys(test.group for test in comparison.tests if test.metric == name)
+            shared = f": {name} is compared for {'; '.join(groups)}" if groups else ""
+            raise EquipoiseError(f"drop {text!r} names nothing that both {run} and {baseline} have{shared}")
         for test in tests:
             # compare() takes the baseline less the run: for "higher is better" that is the drop itself.
             ends = sorted([sign * test.difference.low, sign * test.difference.high])
@@ -225,32 +227,28 @@ def _parse_drop(text: str) -> tuple[str, str, tuple[str | None, str | None, str]
     name, chosen, allowed = match.groups()
     if find(name, METRICS, kind="metric").better == "neither":
         raise EquipoiseError(f"drop {text!r}: {name} has no better direction, so it cannot drop")
-    place = _place(text, chosen)
-    if set(parse_group(place[2])) - {"type"}:
-        raise EquipoiseError(f"drop {text!r}: drops are taken over all items or over a type, not over other groups")
-    return text.strip(), name, place, _bound(text, allowed)
+    return text.strip(), name, _place(text, chosen), _bound(text, allowed)
 
 
 def _speaks_of(test: Any, dataset: str | None, task: str | None, group: str) -> bool:
+    """Return whether a drop speaks of a tested difference: without a type of all types, without any group of all."""
     part_dataset, _, part_task = test.part.partition(" · ")
-    kind = parse_group(group).get("type")
-    return (
-        dataset in (None, part_dataset)
-        and task in (None, part_task)
-        and (kind is None or kind_title(kind) == test.kind)
-    )
+    wanted, tested = parse_group(group), parse_group(test.group)
+    kind = wanted.pop("type", None)
+    is_type = kind in (None, tested.pop("type", None))
+    return dataset in (None, part_dataset) and task in (None, part_task) and is_type and wanted in ({}, tested)
 
 
 def gate(
-    run: str | Path,
-    requirements: Sequence[str],
+    run: Run | str | Path,
+    requirements: Sequence[str] | str,
     *,
-    baseline: str | Path | None = None,
+    baseline: Run | str | Path | None = None,
     max_drop: Sequence[str] = (),
     test_at: str = "cautious",
     undecided: str = "fail",
 ) -> list[Check]:
-    """Return every check of the gate; `undecided` is pass or fail.
+    """Return every check of a run or its folder; `undecided` is pass or fail.
 
     Nothing required, or a drop without a baseline, is an error, never a pass.
     """
@@ -261,15 +259,17 @@ def gate(
     if bool(max_drop) != (baseline is not None):
         raise EquipoiseError("max_drop needs a baseline to drop from, and a baseline needs a max_drop to allow")
     _end(">=", test_at)
-    parsed = [parse_requirement(text) for text in requirements]
-    frames = Run(run)
+    listed = [requirements] if isinstance(requirements, str) else requirements
+    parsed = [parse_requirement(text) for text in listed]
+    frames = run if isinstance(run, Run) else Run(run)
     checks = [
         check
         for requirement in parsed
         for check in check_requirement(frames, requirement, test_at=test_at, undecided=undecided)
     ]
     if baseline is not None:
-        checks += check_drop(Path(run), Path(baseline), max_drop, test_at=test_at, undecided=undecided)
+        before = baseline.path if isinstance(baseline, Run) else Path(baseline)
+        checks += check_drop(frames.path, before, max_drop, test_at=test_at, undecided=undecided)
     return checks
 
 

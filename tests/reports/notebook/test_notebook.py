@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
+from markupsafe import escape
 from matplotlib.figure import Figure
 
 import equipoise
+from equipoise.progress import NotebookBars, shown
 from equipoise.records import EquipoiseError
+from equipoise.reports.comparison.verdicts import pair_verdicts
+from equipoise.reports.notebook.figures import draw_differences
 from equipoise.runs import Run
+from equipoise.scoring.planted.identities import PlantedIdentities
 
 PNG = b"\x89PNG"
 
@@ -57,6 +67,101 @@ def test_tables_for_python(run: Run) -> None:
     cases = run.cases("type == 'type2' and u < 0.9")
     assert 0 < len(cases) < len(run.cases()) == len(run.outcomes)
     assert (cases["u"] < 0.9).all() and cases["u"].is_monotonic_increasing and cases["text"].str.len().min() > 10
+
+
+@pytest.fixture(scope="module")
+def gpt_j(real_data: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Return a run made of GPT-J's published answers."""
+    files = real_data("gender-ece") / "outputs" / "winogender"
+    (file,) = files.glob("*GPT-J*.results.csv")
+    out = tmp_path_factory.mktemp("gpt-j") / "run"
+    return equipoise.import_results(file, format="gender-ece", out=out, resamples=20)
+
+
+def test_reliability_is_drawn_from_the_answers(gpt_j: Run) -> None:
+    figure = gpt_j.plot.reliability()
+    lines = [line for line in figure.axes[0].get_lines() if len(line.get_xdata()) > 2]
+    part = gpt_j.parts[0]
+    probs, labels = part.outcomes.probs[:, 0], part.outcomes.gold == 0
+    places = np.clip(np.ceil(probs * 10).astype(int) - 1, 0, 9)
+    expected = [(probs[places == place].mean(), labels[places == place].mean()) for place in sorted(set(places))]
+    drawn = {(round(float(x), 6), round(float(y), 6)) for line in lines for x, y in zip(*line.get_data(), strict=True)}
+    assert {(round(float(x), 6), round(float(y), 6)) for x, y in expected} <= drawn
+    assert figure._repr_png_().startswith(PNG)
+    legend = [text.get_text() for text in gpt_j.plot.reliability(by="form").legends[0].get_texts()]
+    forms = part.items["form"].value_counts()
+    assert all(any(f"{name} (n = {count})" in text for text in legend) for name, count in forms.items())
+
+
+def test_identities_are_drawn_from_the_measurements(tmp_path: Path) -> None:
+    engine = PlantedIdentities(confidence=0.4, penalties={"old": 0.3}, noise=0.02)
+    choices = {"base": "builtin", "limit": 6, "attributes": ["age", "religion"], "augment": ["R"]}
+    marked = equipoise.audit(engine, "winoidentity", out=tmp_path, resamples=20, metrics=["confidence"], **choices)
+    figure = marked.plot.identities(kind="type2")
+    frame = marked.parts[0].identities.query("metric == 'confidence' and type == 'type2' and gender == 'female'")
+    (old,) = frame.query("marker == 'old' and occupation == ''")["value"]
+    age = next(axes for axes in figure.axes if axes.get_title() == "age")
+    rim = [label.get_text() for label in age.get_xticklabels()]
+    assert age.get_lines()[0].get_ydata()[rim.index("fem:\nold")] == pytest.approx(old)
+    assert len(figure.axes) == 2 and figure._repr_png_().startswith(PNG)
+
+
+def test_a_comparison_shows_sentences_differences_and_a_picture(planted_run: Path, mild_run: Path) -> None:
+    comparison = equipoise.compare([equipoise.load(planted_run), mild_run], permutations=99, resamples=50)
+    html = comparison._repr_html_()
+    for test in comparison.tests:
+        difference = test.difference
+        cells = (f"{difference.value:+.3f}", f"[{difference.low:+.3f}, {difference.high:+.3f}]", f"{difference.n:,}")
+        assert "".join(f"<td>{cell}</td>" for cell in cells) + f"<td>{test.corrected:.4f}</td>" in html
+    assert 'src="data:image/png;base64,' in html
+    sentences = [verdict.sentence for verdict in pair_verdicts(comparison)]
+    assert sentences and all(str(escape(sentence)) in html for sentence in sentences)
+    axes = draw_differences(comparison).axes[0]
+    points = [line.get_xdata()[0] for line in axes.get_lines() if line.get_marker() == "o" and len(line.get_xdata())]
+    assert points == [test.difference.value for test in comparison.tests]
+
+
+def test_a_gate_takes_a_run_and_one_requirement(run: Run) -> None:
+    (check,) = equipoise.gate(run, "ucerf[type=type2] >= 0.01")
+    assert check.passed and check.outcome == "passed"
+
+
+def test_a_notebook_without_matplotlib_shows_no_picture(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith(("matplotlib", "equipoise.reports.notebook.fig"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    html = run._repr_html_()
+    assert "<img" not in html and "<td>UCerF</td>" in html
+
+
+def test_bars_show_the_end_and_few_of_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    import IPython.display
+
+    screens: list[str] = []
+    handle = SimpleNamespace(update=lambda shown: screens.append(shown.data))
+
+    def display(shown: Any, display_id: bool) -> Any:
+        screens.append(shown.data)
+        return handle
+
+    monkeypatch.setattr(IPython.display, "display", display)
+    seconds = iter(range(1000))
+    bars = NotebookBars(clock=lambda: next(seconds) / 20)
+    for done in range(101):
+        bars("asking <b>", done, 100)
+    bars("measuring", 1, 1)
+    assert 20 < len(screens) < 40
+    assert 'value="100" max="100"' in screens[-1] and "asking &lt;b&gt;: 100 of 100, 20.0/s" in screens[-1]
+    assert "measuring: 1 of 1" in screens[-1]
+
+
+def test_progress_is_the_callers_or_silent_outside_notebooks() -> None:
+    calls: list[Any] = []
+    given = lambda *words: calls.append(words)  # noqa: E731
+    assert shown(given) is given
+    shown(None)("asking", 1, 2)
+    shown(False)("asking", 1, 2)
+    assert not calls
 
 
 def test_the_tutorial_runs(tmp_path: Path) -> None:

@@ -45,7 +45,8 @@ metadata:
   version: 1
 """
 
-HIGHER_IS_BETTER = ("accuracy", "ucerf")
+HIGHER_IS_BETTER = {"accuracy": "true", "ucerf": "true", "flip_rate": "false", "eo_sum": "false"}
+"""Metric -> which way is better, as YAML has it; of the others 0 is best (null)."""
 
 
 def write_lm_eval_tasks(dataset: Dataset, task: Task, options: TaskOptions, folder: Path) -> str:
@@ -65,8 +66,6 @@ def _write_part(folder: Path, part: Part) -> None:
     """Write the data and the YAML of a task."""
     data = (folder / f"{part.name}.jsonl").resolve()
     write_file(data, part.lines())
-    metrics = "".join(
-        METRIC.format(name=name, higher="true" if name in HIGHER_IS_BETTER else "false") for name in part.metrics
-    )
+    metrics = "".join(METRIC.format(name=name, higher=HIGHER_IS_BETTER.get(name, "null")) for name in part.metrics)
     text = TASK.format(name=part.name, data=json.dumps(str(data)), metrics=metrics.rstrip("\n"))
     write_file(folder / f"{part.name}.yaml", text.encode())

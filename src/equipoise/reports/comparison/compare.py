@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -16,6 +16,7 @@ from ...measuring.comparing import contests
 from ...measuring.items import Items
 from ...measuring.measure import Plan, measure, measured_items
 from ...metrics import METRICS, Metric
+from ...progress import Progress, shown
 from ...records import ABSENT, EquipoiseError, Integers, Outcomes, parse_group
 from ...runs.measurements import Measurements, kind_title, ordered_kinds
 from ...runs.run import Run, all_parts
@@ -27,7 +28,8 @@ SHOWN = (*(metric.name for metric in METRICS.values() if metric.leading), "perpl
 TESTED = tuple(metric.name for metric in METRICS.values() if metric.leading)
 """The metrics whose differences are tested by default, where the runs have them."""
 
-Progress = Callable[[str, int, int], None]
+DETECTED = 0.05
+"""A corrected p under this is called a difference."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +87,13 @@ class Match:
 
 @dataclass(frozen=True)
 class Tested:
-    """The difference of two runs in one metric, with its p-value corrected for the number of comparisons."""
+    """The difference of two runs in one metric, with its p-value corrected for the number of comparisons.
+
+    `group` is its group as `measurements.csv` names it, `kind` the same in words.
+    """
 
     part: str
+    group: str
     kind: str
     metric: str
     first: str
@@ -104,6 +110,11 @@ class Tested:
     def data(self) -> str:
         """The dataset, task and type."""
         return f"{self.part}, {self.kind}"
+
+    @property
+    def detected(self) -> bool:
+        """Whether the difference holds after correction."""
+        return self.corrected < DETECTED
 
 
 @dataclass(frozen=True)
@@ -155,15 +166,28 @@ class Comparison:
         """The runs' names, each once."""
         return [run.name for run in self.runs]
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: a sentence for each pair of runs, and the tested differences."""
+        return str(find("comparison", {}, kind="view")(self))
 
-def compare(paths: Sequence[Any], choices: Choices | None = None, *, progress: Progress | None = None) -> Comparison:
-    """Return the comparison of the runs in these folders; runs on different items are refused unless intersected."""
-    choices = choices or Choices()
+
+def compare(
+    paths: Sequence[Any],
+    choices: Choices | None = None,
+    *,
+    progress: Progress | bool | None = None,
+    **chosen: Any,
+) -> Comparison:
+    """Return the comparison of several runs or their folders; runs on different items are refused unless intersected.
+
+    `chosen` are fields of `Choices`: `compare([run, other], metrics=["ucerf"], intersect=True)`.
+    """
+    choices = replace(choices or Choices(), **chosen)
     if len(paths) < 2:
         raise EquipoiseError("a comparison needs at least two runs")
-    runs = named_apart([Run(path) for path in paths])
+    runs = named_apart([Run(path.path if isinstance(path, Run) else path) for path in paths])
     matches = match(runs, intersect=choices.intersect)
-    tests = list(_tests(runs, matches, choices, progress or (lambda what, done, total: None)))
+    tests = list(_tests(runs, matches, choices, shown(progress)))
     overlaps = [overlap for matched in matches for overlap in _overlaps(runs, matched)]
     return Comparison(runs, matches, tests, overlaps, choices)
 
@@ -250,7 +274,7 @@ def _matched(dataset: str, task: str, parts: Sequence[Any], tables: Sequence[pd.
 
 def _tests(runs: Sequence[Run], matches: Sequence[Match], choices: Choices, say: Progress) -> Iterator[Tested]:
     """Yield every tested difference; all p-values of the comparison are corrected together."""
-    differences: list[tuple[str, str, str, str, str, Difference]] = []
+    differences: list[tuple[str, str, str, str, str, str, Difference]] = []
     pairs = list(combinations(range(len(runs)), 2))
     plan = Plan(choices.rows(), by=())
     trial = Trial(choices.resamples, choices.permutations, choices.level, choices.seed)
@@ -261,8 +285,8 @@ def _tests(runs: Sequence[Run], matches: Sequence[Match], choices: Choices, say:
         clusters = int(first.clusters.max()) + 1
         results = paired_differences([c.contest for c in compared], clusters=clusters, trial=trial)
         for contest, difference in zip(compared, results, strict=True):
-            where = group_title(contest.group)
-            differences.append((str(matched), where, contest.metric, runs[a].name, runs[b].name, difference))
+            where = (str(matched), contest.group, group_title(contest.group))
+            differences.append((*where, contest.metric, runs[a].name, runs[b].name, difference))
     say("comparing", len(matches) * len(pairs), len(matches) * len(pairs))
     if differences:
         corrected = CORRECTIONS[choices.correction](np.array([row[-1].p for row in differences]))

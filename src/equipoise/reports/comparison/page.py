@@ -16,6 +16,8 @@ from ...metrics import METRICS
 from ...runs.measurements import kind_title, metric_named
 from ..behaviour.verdicts import warnings
 from ..behaviour.views import Estimated, short
+from ..categories.section import category_section
+from ..categories.views import model_tables
 from ..page.html import page
 from ..page.rendering import Panel, Section, panels, render
 from ..svg.drawing import WIDTH, Axis, group, line, mark, path, picture, text, whisker
@@ -48,6 +50,7 @@ def comparison_page(comparison: Comparison) -> str:
     sections = [
         _verdicts(comparison),
         _leaderboard(comparison),
+        _categories(comparison),
         _ranks(comparison),
         _scatter(comparison),
         _differences(comparison),
@@ -119,6 +122,16 @@ def _leaderboard(comparison: Comparison) -> Section:
         "Leaderboard",
         render("leaderboard.html", tables=tables, cautions=cautions, level=comparison.choices.level),
     )
+
+
+def _categories(comparison: Comparison) -> Section | None:
+    """Return the runs by category, a table for each metric; None for data without categories."""
+    tables = [
+        table
+        for matched in comparison.matches
+        for table in model_tables(str(matched), dict(zip(comparison.names, matched.measured, strict=True)))
+    ]
+    return category_section(tables, first="run", level=comparison.choices.level)
 
 
 def _ranks(comparison: Comparison) -> Section | None:

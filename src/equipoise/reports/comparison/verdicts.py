@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from ...runs.measurements import metric_named
 from .compare import Comparison, Tested
 
-SHOWN = 0.05
-"""A corrected p under this is called a difference."""
-
 POINTS = {
     "flip_rate": "changes its answer with the pronoun {size} points {way} often",
     "accuracy": "is right {size} points {way} often",
@@ -49,7 +46,7 @@ class Matrix:
 def better_run(test: Tested) -> str:
     """Return the run with the better value, "" where no difference is detected or the metric has no direction."""
     better = metric_named(test.metric).better
-    if test.corrected >= SHOWN or better == "neither" or not test.difference.value:
+    if not test.detected or better == "neither" or not test.difference.value:
         return ""
     return test.first if (test.difference.value > 0) == (better == "higher") else test.second
 
@@ -64,8 +61,8 @@ def pair_verdicts(comparison: Comparison) -> Iterator[PairVerdict]:
 
 
 def _sentence(first: str, second: str, tests: Sequence[Tested]) -> str:
-    apart = [test for test in tests if test.corrected < SHOWN]
-    alike = [metric_named(test.metric).label for test in tests if test.corrected >= SHOWN]
+    apart = [test for test in tests if test.detected]
+    alike = [metric_named(test.metric).label for test in tests if not test.detected]
     parts = [_clause(first, second, test) for test in sorted(apart, key=lambda test: test.metric not in POINTS)]
     if alike:
         parts.append(f"not detectably different: {', '.join(alike)}")
@@ -105,4 +102,4 @@ def _cell(known: dict[tuple[str, str], Tested], row: str, column: str) -> Cell |
         return None
     value = test.difference.value if test.first == row else -test.difference.value
     winner = better_run(test)
-    return Cell(value, test.corrected < SHOWN, winner == row if winner else None)
+    return Cell(value, test.detected, winner == row if winner else None)

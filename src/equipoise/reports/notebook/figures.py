@@ -12,15 +12,16 @@ from matplotlib.figure import Figure
 
 from ...records import EquipoiseError
 from ...runs import Part, Run
-from ...runs.measurements import KINDS
+from ...runs.measurements import KINDS, metric_named
 from ..behaviour import views
 from ..behaviour.figures import draw_occupations, draw_scale
 from ..calibration.figures import reliability_diagram
 from ..calibration.reliability import reliability_table
 from ..calibration.views import reliability_of
+from ..comparison.compare import Comparison
 from ..identities.figures import radar
 from ..identities.views import has_markers, kinds_of, ways_of
-from ..paper.figures import LOOK, WIDTHS, colour
+from ..paper.figures import LOOK, QUIET, WIDTHS, colour
 
 FLIPS = {"flip_toward": "toward the stereotype", "flip_against": "against it"}
 
@@ -93,6 +94,33 @@ class Plots:
     def _drawn(self, draw: Callable[[Any, float], Figure], view: Any, width: str) -> Figure:
         with matplotlib.rc_context(LOOK):
             return _shown(draw(view, WIDTHS[width]))
+
+
+def draw_differences(comparison: Comparison) -> Figure:
+    """Return every tested difference with its interval, a colour for each pair of runs; hollow: not detected."""
+    tests = comparison.tests
+    if not tests:
+        raise EquipoiseError("the comparison tested no metric that all runs have")
+    rows = list(dict.fromkeys((test.metric, test.kind, test.part) for test in tests))
+    pairs = list(dict.fromkeys(test.runs for test in tests))
+    several = len({test.part for test in tests}) > 1
+    figure = Figure(figsize=(WIDTHS["page"], 1.2 + 0.22 * len(rows) * len(pairs)), layout="constrained")
+    axes = figure.subplots()
+    axes.axvline(0, color=QUIET, linewidth=0.8)
+    for test in tests:
+        number = pairs.index(test.runs)
+        row = rows.index((test.metric, test.kind, test.part)) + (number + 0.5) / len(pairs) * 0.8 - 0.4
+        tone, difference = colour(number), test.difference
+        axes.plot([difference.low, difference.high], [row, row], color=tone, linewidth=1.2)
+        axes.plot(difference.value, row, "o", color=tone, markersize=5, fillstyle="full" if test.detected else "none")
+    labels = [f"{metric_named(metric).label}, {kind}" + (f", {part}" if several else "") for metric, kind, part in rows]
+    axes.set_yticks(range(len(rows)), labels)
+    axes.invert_yaxis()
+    axes.set_xlabel("difference, with its interval (hollow: not detected after correction)")
+    for number, pair in enumerate(pairs):
+        axes.plot([], [], "o-", color=colour(number), label=pair)
+    figure.legend(loc="outside upper center", frameon=False, fontsize=8)
+    return _shown(figure)
 
 
 def _of_kind(several: list[Any], kind: str, part: Part) -> Any:

@@ -1,22 +1,46 @@
-"""How a run shows itself in a notebook: its headline, its leading metrics and a picture."""
+"""How runs and comparisons show themselves in a notebook: what they say, a table and a picture."""
 
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from markupsafe import Markup, escape
 
 from ...metrics import METRICS
 from ...records import EquipoiseError
 from ...runs import Part, Run
-from ...runs.measurements import KINDS
+from ...runs.measurements import KINDS, metric_named
 from ..behaviour.verdicts import part_verdicts
+from ..comparison.compare import Comparison
+from ..comparison.verdicts import better_run, pair_verdicts
 
 
 def run_html(run: Run) -> str:
     """Return the run as HTML; names and sentences of the run cannot become code."""
     parts = Markup("").join(_part(part) for part in run.parts)
-    return str(Markup("<div><h4>{}</h4>{}{}</div>").format(run.name, parts, _picture(run)))
+    picture = _picture("flips", run, "share of sets whose answer changes")
+    return str(Markup("<div><h4>{}</h4>{}{}</div>").format(run.name, parts, picture))
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """Return the comparison as HTML: a sentence for each pair of runs, every tested difference, and a picture."""
+    sentences = Markup("").join(
+        Markup("<p><b>{}</b>, {}: {}</p>").format(verdict.runs, verdict.data, verdict.sentence)
+        for verdict in pair_verdicts(comparison)
+        if verdict.sentence
+    )
+    head = ("runs", "sentences", "metric", "difference", "interval", "n", "p, corrected", "better")
+    rows = []
+    for test in comparison.tests:
+        difference = test.difference
+        interval = f"[{difference.low:+.3f}, {difference.high:+.3f}]"
+        numbers = (f"{difference.value:+.3f}", interval, f"{difference.n:,}", f"{test.corrected:.4f}")
+        rows.append((test.runs, test.data, metric_named(test.metric).label, *numbers, better_run(test)))
+    picture = _picture("differences", comparison, "differences of the runs with intervals")
+    title = " · ".join(comparison.names)
+    return str(Markup("<div><h4>{}</h4>{}{}{}</div>").format(title, sentences, _table(head, rows), picture))
 
 
 def _part(part: Part) -> Markup:
@@ -24,30 +48,31 @@ def _part(part: Part) -> Markup:
     rows = []
     for kind in part.measured.kinds:
         for name, metric in METRICS.items():
-            measurement = part.measured.get(name, type=kind) if metric.leading else None
-            if measurement is not None:
-                interval = f"[{measurement.low:.3f}, {measurement.high:.3f}]"
-                cells = (
-                    metric.label,
-                    KINDS.get(kind, kind or "all"),
-                    f"{measurement.value:.3f}",
-                    interval,
-                    f"{measurement.n:,}",
-                )
-                rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
-    head = "<tr><th>metric</th><th>sentences</th><th>value</th><th>interval</th><th>n</th></tr>"
-    table = Markup(f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>")
+            estimate = part.measured.get(name, type=kind) if metric.leading else None
+            if estimate is not None:
+                interval = f"[{estimate.low:.3f}, {estimate.high:.3f}]"
+                numbers = (f"{estimate.value:.3f}", interval, f"{estimate.n:,}")
+                rows.append((metric.label, KINDS.get(kind, kind or "all"), *numbers))
+    table = _table(("metric", "sentences", "value", "interval", "n"), rows)
     return Markup("<h5>{} · {}</h5>{}{}").format(part.dataset, part.task, sentences, table)
 
 
-def _picture(run: Run) -> Markup:
-    """Return the flips as an image, or nothing where they cannot be drawn."""
-    try:
-        from .figures import Plots
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Markup:
+    def line(cells: Sequence[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
-        png = Plots(run).flips()._repr_png_()  # type: ignore[attr-defined]
-    except EquipoiseError:
+    body = "".join(line(cells, "td") for cells in rows)
+    return Markup(f"<table><thead>{line(head, 'th')}</thead><tbody>{body}</tbody></table>")
+
+
+def _picture(kind: str, shown: Any, words: str) -> Markup:
+    """Return a figure as an image, or nothing where it cannot be drawn (also without matplotlib)."""
+    try:
+        from .figures import Plots, draw_differences
+
+        figure: Any = Plots(shown).flips() if kind == "flips" else draw_differences(shown)
+        png = figure._repr_png_()
+    except (EquipoiseError, ModuleNotFoundError):
         return Markup("")
-    return Markup('<img alt="share of sets whose answer changes" src="data:image/png;base64,{}">').format(
-        base64.b64encode(png).decode()
-    )
+    image = base64.b64encode(png).decode()
+    return Markup('<img alt="{}" src="data:image/png;base64,{}">').format(words, image)

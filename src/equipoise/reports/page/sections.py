@@ -17,6 +17,7 @@ from ...runs.run import Part, Run
 from ..behaviour import charts, views
 from ..behaviour.verdicts import warnings
 from ..calibration.section import calibration
+from ..categories.section import categories
 from ..identities.section import identities
 from .first_screen import first_block
 from .rendering import Panel, Section, panels, render
@@ -187,6 +188,7 @@ SECTIONS: tuple[Callable[[Run], Section | None], ...] = (
     findings,
     scale,
     metrics,
+    categories,
     occupations,
     histograms,
     calibration,

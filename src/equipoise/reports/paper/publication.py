@@ -16,6 +16,7 @@ from ...runs.measurements import ARROWS, interval, kind_title, span
 from ...runs.run import Part, Run
 from ..behaviour.views import Estimated, occupations
 from ..calibration import views as calibration_views
+from ..categories import views as category_views
 from ..comparison.compare import Comparison
 from ..comparison.page import leaderboard, shown_metrics
 from ..identities import views as identity_views
@@ -51,8 +52,23 @@ def run_tables(run: Run) -> Iterator[PublishedTable]:
         if rows:
             columns = ["type", "occupation", "women (%)", f"ucerf {ARROWS['higher']}", f"eo_sum {ARROWS['lower']}"]
             yield PublishedTable(f"occupations-{stem}", f"{run.name} by occupation, {part}.", columns, rows, words=2)
+        yield from _categories(part, stem)
         yield from _calibration(part, stem)
         yield from _identities(part, stem)
+
+
+def _categories(part: Part, stem: str) -> Iterator[PublishedTable]:
+    """Yield the metrics by category, nothing for data without categories."""
+    table = category_views.run_table(part)
+    if table is not None:
+        caption = f"{part.run.name} by category on {part}, with {100 * part.run.level:g}% intervals."
+        yield PublishedTable(f"categories-{stem}", caption, ["metric", *table.categories], list(_category_rows(table)))
+
+
+def _category_rows(table: category_views.CategoryTable) -> Iterator[list[str]]:
+    for row in table.rows:
+        cells = [NOTHING if cell is None else f"{span(cell)} (n = {cell.n})" for cell in row.cells]
+        yield [f"{row.label} {ARROWS[row.better]}".strip(), *cells]
 
 
 def _calibration(part: Part, stem: str) -> Iterator[PublishedTable]:
@@ -128,6 +144,10 @@ def comparison_tables(comparison: Comparison) -> Iterator[PublishedTable]:
                 rows.append([row["name"], *(_ranked(cell, rank) for cell, rank in row["cells"])])
             name = f"leaderboard-{matched.dataset}-{matched.task}-{kind or 'all'}"
             yield PublishedTable(name, f"Runs on {matched}, {kind_title(kind)}.", ["run", *metrics], rows)
+        measured = dict(zip(comparison.names, matched.measured, strict=True))
+        for number, table in enumerate(category_views.model_tables(str(matched), measured), start=1):
+            name = f"categories-{matched.dataset}-{matched.task}-{number}"
+            yield PublishedTable(name, f"{table.title}.", ["run", *table.categories], list(_category_rows(table)))
     rows = [
         [
             test.runs,

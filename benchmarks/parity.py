@@ -1,0 +1,148 @@
+"""Do Equipoise, lm-evaluation-harness and inspect give the same numbers? Prints the table of docs/parity.md.
+
+    python benchmarks/parity.py --harness .venv-harness/bin [--sets 20] [--model FOLDER]
+
+The same model (SmolLM2-135M-Instruct unless said otherwise) in float32 on a CPU answers the same questions in all three
+programs. WinoBias and BBQ are read from EQUIPOISE_DATA or the cache (`equipoise data fetch`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from zipfile import ZipFile
+
+import numpy as np
+
+import equipoise
+from equipoise.cli import app
+from equipoise.datasets import open_dataset
+from equipoise.exports.task_metrics import METRICS
+from equipoise.records import Outcomes
+from equipoise.runs import Part
+from equipoise.scoring.default_model import model_folder
+
+ASKED = {"winobias": ("next-word", "mcq"), "bbq:Age": ("mcq",)}
+CONTINUOUS = ("ucerf",)
+"""Metrics that move with every digit of a log-probability; the others count answers."""
+
+Logged = Mapping[str, Mapping[str, float]]
+
+
+def audited(model: Path, sets: int, folder: Path) -> list[Part]:
+    """Return our own answers."""
+    parts = []
+    for name, tasks in ASKED.items():
+        data = open_dataset(name).limited(sets)
+        out = folder / name.replace(":", "-")
+        parts += equipoise.audit(
+            str(model), data=[data], task=list(tasks), dtype="float32", device="cpu", out=out
+        ).parts
+    return parts
+
+
+def exported(tool: str, sets: int, folder: Path) -> Path:
+    """Return a folder with the tasks for a tool."""
+    for data, tasks in ASKED.items():
+        words = ["export", tool, "--data", data, *(word for task in tasks for word in ("--task", task))]
+        app([*words, "--limit", str(sets), "--out", str(folder / tool), "--quiet"], standalone_mode=False)
+    return folder / tool
+
+
+def lm_eval(programs: Path, model: Path, sets: int, folder: Path) -> tuple[list[Part], Logged]:
+    """Return the answers of lm-evaluation-harness, and the metrics it computed."""
+    tasks = exported("lm-eval", sets, folder)
+    names = ",".join(sorted(place.name for place in tasks.iterdir()))
+    words = ["--model", "hf", "--model_args", f"pretrained={model},dtype=float32", "--device", "cpu", "--tasks", names]
+    words += ["--include_path", str(tasks), "--log_samples", "--output_path", "harness-logs"]
+    call([str(programs / "lm_eval"), "run", *words], folder)
+    run = equipoise.import_results(folder / "harness-logs", format="lm-eval", out=folder / "from-lm-eval")
+    (results,) = (folder / "harness-logs").rglob("results_*.json")
+    logged = {}
+    for name, values in json.loads(results.read_text())["results"].items():
+        named = {key.partition(",")[0]: value for key, value in values.items()}
+        logged[name] = {key: value for key, value in named.items() if key in METRICS}
+    return run.parts, logged
+
+
+def inspect(programs: Path, model: Path, sets: int, folder: Path) -> tuple[list[Part], Logged]:
+    """Return the answers of inspect, and the metrics it computed."""
+    tasks = exported("inspect", sets, folder)
+    files = sorted(str(path.relative_to(folder)) for path in tasks.glob("*/task.py"))
+    words = ["--model", "hf/local", "-M", f"model_path={model}", "-M", "device=cpu", "--display", "none"]
+    call([str(programs / "inspect"), "eval", *files, *words], folder)
+    run = equipoise.import_results(folder / "logs", format="inspect", out=folder / "from-inspect")
+    headers = [json.loads(ZipFile(file).read("header.json")) for file in (folder / "logs").glob("*.eval")]
+    logged = {
+        header["eval"]["task"]: {
+            name: metric["value"] for score in header["results"]["scores"] for name, metric in score["metrics"].items()
+        }
+        for header in headers
+    }
+    return run.parts, logged
+
+
+def call(command: Sequence[str], folder: Path) -> None:
+    """Run a program of the other tools' environment, offline."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "HF_DATASETS_CACHE": str(folder / "cache")}
+    subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
+
+
+def difference(ours: Outcomes, theirs: Outcomes) -> float:
+    """Return the largest difference of a log-probability over all questions."""
+    rows = {key: row for row, key in enumerate(zip(ours.example_id, ours.variant, strict=True))}
+    order = [rows.pop(key) for key in zip(theirs.example_id, theirs.variant, strict=True)]
+    if rows:
+        raise ValueError(f"{len(rows)} questions were not asked")
+    return float(np.abs(ours.logprobs[order] - theirs.logprobs).max())
+
+
+def lines(tool: str, ours: Sequence[Part], theirs: Sequence[Part], logged: Logged) -> Iterator[str]:
+    """Yield a line of the table for every dataset and task."""
+    mine = {(part.dataset, part.task): part for part in ours}
+    for part in theirs:
+        own = mine[part.dataset, part.task]
+        apart: dict[str, list[float]] = {"counted": [], "u": [], "logged": []}
+        for kind in part.measured.kinds:
+            name = f"equipoise_{part.dataset}_{part.task}_{kind}".replace("-", "_")
+            for metric, value in logged.get(name, {}).items():
+                before, after = own.measured.get(metric, type=kind), part.measured.get(metric, type=kind)
+                if before is None or after is None:
+                    continue
+                apart["u" if metric in CONTINUOUS else "counted"].append(abs(before.value - after.value))
+                apart["logged"].append(abs(value - after.value))
+        cells = [f"{max(values):.1e} ({len(values)})" for values in apart.values()]
+        asked = f"{part.dataset}, {part.task} | {len(part.outcomes)}"
+        logprob = difference(own.outcomes, part.outcomes)
+        yield f"| {tool} | {asked} | {logprob:.1e} | {' | '.join(cells)} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--harness", type=Path, required=True, help="the folder with lm_eval and inspect")
+    parser.add_argument("--sets", type=int, default=20)
+    parser.add_argument("--model", type=Path)
+    chosen = parser.parse_args()
+    model = (chosen.model or model_folder()).resolve()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        ours = audited(model, chosen.sets, folder)
+        print("| program | asked | questions | log-probabilities | counted metrics | UCerF | its own metrics |")
+        print("|---|---|---:|---:|---:|---:|---:|")
+        for tool, ask in (("lm-evaluation-harness", lm_eval), ("inspect", inspect)):
+            print("\n".join(lines(tool, ours, *ask(chosen.harness.absolute(), model, chosen.sets, folder))), flush=True)
+        for part in ours:
+            for kind in part.measured.kinds:
+                found = {name: part.measured.get(name, type=kind) for name in METRICS} if kind else {}
+                values = [f"{name} {value.value:.6f} (n = {value.n})" for name, value in found.items() if value]
+                print(f"{part.dataset} {part.task} {kind}: {', '.join(values)}" if kind else "")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""`equipoise leaderboard` and `equipoise verify`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..records import EquipoiseError
+from .audit import Quiet
+from .console import plain_table, print_out, printable, progress_bar
+
+NOT_VERIFIED = 1
+"""Exit code of `verify` where a folder is not what it claims."""
+
+
+def leaderboard(
+    folders: Annotated[list[Path], typer.Argument(help="Run folders, or folders that hold them at any depth.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder of the site; an earlier site in it is replaced.")] = Path(
+        "leaderboard"
+    ),
+    title: Annotated[str, typer.Option("--title", help="Heading of the site.")] = "Leaderboard",
+    metric: Annotated[str, typer.Option("--metric", help="Metric of the first page.")] = "ucerf",
+    level: Annotated[float, typer.Option("--level", help="Confidence that all ranges of ranks hold together.")] = 0.95,
+    check: Annotated[
+        bool, typer.Option("--verify", help="Verify every run first, and leave out those that are not what they claim.")
+    ] = False,
+    no_sentences: Annotated[
+        bool,
+        typer.Option("--no-sentences", help="Leave the sentences out of the runs' pages, where they may not be shown."),
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a static site that ranks all models of many runs, with a page for each model and dataset.
+
+    A rank is a range where the intervals do not settle the order. The site fetches nothing: any web server can serve
+    it, and it opens from a folder as well.
+    """
+    from ..reports.leaderboard.site import SiteOptions, write_site
+    from ..reports.leaderboard.submissions import run_folders
+
+    found = run_folders(folders)
+    if check:
+        found = _verified(found, quiet=quiet)
+    options = SiteOptions(title, metric, level, sentences=not no_sentences, verified=found if check else ())
+    with progress_bar(quiet=quiet) as progress:
+        site = write_site(found, out, options, progress=progress)
+    if quiet:
+        return
+    for note in site.submissions.left_out:
+        typer.echo(printable(f"left out: {note}"))
+    runs = len(site.submissions.runs)
+    typer.echo(printable(f"{len(site.models)} models, {len(site.boards)} boards, {runs} runs: open {out}/index.html"))
+
+
+def _verified(folders: list[Path], *, quiet: bool) -> list[Path]:
+    """Return the folders that are what they claim; the others are named with a reason."""
+    from ..verification import verify as verify_run
+
+    kept = []
+    with progress_bar(quiet=quiet) as progress:
+        for number, folder in enumerate(folders):
+            faults = [finding for finding in verify_run(folder) if not finding.passed]
+            if not faults:
+                kept.append(folder)
+            else:
+                typer.echo(printable(f"not verified, left out: {folder}: {faults[0].name}: {faults[0].what}"), err=True)
+            progress("verifying runs", number + 1, len(folders))
+    if not kept:
+        raise EquipoiseError(f"none of the {len(folders)} runs is what it claims, so there is nothing to rank")
+    return kept
+
+
+def verify(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the checks as JSON.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Check that run folders are what they claim: file hashes, the examples' hash, measurements recomputed.
+
+    Exit codes: 0 every check holds, 1 one does not. No model is loaded: that the outcomes are the model's answers can
+    only be shown by asking it again.
+    """
+    from ..verification import to_json
+    from ..verification import verify as verify_run
+
+    failed = 0
+    for folder in runs:
+        with progress_bar(quiet=quiet or as_json) as progress:
+            findings = verify_run(folder, progress=progress)
+        failed += not all(finding.passed for finding in findings)
+        if as_json:
+            typer.echo(to_json(findings))
+        elif not quiet:
+            rows = [("holds" if finding.passed else "FAILED", finding.name, finding.what) for finding in findings]
+            print_out(plain_table(("", str(folder), "what was seen"), rows))
+    if failed:
+        typer.echo(f"{failed} of {len(runs)} runs are not what they claim", err=True)
+        raise typer.Exit(NOT_VERIFIED)
