@@ -119,7 +119,7 @@ class _Batch:
     def place(self, column: Floats) -> int:
         """Return where the sums of a column will be; equal columns share a place."""
         narrow = column.astype(np.float32)
-        key = hashlib.blake2b(memoryview(narrow), digest_size=16).digest()
+        key = hashlib.blake2b(narrow.data, digest_size=16).digest()
         if key not in self.places:
             self.places[key] = len(self.columns)
             self.columns.append(narrow)
