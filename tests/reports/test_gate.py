@@ -189,6 +189,7 @@ def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", *arguments], capture_output=True, text=True, cwd=cwd, env=os.environ)
 
 
+@pytest.mark.slow
 def test_exit_codes_tell_passed_failed_and_impossible_apart(planted_run: Path, tmp_path: Path) -> None:
     run = str(planted_run)
     kept = command("equipoise", "gate", run, "--require", "ucerf[type=type2] >= 0.01", cwd=tmp_path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import IO, Any
@@ -12,7 +12,7 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 
-from ..records import ABSENT, Example, Outcomes
+from ..records import ABSENT, Example, Outcomes, SentencePair
 from ..scoring.reductions import REDUCTIONS
 
 ROWS = 65_536
@@ -100,6 +100,34 @@ def examples_frame(dataset: str, examples: Sequence[Example]) -> pd.DataFrame:
     """Return the examples as `examples.parquet` holds them."""
     rows = example_rows({dataset: examples})
     return typed_frame("examples.parquet", _all(rows))
+
+
+def examples_from_frame(frame: pd.DataFrame) -> list[Example]:
+    """Return the examples of rows of `examples.parquet`."""
+    columns: Iterable[Any] = frame.itertuples(index=False)
+    return [
+        Example(
+            id=row.id,
+            text=row.text,
+            candidates=tuple(map(str, row.candidates)),
+            gold=None if pd.isna(row.gold) else int(row.gold),
+            answerable=bool(row.answerable),
+            stereotype=None if pd.isna(row.stereotype) else int(row.stereotype),
+            groups=json.loads(row.groups),
+            set_id=row.set_id,
+            cluster_id=row.cluster_id,
+            slots=json.loads(row.slots),
+            pair=_pair(row.pair),
+        )
+        for row in columns
+    ]
+
+
+def _pair(text: Any) -> SentencePair | None:
+    if not isinstance(text, str):
+        return None
+    fields = json.loads(text)
+    return SentencePair(fields["before"], tuple(fields["rests"]), tuple(fields["sides"]))
 
 
 def outcome_columns(key: Mapping[str, str], outcomes: Outcomes, derived: Columns) -> Columns:

@@ -164,6 +164,7 @@ def test_progress_is_the_callers_or_silent_outside_notebooks() -> None:
     assert not calls
 
 
+@pytest.mark.slow
 def test_the_tutorial_runs(tmp_path: Path) -> None:
     import nbformat
     from nbclient import NotebookClient
