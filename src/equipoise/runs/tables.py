@@ -57,20 +57,28 @@ def example_rows(datasets: Mapping[str, Sequence[Example]]) -> Rows:
     def groups() -> Iterator[Any]:
         for dataset, examples in datasets.items():
             for start in range(0, len(examples), ROWS):
-                rows = [_example_row(dataset, example) for example in examples[start : start + ROWS]]
+                known: dict[int, str] = {}
+                rows = [_example_row(dataset, example, known) for example in examples[start : start + ROWS]]
                 yield pa.Table.from_pylist(rows, schema=schema)
 
     return Rows(schema, groups)
 
 
-def _example_row(dataset: str, example: Example) -> dict[str, Any]:
+def _example_row(dataset: str, example: Example, known: dict[int, str]) -> dict[str, Any]:
+    """Return the row of an example; `known` are texts of mappings that examples share, by the mapping's id."""
+
+    def text(mapping: Mapping[str, str]) -> str:
+        if id(mapping) not in known:
+            known[id(mapping)] = _json(dict(mapping))
+        return known[id(mapping)]
+
     return {
         "dataset": dataset,
         **{field.name: getattr(example, field.name) for field in fields(Example)},
         "text": _encodable(example.text),
         "candidates": [_encodable(candidate) for candidate in example.candidates],
-        "groups": _json(dict(example.groups)),
-        "slots": _json(dict(example.slots)),
+        "groups": text(example.groups),
+        "slots": text(example.slots),
         "pair": None if example.pair is None else _json(asdict(example.pair)),
     }
 
