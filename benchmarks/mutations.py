@@ -86,7 +86,12 @@ KNOWN = (
         'np.where(p > 0.5, first, np.where(p < 0.5, second, ""))',
         "np.where(p > 0.5, first, second)",
     ),
-    ("stats", "stats/maximum.py", "(1 + exceeding) / (1 + len(deviations))", "exceeding / max(1, len(deviations))"),
+    (
+        "stats",
+        "stats/maximum.py",
+        "np.ptp(means)).sum()) if len(deviations) else 0\n    return (1 + exceeding)",
+        "np.ptp(means)).sum()) if len(deviations) else 0\n    return exceeding",
+    ),
     ("stats", "stats/sequential.py", "size <= 0.95 * units", "size <= units"),
     ("tasks", "tasks/next_word.py", "return np.minimum(total, 0.0)", "return total"),
     ("tasks", "tasks/pronoun_cloze.py", 'not in ("gender", "stereotype")', 'not in ("gender",)'),
