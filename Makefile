@@ -8,7 +8,7 @@ ARGS ?=
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help audit test lint types tests format reference hooks harness lock bench wheel docs clean
+.PHONY: help audit test lint types tests format reference tutorials hooks harness lock bench newcomer wheel docs clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -37,6 +37,9 @@ format: $(STAMP) ## format the code
 reference: $(STAMP) ## write docs/reference/ anew from the code
 	$(BIN)/python docs/generate.py
 
+tutorials: $(STAMP) ## execute the notebooks of the tutorials again and keep what they show
+	$(BIN)/python docs/notebooks.py
+
 hooks: $(STAMP) ## run the quick checks before every commit
 	$(BIN)/pre-commit install
 
@@ -63,6 +66,9 @@ $(VENV)-harness/.installed: benchmarks/harness-requirements.txt
 
 bench: $(STAMP) harness ## measure scoring against lm-evaluation-harness, in an environment of its own (some 30 minutes)
 	$(BIN)/python benchmarks/speed.py --harness $(VENV)-harness/bin/python $(ARGS)
+
+newcomer: wheel ## a new user's path: the wheel alone in a fresh environment, from installing to the gate (some 5 minutes)
+	$(BIN)/python tests/newcomer.py --wheel "$$(ls -t dist/*.whl | head -1)" --harness $(VENV)-harness/bin $(ARGS)
 
 wheel: $(STAMP) ## build the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation -w dist .

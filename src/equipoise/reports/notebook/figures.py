@@ -54,7 +54,8 @@ class Plots:
         axes.set_yticks(range(len(kinds)), [KINDS.get(kind, kind or "all") for kind in kinds])
         axes.set(xlabel="share of sets whose answer changes with the group word", xlim=(0, None), title=str(part))
         axes.margins(x=0.3)
-        axes.legend(frameon=False, fontsize=8)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(frameon=False, fontsize=8)
         return _shown(figure)
 
     def scale(self, *, dataset: str = "", task: str = "", kind: str = "") -> Figure:
