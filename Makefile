@@ -6,9 +6,10 @@ STAMP := $(VENV)/.installed
 MODEL ?= smollm2
 ARGS ?=
 WORKERS ?= 2
+SELECT ?= -m "not slow"
 
 .DEFAULT_GOAL := help
-.PHONY: help audit test lint types tests format reference tutorials hooks harness lock bench newcomer wheel docs clean
+.PHONY: help audit test everything lint types tests format reference tutorials hooks harness lock bench newcomer wheel docs clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -16,7 +17,10 @@ help: ## show this list
 audit: $(STAMP) ## audit a real language model on the built-in sentences (MODEL=…, ARGS=… to change)
 	$(BIN)/equipoise audit $(MODEL) $(ARGS)
 
-test: lint types tests ## check style and types, and run all tests
+test: lint types tests ## check style and types, and run the tests, but those that take more than five seconds
+
+everything: lint types ## check style and types, and run all tests, as CI does
+	$(MAKE) tests SELECT=
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -28,7 +32,7 @@ types: $(STAMP)
 # One thread a worker: two that share the cores would only wait for each other. Some tests kill real processes and
 # servers: a test that fails is run once more, and is listed as "rerun" if it then passes.
 tests: $(STAMP)
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal --reruns 1 -rR
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal --reruns 1 -rR $(SELECT)
 
 format: $(STAMP) ## format the code
 	$(BIN)/ruff check --fix .

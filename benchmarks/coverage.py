@@ -44,6 +44,16 @@ def gap(pro: float, anti: float) -> Draw:
     return draw
 
 
+def jittered(p: float, spread: float) -> Draw:
+    """Return values close to 1, but for a share p of them that are 0: what a bootstrap without a 0 cannot foresee."""
+
+    def draw(rng: np.random.Generator, n: int) -> tuple[str, list[np.ndarray], float]:
+        near = 1 - spread * rng.random(n)
+        return "ucerf", [np.where(rng.random(n) < p, 0.0, near)], (1 - p) * (1 - spread / 2)
+
+    return draw
+
+
 CASES: dict[str, Draw] = {
     "share 0": share(0.0),
     "share 0.01": share(0.01),
@@ -53,6 +63,7 @@ CASES: dict[str, Draw] = {
     "mean 1 (all 1)": beta(1e9, 1),
     "mean 0.995 (5% at 0.9)": mostly_one(0.05, 0.9),
     "mean 0.98 (2% at 0)": mostly_one(0.02, 0.0),
+    "mean 0.98 (2% at 0, the rest within 0.001 of 1)": jittered(0.02, 0.001),
     "mean 0.9 (beta 9, 1)": beta(9, 1),
     "mean 0.5 (beta 1/2, 1/2)": beta(0.5, 0.5),
     "gap 0 (0.5, 0.5)": gap(0.5, 0.5),

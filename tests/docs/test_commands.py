@@ -209,6 +209,7 @@ def test_most_commands_are_run() -> None:
     assert all(len(command.reason.split()) > 2 for command in OURS if command.reason), "a reason is a sentence"
 
 
+@pytest.mark.slow
 def test_the_commands_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     faults, seen = [], set()

@@ -56,6 +56,7 @@ def html_of(cells: list[Any]) -> str:
     )
 
 
+@pytest.mark.slow
 def test_the_first_audit_shows_bars_a_table_and_figures(executed: dict[str, list[Any]]) -> None:
     cells = executed["first-audit"]
     assert {"text/html", "image/png"} <= kinds_of(cells)
@@ -64,12 +65,14 @@ def test_the_first_audit_shows_bars_a_table_and_figures(executed: dict[str, list
     assert "SmolLM2-135M-Instruct" in html and "<td>UCerF</td>" in html
 
 
+@pytest.mark.slow
 def test_a_table_of_your_own_is_asked(executed: dict[str, list[Any]]) -> None:
     html = html_of(executed["your-own-data"])
     assert "mine · next-word" in html and "The baker thanked the plumber because" in html
     assert "<td>flip_rate</td>" in html
 
 
+@pytest.mark.slow
 def test_the_comparison_finds_the_planted_difference_and_the_gate_fails(executed: dict[str, list[Any]]) -> None:
     html = html_of(executed["comparing-and-gating"])
     assert "planted (released) · planted (new)" in html

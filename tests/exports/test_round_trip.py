@@ -101,6 +101,7 @@ def check_metrics(logged: Mapping[str, Mapping[str, float]], imported: Run) -> N
     assert checked == 2 * len(METRICS["builtin", "type1"]) + 2 * len(METRICS["builtin", "type2"]) + 10
 
 
+@pytest.mark.slow
 def test_lm_evaluation_harness(
     tool: Callable[..., str], model: Path, audited: list[Part], exported: Path, tmp_path: Path
 ) -> None:
@@ -121,6 +122,7 @@ def test_lm_evaluation_harness(
     check_metrics(logged, imported)
 
 
+@pytest.mark.slow
 def test_inspect(tool: Callable[..., str], model: Path, audited: list[Part], exported: Path, tmp_path: Path) -> None:
     shutil.copytree(exported / "inspect", tmp_path / "tasks")
     files = sorted(str(path.relative_to(tmp_path)) for path in (tmp_path / "tasks").glob("*/task.py"))

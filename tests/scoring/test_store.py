@@ -320,6 +320,7 @@ with ScoreStore(Path(sys.argv[1])) as store:
 """
 
 
+@pytest.mark.slow
 def test_a_run_killed_again_and_again_ends_as_if_it_had_never_been(path: Path, tmp_path: Path) -> None:
     log, moments = tmp_path / "log", random.Random(11)
     log.touch()
@@ -380,6 +381,7 @@ def sentences() -> list[Prompt]:
     return [Prompt(text, "task", "", text, (" late", " the nurse")) for text in texts]
 
 
+@pytest.mark.slow
 def test_a_model_killed_halfway_goes_on_to_the_same_numbers_bit_for_bit(path: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), str(TESTS), *sys.path])}
     command = [sys.executable, "-c", MODEL, str(path)]

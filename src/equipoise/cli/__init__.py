@@ -4,6 +4,7 @@ Out: one call into the library, and its result printed; no logic, and nothing he
 
 from __future__ import annotations
 
+import gc
 import sys
 from io import TextIOWrapper
 
@@ -23,6 +24,7 @@ from . import (
     leaderboard,
     listings,
     reports,
+    suite,
     survey,
     tune,
 )
@@ -50,6 +52,7 @@ app.command("compare")(reports.compare)
 app.command("figures")(reports.figures)
 app.command("tables")(reports.tables)
 app.command("gate")(reports.gate)
+app.command("suite")(suite.suite)
 app.command("leaderboard")(leaderboard.leaderboard)
 app.command("verify")(leaderboard.verify)
 app.command("reliability")(calibration.reliability)
@@ -86,6 +89,10 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             # An arrow that an old terminal cannot show is no reason to fail.
             stream.reconfigure(errors="replace")
-    with clear_errors():
-        code = app(standalone_mode=False)
-    sys.exit(code)
+    try:
+        with clear_errors():
+            code = app(standalone_mode=False)
+        sys.exit(code)
+    finally:
+        # The process is about to end: walking through every object of torch once more would take a second.
+        gc.freeze()

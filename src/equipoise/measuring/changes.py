@@ -11,34 +11,42 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from ..records import Estimate, Floats
+from ..records import Estimate, Floats, Integers
 from ..stats import maximum
 from .sample import Sample
+from .sentence_intervals import Contrast, Means
 from .sentence_table import NONE, Resampling, SentenceTable, resampled_means
 
 Row = tuple[str, dict[str, str], Estimate]
 METHOD = "simultaneous bootstrap of the changes of an attribute"
+TERMS = {"confidence_change": 2, "confidence_interaction": 4}
+"""How many means each is a sum or difference of."""
 
 
 def changes(table: SentenceTable, plan: Resampling, kind: str, sample: Sample) -> Iterator[Row]:
     """Yield the changes of confidence, their interactions with gender, and the p-values of each attribute."""
-    means, resampled = resampled_means(*table.sums("confidence"), table.weights)
+    found = Means("confidence", *table.sums("confidence"), *resampled_means(*table.sums("confidence"), table.weights))
+    means, resampled = found.means, found.resampled
+    level, shrink = sample.level(plan.level), sample.shrink(kind, table.clusters)
     unmarked = {cell["gender"]: n for n, cell in enumerate(table.cells) if cell["augmentation"] == NONE}
     tests: dict[tuple[str, str], list[tuple[dict[str, str], float]]] = {}
     for parts, mask in table.choose(("augmentation", "attribute")):
-        cells = [n for n in np.flatnonzero(mask) if table.cells[n]["gender"] in unmarked]
+        cells = [int(n) for n in np.flatnonzero(mask) if table.cells[n]["gender"] in unmarked]
         if parts["augmentation"] == NONE or not cells:
             continue
         base = [unmarked[table.cells[n]["gender"]] for n in cells]
         change, drawn = means[cells] - means[base], resampled[:, cells] - resampled[:, base]
         named = [{**parts, **{k: table.cells[n][k] for k in ("marker", "gender") if table.cells[n][k]}} for n in cells]
-        family = _Family(table, plan, kind, sample, parts)
-        for metric, rows, p in (
-            ("confidence_change", family.estimates(named, change, drawn), family.p_value(change, drawn)),
+        family = _Family(plan, level, shrink, parts, found.sentences[[*cells, *base]])
+        for metric, groups, values, resamples in (
+            ("confidence_change", named, change, drawn),
             *family.interactions(named, change, drawn),
         ):
-            yield from ((metric, group, estimate) for group, estimate in rows)
-            tests.setdefault((metric, parts["augmentation"]), []).append((parts, p))
+            contrast, radius = family.contrast(metric), family.radius(values, resamples)
+            for group, value in family.values(groups, values):
+                yield metric, group, contrast.estimate(value, radius, table.clusters, METHOD)
+            p = contrast.p_value(float(np.abs(values).max()), radius, family.p_value(values, resamples))
+            tests.setdefault((metric, parts["augmentation"]), []).append((parts, min(1.0, sample.errors * p)))
     for (metric, _), several in tests.items():
         for (parts, p), p_holm in zip(several, maximum.holm([p for _, p in several]), strict=True):
             for suffix, value in (("p", p), ("p_holm", p_holm)):
@@ -47,49 +55,46 @@ def changes(table: SentenceTable, plan: Resampling, kind: str, sample: Sample) -
 
 
 class _Family:
-    """The changes of one attribute and augmentation."""
+    """The changes of one attribute and augmentation, from means over `sentences` base sentences each."""
 
     def __init__(
-        self, table: SentenceTable, plan: Resampling, kind: str, sample: Sample, parts: Mapping[str, str]
+        self, plan: Resampling, level: float, shrink: float, parts: Mapping[str, str], sentences: Integers
     ) -> None:
-        self.plan, self.parts, self.errors = plan, dict(parts), sample.errors
-        self.sentences = table.clusters
-        self.level, self.shrink = sample.level(plan.level), sample.shrink(kind, table.clusters)
+        self.plan, self.level, self.shrink = plan, level, shrink
+        self.parts, self.sentences = dict(parts), sentences
 
-    def estimates(
-        self, named: list[dict[str, str]], values: Floats, drawn: Floats
-    ) -> Iterator[tuple[dict[str, str], Estimate]]:
-        """Yield each value, the mean of each marker over the genders, and the mean of all; the intervals hold at once.
+    def contrast(self, metric: str) -> Contrast:
+        """Return what the differences of that metric are made of."""
+        return Contrast(metric, "confidence", self.sentences, self.level, self.plan.level, TERMS[metric])
+
+    def radius(self, values: Floats, drawn: Floats) -> float:
+        """Return how far all values at once may lie from their truths."""
+        return maximum.absolute_radius(values, drawn, level=self.level, shrink=self.shrink)
+
+    def p_value(self, values: Floats, drawn: Floats) -> float:
+        """Return the p-value of "all are 0": how often deviations alone are as large as the largest value."""
+        return maximum.absolute_p_value(values, drawn, shrink=self.shrink)
+
+    def values(self, named: list[dict[str, str]], values: Floats) -> Iterator[tuple[dict[str, str], float]]:
+        """Yield each value, the mean of each marker over the genders, and the mean of all.
 
         A mean lies no further from its truth than the furthest of its parts, so one radius covers all of them.
         """
-        radius = maximum.absolute_radius(values, drawn, level=self.level, shrink=self.shrink)
-        for group, value in zip(named, values, strict=True):
-            yield group, self._estimate(float(value), radius)
+        yield from zip(named, map(float, values), strict=True)
         for marker in dict.fromkeys(group["marker"] for group in named):
             chosen = [n for n, group in enumerate(named) if group["marker"] == marker]
             if len(chosen) > 1:
-                yield {**self.parts, "marker": marker}, self._estimate(float(values[chosen].mean()), radius)
-        yield self.parts, self._estimate(float(values.mean()), radius)
+                yield {**self.parts, "marker": marker}, float(values[chosen].mean())
+        yield self.parts, float(values.mean())
 
     def interactions(
         self, named: list[dict[str, str]], change: Floats, drawn: Floats
-    ) -> Iterator[tuple[str, Iterator[tuple[dict[str, str], Estimate]], float]]:
+    ) -> Iterator[tuple[str, list[dict[str, str]], Floats, Floats]]:
         """Yield the change with he minus the change with she of each marker; nothing where no marker has both."""
         places = {(group["marker"], group.get("gender", "")): n for n, group in enumerate(named)}
         markers = dict.fromkeys(group["marker"] for group in named)
         both = [marker for marker in markers if {(marker, "male"), (marker, "female")} <= set(places)]
-        if not both:
-            return
-        male, female = ([places[marker, gender] for marker in both] for gender in ("male", "female"))
-        values, resampled = change[male] - change[female], drawn[:, male] - drawn[:, female]
-        groups = [{**self.parts, "marker": marker} for marker in both]
-        rows = self.estimates(groups, values, resampled)
-        yield "confidence_interaction", rows, self.p_value(values, resampled)
-
-    def p_value(self, values: Floats, drawn: Floats) -> float:
-        """Return the p-value of "all are 0": how often deviations alone are as large as the largest value."""
-        return min(1.0, self.errors * maximum.absolute_p_value(values, drawn, shrink=self.shrink))
-
-    def _estimate(self, value: float, radius: float) -> Estimate:
-        return Estimate(value, value - radius, value + radius, self.plan.level, self.sentences, METHOD)
+        if both:
+            male, female = ([places[marker, gender] for marker in both] for gender in ("male", "female"))
+            groups = [{**self.parts, "marker": marker} for marker in both]
+            yield "confidence_interaction", groups, change[male] - change[female], drawn[:, male] - drawn[:, female]

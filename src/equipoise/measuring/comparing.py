@@ -11,6 +11,7 @@ from ..metrics import Metric
 from ..records import Floats, Integers, UndefinedMetric, group_label
 from ..stats.paired import Contest
 from ..stats.resampling import Statistic
+from .evidence import is_plain_mean, unit_differences, width_of
 from .items import Items
 from .measure import Plan, measured_points
 from .sentence_table import NONE, contrast_shares
@@ -34,12 +35,16 @@ def contests(first: Items, second: Items, plan: Plan) -> Iterator[Compared]:
         other = points[1].get((metric, group))
         if other is not None and set(point.rows) == set(other.rows) and point.job.metric.resampled:
             statistics = (point.statistics(clusters), other.statistics(clusters))
-            yield Compared(metric, group, Contest(*statistics, point.n))
+            chosen_metric, k = point.job.metric, first.outcomes.k
+            units = unit_differences(*statistics) if is_plain_mean(chosen_metric) else None
+            yield Compared(metric, group, Contest(*statistics, point.n, width_of(chosen_metric, k), units))
     identities = [{(s.metric, s.group): s for s in identity_statistics(items, plan)} for items in (first, second)]
+    metrics = {metric.name: metric for metric in plan.metrics}
     for name, chosen in identities[0].items():
         rival = identities[1].get(name)
         if rival is not None:
-            yield Compared(*name, Contest([chosen.statistic], [rival.statistic], chosen.n))
+            width = width_of(metrics[chosen.metric], first.outcomes.k)
+            yield Compared(*name, Contest([chosen.statistic], [rival.statistic], chosen.n, width))
 
 
 class IdentityStatistic(NamedTuple):

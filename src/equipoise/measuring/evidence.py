@@ -21,6 +21,9 @@ from ..stats.resampling import Statistic
 Interval = tuple[float, float, str]
 """The ends, and the method that made them."""
 
+TOO_FEW = f"no interval: fewer than {bounded.ENOUGH_UNITS} clusters, and the metric has no bounds"
+NO_SPREAD = "no interval: all resamples are equal"
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -36,24 +39,52 @@ class Evidence:
 
 
 def interval(evidence: Evidence, k: int, level: float, seed: int = 0) -> Interval:
-    """Return the interval of a metric. No interval has zero width.
+    """Return the interval of a metric. None has zero width: its ends are NaN where nothing can be said.
 
     `k` is the number of candidates: the bound of the perplexity, which has none of its own.
     """
+    metric = evidence.metric
+    if is_plain_mean(metric):
+        low, high, method = _interval_of_mean(evidence, k, level, seed)
+    else:
+        low, high, method = _interval_of_any(evidence, k, level, seed)
+    if np.isnan(low) or bounded.has_width(low, high, width_of(metric, k)):
+        return low, high, method
+    return np.nan, np.nan, NO_SPREAD
+
+
+def is_plain_mean(metric: Metric) -> bool:
+    """Return whether a metric is the mean of one column."""
+    return metric.function is mean and len(metric.inputs) == 1
+
+
+def width_of(metric: Metric, k: int) -> float:
+    """Return the width of all possible values of a metric; infinite where it has no bounds."""
+    bounds = _finite(metric.bounds, k)
+    return np.inf if bounds is None else bounds[1] - bounds[0]
+
+
+def _interval_of_mean(evidence: Evidence, k: int, level: float, seed: int) -> Interval:
+    column = COLUMNS[evidence.metric.inputs[0]]
+    bounds, units = _finite(column.bounds, k), unit_means(evidence.statistics)
+    if bounds is None:
+        if len(units) < bounded.ENOUGH_UNITS:
+            return np.nan, np.nan, TOO_FEW
+        return _percentile(evidence.samples, level, len(units))
+    if bounded.is_enough(units, bounds[1] - bounds[0]):
+        return _percentile(evidence.samples, level, len(units))
+    return of_mean(units, bounds, whole=column.whole, level=level, seed=seed)
+
+
+def _interval_of_any(evidence: Evidence, k: int, level: float, seed: int) -> Interval:
     metric, statistics, samples = evidence.metric, evidence.statistics, evidence.samples
-    if metric.function is mean and len(metric.inputs) == 1:
-        bounds = _finite(COLUMNS[metric.inputs[0]].bounds, k)
-        units = unit_means(statistics)
-        if bounds is not None and not bounded.is_enough(units):
-            return _of_mean(units, bounds, whole=COLUMNS[metric.inputs[0]].whole, level=level, seed=seed)
-        return _percentile(samples, level, len(units))
     clusters = len(np.unique(np.concatenate([statistic.clusters for statistic in statistics])))
     averaged = [len(values) for statistic in statistics for values in means.units(statistic)]
     if metric.differences is None:
         low, high, method = _percentile(samples, level, clusters)
     else:
         low, high, method = _deviations(evidence, metric.differences, level, clusters)
-    if high > low and min(averaged or [clusters]) >= bounded.ENOUGH_UNITS:
+    if bounded.has_width(low, high, width_of(metric, k)) and min(averaged or [clusters]) >= bounded.ENOUGH_UNITS:
         return low, high, method
     return _of_few(evidence, clusters, k, level, seed)
 
@@ -93,7 +124,16 @@ def unit_means(statistics: Sequence[Statistic]) -> Floats:
     return np.asarray(sums[inside] / counts[inside], dtype=np.float64)
 
 
-def _of_mean(units: Floats, bounds: tuple[float, float], *, whole: bool, level: float, seed: int) -> Interval:
+def unit_differences(first: Sequence[Statistic], second: Sequence[Statistic]) -> Floats | None:
+    """Return first - second of each cluster; None where they do not have values for the same number of clusters."""
+    sides = unit_means(first), unit_means(second)
+    return sides[0] - sides[1] if len(sides[0]) == len(sides[1]) else None
+
+
+def of_mean(
+    units: Floats, bounds: tuple[float, float], *, whole: bool = False, level: float, seed: int = 0
+) -> Interval:
+    """Return an interval of the mean of bounded units that is valid at any number of them."""
     if whole and bounds == (0, 1) and bool(np.isin(units, (0.0, 1.0)).all()):
         return *bounded.clopper_pearson(int(units.sum()), len(units), level=level), bounded.EXACT
     method = bounded.BERNSTEIN if len(units) > bounded.MANY_UNITS else bounded.BETTING
@@ -105,7 +145,8 @@ def _of_few(evidence: Evidence, clusters: int, k: int, level: float, seed: int) 
     metric, statistics = evidence.metric, evidence.statistics
     bounds = _finite(metric.bounds, k)
     if bounds is None:
-        return np.nan, np.nan, "no interval: too few units, and the metric has no bounds"
+        is_equal = clusters >= bounded.ENOUGH_UNITS and np.ptp(evidence.samples) == 0
+        return np.nan, np.nan, NO_SPREAD if is_equal else TOO_FEW
     widths = [b[1] - b[0] for name in metric.inputs if (b := _finite(COLUMNS[name].bounds, k)) is not None]
     width = max(widths, default=1.0)
     # Variants ask the same sentences again: each has the whole error, so one that covers all is as wide as any.

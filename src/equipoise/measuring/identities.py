@@ -7,16 +7,15 @@ added up first, and a resample is a product of small matrices, whatever the numb
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..metrics import METRICS
-from ..records import Booleans, Estimate, Floats, Measurement, Outcomes, RunKey, group_label
-from ..stats import bootstrap, maximum
+from ..records import Booleans, Estimate, Measurement, Outcomes, RunKey, group_label
+from ..stats import maximum
 from .changes import changes
 from .sample import Sample
+from .sentence_intervals import Contrast, Means, drop_estimate, mean_estimates
 from .sentence_table import KEYS, NONE, Resampling, SentenceTable, resampled_means
 
 LEVELS: tuple[tuple[str, ...], ...] = (
@@ -95,17 +94,13 @@ def _means(table: SentenceTable, plan: Resampling) -> Iterator[_Row]:
     inside = np.array([mask for _, mask in groups]).T.astype(np.float64)
     baselines = {_gender(parts): n for n, (parts, _) in enumerate(groups) if _is_baseline(parts)}
     for name in table.values:
-        total, count = table.sums(name)
-        sentences = ((count @ inside) > 0).sum(axis=0)
-        means, resampled = resampled_means(total @ inside, count @ inside, table.weights)
-        estimates = _percentiles(means, resampled, plan, sentences)
+        total, count = (sums @ inside for sums in table.sums(name))
+        found = Means(name, total, count, *resampled_means(total, count, table.weights))
+        estimates = mean_estimates(found, plan)
         for number, (parts, _) in enumerate(groups):
             yield name, parts, estimates[number]
             if parts["augmentation"] != NONE and name != "candidate_mass" and _gender(parts) in baselines:
-                base = baselines[_gender(parts)]
-                lost = resampled[:, base] - resampled[:, number]
-                value = means[base] - means[number]
-                yield f"{name}_drop", parts, _percentile(value, lost, plan, int(sentences[number]))
+                yield f"{name}_drop", parts, drop_estimate(found, baselines[_gender(parts)], number, plan)
 
 
 def _is_baseline(parts: Mapping[str, str]) -> bool:
@@ -123,8 +118,8 @@ def _occupations(table: SentenceTable, plan: Resampling) -> Iterator[_Row]:
         rows = np.flatnonzero(occupation == name)
         drawn = np.unique(table.cluster[rows])
         total, count = (matrix[drawn] for matrix in table.sums("confidence", rows))
-        means, resampled = resampled_means(total, count, table.weights[drawn])
-        estimates = _percentiles(means, resampled, plan, (count > 0).sum(axis=0))
+        found = Means("confidence", total, count, *resampled_means(total, count, table.weights[drawn]))
+        estimates = mean_estimates(found, plan)
         for number in np.flatnonzero(count.sum(axis=0)):
             parts = {key: value for key, value in table.cells[number].items() if value and key != "privilege"}
             yield "confidence", {**parts, "occupation": name}, estimates[number]
@@ -138,19 +133,21 @@ def _disparities(
     attributes += [group for group in table.choose(("augmentation",)) if group[0]["augmentation"] == NONE]
     level, shrink = sample.level(plan.level), sample.shrink(kind, table.clusters)
     for name in (name for name in metrics if name in table.values):
-        means, resampled = resampled_means(*table.sums(name), table.weights)
+        found = Means(name, *table.sums(name), *resampled_means(*table.sums(name), table.weights))
+        means, resampled = found.means, found.resampled
         tests: dict[str, list[tuple[dict[str, str], float]]] = {}
         for parts, mask in attributes:
             if mask.sum() < 2:
                 continue
             group_means, drawn = means[mask], resampled[:, mask]
-            low, high = maximum.range_interval(group_means, drawn, level=level, shrink=shrink)
-            value = float(np.ptp(group_means))
-            estimate = Estimate(value, low, high, plan.level, table.clusters, maximum.METHOD)
+            contrast = Contrast(f"{name}_disparity", name, found.sentences[mask], level, plan.level)
+            radius = maximum.radius(group_means, drawn, level=level, shrink=shrink)
+            estimate = contrast.estimate(float(np.ptp(group_means)), radius, table.clusters, maximum.METHOD)
             yield f"{name}_disparity", parts, estimate
             if name == "confidence" and parts["augmentation"] != NONE:
-                yield from _gender_gap(table, parts, mask, means, resampled, plan)
-            p = min(1.0, sample.errors * maximum.range_p_value(group_means, drawn, shrink=shrink))
+                yield from _gender_gap(table, parts, mask, found, plan)
+            p = contrast.p_value(estimate.value, radius, maximum.range_p_value(group_means, drawn, shrink=shrink))
+            p = min(1.0, sample.errors * p)
             tests.setdefault(parts["augmentation"], []).append((parts, p))
         for family in tests.values():
             corrected = maximum.holm([p for _, p in family])
@@ -161,7 +158,7 @@ def _disparities(
 
 
 def _gender_gap(
-    table: SentenceTable, parts: dict[str, str], mask: Booleans, means: Floats, resampled: Floats, plan: Resampling
+    table: SentenceTable, parts: dict[str, str], mask: Booleans, found: Means, plan: Resampling
 ) -> Iterator[_Row]:
     """Yield the mean over markers of |confidence with he - with she|: the paper's row for markers without a side."""
     by_marker: dict[str, dict[str, int]] = {}
@@ -171,27 +168,14 @@ def _gender_gap(
     if not both:
         return
     male, female = np.array(both).T
-    gaps, drawn = means[male] - means[female], resampled[:, male] - resampled[:, female]
-    value = float(np.abs(gaps).mean())
+    gaps, drawn = found.means[male] - found.means[female], found.resampled[:, male] - found.resampled[:, female]
     # |mean |a| - mean |b|| <= mean |a - b|, so this covers although a mean of sizes is biased upwards.
     deviation = np.abs(drawn - gaps).mean(axis=1)
-    r = float(np.quantile(deviation[~np.isnan(deviation)], plan.level))
-    estimate = Estimate(value, max(0.0, value - r), value + r, plan.level, table.clusters, "bootstrap of deviations")
+    radius = float(np.quantile(deviation[~np.isnan(deviation)], plan.level))
+    sentences = found.sentences[[*male, *female]]
+    contrast = Contrast("confidence_gender_gap", "confidence", sentences, plan.level, plan.level)
+    estimate = contrast.estimate(float(np.abs(gaps).mean()), radius, table.clusters, "bootstrap of deviations")
     yield "confidence_gender_gap", parts, estimate
-
-
-def _percentiles(values: Floats, samples: Floats, plan: Resampling, n: NDArray[Any]) -> list[Estimate]:
-    """Return the estimate of each value with the percentile interval of its column of samples."""
-    method = f"percentile bootstrap, {plan.resamples} resamples of base sentences"
-    ends = bootstrap.intervals(samples, level=plan.level)
-    return [
-        Estimate(float(value), low, high, plan.level, int(count), method)
-        for value, (low, high), count in zip(values, ends, n, strict=True)
-    ]
-
-
-def _percentile(value: float, samples: Floats, plan: Resampling, n: int) -> Estimate:
-    return _percentiles(np.array([value]), samples[:, None], plan, np.array([n]))[0]
 
 
 def _rows(rows: Iterator[_Row], parts: Mapping[str, str], key: RunKey) -> list[Measurement]:

@@ -14,7 +14,7 @@ import numpy as np
 from ..metrics import Metric
 from ..records import Estimate, Floats, Integers, Measurement, RunKey, UndefinedMetric, group_label
 from ..stats.bootstrap import weight_chunks
-from ..stats.bounded import hoeffding_radius
+from ..stats.bounded import has_width, hoeffding_radius
 from ..stats.maximum import absolute_radius
 from ..stats.resampling import Statistic, evaluate
 from .cells import CROSS, by_value
@@ -75,9 +75,11 @@ def _worst(
     radius = max(
         absolute_radius(values, resampled, level=plan.level), _of_constant(items, groups, resampled, job, plan)
     )
-    low, high = _within(metric, worst.value, radius)
+    low, high = _within(metric, worst.value, radius) if np.isfinite(radius) else (np.nan, np.nan)
     named = {name: value or worst.name for name, value in parts.items()}
     method = f"simultaneous bootstrap over {len(groups)} groups of at least {FEWEST} clusters"
+    if np.isnan(low):
+        method = "no interval: some group has equal resamples or none, and the metric has no bounds"
     estimate = Estimate(worst.value, low, high, plan.level, job.units(worst.rows), method)
     return Measurement.of(job.name, key, group_label({**named, "worst_of": str(len(groups))}), estimate, metric.better)
 
@@ -85,7 +87,8 @@ def _worst(
 def _of_constant(items: Items, groups: Sequence[_Group], resampled: Floats, job: Job, plan: Plan) -> float:
     """Return a radius for groups whose resamples are all equal, which say nothing about their error; 0 without any."""
     low, high = job.metric.bounds
-    constant = [group for group, drawn in zip(groups, resampled.T, strict=True) if np.nanmax(drawn) == np.nanmin(drawn)]
+    ends = zip(np.nanmin(resampled, axis=0), np.nanmax(resampled, axis=0), strict=True)
+    constant = [group for group, drawn in zip(groups, ends, strict=True) if not has_width(*drawn, high - low)]
     sizes = [len(np.unique(items.clusters[group.rows])) for group in constant]
     # Bonferroni: every group has its share of the error.
     level = 1 - (1 - plan.level) / len(groups)

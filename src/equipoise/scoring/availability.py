@@ -21,6 +21,8 @@ def locate_model(spec: str) -> str:
         if path.is_file():
             return f"{path} is a file of {path.stat().st_size / 1e6:,.0f} MB"
         raise ModelError(f"GGUF file {path} does not exist")
+    if spec.startswith(("/", "./", "../", "~")) and not path.exists():
+        raise ModelError(f"{path} does not exist")
     if path.is_dir():
         if (path / "config.json").is_file():
             return f"{path} is a folder with a config.json"

@@ -8,7 +8,7 @@ that make the gambler rich are not the mean. Several means get an interval each,
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -22,6 +22,15 @@ JOINT = "betting intervals of its means, jointly (Bonferroni)"
 
 ENOUGH_UNITS = 30
 """A bootstrap needs at least this many units, and on each side of the mean as many: else its ends cannot be trusted."""
+
+NEARLY_EQUAL = 0.01
+"""Units that lie closer to the mean than this share of the possible width are on neither side of it.
+
+Else 100 values of 1, apart from rounding, would have an interval of hardly any width, and so would miss a rare 0.
+"""
+
+ROUNDING = 1e-6
+"""An interval narrower than this share of the possible width is one value and its rounding."""
 
 MANY_UNITS = 2000
 """From here on the empirical Bernstein bound is nearly as narrow as the betting interval, and much quicker."""
@@ -53,20 +62,31 @@ def betting_interval(values: Floats, *, level: float, seed: int = 0) -> tuple[fl
     variances = (0.25 + np.cumsum((x - means) ** 2)) / (seen + 1)
     before = np.concatenate([[0.25], variances[:-1]])
     bets = np.sqrt(2 * math.log(2 / alpha) / (n * before))
-    candidates = np.linspace(0, 1, GRID)
-    apart = x[:, None] - candidates
-    with np.errstate(divide="ignore"):
-        up = np.minimum(bets[:, None], 0.75 / candidates)
-        down = np.minimum(bets[:, None], 0.75 / (1 - candidates))
-    rich_up = np.maximum.accumulate(np.cumsum(np.log1p(up * apart), axis=0), axis=0)[-1]
-    rich_down = np.maximum.accumulate(np.cumsum(np.log1p(-down * apart), axis=0), axis=0)[-1]
     # Each side has half of the stake; being rich at any time is as unlikely as being rich at the end.
-    kept = np.flatnonzero(np.maximum(rich_up, rich_down) < math.log(2 / alpha))
-    if not len(kept):
+    rich = math.log(2 / alpha)
+    step = 1 / (GRID - 1)
+    first = _first(lambda place: _log_wealth(x, bets, place * step) < rich)
+    # Betting on less than m with x is betting on more than 1 - m with 1 - x.
+    last = GRID - 1 - _first(lambda place: _log_wealth(1 - x, bets, place * step) < rich)
+    if first > last:
         centre = float(x.mean())
         return max(0.0, centre - 1 / GRID), min(1.0, centre + 1 / GRID)
-    step = 1 / (GRID - 1)
-    return max(0.0, float(candidates[kept[0]]) - step), min(1.0, float(candidates[kept[-1]]) + step)
+    return max(0.0, (first - 1) * step), min(1.0, (last + 1) * step)
+
+
+def _log_wealth(x: Floats, bets: Floats, mean: float) -> float:
+    """Return the log of the most that a gambler ever has who bets on more than this mean; it falls with the mean."""
+    stakes = np.minimum(bets, 0.75 / mean) if mean > 0 else bets
+    return float(np.cumsum(np.log1p(stakes * (x - mean))).max())
+
+
+def _first(holds: Callable[[int], bool]) -> int:
+    """Return the first place of the grid for which it holds, by bisection; GRID where it holds for none."""
+    low, high = 0, GRID
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return low
 
 
 def bernstein_interval(values: Floats, *, level: float) -> tuple[float, float]:
@@ -98,8 +118,18 @@ def hoeffding_radius(units: Sequence[int], width: float, *, level: float) -> flo
     return sum(width * math.sqrt(share / (2 * max(n, 1))) for n in units)
 
 
-def is_enough(values: Floats) -> bool:
-    """Return whether a percentile bootstrap of the mean of these units can be trusted."""
-    centre = values.mean()
-    sides = (int((values > centre + 1e-12).sum()), int((values < centre - 1e-12).sum()))
+def simultaneous_radius(units: int, means: int, width: float, *, level: float) -> float:
+    """Return how far each of several means of so many units may lie from its truth, all at once (Hoeffding)."""
+    return hoeffding_radius([units], width, level=1 - (1 - level) / max(means, 1))
+
+
+def is_enough(values: Floats, width: float) -> bool:
+    """Return whether a percentile bootstrap of the mean of these units can be trusted; they span at most `width`."""
+    centre, apart = values.mean(), NEARLY_EQUAL * width
+    sides = (int((values > centre + apart).sum()), int((values < centre - apart).sum()))
     return len(values) >= ENOUGH_UNITS and min(sides) >= ENOUGH_UNITS
+
+
+def has_width(low: float, high: float, width: float) -> bool:
+    """Return whether an interval is wider than rounding alone could make it; `width` is that of all possible values."""
+    return bool(high - low > ROUNDING * (width if math.isfinite(width) else max(1.0, abs(low), abs(high))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..records import Floats
+from . import bounded
 from .bootstrap import interval, weight_chunks
 from .resampling import CHUNK_BYTES, Chunks, Statistic, evaluate
 
@@ -29,11 +31,17 @@ class Difference:
 
 @dataclass(frozen=True)
 class Contest:
-    """A metric of two models on the same clusters, averaged over variants (seeds); `n` is the number of units."""
+    """A metric of two models on the same clusters, averaged over variants (seeds); `n` is the number of units.
+
+    `width` is that of all possible values of the metric: where evidence is little, the interval comes from it. `units`
+    are the differences of each cluster where the metric is a plain mean, else None.
+    """
 
     first: Sequence[Statistic]
     second: Sequence[Statistic]
     n: int
+    width: float = math.inf
+    units: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -47,8 +55,9 @@ class Trial:
 
 
 def paired_differences(contests: Sequence[Contest], *, clusters: int, trial: Trial | None = None) -> list[Difference]:
-    """Return the difference of every contest, its percentile interval, and a two-sided p-value.
+    """Return the difference of every contest, its interval, and a two-sided p-value.
 
+    The interval is a percentile bootstrap, or where evidence is little one from the bounds of the metric (`_interval`).
     Both resample whole clusters: the interval draws them with replacement, the same for both models; the test
     exchanges the two models' answers within each cluster with probability 1/2, which changes nothing if the models do
     not differ (Fisher's paired permutation test). p counts the observed arrangement as one of them, so it is never
@@ -62,9 +71,34 @@ def paired_differences(contests: Sequence[Contest], *, clusters: int, trial: Tri
     results = []
     for contest, resampled, permuted in zip(contests, samples, under_null, strict=True):
         value = _value(contest.first) - _value(contest.second)
-        low, high = interval(resampled, level=trial.level)
+        low, high = _interval(contest, resampled, value, trial)
         results.append(Difference(value, low, high, _p_value(value, permuted), contest.n))
     return results
+
+
+def _interval(contest: Contest, resampled: Floats, value: float, trial: Trial) -> tuple[float, float]:
+    """Return the interval of a difference: never of zero width; NaN where the metric has no bounds to fall back on."""
+    low, high = interval(resampled, level=trial.level)
+    width, units = contest.width, contest.units
+    clusters = len(np.unique(np.concatenate([s.clusters for s in (*contest.first, *contest.second)])))
+    if units is not None and math.isfinite(width):
+        if not bounded.is_enough(units, 2 * width):
+            return _of_units(units, width, trial)
+    elif not bounded.has_width(low, high, 2 * width) or clusters < bounded.ENOUGH_UNITS:
+        if not math.isfinite(width):
+            return math.nan, math.nan
+        radius = bounded.hoeffding_radius([clusters, clusters], width, level=trial.level)
+        return max(-width, value - radius), min(width, value + radius)
+    return low, high
+
+
+def _of_units(units: Floats, width: float, trial: Trial) -> tuple[float, float]:
+    """Return the interval of the mean of few differences, or of differences that are nearly all alike."""
+    if not units.any():
+        # Nothing differs: then few clusters do, and none by more than the width.
+        reach = width * bounded.clopper_pearson(0, len(units), level=trial.level)[1]
+        return -reach, reach
+    return bounded.mean_interval(units, (-width, width), level=trial.level, seed=trial.seed)
 
 
 def _value(statistics: Sequence[Statistic]) -> float:

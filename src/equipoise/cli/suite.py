@@ -1,0 +1,136 @@
+"""`equipoise suite`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .audit import Quiet
+from .console import FAILED, plain_table, print_out, printable, progress_bar
+
+if TYPE_CHECKING:
+    from ..suites.results import Results
+    from ..suites.status import Status
+    from ..suites.suite_file import Suite
+
+HEADER = ("cell", "state", "prompts", "time", "")
+FAILED_GATE, UNDECIDED_GATE = 1, 3
+
+
+def suite(
+    file: Annotated[Path, typer.Argument(help="The suite: a TOML file with models, data and task.")],
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", help="Run the cells whose name ('MODEL / DATA / TASK') has this in it. Repeatable."),
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", help="Models that run at the same time, a process each.")] = 1,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check everything, print the cells with their prompts, and stop.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Audit many models on many datasets as many tasks; rerunning the same command continues.
+
+    Everything is checked before a model is loaded. Each cell is an ordinary run folder. A cell that fails does not stop
+    the others. At the end there are a leaderboard, the gates, and measurements.parquet with all numbers. Exit codes: 0
+    all cells are done and the gates passed, 1 a gate failed, 2 a cell failed or is left, 3 a gate is undecided.
+    """
+    from ..suites.execution import Choices, plan, run_suite
+    from ..suites.results import check_gates, write_results
+    from ..suites.suite_file import read_suite
+
+    given = read_suite(file)
+    check_gates(given.gates)
+    choices = Choices(only=tuple(only or ()), jobs=jobs)
+    if dry_run:
+        _rehearse(given, choices)
+        return
+    with progress_bar(quiet=quiet) as progress:
+        status = plan(given, choices, progress=progress)
+    with _status_table(quiet=quiet) as show:
+        run_suite(given, choices, show=show, status=status)
+    with progress_bar(quiet=quiet) as progress:
+        results = write_results(given, status, progress=progress)
+    _finish(given, status, results, quiet=quiet)
+
+
+def _rehearse(given: Suite, choices: Any) -> None:
+    """Print every cell with its prompts or with what is wrong with it."""
+    from ..suites.cells import cells
+    from ..suites.execution import plan
+    from ..suites.status import FAILED as BROKEN
+    from ..suites.status import NAME, Status
+
+    with progress_bar(quiet=True) as progress:
+        status = Status(cells(given, only=choices.only, progress=progress), given.out / NAME)
+    print_out(plain_table(HEADER, list(status.rows())))
+    prompts, size = sum(cell.prompts for cell in status.cells), sum(cell.size for cell in status.cells)
+    typer.echo(f"{prompts:,} prompts, {size / 1e6:,.0f} MB on disk; {status.line()}")
+    if status.of(BROKEN):
+        typer.echo(f"{len(status.of(BROKEN))} cells cannot run", err=True)
+        raise typer.Exit(FAILED)
+    plan(given, choices)
+
+
+@contextmanager
+def _status_table(*, quiet: bool) -> Iterator[Callable[[Status], None]]:
+    """Give a function that shows the status: a table that changes on a terminal, a line for each change elsewhere."""
+    if quiet:
+        yield lambda status: None
+        return
+    if not sys.stderr.isatty():
+        yield _status_lines()
+        return
+    from rich.console import Console, Group
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(console=Console(stderr=True), auto_refresh=False) as live:
+
+        def show(status: Status) -> None:
+            live.update(Group(plain_table(HEADER, list(status.rows())), Text(status.line())), refresh=True)
+
+        yield show
+
+
+def _status_lines() -> Callable[[Status], None]:
+    known: dict[str, str] = {}
+
+    def show(status: Status) -> None:
+        for name, state in status.states.items():
+            if known.get(name) != state.state and (name in known or state.state != "waiting"):
+                note = f": {state.note}" if state.note and state.state != "running" else ""
+                typer.echo(printable(f"{name}: {state.state}{note} ({status.line()})"), err=True)
+            known[name] = state.state
+
+    return show
+
+
+def _finish(given: Suite, status: Status, results: Results | None, *, quiet: bool) -> None:
+    """Print what came out, and end with the code that says it."""
+    from ..suites.status import FAILED as BROKEN
+    from ..suites.status import WAITING
+
+    if not quiet:
+        print_out(plain_table(HEADER, list(status.rows())))
+        typer.echo(status.line())
+        if results is not None:
+            rows = [(check.outcome, cell, check.requirement, check.found) for cell, check in results.checks]
+            if rows:
+                print_out(plain_table(("", "cell", "required", "found"), rows))
+            typer.echo(printable(f"open {results.site}/index.html; all numbers are in {results.measurements}"))
+    if status.of(BROKEN, WAITING):
+        left = f"{len(status.of(BROKEN))} cells failed, {len(status.of(WAITING))} are left"
+        typer.echo(f"{left}; the same command tries them again", err=True)
+        raise typer.Exit(FAILED)
+    if results is not None and results.failed:
+        typer.echo(f"{len(results.failed)} of {len(results.checks)} requirements failed", err=True)
+        raise typer.Exit(FAILED_GATE)
+    if results is not None and results.undecided:
+        typer.echo(f"{len(results.undecided)} of {len(results.checks)} requirements are undecided", err=True)
+        raise typer.Exit(UNDECIDED_GATE)

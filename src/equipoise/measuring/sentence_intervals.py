@@ -1,0 +1,117 @@
+"""Intervals over base sentences: a bootstrap where there is enough evidence, else one that is valid at any number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..metrics import METRICS
+from ..records import Estimate, Floats, Integers
+from ..stats import bootstrap, bounded
+from .evidence import of_mean
+from .sentence_table import Resampling
+
+TOO_OFTEN_UNDEFINED = "no interval: undefined in most resamples"
+METHOD = "percentile bootstrap, {resamples} resamples of base sentences"
+
+
+@dataclass(frozen=True)
+class Means:
+    """Means of one metric by group: sums and counts by base sentence and group, and the resampled means."""
+
+    metric: str
+    total: Floats
+    count: Floats
+    means: Floats
+    resampled: Floats
+
+    @cached_property
+    def sentences(self) -> Integers:
+        """The number of base sentences of each group."""
+        return np.asarray((self.count > 0).sum(axis=0), dtype=np.int64)
+
+    def values(self, group: int) -> Floats:
+        """Return the mean of each base sentence in a group; NaN where it has no item."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self.total[:, group] / self.count[:, group], dtype=np.float64)
+
+
+def mean_estimates(found: Means, plan: Resampling) -> list[Estimate]:
+    """Return the mean of each group with its interval."""
+    ends = bootstrap.intervals(found.resampled, level=plan.level)
+    return [
+        _estimate(found.metric, float(value), found.values(group), ends[group], plan)
+        for group, value in enumerate(found.means)
+    ]
+
+
+def drop_estimate(found: Means, base: int, group: int, plan: Resampling) -> Estimate:
+    """Return how much lower the mean of a group is than that of the unmarked sentences, sentence by sentence."""
+    ends = bootstrap.interval(found.resampled[:, base] - found.resampled[:, group], level=plan.level)
+    value = float(found.means[base] - found.means[group])
+    return _estimate(f"{found.metric}_drop", value, found.values(base) - found.values(group), ends, plan)
+
+
+def _estimate(metric: str, value: float, values: Floats, ends: tuple[float, float], plan: Resampling) -> Estimate:
+    """Return a mean of base sentences with its percentile interval, or one from its bounds where evidence is little."""
+    low, high = METRICS[metric].bounds
+    units = values[~np.isnan(values)]
+    if len(units) and not bounded.is_enough(units, high - low):
+        whole = metric == "accuracy"
+        first, last, method = of_mean(units, (low, high), whole=whole, level=plan.level, seed=plan.seed)
+        # Sentences may differ in their number of items, so the mean of all items may lie outside by a little.
+        return Estimate(value, min(first, value), max(last, value), plan.level, len(units), method)
+    method = METHOD.format(resamples=plan.resamples)
+    return Estimate(value, ends[0], ends[1], plan.level, len(units), method)
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """What differences between means of a variable are made of: the sentences of each mean, and `terms` of them each.
+
+    `level` is that of the statement about all differences at once; `stated` is the one that the estimate shows.
+    """
+
+    metric: str
+    variable: str
+    sentences: Integers
+    level: float
+    stated: float
+    terms: int = 2
+
+    @property
+    def width(self) -> float:
+        """The width of all possible values of the variable."""
+        low, high = METRICS[self.variable].bounds
+        return high - low
+
+    def is_enough(self, radius: float) -> bool:
+        """Return whether a bootstrapped radius can be trusted."""
+        return self.fewest >= bounded.ENOUGH_UNITS and bounded.has_width(0.0, radius, self.width)
+
+    @property
+    def fewest(self) -> int:
+        """The number of base sentences of the mean that has the fewest."""
+        return max(int(self.sentences.min()), 1)
+
+    def estimate(self, value: float, radius: float, n: int, method: str) -> Estimate:
+        """Return the estimate of a difference: with the bootstrapped radius, or Hoeffding's where evidence is little.
+
+        A radius of NaN says that there is no interval.
+        """
+        if np.isnan(radius):
+            return Estimate(value, np.nan, np.nan, self.stated, n, TOO_OFTEN_UNDEFINED)
+        if not self.is_enough(radius):
+            off = bounded.simultaneous_radius(self.fewest, len(self.sentences), self.width, level=self.level)
+            radius, method = self.terms * off, bounded.HOEFFDING
+        low, high = METRICS[self.metric].bounds
+        return Estimate(value, max(low, value - radius), min(high, value + radius), self.stated, n, method)
+
+    def p_value(self, largest: float, radius: float, p: float) -> float:
+        """Return the bootstrapped p-value of the largest difference, or Hoeffding's where evidence is little."""
+        if np.isnan(radius) or self.is_enough(radius):
+            return p
+        off = largest / (self.terms * self.width)
+        return min(1.0, 2 * len(self.sentences) * float(np.exp(-2 * self.fewest * off**2)))

@@ -1,0 +1,51 @@
+"""A rehearsal: a task asks its questions of nobody, so that what does not fit shows before a model is loaded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..datasets import Dataset
+from ..records import Context, Prompt, Sampling, Score
+from ..tasks import Task
+
+MOST_EXAMPLES = 2000
+"""A larger dataset is rehearsed with this many examples, spread over it, and counted up."""
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """How many different prompts a task scores of a dataset, and how many texts it lets the model write."""
+
+    prompts: int
+    texts: int
+
+
+def rehearse(task: Task, dataset: Dataset) -> Rehearsal:
+    """Return what the task asks of the dataset; an example that the task cannot ask is an error."""
+    examples = dataset.examples
+    share = max(1.0, len(examples) / MOST_EXAMPLES)
+    if share > 1:
+        # Whole clusters: a task may need both sentences of a pair.
+        clusters = len({example.cluster_id for example in examples})
+        examples = dataset.limited(max(1, round(clusters / share))).examples
+        share = len(dataset.examples) / len(examples)
+    questions: set[tuple[Context, tuple[str, ...]]] = set()
+    texts: set[Context] = set()
+
+    def scorer(prompts: Sequence[Prompt]) -> list[Score]:
+        questions.update((prompt.context, prompt.continuations) for prompt in prompts)
+        return [_nobody(prompt) for prompt in prompts]
+
+    def writer(contexts: Sequence[Context], _: int, sampling: Sampling | None = None, /) -> Mapping[Context, str]:
+        texts.update(contexts)
+        return dict.fromkeys(contexts, "")
+
+    task.run(examples, scorer=scorer, writer=writer)
+    return Rehearsal(round(share * len(questions)), round(share * len(texts)))
+
+
+def _nobody(prompt: Prompt) -> Score:
+    even = -math.log(len(prompt.continuations))
+    return Score("", tuple((even,) for _ in prompt.continuations))

@@ -1,0 +1,83 @@
+"""What a suite leaves when its cells are done: a leaderboard, the answers of its gates, one table of all numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from ..records import EquipoiseError
+from ..reports.gate import FAILED, UNDECIDED, Check, check_requirement, junit, parse_requirement
+from ..reports.leaderboard.site import SiteOptions, write_site
+from ..reports.leaderboard.table import write_measurements
+from ..runs import Run
+from ..runs.files import write_file
+from ..runs.sheets import to_csv
+from .execution import finished_folders
+from .status import DONE, Status
+from .suite_file import Gates, Suite, SuiteError
+
+
+@dataclass(frozen=True)
+class Results:
+    """What was written, and the checks of the gates with the cell of each."""
+
+    site: Path
+    measurements: Path
+    checks: Sequence[tuple[str, Check]]
+
+    @property
+    def failed(self) -> list[Check]:
+        """The checks that failed."""
+        return [check for _, check in self.checks if check.outcome == FAILED]
+
+    @property
+    def undecided(self) -> list[Check]:
+        """The checks that are undecided and do not pass."""
+        return [check for _, check in self.checks if check.outcome == UNDECIDED and not check.passed]
+
+
+def check_gates(gates: Gates) -> None:
+    """Refuse a requirement that cannot be read, before anything runs."""
+    for text in gates.require:
+        parse_requirement(text)
+
+
+def write_results(
+    suite: Suite, status: Status, *, progress: Callable[[str, int, int], None] | None = None
+) -> Results | None:
+    """Write the results of the cells that are done, and return them; None where there are none."""
+    folders = list(finished_folders(status))
+    if not folders:
+        return None
+    site = suite.out / "leaderboard"
+    options = SiteOptions(title=suite.title, metric=suite.metric)
+    made = write_site(folders, site, options, progress=progress)
+    table = write_measurements(made.submissions.runs, suite.out / "measurements.parquet")
+    checks = _gate(suite, status)
+    if suite.gates.require:
+        write_file(suite.out / "gates.xml", junit([check for _, check in checks], str(suite.path)))
+        rows = [{"cell": cell, "required": c.requirement, "of": c.where, "outcome": c.outcome} for cell, c in checks]
+        write_file(suite.out / "gates.csv", to_csv(pd.DataFrame(rows, columns=["cell", "required", "of", "outcome"])))
+    return Results(site, table, checks)
+
+
+def _gate(suite: Suite, status: Status) -> list[tuple[str, Check]]:
+    """Return every requirement checked in each cell that has what it names; one that names nothing is an error."""
+    checks: list[tuple[str, Check]] = []
+    runs = {cell.name: Run(cell.folder) for cell in status.of(DONE)}
+    for text in suite.gates.require:
+        requirement = parse_requirement(text)
+        answered = []
+        for name, run in runs.items():
+            try:
+                several = check_requirement(run, requirement, undecided=suite.gates.undecided)
+            except EquipoiseError:  # this cell does not have the metric or the group; another one may
+                continue
+            answered += [(name, check) for check in several]
+        if not answered:
+            raise SuiteError(f"{suite.path}: {text!r} names nothing in any of the {len(runs)} cells that are done")
+        checks += answered
+    return checks
