@@ -26,8 +26,7 @@ SMALLER = (
 PLANTED = '"planted:strength=1,bias=1,noise=1"'
 
 
-@pytest.fixture(scope="module")
-def executed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
+def executed(folder: Path) -> dict[str, list[Any]]:
     """Return the cells of every notebook after they ran, in one kernel."""
     joined, cells = nbformat.v4.new_notebook(), {}
     for name in NAMES:
@@ -41,7 +40,6 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
             if cell.cell_type == "code":
                 cell.outputs = []
         joined.cells += cells[name]
-    folder = tmp_path_factory.mktemp("tutorials")
     NotebookClient(joined, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
     return cells
 
@@ -57,26 +55,16 @@ def html_of(cells: list[Any]) -> str:
 
 
 @pytest.mark.slow
-def test_the_first_audit_shows_bars_a_table_and_figures(executed: dict[str, list[Any]]) -> None:
-    cells = executed["first-audit"]
-    assert {"text/html", "image/png"} <= kinds_of(cells)
-    html = html_of(cells)
-    assert re.search(r'<progress value="(\d+)" max="\1"', html), "the bars reach their end"
-    assert "SmolLM2-135M-Instruct" in html and "<td>UCerF</td>" in html
-
-
-@pytest.mark.slow
-def test_a_table_of_your_own_is_asked(executed: dict[str, list[Any]]) -> None:
-    html = html_of(executed["your-own-data"])
-    assert "mine · next-word" in html and "The baker thanked the plumber because" in html
-    assert "<td>flip_rate</td>" in html
-
-
-@pytest.mark.slow
-def test_the_comparison_finds_the_planted_difference_and_the_gate_fails(executed: dict[str, list[Any]]) -> None:
-    html = html_of(executed["comparing-and-gating"])
-    assert "planted (released) · planted (new)" in html
-    assert "<td>FAILED</td>" in html
+def test_the_notebooks_run(tmp_path: Path) -> None:
+    cells = executed(tmp_path)
+    assert {"text/html", "image/png"} <= kinds_of(cells["first-audit"])
+    audit = html_of(cells["first-audit"])
+    assert re.search(r'<progress value="(\d+)" max="\1"', audit), "the bars reach their end"
+    assert "SmolLM2-135M-Instruct" in audit and "<td>UCerF</td>" in audit
+    own = html_of(cells["your-own-data"])
+    assert "mine · next-word" in own and "The baker thanked the plumber because" in own and "<td>flip_rate</td>" in own
+    compared = html_of(cells["comparing-and-gating"])
+    assert "planted (released) · planted (new)" in compared and "<td>FAILED</td>" in compared
 
 
 @pytest.mark.parametrize("name", NAMES)
