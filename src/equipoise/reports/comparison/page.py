@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from ...metrics import METRICS
 from ...runs.measurements import kind_title, metric_named
-from ..behaviour.verdicts import warnings
+from ..behaviour.verdicts import cautions
 from ..behaviour.views import Estimated, short
 from ..categories.section import category_section
 from ..categories.views import model_tables
@@ -113,16 +113,10 @@ def _leaderboard(comparison: Comparison) -> Section:
             tables.append(
                 {"title": title, "metrics": list(zip(metrics, better, strict=True)), "rows": rows, "moved": moved}
             )
-    cautions = [
-        Markup("<b>{}</b>: {}").format(run.name, caution)
-        for run in comparison.runs
-        for part in run.parts
-        for caution in warnings(part)
-    ]
     return Section(
         "leaderboard",
         "Leaderboard",
-        render("leaderboard.html", tables=tables, cautions=cautions, level=comparison.choices.level),
+        render("leaderboard.html", tables=tables, cautions=cautions(comparison.runs), level=comparison.choices.level),
     )
 
 

@@ -12,6 +12,32 @@ from markupsafe import Markup
 
 from ...runs.measurements import ARROWS, interval, kind_title, span
 
+LABELS = {
+    "findings": "Findings",
+    "parts": "Other parts",
+    "scale": "Scale",
+    "metrics": "Numbers",
+    "tasks": "Ways to ask",
+    "answers": "Answers",
+    "categories": "Categories",
+    "pairs": "Pairs of groups",
+    "occupations": "Occupations",
+    "histograms": "D and U",
+    "cases": "Cases",
+    "data": "Data",
+    "method": "Method",
+    "glossary": "Words",
+    "cite": "Cite",
+    "verdicts": "Findings",
+    "ranks": "Ranks",
+    "orders": "Datasets",
+    "scatter": "Alike and right",
+    "differences": "Differences",
+    "overlap": "Where they differ",
+    "runs": "Runs",
+}
+"""Short names of sections in the navigation; a section without one is called by its heading."""
+
 
 @dataclass(frozen=True)
 class Section:
@@ -20,6 +46,11 @@ class Section:
     id: str
     title: str
     body: Markup
+
+    @property
+    def label(self) -> str:
+        """What the navigation calls it: short, so that all sections fit on one line."""
+        return LABELS.get(self.id, self.title)
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,13 @@ from ...metrics import METRICS
 from ...runs.measurements import Measurements, kind_title, metric_of, metric_place
 from ...runs.run import Part, Run
 from ..behaviour import charts, views
-from ..behaviour.verdicts import warnings
 from ..calibration.section import calibration
 from ..categories.section import categories
 from ..identities.section import identities
 from ..pairs.section import pairs
 from ..tasks.answers import answers
 from ..tasks.section import tasks
-from .first_screen import first_block
+from .first_screen import data_checks, first_block, lead_place, other_row
 from .rendering import Panel, Section, panels, render
 
 GROUP_METRICS = ("accuracy", "certainty", "desirability")
@@ -31,16 +30,25 @@ SHOWN_GROUPS = 12
 
 def findings(run: Run) -> Section:
     """Return the first screen: what was found in a sentence with counts, the sets as squares, and the worst case."""
-    blocks = [first_block(part) for part in run.parts]
-    cautions = [caution for part in run.parts for caution in warnings(part)]
+    place, why = lead_place(run.parts)
+    block = first_block(run.parts[place])
+    others = [other_row(first_block(part), at) for at, part in enumerate(run.parts) if at != place]
     body = render(
         "findings.html",
-        blocks=[block for block in blocks if block["pictures"] or block["leads"] or block["sentences"]],
-        cautions=cautions,
+        block=block if block["pictures"] or block["leads"] or block["sentences"] else None,
+        why=why,
+        others=others,
         level=run.level,
         notes=run.manifest.notes,
     )
     return Section("findings", "What was found", body)
+
+
+def parts(run: Run) -> Section | None:
+    """Return the datasets and tasks that are not on the first screen, each with its picture and worst case."""
+    place, _ = lead_place(run.parts)
+    blocks = [(at, first_block(part)) for at, part in enumerate(run.parts) if at != place]
+    return Section("parts", "The other datasets and tasks", render("parts.html", blocks=blocks)) if blocks else None
 
 
 def scale(run: Run) -> Section | None:
@@ -145,7 +153,10 @@ def cases(run: Run) -> Section:
 
 def data(run: Run) -> Section:
     """Return what was asked, under which licence, and what is known to be wrong with it."""
-    sets = [{"name": name, "facts": facts, "card": CARDS.get(name)} for name, facts in run.manifest.datasets.items()]
+    sets = [
+        {"name": name, "facts": facts, "card": CARDS.get(name), "checks": data_checks(run.parts, name)}
+        for name, facts in run.manifest.datasets.items()
+    ]
     return Section("data", "Data and its known faults", render("data.html", datasets=sets))
 
 
@@ -189,6 +200,7 @@ def papers(run: Run) -> Iterator[str]:
 
 SECTIONS: tuple[Callable[[Run], Section | None], ...] = (
     findings,
+    parts,
     scale,
     metrics,
     tasks,
