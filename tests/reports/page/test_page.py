@@ -194,6 +194,19 @@ def test_keyboard_and_screen_reader_find_everything(opened: Opened, page: Path) 
     assert tab.get_attribute("html", "lang") == "en"
 
 
+def test_every_chart_has_its_numbers_as_a_table(
+    opened: Opened, page: Path, planted_run: Path, charts_without_values: str
+) -> None:
+    tab, (part,) = opened(page), Run(planted_run).parts
+    assert tab.evaluate(charts_without_values) == []
+    view = next(set_fates(part))
+    shown = tab.locator("#findings .values").first.locator("tbody tr").all_inner_texts()
+    assert [int(row.split("\t")[1]) for row in shown] == list(view.counts.values())
+    occupations = tab.locator("#occupations .values").first.locator("tbody tr")
+    ucerf = part.measured.get("ucerf", type="type2", occupation=occupations.first.locator("th").inner_text())
+    assert occupations.first.locator("td").nth(1).inner_text() == f"{ucerf.value:.3f}"
+
+
 def test_hostile_text_stays_text(opened: Opened, hostile_run: Path) -> None:
     tab = opened(write_run_page(hostile_run))
     assert tab.evaluate("window.hacked") is None

@@ -21,6 +21,7 @@ from ..categories.views import model_tables
 from ..page.html import page
 from ..page.rendering import Panel, Section, panels, render
 from ..svg.drawing import WIDTH, Axis, group, line, mark, path, picture, text, whisker
+from ..svg.values import Values, estimated
 from .compare import SHOWN, Comparison, Match, Tested, ranks
 from .orders import order_sentences, orders
 from .verdicts import better_run, matrices, pair_verdicts
@@ -146,7 +147,11 @@ def _ranks(comparison: Comparison) -> Section | None:
             }
             if len(known) > 1:
                 title = f"{matched}, {kind_title(kind)}"
-                shown.append(Panel(title, rank_chart(title, comparison.names, known)))
+                shown.append(
+                    Panel(
+                        title, rank_chart(title, comparison.names, known), values=rank_values(comparison.names, known)
+                    )
+                )
     body = panels(intro, shown)
     return None if body is None else Section("ranks", "Ranks from metric to metric", body)
 
@@ -195,6 +200,18 @@ def rank_chart(title: str, names: Sequence[str], placed: Mapping[str, Sequence[i
     return picture(foot + len(names) * 18, f"Ranks on {title}", caption, parts)
 
 
+def rank_values(names: Sequence[str], placed: Mapping[str, Sequence[int]]) -> Values:
+    """Return the ranks as a table, a row for each run."""
+    rows = [(name, *(str(several[number]) for several in placed.values())) for number, name in enumerate(names)]
+    return Values(("run", *placed), rows)
+
+
+def place_values(several: Sequence[Place]) -> Values:
+    """Return performance and UCerF with their intervals, a row for each run."""
+    rows = [(place.name, *estimated(place.performance), *estimated(place.ucerf)) for place in several]
+    return Values(("run", "performance", "low", "high", "UCerF", "low", "high"), rows)
+
+
 def places(matched: Match, names: Sequence[str], kind: str) -> list[Place]:
     """Return each run's performance (accuracy, or 1 - certainty where nothing is right) and UCerF."""
     points = []
@@ -221,7 +238,7 @@ def _scatter(comparison: Comparison) -> Section | None:
             several = places(matched, comparison.names, kind)
             if len(several) > 1:
                 title = f"{matched}, {kind_title(kind)}"
-                shown.append(Panel(title, scatter_chart(title, several)))
+                shown.append(Panel(title, scatter_chart(title, several), values=place_values(several)))
     body = panels(intro, shown)
     return None if body is None else Section("scatter", "Treated alike, and right?", body)
 

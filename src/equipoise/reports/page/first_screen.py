@@ -6,20 +6,35 @@ Of several datasets and tasks one comes first, with the reason; each other one h
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from ...metrics.sides import side_columns
 from ...runs.run import Part
 from ..behaviour.charts import case_key, filter_link, squares_chart
 from ..behaviour.sets import FATE_WORDS, SetFates, set_fates, worst_set
+from ..behaviour.values import fate_values
 from ..calibration import views as calibration_views
 from ..identities import views as identity_views
 from ..summary import PartSummary, part_summary
+from ..svg.values import Values
 from ..validity import FINE, INVALID, OF_DATA, Check
 
 FATE_ORDER = ("toward", "against", "neither", "same")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """The sets of one type: the sentence about them, the squares, links to the cases, and the counts as a table."""
+
+    view: SetFates
+    sentence: str
+    chart: Markup
+    links: Sequence[tuple[str, str, int, str]]
+    values: Values
 
 
 def first_block(part: Part) -> Mapping[str, Any]:
@@ -30,7 +45,10 @@ def first_block(part: Part) -> Mapping[str, Any]:
     # A picture of answers to a question that was not understood would be read as a finding.
     views = [] if invalid else list(set_fates(part))
     pictures = [
-        (view, flips.get(view.kind, view.sentence), squares_chart(view), list(_links(part, view))) for view in views
+        Picture(
+            view, flips.get(view.kind, view.sentence), squares_chart(view), list(_links(part, view)), fate_values(view)
+        )
+        for view in views
     ]
     worst = worst_set(part) if pictures else None
     leads = [check.beside or check.text for check in summary.checks if check.state == INVALID]
@@ -69,9 +87,9 @@ def lead_place(parts: Sequence[Part]) -> tuple[int, str]:
 
 def other_row(block: Mapping[str, Any], number: int) -> Mapping[str, Any]:
     """Return a dataset and task as one row: its name, its finding, and the doubt about it."""
-    texts = [sentence for _, sentence, _, _ in block["pictures"]] or block["leads"] or block["sentences"][:1]
+    texts = [picture.sentence for picture in block["pictures"]] or block["leads"] or block["sentences"][:1]
     doubtful = any(check.state == INVALID or check.beside for check in block["checks"])
-    views = [(view, _shares(view)) for view, _, _, _ in block["pictures"]]
+    views = [(picture.view, _shares(picture.view)) for picture in block["pictures"]]
     return {
         "title": block["title"],
         "address": f"#part-{number}",

@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ...runs.measurements import ARROWS, interval, kind_title, span
+from ..svg.values import Values
 
 LABELS = {
     "findings": "Findings",
@@ -60,6 +61,7 @@ class Panel:
     title: str
     chart: Markup
     caption: str = ""
+    values: Values | None = None
 
 
 @cache

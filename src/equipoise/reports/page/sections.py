@@ -15,6 +15,7 @@ from ...metrics import METRICS
 from ...runs.measurements import Measurements, kind_title, metric_of, metric_place
 from ...runs.run import Part, Run
 from ..behaviour import charts, views
+from ..behaviour.values import histogram_values, occupation_values, scale_values
 from ..calibration.section import calibration
 from ..categories.section import categories
 from ..identities.section import identities
@@ -66,7 +67,7 @@ def scale(run: Run) -> Section | None:
 def _scale_panel(view: views.Scale) -> Panel:
     means = [strip.mean.value for strip in view.strips]
     apart = f"The groups’ means lie {max(means) - min(means):.3f} apart."
-    return Panel(f"{view.part}, {view.kind}", charts.scale_chart(view), apart)
+    return Panel(f"{view.part}, {view.kind}", charts.scale_chart(view), apart, scale_values(view))
 
 
 def metrics(run: Run) -> Section:
@@ -130,7 +131,11 @@ def occupations(run: Run) -> Section | None:
         " at how sure and right the model is, equalized odds only at which answer it chose; the latter is taken over"
         " all sentences that name the occupation."
     )
-    body = panels(intro, (Panel(f"{drawn.part}, {drawn.kind}", charts.occupation_chart(drawn)) for drawn in several))
+    shown = (
+        Panel(f"{drawn.part}, {drawn.kind}", charts.occupation_chart(drawn), values=occupation_values(drawn))
+        for drawn in several
+    )
+    body = panels(intro, shown)
     return None if body is None else Section("occupations", "By occupation", body)
 
 
@@ -141,7 +146,14 @@ def histograms(run: Run) -> Section | None:
         "D is the place of an answer on the scale; U is 1 where both sentences of a pair have the same place, and 0"
         " where one is surely right and the other surely wrong."
     )
-    shown = (Panel(f"{drawn.quantity}: {drawn.part}, {drawn.kind}", charts.histogram_chart(drawn)) for drawn in several)
+    shown = (
+        Panel(
+            f"{drawn.quantity}: {drawn.part}, {drawn.kind}",
+            charts.histogram_chart(drawn),
+            values=histogram_values(drawn),
+        )
+        for drawn in several
+    )
     body = panels(intro, shown)
     return None if body is None else Section("histograms", "How D and U are spread", body)
 
