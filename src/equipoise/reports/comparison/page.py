@@ -24,6 +24,8 @@ from ..svg.drawing import WIDTH, Axis, group, line, mark, path, picture, text, w
 from ..svg.values import Values, estimated
 from .compare import SHOWN, Comparison, Match, Tested, ranks
 from .orders import order_sentences, orders
+from .spreads import odds, spreads
+from .topics import calibrations, identities
 from .verdicts import better_run, matrices, pair_verdicts
 
 BUMPED = ("accuracy", "eo_sum", "ucerf", "fp", "ucerf_signed")
@@ -56,6 +58,10 @@ def comparison_page(comparison: Comparison) -> str:
         _ranks(comparison),
         _orders(comparison),
         _scatter(comparison),
+        odds(comparison.runs),
+        spreads(comparison.runs),
+        calibrations(comparison.runs),
+        identities(comparison.runs),
         _differences(comparison),
         _overlap(comparison),
         _runs(comparison),

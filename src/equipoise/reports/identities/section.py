@@ -11,7 +11,7 @@ from ...runs.measurements import kind_title
 from ...runs.run import Part, Run
 from ..page.rendering import Panel, Section, render
 from . import views
-from .charts import change_chart, heatmap_chart, lines_chart, radar_chart, scale_of
+from .charts import change_chart, heatmap_chart, ideal_of, lines_chart, radar_chart, scale_of
 from .values import change_values, line_values, radar_values
 from .views import HEADINGS, LARGE, MEASURES, OVERALL, WAYS
 
@@ -87,9 +87,11 @@ def _way(rows: pd.DataFrame, kind: str, way: str, model: str, *, first: bool) ->
 
 def _radar_panels(rows: pd.DataFrame, kind: str, way: str, model: str) -> Iterator[Panel]:
     every = list(views.radars({model: rows}, kind, way))
-    scale = scale_of(estimate for radar in every for estimates in radar.series.values() for estimate in estimates)
+    values = [estimate for radar in every for estimates in radar.series.values() for estimate in estimates]
+    ideal = ideal_of(kind)
+    scale = scale_of(values, ideal=ideal)
     for radar in every:
-        yield Panel(radar.attribute, radar_chart(radar, scale), values=radar_values(radar))
+        yield Panel(radar.attribute, radar_chart(radar, scale, ideal=ideal), values=radar_values(radar))
 
 
 def _line_panels(rows: pd.DataFrame, kind: str, model: str) -> Iterator[Panel]:

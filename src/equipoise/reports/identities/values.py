@@ -16,7 +16,10 @@ def radar_values(radar: Radar) -> Values:
         for model, estimates in radar.series.items()
         for spoke, estimate in zip(radar.rim, estimates, strict=True)
     ]
-    return Values(("model", "subgroup", "confidence", "low", "high"), rows)
+    headings = ("model", "subgroup", "confidence", "low", "high")
+    # With one model its name would only repeat the page's heading.
+    several = len(radar.series) > 1
+    return Values(headings, rows) if several else Values(headings[1:], [row[1:] for row in rows])
 
 
 def change_values(several: Sequence[tuple[str, Estimated]]) -> Values:

@@ -34,6 +34,8 @@ LABELS = {
     "orders": "Datasets",
     "scatter": "Alike and right",
     "differences": "Differences",
+    "odds": "TPR and TPD",
+    "spreads": "D and U",
     "overlap": "Where they differ",
     "runs": "Runs",
 }
