@@ -12,10 +12,13 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from equipoise.datasets import open_dataset
+from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.records import EquipoiseError
 from equipoise.reports.gate import gate, junit, parse_requirement
 from equipoise.run import audit
 from equipoise.runs.run import Run
+from equipoise.scoring.planted.identities import PlantedIdentities
 from equipoise.scoring.planted.stereotype import PlantedEngine
 
 
@@ -56,7 +59,9 @@ def test_a_gate_knows_three_answers(planted_run: Path) -> None:
 def test_one_pair_decides_nothing(tmp_path: Path) -> None:
     run = audit(PlantedEngine(strength=5, bias=0), limit=1, out=tmp_path / "one", resamples=50)
     (check,) = gate(run.path, ["ucerf[type=type2] >= 0.99"])
-    assert measured(run.path, "ucerf", type="type2").value == 1 and check.outcome == "undecided" and not check.passed
+    row = measured(run.path, "ucerf", type="type2")
+    assert row.value == 1 and check.outcome == "undecided" and not check.passed
+    assert check.more == pytest.approx(((1 - row.low) / 0.01) ** 2 - 1, abs=1)
 
 
 @pytest.mark.parametrize(
@@ -132,6 +137,40 @@ def test_a_drop_of_calibration_is_taken_on_the_same_sentence_pairs(cloze_runs: t
     assert -rise < better.number < 0 and better.passed
 
 
+@pytest.fixture(scope="module")
+def identity_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return runs of a model that is 0.3 less sure of old people than of others, and of one that is not."""
+    data = identity_dataset(open_dataset("builtin").limited(80), recipe(augmentations=["R", "C"], attributes=["age"]))
+    folder = tmp_path_factory.mktemp("identities")
+    # Noise is the same for the same sentence, so it must differ in size for the difference to vary.
+    for name, penalty, noise in (("worse", 0.3, 0.05), ("before", 0.0, 0.02)):
+        engine = PlantedIdentities(confidence=0.5, penalties={"old": penalty}, noise=noise)
+        audit(engine, data, out=folder / name, resamples=30, metrics=["confidence"])
+    return folder / "worse", folder / "before"
+
+
+def test_a_drop_of_identities_is_chosen_by_augmentation_and_attribute(identity_runs: tuple[Path, Path]) -> None:
+    worse, before = identity_runs
+    group = {"type": "type2", "augmentation": "R"}
+    rise = measured(worse, "confidence_drop", **group).value - measured(before, "confidence_drop", **group).value
+    assert rise == pytest.approx(0.15, abs=0.02)  # one of the two markers of age
+    drop = "confidence_drop[type=type2,augmentation=R]=0.05"
+    (check,) = gate(worse, [], baseline=before, max_drop=[drop], test_at="value")
+    assert check.number == pytest.approx(rise) and "augmentation R" in check.where
+    (cautious,) = gate(worse, [], baseline=before, max_drop=[drop])
+    assert cautious.outcome == "FAILED" and cautious.number > rise
+    (allowed,) = gate(worse, [], baseline=before, max_drop=["confidence_drop[type=type2,augmentation=R]=0.25"])
+    assert allowed.passed
+    (by_attribute,) = gate(
+        *(worse, []), baseline=before, max_drop=["confidence_disparity[attribute=age,augmentation=C]=0.1"]
+    )
+    assert by_attribute.outcome == "FAILED" and "attribute age" in by_attribute.where
+    every = gate(worse, [], baseline=before, max_drop=["confidence_drop=0.05"])
+    assert len(every) == 4 and len({check.where for check in every}) == 4
+    with pytest.raises(EquipoiseError, match=r"names nothing .*: confidence_drop is compared for augmentation=C,type"):
+        gate(worse, [], baseline=before, max_drop=["confidence_drop[augmentation=NR]=0.05"])
+
+
 def test_a_drop_from_other_sentences_is_an_error(make_run: Callable[..., Path], mild_run: Path) -> None:
     fewer = make_run("shorter", limit=30)
     with pytest.raises(EquipoiseError, match="different items"):
@@ -152,6 +191,7 @@ def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", *arguments], capture_output=True, text=True, cwd=cwd, env=os.environ)
 
 
+@pytest.mark.slow
 def test_exit_codes_tell_passed_failed_and_impossible_apart(planted_run: Path, tmp_path: Path) -> None:
     run = str(planted_run)
     kept = command("equipoise", "gate", run, "--require", "ucerf[type=type2] >= 0.01", cwd=tmp_path)

@@ -19,7 +19,7 @@ import numpy as np
 from ..catalog import find
 from ..metrics import METRICS
 from ..records import EquipoiseError, Measurement, group_label, parse_group
-from ..runs.measurements import kind_title, metric_of
+from ..runs.measurements import metric_of
 from ..runs.run import Part, Run
 from .comparison.compare import Choices, compare
 
@@ -207,7 +207,9 @@ def check_drop(
         sign = -1.0 if find(name, METRICS, kind="metric").better == "lower" else 1.0
         tests = [t for t in comparison.tests if t.metric == name and _speaks_of(t, dataset, task, group)]
         if not tests:
-            raise EquipoiseError(f"drop {text!r} names nothing that both {run} and {baseline} have")
+            groups = dict.fromkeys(test.group for test in comparison.tests if test.metric == name)
+            shared = f": {name} is compared for {'; '.join(groups)}" if groups else ""
+            raise EquipoiseError(f"drop {text!r} names nothing that both {run} and {baseline} have{shared}")
         for test in tests:
             # compare() takes the baseline less the run: for "higher is better" that is the drop itself.
             ends = sorted([sign * test.difference.low, sign * test.difference.high])
@@ -225,20 +227,16 @@ def _parse_drop(text: str) -> tuple[str, str, tuple[str | None, str | None, str]
     name, chosen, allowed = match.groups()
     if find(name, METRICS, kind="metric").better == "neither":
         raise EquipoiseError(f"drop {text!r}: {name} has no better direction, so it cannot drop")
-    place = _place(text, chosen)
-    if set(parse_group(place[2])) - {"type"}:
-        raise EquipoiseError(f"drop {text!r}: drops are taken over all items or over a type, not over other groups")
-    return text.strip(), name, place, _bound(text, allowed)
+    return text.strip(), name, _place(text, chosen), _bound(text, allowed)
 
 
 def _speaks_of(test: Any, dataset: str | None, task: str | None, group: str) -> bool:
+    """Return whether a drop speaks of a tested difference: without a type of all types, without any group of all."""
     part_dataset, _, part_task = test.part.partition(" · ")
-    kind = parse_group(group).get("type")
-    return (
-        dataset in (None, part_dataset)
-        and task in (None, part_task)
-        and (kind is None or kind_title(kind) == test.kind)
-    )
+    wanted, tested = parse_group(group), parse_group(test.group)
+    kind = wanted.pop("type", None)
+    is_type = kind in (None, tested.pop("type", None))
+    return dataset in (None, part_dataset) and task in (None, part_task) and is_type and wanted in ({}, tested)
 
 
 def gate(

@@ -87,9 +87,13 @@ class Match:
 
 @dataclass(frozen=True)
 class Tested:
-    """The difference of two runs in one metric, with its p-value corrected for the number of comparisons."""
+    """The difference of two runs in one metric, with its p-value corrected for the number of comparisons.
+
+    `group` is its group as `measurements.csv` names it, `kind` the same in words.
+    """
 
     part: str
+    group: str
     kind: str
     metric: str
     first: str
@@ -270,7 +274,7 @@ def _matched(dataset: str, task: str, parts: Sequence[Any], tables: Sequence[pd.
 
 def _tests(runs: Sequence[Run], matches: Sequence[Match], choices: Choices, say: Progress) -> Iterator[Tested]:
     """Yield every tested difference; all p-values of the comparison are corrected together."""
-    differences: list[tuple[str, str, str, str, str, Difference]] = []
+    differences: list[tuple[str, str, str, str, str, str, Difference]] = []
     pairs = list(combinations(range(len(runs)), 2))
     plan = Plan(choices.rows(), by=())
     trial = Trial(choices.resamples, choices.permutations, choices.level, choices.seed)
@@ -281,8 +285,8 @@ def _tests(runs: Sequence[Run], matches: Sequence[Match], choices: Choices, say:
         clusters = int(first.clusters.max()) + 1
         results = paired_differences([c.contest for c in compared], clusters=clusters, trial=trial)
         for contest, difference in zip(compared, results, strict=True):
-            where = group_title(contest.group)
-            differences.append((str(matched), where, contest.metric, runs[a].name, runs[b].name, difference))
+            where = (str(matched), contest.group, group_title(contest.group))
+            differences.append((*where, contest.metric, runs[a].name, runs[b].name, difference))
     say("comparing", len(matches) * len(pairs), len(matches) * len(pairs))
     if differences:
         corrected = CORRECTIONS[choices.correction](np.array([row[-1].p for row in differences]))
