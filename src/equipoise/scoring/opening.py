@@ -66,7 +66,7 @@ def _open_on_cluster(spec: str, options: EngineOptions) -> Engine:
     from .cluster.engine import open_cluster
 
     path = Path(spec).expanduser()
-    return open_cluster(str(path.absolute()) if path.exists() else spec, options)
+    return open_cluster(str(path.absolute()) if path.exists() else spec, options, open_engine)
 
 
 def _open_on_several(spec: str, options: EngineOptions) -> Engine:

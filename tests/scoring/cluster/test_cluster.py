@@ -164,7 +164,8 @@ def test_a_deadly_prompt_is_found_in_a_bounded_number_of_tries() -> None:
     assert keys == [f"{n}-{place}" for n in range(6) for place in range(3) if (n, place) != (4, 1)]
 
 
-def test_a_model_travels_to_a_node_that_does_not_have_it(tmp_path: Path) -> None:
+def test_a_model_travels_to_a_node_that_does_not_have_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # an actor sets it for its process
     folder = tmp_path / "model"
     (folder / "deep").mkdir(parents=True)
     (folder / "config.json").write_text("{}")
@@ -173,4 +174,4 @@ def test_a_model_travels_to_a_node_that_does_not_have_it(tmp_path: Path) -> None
     assert arrived.name == "model" and (arrived / "deep" / "weights").read_bytes() == b"\0\1"
     single = unpack_files(pack_files(folder / "config.json"), "config.json")
     assert single.is_file() and single.read_text() == "{}"
-    assert Scorer(1).open(str(tmp_path / "elsewhere"), EngineOptions()) == {"missing": True}
+    assert Scorer(open_engine, 1).open(str(tmp_path / "elsewhere"), EngineOptions()) == {"missing": True}

@@ -15,6 +15,9 @@ from ..engine import EngineDefaults, EngineOptions
 Answer = dict[str, Any]
 """`{"value": …}` with what was asked for, or `{"error": …}` with a sentence."""
 
+Opener = Callable[[str, EngineOptions], Any]
+"""Opens an engine by its name; handed in, since what opens engines also opens clusters of them."""
+
 MISSING = "missing"
 """In an answer: the model's files are not on this node."""
 
@@ -50,7 +53,8 @@ def _answered(work: Callable[[], Any]) -> Answer:
 class Scorer:
     """An engine in a process of its own."""
 
-    def __init__(self, cores: int) -> None:
+    def __init__(self, opener: Opener, cores: int) -> None:
+        self._opener = opener
         # Before torch is imported: it reads this once.
         os.environ["OMP_NUM_THREADS"] = str(cores)
         self._engine: Any = None
@@ -65,9 +69,7 @@ class Scorer:
         return _answered(lambda: self._open(spec, options))
 
     def _open(self, spec: str, options: EngineOptions) -> dict[str, Any]:
-        from ..opening import open_engine
-
-        self._engine = open_engine(spec, options)
+        self._engine = self._opener(spec, options)
         shape = getattr(self._engine, "shape", None)
         return {
             "name": self._engine.name,

@@ -13,6 +13,7 @@ from typing import Any
 
 from ...records import Context, Example, ModelError, Prompt, Sampling, Score
 from ..engine import EngineOptions, neighbours
+from .actor import Opener
 from .connection import Resources, connect, disconnect
 from .pool import TRIES, Piece, Pool, Recipe, give_up
 
@@ -189,7 +190,7 @@ class _Work:
         return []
 
 
-def open_cluster(spec: str, options: EngineOptions) -> ClusterEngine:
+def open_cluster(spec: str, options: EngineOptions, opener: Opener) -> ClusterEngine:
     """Return the engine of a model in actors: one for each GPU of the cluster, or for each `worker_cores` cores."""
     cores = options.worker_cores
     resources = connect(str(options.cluster), cores=max(1, options.workers) * cores)
@@ -198,7 +199,7 @@ def open_cluster(spec: str, options: EngineOptions) -> ClusterEngine:
         workers = options.workers or gpus or max(1, resources.cores // cores)
         _check_room(workers, cores, gpus, resources)
         inside = replace(options, cluster=None, workers=0, device="auto" if options.device == "all" else options.device)
-        pool = Pool(Recipe(spec, inside, cores, gpus), workers)
+        pool = Pool(Recipe(opener, spec, inside, cores, gpus), workers)
     except BaseException:
         disconnect()
         raise

@@ -14,7 +14,7 @@ import ray
 
 from ...records import Example, ModelError
 from ..engine import EngineOptions
-from .actor import MISSING, Answer, Scorer, pack_files
+from .actor import MISSING, Answer, Opener, Scorer, pack_files
 
 IN_FLIGHT = 2
 """Pieces that an actor has at once: the one it works on, and the next, so that it never waits."""
@@ -33,6 +33,7 @@ STARTS = 4
 class Recipe:
     """What every actor opens, and what it needs of the cluster."""
 
+    opener: Opener
     spec: str
     options: EngineOptions
     cores: int
@@ -214,7 +215,7 @@ class Pool:
     def _start(self) -> None:
         recipe = self._recipe
         needs: dict[str, Any] = {"num_gpus": 1, "num_cpus": 0} if recipe.gpus else {"num_cpus": recipe.cores}
-        handle = ray.remote(Scorer).options(**needs).remote(recipe.cores)
+        handle = ray.remote(Scorer).options(**needs).remote(recipe.opener, recipe.cores)
         self._actors.append(_Actor(handle, handle.open.remote(recipe.spec, recipe.options)))
 
     def _replace(self, actor: _Actor) -> None:
