@@ -10,6 +10,7 @@ from io import TextIOWrapper
 
 import typer
 
+from ..cache import tidy_cache
 from . import (
     audit,
     build,
@@ -92,6 +93,7 @@ def main() -> None:
             stream.reconfigure(errors="replace")
     try:
         with clear_errors():
+            tidy_cache()
             code = app(standalone_mode=False)
         sys.exit(code)
     finally:
