@@ -9,6 +9,7 @@ from typing import Any, Self
 from .catalog import find
 from .datasets import DatasetOptions, open_dataset
 from .datasets.identity import AUGMENTATIONS, recipe
+from .datasets.selection import conditions
 from .measuring.measure import Plan
 from .metrics import METRICS
 from .records import EquipoiseError, RunError
@@ -28,6 +29,7 @@ class Settings:
     """What a user may choose about an audit; every field can be given to `audit` by name."""
 
     limit: int | None = None
+    where: Sequence[str] = ()
     seeds: int = 1
     seed: int = 0
     metrics: Sequence[str] = tuple(METRICS)
@@ -87,6 +89,7 @@ class Settings:
             raise EquipoiseError(f"level must lie between 0 and 1, not {self.level}")
         if self.disparity not in ("range", "pairwise", "deviation"):
             raise EquipoiseError(f"disparity must be range, pairwise or deviation, not {self.disparity!r}")
+        conditions(self.where)
 
     @classmethod
     def again(cls, earlier: Mapping[str, Any], **choices: Any) -> Self:
@@ -125,7 +128,8 @@ class Settings:
         marking = recipe(
             augmentations=self.augment, attributes=self.attributes, markers=self.markers, crossed=self.crossed
         )
-        return DatasetOptions(self.pronouns, self.columns, self.limit, self.base, marking, self.as_published)
+        chosen = (self.pronouns, self.columns, self.limit, self.base, marking, self.as_published)
+        return DatasetOptions(*chosen, where=self.where)
 
     @property
     def engine(self) -> EngineOptions:
