@@ -19,6 +19,7 @@ from ..behaviour.verdicts import warnings
 from ..calibration.section import calibration
 from ..categories.section import categories
 from ..identities.section import identities
+from ..pairs.section import pairs
 from ..tasks.answers import answers
 from ..tasks.section import tasks
 from .first_screen import first_block
@@ -193,6 +194,7 @@ SECTIONS: tuple[Callable[[Run], Section | None], ...] = (
     tasks,
     answers,
     categories,
+    pairs,
     occupations,
     histograms,
     calibration,
