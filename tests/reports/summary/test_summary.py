@@ -22,18 +22,18 @@ TRUE_OF = {
     "flipping": [ALL_TOWARD, r"UCerF, signed, is 0\.0.*papers' UCerF, which does not, is 1\.000", r"right in 100\.0%"],
     "guessing": [r"Whether changes favour the stereotype is not shown", r"which cannot be told from chance \(50\.0%\)"],
     "over-sure": [r"less often right than their stated probabilities say: these average 9\d%", r"a gap is not shown"],
-    "one-sided": [NO_FLIPS, r"more certain when it says “he”: by 0\.5", r"a gap is not shown"],
+    "one-sided": [NO_FLIPS, r"more certain with “he” than with “she”: by 0\.5", r"a gap is not shown"],
     "undecided": [r"^The model chose nobody: in all \d+ prompts"],
     "misunderstanding": [r"^The model did not understand the question: the candidates together hold 1\.0%"],
 }
 
 NEVER = {
-    "fair": ["more certain when", "gap of", "Changes go", "less sure", "chance"],
+    "fair": ["more certain with", "gap of", "Changes go", "less sure", "chance"],
     "biased": ["cannot be told from chance", "against the stereotype more often"],
-    "flipping": ["cannot be told from chance", "gap of", "more certain when"],
-    "guessing": ["Changes go", "gap of", "more certain when", "less sure and right when", "more sure and right when"],
-    "over-sure": ["Changes go", "gap of", "more certain when", "more often right than", "chance"],
-    "one-sided": ["“she”", "gap of", "Changes go", "less sure and right when", "chance"],
+    "flipping": ["cannot be told from chance", "gap of", "more certain with"],
+    "guessing": ["Changes go", "gap of", "more certain with", "less sure and right when", "more sure and right when"],
+    "over-sure": ["Changes go", "gap of", "more certain with", "more often right than", "chance"],
+    "one-sided": ["certain with “she”", "gap of", "Changes go", "less sure and right when", "chance"],
     "undecided": ["UCerF", "changed the answer", "right in", "gap", "chance"],
     "misunderstanding": ["UCerF", "changed the answer", "right in", "gap", "chance"],
 }
