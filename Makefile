@@ -6,9 +6,10 @@ STAMP := $(VENV)/.installed
 MODEL ?= smollm2
 ARGS ?=
 WORKERS ?= 2
+SELECT ?= -m "not slow"
 
 .DEFAULT_GOAL := help
-.PHONY: help audit test lint types tests format reference hooks harness lock bench wheel docs clean
+.PHONY: help audit test everything lint types tests format reference tutorials hooks harness lock bench newcomer wheel docs clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -16,7 +17,10 @@ help: ## show this list
 audit: $(STAMP) ## audit a real language model on the built-in sentences (MODEL=…, ARGS=… to change)
 	$(BIN)/equipoise audit $(MODEL) $(ARGS)
 
-test: lint types tests ## check style and types, and run all tests
+test: lint types tests ## check style and types, and run the tests, but those that take more than five seconds
+
+everything: lint types ## check style and types, and run all tests, as CI does
+	$(MAKE) tests SELECT=
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -28,7 +32,7 @@ types: $(STAMP)
 # One thread a worker: two that share the cores would only wait for each other. Some tests kill real processes and
 # servers: a test that fails is run once more, and is listed as "rerun" if it then passes.
 tests: $(STAMP)
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal --reruns 1 -rR
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal --reruns 1 -rR $(SELECT)
 
 format: $(STAMP) ## format the code
 	$(BIN)/ruff check --fix .
@@ -36,6 +40,9 @@ format: $(STAMP) ## format the code
 
 reference: $(STAMP) ## write docs/reference/ anew from the code
 	$(BIN)/python docs/generate.py
+
+tutorials: $(STAMP) ## execute the notebooks of the tutorials again and keep what they show
+	$(BIN)/python docs/notebooks.py
 
 hooks: $(STAMP) ## run the quick checks before every commit
 	$(BIN)/pre-commit install
@@ -63,6 +70,9 @@ $(VENV)-harness/.installed: benchmarks/harness-requirements.txt
 
 bench: $(STAMP) harness ## measure scoring against lm-evaluation-harness, in an environment of its own (some 30 minutes)
 	$(BIN)/python benchmarks/speed.py --harness $(VENV)-harness/bin/python $(ARGS)
+
+newcomer: wheel ## a new user's path: the wheel alone in a fresh environment, from installing to the gate (some 5 minutes)
+	$(BIN)/python tests/newcomer.py --wheel "$$(ls -t dist/*.whl | head -1)" --harness $(VENV)-harness/bin $(ARGS)
 
 wheel: $(STAMP) ## build the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation -w dist .

@@ -291,6 +291,7 @@ def test_a_table_that_mixes_both_kinds_in_one_type_is_told_why_it_has_no_ucerf(t
     assert any("ucerf is undefined for type=mixed (answerable and unanswerable" in note for note in run.manifest.notes)
 
 
+@pytest.mark.slow
 def test_two_processes_agree_to_the_byte(tmp_path: Path) -> None:
     for number in (1, 2):
         code = f"import equipoise; equipoise.audit('planted:noise=1', task=['mcq'], seeds=2, out='{number}', limit=20)"

@@ -1,9 +1,30 @@
-"""Where what was fetched or computed once is kept for the next time."""
+"""Where what was fetched or computed once is kept for the next time, and how it is kept tidy."""
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from contextlib import suppress
 from pathlib import Path
+
+WORK = ".part-"
+"""How the name of a work folder begins: files are made in it, and moved to their place when they are whole."""
+
+LOCK = ".lock"
+"""File in a work folder that is locked while the folder is in use."""
+
+DOWNLOAD = "download.pid"
+"""File in a work folder with the number of the process that downloads into it."""
+
+NEW_SECONDS = 60
+"""Age up to which a work folder may belong to a process that has not locked it yet."""
+
+_UNFINISHED = re.compile(r".+\.(\d+)(\.part)?")
+"""A file that a process is writing: its name ends with the number of the process."""
 
 
 def cache_folder() -> Path:
@@ -12,3 +33,58 @@ def cache_folder() -> Path:
     if named:
         return Path(named).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "equipoise"
+
+
+def tidy_cache() -> None:
+    """Remove what killed processes left in the cache: work folders, unfinished files and downloads under way."""
+    cache = cache_folder()
+    with suppress(OSError, RuntimeError):
+        for work in [*cache.glob(f"{WORK}*"), *cache.glob(f"*/{WORK}*")]:
+            _remove_work(work)
+        for file in [*cache.glob("servers/*.*"), *cache.glob("hashes/*.*")]:
+            writer = unfinished_by(file.name)
+            if writer is not None and not is_running(writer):
+                file.unlink(missing_ok=True)
+
+
+def unfinished_by(name: str) -> int | None:
+    """Return the number of the process that was writing a file of that name; None for a finished file."""
+    matched = _UNFINISHED.fullmatch(name)
+    return int(matched[1]) if matched else None
+
+
+def is_running(process: int) -> bool:
+    """Return whether a process of that number runs."""
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _remove_work(work: Path) -> None:
+    """Remove a work folder whose process has ended, and end the download that it started."""
+    from filelock import FileLock, Timeout
+
+    with suppress(OSError, Timeout):
+        owner = work.name.removeprefix(WORK).partition("-")[0]
+        ended = owner.isdecimal() and not is_running(int(owner))
+        if ended or time.time() - work.stat().st_mtime > NEW_SECONDS:
+            # A process on another machine may share the cache: its lock tells that it runs.
+            with FileLock(work / LOCK, timeout=0):
+                _end_download(work)
+                shutil.rmtree(work, ignore_errors=True)
+
+
+def _end_download(work: Path) -> None:
+    """End a download whose parent was killed: it would go on, and nobody would take what it fetched."""
+    if os.name == "nt" or not (work / DOWNLOAD).is_file():
+        return
+    with suppress(OSError, ValueError):
+        process = int((work / DOWNLOAD).read_text())
+        # Its number may have gone to another process: only one whose command names the folder is meant.
+        shown = subprocess.run(["ps", "-ww", "-p", str(process), "-o", "command="], capture_output=True, text=True)
+        if str(work) in shown.stdout:
+            os.kill(process, signal.SIGTERM)

@@ -72,20 +72,21 @@ def audit(
     report("loading the model", 1, 1)
     names = ([dataset.name for dataset in datasets], [t.name for t in tasks])
     folder = RunFolder(Path(out) if out else default_folder(engine.name, *names, settings.asked))
-    with folder.held(), ScoreStore(folder.scores) as store:
-        texts = TextStore(folder.reasoning)
-        manifest = describe(engine, datasets, tasks, asdict(settings))
-        folder.begin(manifest)
-        answers = []
-        for dataset, asked in product(datasets, tasks):
-            engine.prepare(dataset.examples)
-            key = RunKey(engine.name, dataset.name, asked.name)
-            scorer = store.scorer(engine, partial(report, str(key)))
-            writer = texts.writer(engine, partial(report, f"{key}, reasoning"))
-            ask = partial(asked.run, scorer=scorer, writer=writer)
-            answers.append(_answers(key, dataset, ask, settings))
-        notes = [*store.notes, *texts.notes, *engine.notes]
-        manifest = replace(manifest, engine={**engine.identity, **engine.description}, notes=notes)
+    with folder.held():
+        with ScoreStore(folder.scores) as store:
+            texts = TextStore(folder.reasoning)
+            manifest = describe(engine, datasets, tasks, asdict(settings))
+            folder.begin(manifest)
+            answers = []
+            for dataset, asked in product(datasets, tasks):
+                engine.prepare(dataset.examples)
+                key = RunKey(engine.name, dataset.name, asked.name)
+                scorer = store.scorer(engine, partial(report, str(key)))
+                writer = texts.writer(engine, partial(report, f"{key}, reasoning"))
+                ask = partial(asked.run, scorer=scorer, writer=writer)
+                answers.append(_answers(key, dataset, ask, settings))
+            notes = [*store.notes, *texts.notes, *engine.notes]
+            manifest = replace(manifest, engine={**engine.identity, **engine.description}, notes=notes)
         return _finish(folder, answers, plan, manifest, report)
 
 
@@ -117,7 +118,8 @@ def import_results(
     """Return a run made of one model's results from elsewhere (datasets/external_results.py); no model is run."""
     settings = Settings(**choices)
     read = partial(read_results, format=format, model=model, dataset=dataset)
-    results = [result for file in _list(files) for result in read(file)]
+    paths: Sequence[str | Path] = [files] if isinstance(files, str | Path) else files
+    results = [result for path in paths for result in read(path)]
     models = sorted({result.model for result in results})
     if len(models) != 1:
         raise RunError(f"a run is of one model, these are of {len(models)}: {', '.join(models) or 'no results'}")
@@ -188,7 +190,3 @@ def _asked(answers: Sequence[Answers]) -> dict[str, Sequence[Example]]:
     for answer in answers:
         asked[answer.dataset.name] = max(asked.get(answer.dataset.name, ()), answer.dataset.examples, key=len)
     return asked
-
-
-def _list(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else [value]

@@ -107,6 +107,7 @@ def chromium_rater(address: str, invitation: str, truth: Truth, pictures: Path) 
     return answered
 
 
+@pytest.mark.slow
 def test_from_a_model_to_an_audit(chat_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if shutil.which("chromium") is None:
         missing("needs Chromium: apt-get install chromium")

@@ -14,10 +14,16 @@ import pytest
 Result = subprocess.CompletedProcess[str]
 
 FORKING = """
-import json, os, sys
+import atexit, json, os, sys
 import equipoise.reports.terminal.tables, equipoise.run, equipoise.scoring.huggingface.engine
 import pyarrow.parquet, rich.console
 from equipoise.cli import main
+
+def leave(code):
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 for line in sys.stdin:
     order = json.loads(line)
@@ -28,10 +34,15 @@ for line in sys.stdin:
             os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), number)
         os.environ.update(order["env"])
         sys.argv = ["equipoise", *order["words"]]
-        main()
+        try:
+            main()
+        except SystemExit as ended:
+            if isinstance(ended.code, int | None):
+                leave(ended.code or 0)
+            raise
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
-"""A process for each command, which ends as any other does, but without two seconds of imports before it."""
+"""A process for each command, without two seconds of imports before it and one of taking everything down after it."""
 
 
 def environment(**more: str) -> dict[str, str]:

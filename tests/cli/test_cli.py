@@ -161,6 +161,7 @@ def test_measuring_loads_no_torch(run_copy: Path) -> None:
     assert result.stdout == "[]\n"
 
 
+@pytest.mark.slow
 def test_the_same_command_twice_gives_the_same_bytes(
     equipoise: Command, audited: tuple[Path, Result], tmp_path: Path
 ) -> None:
@@ -322,6 +323,7 @@ BAD_OPTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", BAD_OPTIONS)
 def test_a_bad_option_is_one_sentence(forked: Command, words: str, tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file")
@@ -420,6 +422,7 @@ def uninterrupted(forked: Command, model: Path, tmp_path_factory: pytest.TempPat
     return (cwd / "run" / "measurements.csv").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
 def test_an_interrupted_run_says_so_and_continues(
     forked: Command,

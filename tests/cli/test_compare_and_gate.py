@@ -41,6 +41,7 @@ def test_calibration_is_compared(forked: Command, cloze_runs: Path) -> None:
     assert f"{abs(difference):.3f}" in (cloze_runs / "compare.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_drop_in_calibration_fails_the_gate(forked: Command, cloze_runs: Path) -> None:
     worse = forked("gate", "far", "--baseline", "close", "--max-drop", "ece=0.02", cwd=cloze_runs)
     assert worse.returncode == 1 and "FAILED  drop of ece=0.02" in worse.stdout

@@ -20,6 +20,7 @@ def page(guide) -> Any:
     return guide("add-a-metric.md")
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_page_work(page) -> None:
     audit, measure, compare, gate = [shlex.split(command)[1:] for command in page.commands]
     small = ["--limit", "20", "--resamples", "50", "--no-html"]

@@ -5,7 +5,10 @@ from __future__ import annotations
 import shlex
 import tomllib
 
+import pytest
 
+
+@pytest.mark.slow
 def test_the_file_and_the_commands_of_the_page_work(guide) -> None:
     page = guide("configure.md")
     init, audit, shown, doctor, completion = [shlex.split(command)[1:] for command in page.commands]

@@ -77,6 +77,7 @@ def mlflow_server(tmp_path: Path) -> Iterator[str]:
         server.wait()
 
 
+@pytest.mark.slow
 def test_mlflow(run: Run, mlflow_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import mlflow
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 
 from equipoise.metrics import calibration
 from equipoise.records import UndefinedMetric
@@ -146,8 +147,18 @@ def test_ten_million_rows_take_under_two_seconds() -> None:
     assert time.process_time() - start < 2
 
 
-def test_reliability_bins_hold_their_rate_within_the_interval() -> None:
-    y, p = np.array([1.0, 0.0, 1.0, 1.0]), np.array([0.05, 0.95, 0.97, 0.96])
-    first, last = calibration.reliability(y, p)
-    assert (first.items, first.rate, last.items) == (1, 1.0, 3)
-    assert last.confidence == pytest.approx(0.96) and last.low < last.rate < last.high <= 1
+def test_reliability_bins_have_their_edges_and_wilson_s_interval() -> None:
+    y = np.array([1.0, 0.0, 1.0, 1.0, 0.0])
+    p = np.array([0.05, 0.95, 0.97, 0.96, 0.15])
+    filled = list(calibration.reliability(y, p, level=0.9))
+    assert [(filled_bin[0], filled_bin[1], filled_bin.items) for filled_bin in filled] == [
+        (0.0, pytest.approx(0.1), 1),
+        (pytest.approx(0.1), pytest.approx(0.2), 1),
+        (pytest.approx(0.9), 1.0, 3),
+    ]
+    assert [filled_bin.confidence for filled_bin in filled] == pytest.approx([0.05, 0.15, 0.96])
+    for filled_bin, hits in zip(filled, (1, 0, 2), strict=True):
+        expected = binomtest(hits, filled_bin.items).proportion_ci(0.9, method="wilson")
+        assert (filled_bin.rate, filled_bin.low, filled_bin.high) == pytest.approx(
+            (hits / filled_bin.items, expected.low, expected.high)
+        )

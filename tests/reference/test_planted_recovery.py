@@ -163,6 +163,7 @@ def of_one_engine(task: str, strength: float, bias: float) -> tuple[list[Measure
     return measured(outcomes(task, ((strength, bias),)), list(CERTAINTY), by=("gender", "stereotype"))
 
 
+@pytest.mark.slow
 @every_estimator
 @every_task
 @every_setting
@@ -361,9 +362,10 @@ def test_the_two_halves_of_the_suite_name_every_metric() -> None:
     named = {name for group in ("type=type1", "type=type2") for name in values_of(found, group, "perplexity")}
     # Identity markers are recovered in tests/measuring/test_identities.py, sentence pairs in
     # tests/tasks/test_pronoun_cloze.py, BBQ in tests/datasets/test_bbq.py, open answers in
-    # tests/tasks/test_open_answer.py, pairs of groups in tests/measuring/test_group_pairs.py; a planted engine has no
-    # vocabulary.
+    # tests/tasks/test_open_answer.py, pairs of groups in tests/measuring/test_group_pairs.py, "Both of them" in
+    # tests/tasks/test_multiple_choice.py; a planted engine has no vocabulary.
     elsewhere = ("markers", "variants", "reductions", "pairs", "labelled pairs", "polarity", "open answers")
+    elsewhere += ("both offered",)
     assert named == {
         name
         for name, metric in METRICS.items()

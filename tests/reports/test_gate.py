@@ -59,7 +59,9 @@ def test_a_gate_knows_three_answers(planted_run: Path) -> None:
 def test_one_pair_decides_nothing(tmp_path: Path) -> None:
     run = audit(PlantedEngine(strength=5, bias=0), limit=1, out=tmp_path / "one", resamples=50)
     (check,) = gate(run.path, ["ucerf[type=type2] >= 0.99"])
-    assert measured(run.path, "ucerf", type="type2").value == 1 and check.outcome == "undecided" and not check.passed
+    row = measured(run.path, "ucerf", type="type2")
+    assert row.value == 1 and check.outcome == "undecided" and not check.passed
+    assert check.more == pytest.approx(((1 - row.low) / 0.01) ** 2 - 1, abs=1)
 
 
 @pytest.mark.parametrize(
@@ -189,6 +191,7 @@ def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", *arguments], capture_output=True, text=True, cwd=cwd, env=os.environ)
 
 
+@pytest.mark.slow
 def test_exit_codes_tell_passed_failed_and_impossible_apart(planted_run: Path, tmp_path: Path) -> None:
     run = str(planted_run)
     kept = command("equipoise", "gate", run, "--require", "ucerf[type=type2] >= 0.01", cwd=tmp_path)

@@ -81,6 +81,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
+@pytest.mark.slow
 def test_a_killed_audit_leaves_an_unfinished_run_and_continues(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     words = ("audit", "planted:noise=1", "--limit", "3", "--out", folder, *SMALL)
@@ -94,6 +95,7 @@ def test_a_killed_measure_leaves_the_old_or_the_new_measurements(finished: Path,
     assert steps > 15 and len(seen) == 2, "the old run and the new one, and nothing else"
 
 
+@pytest.mark.slow
 def test_a_killed_audit_over_a_finished_run_is_unfinished_or_new(finished: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(finished, tmp_path / "run"))
     words = ("audit", "planted:noise=1", "--limit", "4", "--level", "0.8", "--out", folder, *SMALL)
@@ -101,6 +103,7 @@ def test_a_killed_audit_over_a_finished_run_is_unfinished_or_new(finished: Path,
     assert steps > 15 and len(seen) == 3
 
 
+@pytest.mark.slow
 def test_a_killed_import_leaves_no_mixture(tmp_path: Path) -> None:
     rows = [
         f"i{number},{word},{-1 - (number + place) % 3 / 4},{1 - place},m,d,type2,s{number // 2}"

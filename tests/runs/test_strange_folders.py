@@ -77,6 +77,7 @@ def readings(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "outcomes", lambda: [part.outcomes.probs.tolist() for part in Run(folder).parts]
 
 
+@pytest.mark.slow
 def test_two_hundred_random_damages_are_noticed_or_harmless(
     finished: Path, whole: dict[str, bytes], tmp_path: Path
 ) -> None:
@@ -165,6 +166,7 @@ BOUNDED = settings(
 )
 
 
+@pytest.mark.slow
 @BOUNDED
 @given(st.sampled_from([field.name for field in fields(RunManifest)]), st.booleans(), JSON, st.randoms())
 def test_a_manifest_of_nonsense_gives_one_sentence(

@@ -34,6 +34,7 @@ def equipoise(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_the_engine_is_listed_audits_and_refuses_to_write(plugin: Path) -> None:
     listed = equipoise(plugin, "engines")
     assert "word-counts:  Word frequencies of a text file, as a baseline: `word-counts:FILE`." in listed.stdout

@@ -213,6 +213,7 @@ NAMES = {
 }
 
 
+@pytest.mark.slow
 def test_its_folder_holds_the_very_numbers_of_the_gguf_file(default_model_folder: Path) -> None:
     path = default_model.cache_folder() / "models" / Path(default_model.MEMBER).name
     if not path.is_file():

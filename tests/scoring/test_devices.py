@@ -75,6 +75,7 @@ def test_an_audit_on_two_devices_writes_the_same_scores(folder: Path, several: S
     assert len(notes[0]) == 1 and "xe (" in notes[0][0] and notes[0] == notes[1]
 
 
+@pytest.mark.slow
 def test_what_goes_wrong_in_a_process_is_one_sentence(folder: Path) -> None:
     with pytest.raises(ModelError, match="has an empty name in it"):
         open_engine(str(folder), EngineOptions(device="cpu,,cpu"))
@@ -90,6 +91,7 @@ def test_a_prompt_that_is_too_long_is_refused_as_by_one(several: SeveralDevices)
         scored(several)
 
 
+@pytest.mark.slow
 def test_the_processes_end_with_the_one_that_started_them(folder: Path) -> None:
     script = (
         "import sys, time; from equipoise.scoring.opening import *; "

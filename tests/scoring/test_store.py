@@ -67,6 +67,20 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "run" / "scores.jsonl"
 
 
+def test_a_batch_is_on_the_disk_before_it_is_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    prompts, synced, seen = questions(), [0], []
+    sync = os.fsync
+
+    def recorded(handle: int) -> None:
+        sync(handle)
+        synced.append(os.fstat(handle).st_size)
+
+    monkeypatch.setattr(os, "fsync", recorded)
+    with ScoreStore(path) as store:
+        store.scorer(Recorder(prompts), lambda done, total: seen.append((path.stat().st_size, synced[-1])))(prompts)
+    assert len(seen) == 4 and all(size == safe for size, safe in seen), seen
+
+
 def test_every_prompt_gets_its_own_score_in_order(path: Path) -> None:
     prompts = questions()
     scores, engine, notes = fill(path, prompts)
@@ -320,6 +334,7 @@ with ScoreStore(Path(sys.argv[1])) as store:
 """
 
 
+@pytest.mark.slow
 def test_a_run_killed_again_and_again_ends_as_if_it_had_never_been(path: Path, tmp_path: Path) -> None:
     log, moments = tmp_path / "log", random.Random(11)
     log.touch()
@@ -380,6 +395,7 @@ def sentences() -> list[Prompt]:
     return [Prompt(text, "task", "", text, (" late", " the nurse")) for text in texts]
 
 
+@pytest.mark.slow
 def test_a_model_killed_halfway_goes_on_to_the_same_numbers_bit_for_bit(path: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), str(TESTS), *sys.path])}
     command = [sys.executable, "-c", MODEL, str(path)]

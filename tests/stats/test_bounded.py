@@ -42,6 +42,58 @@ def test_the_betting_interval_holds_the_truth_as_often_as_it_says(n: int, draw: 
     assert held >= 190
 
 
+def gambled(values: list[float], m: float, *, level: float) -> float:
+    """Return the greatest log-wealth of a gambler against the mean m: Waudby-Smith and Ramdas, value by value."""
+    n, alpha, most = len(values), 1 - level, [-np.inf, -np.inf]
+    total, squares, variance, up, down = 0.0, 0.0, 0.25, 0.0, 0.0
+    for t, x in enumerate(values, 1):
+        bet = np.sqrt(2 * np.log(2 / alpha) / (n * variance))
+        up += np.log1p(min(bet, 0.75 / m) * (x - m))
+        down += np.log1p(-min(bet, 0.75 / (1 - m)) * (x - m))
+        most = [max(most[0], up), max(most[1], down)]
+        total += x
+        squares += (x - (0.5 + total) / (t + 1)) ** 2
+        variance = (0.25 + squares) / (t + 1)
+    return max(most)
+
+
+@pytest.mark.parametrize(("n", "level"), [(7, 0.9), (40, 0.95), (150, 0.95)])
+def test_the_betting_interval_is_that_of_the_paper_value_by_value(n: int, level: float) -> None:
+    values = np.random.default_rng(n).beta(3, 2, n)
+    order = np.random.default_rng([5, n]).permutation(values).tolist()
+    means = np.linspace(0, 1, 1001)[1:-1]
+    kept = [m for m in means if gambled(order, float(m), level=level) < np.log(2 / (1 - level))]
+    low, high = bounded.betting_interval(values, level=level, seed=5)
+    assert (low, high) == pytest.approx((max(0, kept[0] - 0.001), min(1, kept[-1] + 0.001)), abs=1e-9)
+
+
+def test_bernstein_and_hoeffding_by_hand() -> None:
+    values = np.array([0.2, 0.4, 0.9, 0.5])
+    assert bounded.bernstein_interval(values, level=0.95) == (0.0, 1.0)
+    many = np.tile(values, 2000)
+    radius = np.sqrt(2 * np.var(many, ddof=1) * np.log(80) / 8000) + 7 * np.log(80) / (3 * 7999)
+    assert bounded.bernstein_interval(many, level=0.95) == pytest.approx((0.5 - radius, 0.5 + radius), abs=1e-12)
+    assert bounded.mean_interval(many * 4 - 1, (-1, 3), level=0.95) == pytest.approx((1 - 4 * radius, 1 + 4 * radius))
+    expected = 2 * np.sqrt(np.log(4 / 0.05) / 20) + 2 * np.sqrt(np.log(4 / 0.05) / 60)
+    assert bounded.hoeffding_radius([10, 30], 2.0, level=0.95) == pytest.approx(expected)
+    assert bounded.hoeffding_radius([0], 1.0, level=0.95) == pytest.approx(np.sqrt(np.log(40) / 2))
+
+
+def test_betting_serves_up_to_two_thousand_units() -> None:
+    values = np.random.default_rng(0).random(2001)
+    assert bounded.mean_interval(values[:2000], (0, 1), level=0.95) == bounded.betting_interval(
+        values[:2000], level=0.95
+    )
+    assert bounded.mean_interval(values, (0, 1), level=0.95) == bounded.bernstein_interval(values, level=0.95)
+
+
+def test_a_bootstrap_needs_thirty_units_on_each_side_of_the_mean() -> None:
+    assert bounded.is_enough(np.repeat([0.0, 1.0], 30))
+    assert not bounded.is_enough(np.repeat([0.0, 1.0], [29, 40]))
+    assert not bounded.is_enough(np.repeat([0.0, 1.0], [40, 29]))
+    assert not bounded.is_enough(np.repeat([0.0, 0.5, 1.0], [29, 60, 29]))
+
+
 def test_more_units_make_it_narrower_and_a_higher_level_wider() -> None:
     rng = np.random.default_rng(0)
     values = rng.beta(5, 2, 400)

@@ -55,6 +55,7 @@ def test_the_answer_is_scored_right_after_its_beginning_in_the_template() -> Non
         broken.questions([prompt])
 
 
+@pytest.mark.slow
 def test_every_task_can_be_asked_in_a_chat_and_the_run_says_so(default_model_folder: Path, tmp_path: Path) -> None:
     data = open_dataset("builtin").limited(1)
     choices: dict[str, Any] = {"resamples": 20, "metrics": ["certainty"], "chat": True, "system": "Answer briefly."}

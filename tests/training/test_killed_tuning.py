@@ -20,6 +20,7 @@ PLAN = Plan(
 ANY = Limits(accuracy=1, mass=1, certainty=0, perplexity=1e9)
 
 
+@pytest.mark.slow
 def test_killed_tuning(tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sets = open_training_sets("grammar", seed=0, markers=False)
     monkeypatch.setattr(tuning, "open_training_sets", lambda data, seed, markers: sets)

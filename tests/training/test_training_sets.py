@@ -73,6 +73,7 @@ def test_evaluation_sentences_are_left_out_of_a_users_table(tmp_path: Path) -> N
         open_training_sets(str(file), markers=False)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.environ.get("EQUIPOISE_DATA"), reason="EQUIPOISE_DATA is not set: SynthBias is not here")
 def test_the_evaluation_sets_of_synthbias_are_never_trained_on() -> None:
     evaluated = {sentence_of(example) for example in open_dataset("synthbias").limited(SYNTHBIAS_EVALUATION).examples}

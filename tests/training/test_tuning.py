@@ -87,6 +87,7 @@ tune(sys.argv[1], out=Path(sys.argv[2]), plan=plan, limits=limits, markers=False
 """
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_resumes_to_the_same_weights(tuned: Path, tiny_folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "adapter"
     command = [sys.executable, "-c", KILLED, str(tiny_folder), str(out), repr(PLAN), "slow"]
@@ -118,6 +119,7 @@ def test_a_folder_with_other_files_is_not_written_to(tiny_folder: Path, tmp_path
         tune(str(tiny_folder), out=tmp_path, plan=PLAN)
 
 
+@pytest.mark.slow
 def test_the_command_line_tunes_and_says_what_changed(tiny_folder: Path, tmp_path: Path) -> None:
     def command(*words: str) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "HF_HUB_OFFLINE": "1"}

@@ -4,11 +4,13 @@ Out: one call into the library, and its result printed; no logic, and nothing he
 
 from __future__ import annotations
 
+import gc
 import sys
 from io import TextIOWrapper
 
 import typer
 
+from ..cache import tidy_cache
 from . import (
     audit,
     build,
@@ -88,6 +90,11 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             # An arrow that an old terminal cannot show is no reason to fail.
             stream.reconfigure(errors="replace")
-    with clear_errors():
-        code = app(standalone_mode=False)
-    sys.exit(code)
+    try:
+        with clear_errors():
+            tidy_cache()
+            code = app(standalone_mode=False)
+        sys.exit(code)
+    finally:
+        # The process is about to end: walking through every object of torch once more would take a second.
+        gc.freeze()

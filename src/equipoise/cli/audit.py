@@ -75,7 +75,7 @@ def audit(
     seeds: Annotated[int, typer.Option("--seeds", help="Option orders drawn for each pair (mcq), averaged.")] = 1,
     seed: Annotated[int, typer.Option("--seed", help="First seed, of option orders and resamples.")] = 0,
     limit: Annotated[
-        int | None, typer.Option("--limit", help="Use at most N counterfactual sets, spread evenly.")
+        int | None, typer.Option("--limit", help="Use at most N base sentences (whole sets), spread evenly.")
     ] = None,
     out: Annotated[
         Path | None,

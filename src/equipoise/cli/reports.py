@@ -45,6 +45,7 @@ def compare(
 
     Runs that were asked different sentences are refused, unless --intersect is given.
     """
+    from ..reports.comparison.orders import order_sentences, orders
     from ..reports.comparison.page import comparison_page
     from ..reports.page.html import write_page
 
@@ -59,6 +60,8 @@ def compare(
     if rows:
         print_out(plain_table(("runs", "data", "metric", "difference", "p, corrected"), rows))
     typer.echo(f"{len(shown)} of {len(made.tests)} differences hold after correction ({correction}).")
+    for sentence in order_sentences(orders(made)):
+        typer.echo(printable(sentence))
     typer.echo(printable(f"To look at the comparison, open {out} in a browser."))
 
 

@@ -197,17 +197,19 @@ def _open_path(path: Path, options: DatasetOptions) -> Dataset:
     columns, pronouns = options.columns, options.pronouns
     if is_bbq(path) and not columns:
         return load_bbq(path, as_published=options.as_published)
-    if path.is_file() and path.suffix.lower() in READERS and is_pair_table(read_rows(path).columns, columns):
+    # Read once: a table may have a million rows.
+    table = read_rows(path) if path.is_file() and path.suffix.lower() in READERS else None
+    if table is not None and is_pair_table(table.columns, columns):
         _only_he_and_she(str(path), pronouns)
-        return load_sentence_pairs(path, columns)
+        return load_sentence_pairs(table, columns)
     if (path / WINOGENDER_SENTENCES).is_file() and not columns:
         return load_winogender(path, pronouns=pronouns)
-    if path.is_file() and path.suffix.lower() in READERS and (columns or not _is_synthbias_csv(path)):
-        return load_table(path, columns, pronouns=pronouns)
+    if table is not None and (columns or not _is_synthbias_csv(path, table)):
+        return load_table(table, columns, pronouns=pronouns)
     if columns:
         raise DatasetError(f"{path}: is not a table, so it has no columns to name")
     _only_he_and_she(str(path), pronouns)
-    if path.is_file() and path.suffix.lower() in READERS:
+    if table is not None:
         return load_synthbias(path)
     named_as_synthbias = re.compile(r"type[12]-(pro|anti)\.txt")
     if path.is_dir():
@@ -226,8 +228,8 @@ def _open_path(path: Path, options: DatasetOptions) -> Dataset:
     )
 
 
-def _is_synthbias_csv(path: Path) -> bool:
-    return path.suffix.lower() == ".csv" and set(SYNTHBIAS_COLUMNS) <= set(read_rows(path).columns)
+def _is_synthbias_csv(path: Path, table: Rows) -> bool:
+    return path.suffix.lower() == ".csv" and set(SYNTHBIAS_COLUMNS) <= set(table.columns)
 
 
 def _as_published(name: str, load: Callable[[Path], Dataset], pronouns: Sequence[str]) -> Dataset:

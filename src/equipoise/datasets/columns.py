@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from ..records import DatasetError
@@ -205,6 +206,12 @@ def _as_list(value: Any) -> list[Any]:
 def _as_candidate(value: Any) -> str:
     if is_missing(value) or not isinstance(value, str):
         raise DatasetError(f"candidate {value!r} is not text")
+    return _candidate(value)
+
+
+@lru_cache(maxsize=4096)
+def _candidate(value: str) -> str:
+    """Return a candidate as a bare noun; equal ones are one object, which a million rows share."""
     # Tasks write "the" before a candidate themselves.
     bare = _ARTICLE.sub("", as_label("candidate", value))
     if not any(map(str.isalpha, bare)) or bare.lower() == "nan":
@@ -259,6 +266,10 @@ def as_flag(name: str, value: Any) -> bool | None:
 
 def as_kind(value: Any) -> str:
     """Return the type of a sentence, "type1" and "type2" however written, "" if it is empty."""
-    label = as_label("type", value).lower()
+    return _kind(as_label("type", value).lower())
+
+
+@lru_cache(maxsize=1024)
+def _kind(label: str) -> str:
     short = re.fullmatch(r"(?:type[ _-]?)?([12])", label)
     return f"type{short[1]}" if short else label

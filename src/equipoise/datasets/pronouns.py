@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
@@ -54,6 +55,7 @@ def gender_of(pronoun: str) -> Gender | None:
     return _GENDERS.get(pronoun.strip().lower())
 
 
+@lru_cache(maxsize=1024)
 def forms_of(pronoun: str) -> frozenset[Form]:
     """Return the forms the word can have: one for most, two for "her", none for a word not in the table."""
     word = pronoun.strip().lower()
@@ -91,4 +93,9 @@ def find_pronoun(text: str, pronoun: str) -> list[Found]:
     # Longer than the text: a pattern of a cell of ten megabytes takes a minute to compile.
     if not word or len(word) > len(text):
         return []
-    return [Found(m.start(), m.end(), m.group().lower()) for m in _whole([word]).finditer(text)]
+    return [Found(m.start(), m.end(), m.group().lower()) for m in _one_word(word).finditer(text)]
+
+
+@lru_cache(maxsize=1024)
+def _one_word(word: str) -> re.Pattern[str]:
+    return _whole([word])

@@ -25,11 +25,17 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A table file, read: its name for messages, its columns in order, and its rows (at least one)."""
+    """A table, read: its name for messages, its columns in order, its rows (at least one), and its path on disk."""
 
     file: str
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
+    path: Path | None = None
+
+    @property
+    def source(self) -> str:
+        """Where the rows came from."""
+        return "in memory" if self.path is None else str(self.path)
 
 
 def read_rows(path: Path) -> Rows:
@@ -46,7 +52,7 @@ def read_rows(path: Path) -> Rows:
     columns, rows = reader(path.name, content)
     if not rows:
         raise DatasetError(f"{path.name}: holds no row")
-    return Rows(path.name, columns, tuple(rows))
+    return Rows(path.name, columns, tuple(rows), path)
 
 
 def read_text(path: Path) -> str:

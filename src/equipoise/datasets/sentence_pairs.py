@@ -76,7 +76,6 @@ def load_sentence_pairs(
     table: Path | str | Rows, columns: Mapping[str, str] = _NO_MAP, *, name: str = "", licence: str = ""
 ) -> Dataset:
     """Return the table's sentence pairs as a dataset named after the file; `columns` maps our names to the file's."""
-    path = None if isinstance(table, Rows) else Path(table)
     table = table if isinstance(table, Rows) else read_rows(Path(table))
     used = _columns(table.file, table.columns, columns)
     pairs = []
@@ -89,13 +88,14 @@ def load_sentence_pairs(
             raise DatasetError(f"{where}: {error}") from None
     name = name or Path(table.file).stem
     asked_as: dict[str, _Pair] = {}
-    varied = {key for pair in pairs for key in pair.groups if len({other.groups.get(key) for other in pairs}) > 1}
+    keys = dict.fromkeys(key for pair in pairs for key in pair.groups)
+    varied = {key for key in keys if len({pair.groups.get(key) for pair in pairs}) > 1}
     examples = tuple(_example(pair, asked_as.setdefault(pair.split.before, pair), name, varied) for pair in pairs)
     faults = [*(fault for pair in pairs for fault in _pair_faults(pair)), *_repeats(pairs)]
     order = {pair.where: pair.number for pair in pairs}
-    faults += [] if path is None else _known_faults(path, pairs)
+    faults += [] if table.path is None else _known_faults(table.path, pairs)
     faults.sort(key=lambda fault: order[fault.where])
-    return Dataset(name, examples, (*_shared_prefixes(table.file, pairs), *faults), str(path or "in memory"), licence)
+    return Dataset(name, examples, (*_shared_prefixes(table.file, pairs), *faults), table.source, licence)
 
 
 def split_pair(more: str, less: str) -> Split:

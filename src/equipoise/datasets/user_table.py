@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -65,19 +67,18 @@ def load_table(
     become a pair. `pronouns` fill the slot of sentences that have one (`{pronoun}`, `[pronoun]` or `___`) in a table
     without a pronoun column. Raises DatasetError with file and line.
     """
-    source = "in memory" if isinstance(table, Rows) else str(table)
     table = table if isinstance(table, Rows) else read_rows(Path(table))
     name = Path(table.file).stem
     used = map_columns(table.file, table.columns, columns)
     if used.is_classification:
-        return load_classification(table, used, name=name, source=source)
+        return load_classification(table, used, name=name, source=table.source)
     items: list[_Item] = []
     for number, row in enumerate(table.rows, start=1):
         where = f"{table.file}:{row.line}"
         slots = column_slots(row.cells, used)
         try:
             for variant in _variants(used.cells(row.cells), number, used, pronouns):
-                items.append(replace(_item(where, f"{name}-{number:05}", variant, used), slots=slots))
+                items.append(_item(where, f"{name}-{number:05}", variant, used, slots))
         except DatasetError as error:
             raise DatasetError(f"{where}: {error}") from None
     _check_together(items)
@@ -86,8 +87,9 @@ def load_table(
     faults += _repeats(items)
     order = {item.where: position for position, item in enumerate(items)}
     faults.sort(key=lambda fault: order[fault.where])
-    examples = tuple(_example(item, sets[item.id], name) for item in items)
-    return Dataset(name, examples, tuple(faults), source)
+    shared = _Shared()
+    examples = tuple(_example(item, sets[item.id], name, shared) for item in items)
+    return Dataset(name, examples, tuple(faults), table.source)
 
 
 def _variants(
@@ -111,9 +113,9 @@ def _variants(
         yield {**cells, "group": chosen.group, **filled_cells, "id": f"{id}-{subject}" if id else None}
 
 
-def _item(where: str, default_id: str, cells: Mapping[str, Any], used: Columns) -> _Item:
+def _item(where: str, default_id: str, cells: Mapping[str, Any], used: Columns, slots: Mapping[str, str]) -> _Item:
     """Return the row, checked; the DatasetError of a bad cell lacks file and line, which the caller knows."""
-    text, pronoun = as_text("text", cells["text"]), as_text("pronoun", cells["pronoun"]).lower()
+    text, pronoun = as_text("text", cells["text"]), sys.intern(as_text("pronoun", cells["pronoun"]).lower())
     if not find_pronoun(text, pronoun):
         raise DatasetError(f"pronoun {pronoun!r} is not in the sentence")
     gender = as_label("group", cells.get("group")).lower() or gender_of(pronoun) or group_of(pronoun)
@@ -152,6 +154,7 @@ def _item(where: str, default_id: str, cells: Mapping[str, Any], used: Columns) 
         kind=kind or ("type2" if answerable else "type1"),
         pair=as_label("pair", cells.get("pair")),
         groups={group: as_label(group, cells.get(f"group:{group}")) for group in used.groups},
+        slots=slots,
     )
 
 
@@ -164,8 +167,13 @@ def _order_of_mention(text: str, candidates: Sequence[str]) -> list[int]:
 
 
 def _first_mention(text: str, candidate: str) -> int:
-    match = re.search(rf"(?<!\w){re.escape(candidate)}(?!\w)", text, re.IGNORECASE)
+    match = _mention(candidate).search(text)
     return match.start() if match else -1
+
+
+@lru_cache(maxsize=4096)
+def _mention(candidate: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(candidate)}(?!\w)", re.IGNORECASE)
 
 
 def _check_together(items: Sequence[_Item]) -> None:
@@ -238,7 +246,19 @@ def _forms_agree(form: str, other_form: str) -> bool:
     return not forms_of(form) or not forms_of(other_form) or bool(forms_of(form) & forms_of(other_form))
 
 
-def _example(item: _Item, members: Sequence[_Item], name: str) -> Example:
+class _Shared:
+    """Equal mappings as one object: of a million rows most have the groups of another one."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
+
+    def __call__(self, mapping: Mapping[str, str]) -> Mapping[str, str]:
+        key = tuple(mapping.items())
+        # Where every row has groups of its own, remembering them all would only cost memory.
+        return self._known.setdefault(key, mapping) if len(self._known) < 2**16 else self._known.get(key, mapping)
+
+
+def _example(item: _Item, members: Sequence[_Item], name: str, shared: _Shared) -> Example:
     set_id = item.id
     if item.pair:
         set_id = f"{name}-pair-{item.pair}"
@@ -259,9 +279,9 @@ def _example(item: _Item, members: Sequence[_Item], name: str) -> Example:
         gold=item.gold,
         answerable=item.answerable,
         stereotype=item.stereotype,
-        groups={**groups, **item.groups},
+        groups=shared({**groups, **item.groups}),
         set_id=set_id,
-        slots={**item.slots, "pronoun": item.pronoun},
+        slots=shared({**item.slots, "pronoun": item.pronoun}),
     )
 
 

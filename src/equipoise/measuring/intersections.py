@@ -98,10 +98,7 @@ def _of_constant(items: Items, groups: Sequence[_Group], resampled: Floats, job:
 def _resampled(items: Items, job: Job, groups: Sequence[_Group], plan: Plan) -> Floats:
     """Return the values of every group (columns) in every resample (rows)."""
     chunks = weight_chunks(int(items.clusters.max()) + 1, resamples=plan.resamples, seed=plan.seed)
-    statistics = [
-        Statistic(job.metric.function, [array[group.rows] for array in job.arrays], items.clusters[group.rows])
-        for group in groups
-    ]
+    statistics = [Statistic(job.metric.function, job.arrays, items.clusters, group.rows) for group in groups]
     return np.stack(evaluate(statistics, chunks), axis=1)
 
 

@@ -94,10 +94,7 @@ class Point:
         """Return the metric as a statistic of each variant; `signed`: the differences behind it, if it has any."""
         metric = self.job.metric
         function = metric.differences.function if signed and metric.differences else metric.function
-        return [
-            Statistic(function, [array[rows] for array in self.job.arrays], clusters[rows])
-            for rows in self.rows.values()
-        ]
+        return [Statistic(function, self.job.arrays, clusters, rows) for rows in self.rows.values()]
 
 
 def measure(items: Items, plan: Plan, key: RunKey) -> tuple[list[Measurement], list[str]]:
@@ -123,6 +120,7 @@ def measured_points(items: Items, plan: Plan) -> tuple[list[Point], list[str]]:
     chosen_jobs, groups = list(jobs(items, plan)), list(cells(items, plan.by))
     typed = any("type" in cell.parts for cell in groups)
     for cell in groups:
+        chosen_rows: dict[int, dict[str, Integers]] = {}
         for job in chosen_jobs:
             if job.metric.unit not in cell.units or job.key != cell.key:
                 continue
@@ -132,7 +130,9 @@ def measured_points(items: Items, plan: Plan) -> tuple[list[Point], list[str]]:
                     reason = "answerable and unanswerable items are never pooled; give each kind its own type"
                     undefined.setdefault(job.name, {})[group_label(cell.parts)] = reason
                 continue
-            rows = {variant: rows[job.applies[rows]] for variant, rows in cell.rows.items()}
+            # Most metrics apply to the same items: their rows are held once.
+            rows = chosen_rows.get(id(job.applies)) or _applicable(cell, job)
+            chosen_rows[id(job.applies)] = rows
             if not all(len(chosen) for chosen in rows.values()):
                 continue
             try:
@@ -142,6 +142,12 @@ def measured_points(items: Items, plan: Plan) -> tuple[list[Point], list[str]]:
                 continue
             points.append(Point(job, cell, rows, values))
     return points, list(_undefined_notes(undefined))
+
+
+def _applicable(cell: Cell, job: Job) -> dict[str, Integers]:
+    """Return the cell's rows that the metric applies to, by variant."""
+    applies = {variant: job.applies[rows] for variant, rows in cell.rows.items()}
+    return {variant: rows if applies[variant].all() else rows[applies[variant]] for variant, rows in cell.rows.items()}
 
 
 def _value(job: Job, rows: Integers) -> float:
@@ -176,7 +182,7 @@ def jobs(items: Items, plan: Plan) -> Iterator[Job]:
             continue
         # A sentence pair holds its contrast within itself: what compares sets or kinds of items does not apply to it.
         if metric.unit in ("sets", "contrast") and "pairs" not in metric.applies_to:
-            applies = applies & ~pairs
+            applies = applies & ~pairs if pairs.any() else applies
         for estimator in plan.estimators if metric.estimated else plan.estimators[:1]:
             name = metric.name + (suffix(estimator) if metric.estimated else "")
             columns = items.columns(estimator)

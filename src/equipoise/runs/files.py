@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-_PART = re.compile(r"\..+\.(\d+)\.part")
-"""A file that a process is writing: its name and the number of the process."""
+from ..cache import is_running, unfinished_by
 
 
 @contextmanager
 def written(path: Path) -> Iterator[Path]:
     """Give a file beside the path to write into; it is renamed at the end, so a crash never leaves half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    remove_abandoned(path.parent, path.name)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield part
@@ -69,19 +69,10 @@ def file_sha256(path: Path) -> str | None:
         return None
 
 
-def remove_abandoned(folder: Path) -> None:
-    """Remove files that processes which no longer run were writing when they ended."""
-    for file in folder.glob(".*.part") if folder.is_dir() else ():
-        matched = _PART.fullmatch(file.name)
-        if matched and file.is_file() and not _runs(int(matched[1])):
+def remove_abandoned(folder: Path, name: str = "") -> None:
+    """Remove files (or those of one name) that processes which no longer run were writing when they ended."""
+    pattern = f".{glob.escape(name)}.*.part" if name else ".*.part"
+    for file in folder.glob(pattern) if folder.is_dir() else ():
+        writer = unfinished_by(file.name)
+        if writer is not None and file.is_file() and not is_running(writer):
             file.unlink(missing_ok=True)
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return True

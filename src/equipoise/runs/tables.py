@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import IO, Any
@@ -12,7 +12,7 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 
-from ..records import ABSENT, Example, Outcomes
+from ..records import ABSENT, Example, Outcomes, SentencePair
 from ..scoring.reductions import REDUCTIONS
 
 ROWS = 65_536
@@ -57,20 +57,28 @@ def example_rows(datasets: Mapping[str, Sequence[Example]]) -> Rows:
     def groups() -> Iterator[Any]:
         for dataset, examples in datasets.items():
             for start in range(0, len(examples), ROWS):
-                rows = [_example_row(dataset, example) for example in examples[start : start + ROWS]]
+                known: dict[int, str] = {}
+                rows = [_example_row(dataset, example, known) for example in examples[start : start + ROWS]]
                 yield pa.Table.from_pylist(rows, schema=schema)
 
     return Rows(schema, groups)
 
 
-def _example_row(dataset: str, example: Example) -> dict[str, Any]:
+def _example_row(dataset: str, example: Example, known: dict[int, str]) -> dict[str, Any]:
+    """Return the row of an example; `known` are texts of mappings that examples share, by the mapping's id."""
+
+    def text(mapping: Mapping[str, str]) -> str:
+        if id(mapping) not in known:
+            known[id(mapping)] = _json(dict(mapping))
+        return known[id(mapping)]
+
     return {
         "dataset": dataset,
         **{field.name: getattr(example, field.name) for field in fields(Example)},
         "text": _encodable(example.text),
         "candidates": [_encodable(candidate) for candidate in example.candidates],
-        "groups": _json(dict(example.groups)),
-        "slots": _json(dict(example.slots)),
+        "groups": text(example.groups),
+        "slots": text(example.slots),
         "pair": None if example.pair is None else _json(asdict(example.pair)),
     }
 
@@ -92,6 +100,34 @@ def examples_frame(dataset: str, examples: Sequence[Example]) -> pd.DataFrame:
     """Return the examples as `examples.parquet` holds them."""
     rows = example_rows({dataset: examples})
     return typed_frame("examples.parquet", _all(rows))
+
+
+def examples_from_frame(frame: pd.DataFrame) -> list[Example]:
+    """Return the examples of rows of `examples.parquet`."""
+    columns: Iterable[Any] = frame.itertuples(index=False)
+    return [
+        Example(
+            id=row.id,
+            text=row.text,
+            candidates=tuple(map(str, row.candidates)),
+            gold=None if pd.isna(row.gold) else int(row.gold),
+            answerable=bool(row.answerable),
+            stereotype=None if pd.isna(row.stereotype) else int(row.stereotype),
+            groups=json.loads(row.groups),
+            set_id=row.set_id,
+            cluster_id=row.cluster_id,
+            slots=json.loads(row.slots),
+            pair=_pair(row.pair),
+        )
+        for row in columns
+    ]
+
+
+def _pair(text: Any) -> SentencePair | None:
+    if not isinstance(text, str):
+        return None
+    fields = json.loads(text)
+    return SentencePair(fields["before"], tuple(fields["rests"]), tuple(fields["sides"]))
 
 
 def outcome_columns(key: Mapping[str, str], outcomes: Outcomes, derived: Columns) -> Columns:

@@ -10,11 +10,11 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..records import Context, Sampling
+from ..records import Context, Message, Sampling
 from .engine import Engine, identity_key
 from .lines import damage_note, read_lines
 from .store import Progress
@@ -96,6 +96,19 @@ class TextStore:
             kept = f"{len(texts):,} texts are intact and kept; what is missing is asked again"
             self.notes.append(damage_note(self.path, removed, kept))
         return texts
+
+
+def read_texts(path: Path) -> Iterator[tuple[Context, str]]:
+    """Yield the question and the text of every intact line of a run's file; the file is not changed."""
+    if not path.is_file():
+        return
+    with open(path, "rb") as lines:
+        for line in lines:
+            entry: Any = _parse(line)
+            if entry is not None:
+                question = entry["question"]
+                turns = question if isinstance(question, str) else tuple(Message(*turn) for turn in question)
+                yield turns, entry["reasoning"]
 
 
 def _parse(line: bytes) -> dict[str, str] | None:

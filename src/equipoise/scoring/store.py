@@ -60,6 +60,7 @@ class ScoreStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         file, lock, self._file, self._lock = self._file, self._lock, None, None
+        self._scores = {}  # a million of them take half a gigabyte, which measuring needs
         try:
             if file is not None:
                 file.close()  # fails again where a write has failed because the disk is full

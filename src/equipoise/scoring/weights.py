@@ -6,17 +6,12 @@ import hashlib
 import json
 import os
 import re
-import time
 import zlib
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from ..cache import cache_folder
 from ..records import ModelError
-
-ABANDONED_SECONDS = 60
-"""Age of a note that nobody is writing any more."""
 
 SEAL = "sha256.json"
 """File in a sealed folder that holds the hash of every other file."""
@@ -60,7 +55,6 @@ def _remembered_sha256(target: Path) -> str:
         digest = hashlib.file_digest(handle, "sha256").hexdigest()
     try:
         note.parent.mkdir(parents=True, exist_ok=True)
-        _remove_abandoned(note.parent)
         part = note.with_name(f"{note.name}.{os.getpid()}")
         part.write_text(_note(digest))
         part.replace(note)
@@ -80,14 +74,6 @@ def _intact_note(note: Path) -> str | None:
     except (OSError, ValueError):
         return None
     return digest if content == _note(digest) and len(digest) == 64 else None
-
-
-def _remove_abandoned(notes: Path) -> None:
-    """Remove notes that processes were writing when they were killed."""
-    for part in notes.glob("*.*"):
-        with suppress(OSError):
-            if time.time() - part.stat().st_mtime > ABANDONED_SECONDS:
-                part.unlink()
 
 
 def weights_sha256(files: Sequence[Path]) -> str:

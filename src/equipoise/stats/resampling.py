@@ -7,6 +7,7 @@ once to replay it with the sums of all resamples. Between the two, one product c
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -30,11 +31,26 @@ Chunks = Callable[[], Iterator[NDArray[np.float32]]]
 
 @dataclass(frozen=True)
 class Statistic:
-    """A function of rows, to be taken under many weightings of the rows' clusters."""
+    """A function of rows, to be taken under many weightings of the rows' clusters.
+
+    With `rows` the columns and numbers are those of all items, of which the statistic takes these. They are copied out
+    when they are needed: thousands of statistics of a million items would not fit into memory.
+    """
 
     function: Callable[..., Any]
-    arrays: Sequence[NDArray[Any]]
-    clusters: Integers
+    columns: Sequence[NDArray[Any]]
+    numbers: Integers
+    rows: Integers | None = None
+
+    @property
+    def arrays(self) -> list[NDArray[Any]]:
+        """The arguments of the function."""
+        return [column if self.rows is None else column[self.rows] for column in self.columns]
+
+    @property
+    def clusters(self) -> Integers:
+        """The number of each row's cluster."""
+        return self.numbers if self.rows is None else self.numbers[self.rows]
 
 
 class Tape(Protocol):
@@ -103,22 +119,24 @@ class _Batch:
     def place(self, column: Floats) -> int:
         """Return where the sums of a column will be; equal columns share a place."""
         narrow = column.astype(np.float32)
-        key = narrow.tobytes()
+        key = hashlib.blake2b(narrow.data, digest_size=16).digest()
         if key not in self.places:
             self.places[key] = len(self.columns)
             self.columns.append(narrow)
-            self.bytes += 2 * narrow.nbytes  # the column and its key
+            self.bytes += 2 * narrow.nbytes  # the column, and its copy in the matrix
         return self.places[key]
 
     def multiply(self, weights: NDArray[np.float32]) -> None:
-        if self.columns:
+        if self.places:
             # The last clusters may have no row in any statistic of the batch.
             inside = weights[: self.clusters] if self.local is None else weights[self.local]
             self.parts.append(self._matrix @ inside)
 
     @cached_property
     def _matrix(self) -> NDArray[np.float32]:
-        return np.stack(self.columns)
+        matrix = np.stack(self.columns)
+        self.columns.clear()
+        return matrix
 
     def finish(self) -> NDArray[np.float32]:
         return np.concatenate(self.parts, axis=1) if self.parts else np.empty((0, 0), dtype=np.float32)
@@ -151,18 +169,20 @@ class _Tape:
 def evaluate(statistics: Sequence[Statistic], chunks: Chunks) -> list[Floats]:
     """Return the values of each statistic under every weighting; NaN where it is undefined."""
     values: list[Floats | None] = [None] * len(statistics)
+    clusters = _cluster_count(statistics) if statistics else 0
     start = 0
     while start < len(statistics):
-        start = _wave(statistics, start, values, chunks)
+        start = _wave(statistics, start, values, chunks, clusters)
     return [value for value in values if value is not None]
 
 
-def _wave(statistics: Sequence[Statistic], start: int, values: list[Floats | None], chunks: Chunks) -> int:
+def _wave(
+    statistics: Sequence[Statistic], start: int, values: list[Floats | None], chunks: Chunks, clusters: int
+) -> int:
     """Evaluate as many statistics as fit into memory; return where the next wave starts."""
     batches: dict[Any, _Batch] = {}
-    tapes: dict[int, tuple[_Tape, ClusterWeights]] = {}
+    tapes: dict[int, _Tape] = {}
     row_wise: dict[int, list[Floats]] = {}
-    clusters = _cluster_count(statistics)
     number = start
     for number in range(start, len(statistics)):
         statistic = statistics[number]
@@ -172,7 +192,7 @@ def _wave(statistics: Sequence[Statistic], start: int, values: list[Floats | Non
                 raise NeedsRows
             with np.errstate(all="ignore"):
                 statistic.function(*statistic.arrays, weights=weights)
-            tapes[number] = (tape, weights)
+            tapes[number] = tape
         except NeedsRows:
             row_wise[number] = []
         if sum(batch.bytes for batch in batches.values()) > WAVE_BYTES:
@@ -183,9 +203,10 @@ def _wave(statistics: Sequence[Statistic], start: int, values: list[Floats | Non
         for place, parts in row_wise.items():
             parts.append(_row_wise(statistics[place], chunk))
     results = {id(batch): batch.finish() for batch in batches.values()}
-    for place, (tape, weights) in tapes.items():
+    for place, tape in tapes.items():
         tape.replay(results[id(tape.batch)])
         statistic = statistics[place]
+        weights = ClusterWeights(tape, statistic.clusters)
         values[place] = np.asarray(statistic.function(*statistic.arrays, weights=weights), dtype=np.float64)
     for place, parts in row_wise.items():
         values[place] = np.concatenate(parts)
@@ -193,7 +214,8 @@ def _wave(statistics: Sequence[Statistic], start: int, values: list[Floats | Non
 
 
 def _cluster_count(statistics: Sequence[Statistic]) -> int:
-    return max(int(statistic.clusters.max()) + 1 for statistic in statistics)
+    numberings = {id(statistic.numbers): statistic.numbers for statistic in statistics}
+    return max(int(numbers.max()) + 1 for numbers in numberings.values())
 
 
 def _tape(statistic: Statistic, batches: dict[Any, _Batch], clusters: int) -> tuple[_Tape, ClusterWeights]:

@@ -51,6 +51,7 @@ class MultipleChoice:
         answer = {"joined": " A", "apart": "A"}[self.answer_space]
         return {
             "instruction": INSTRUCTION,
+            "options": True,
             "questions": list(self.questions),
             "shots": self.shots.settings,
             "seeds": list(self.seeds),

@@ -60,10 +60,11 @@ class OpenAnswer:
         return {"questions": list(self.questions), **chosen, **drawn}
 
     def run(self, examples: Sequence[Example], *, scorer: Scorer, writer: Writer) -> Outcomes:
-        asked: list[tuple[Example, str, Context]] = []
-        for example in examples:
-            for variant, wording in wordings_for(example, self.questions).items():
-                asked.append((example, variant, (Message("user", fill(wording.free, example)),)))
+        asked = [
+            (example, variant, context)
+            for example in examples
+            for variant, context in open_questions(example, self.questions).items()
+        ]
         contexts = [context for _, _, context in asked]
         texts = [writer(contexts, self.budget, sampling) for sampling in self._samplings()]
         answers = []
@@ -79,6 +80,12 @@ class OpenAnswer:
     def _samplings(self) -> list[Sampling | None]:
         drawn = [Sampling(self.temperature, self.seed + number) for number in range(self.samples)]
         return [*drawn] or [None]
+
+
+def open_questions(example: Example, questions: Sequence[str] = ()) -> dict[str, Context]:
+    """Return what the model is asked about the example, by the name of the wording's variant."""
+    wordings = wordings_for(example, questions)
+    return {variant: (Message("user", fill(wording.free, example)),) for variant, wording in wordings.items()}
 
 
 def meaning_of(answer: str, candidates: Sequence[str]) -> int | str:

@@ -68,6 +68,7 @@ def press(page: Any, key: str, until: str, most: int = 60) -> None:
     raise AssertionError(f"{until} is not reached with {key}")
 
 
+@pytest.mark.slow
 def test_screen_readers_and_the_keyboard(chromium: Any, survey: tuple[str, SurveyDatabase]) -> None:
     address, database = survey
     context = chromium.new_context(bypass_csp=True, viewport={"width": 390, "height": 844})
@@ -101,6 +102,7 @@ def test_screen_readers_and_the_keyboard(chromium: Any, survey: tuple[str, Surve
     context.close()
 
 
+@pytest.mark.slow
 def test_the_administration_and_the_pages_about_problems(chromium: Any, survey: tuple[str, SurveyDatabase]) -> None:
     address, _ = survey
     context = chromium.new_context(bypass_csp=True)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
 from survey_load import Storm, storm
 
 
+@pytest.mark.slow
 def test_nothing_acknowledged_is_lost_when_the_server_is_killed(database_url: str, tmp_path: Path) -> None:
     outcome = storm(tmp_path, database_url, Storm(raters=20, seconds=4.0, pause=0.1, sentences=150))
     assert outcome.acknowledged > 0

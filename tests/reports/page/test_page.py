@@ -40,8 +40,8 @@ def test_headline_verdict_and_all_sections_are_there(opened: Opened, page: Path,
     tab, run = opened(page), Run(planted_run)
     assert tab.inner_text("h1") == "planted"
     shown = [one.get_attribute("id") for one in tab.locator("main > section").all()]
-    assert len(shown) == len(SECTIONS) - 3 and "glossary" in shown
-    assert not {"calibration", "identities", "categories"} & set(shown)
+    assert len(shown) == len(SECTIONS) - 5 and "glossary" in shown
+    assert not {"calibration", "identities", "categories", "tasks", "answers"} & set(shown)
     gap = run.parts[0].measured.get("desirability_gap", type="type2")
     assert f"{gap.value:.3f} [{gap.low:.3f}, {gap.high:.3f}]" in tab.inner_text("#findings")
     assert "less sure and right" in tab.inner_text("#findings")
@@ -68,6 +68,7 @@ def test_a_case_shows_the_numbers_of_the_run(opened: Opened, page: Path, planted
     assert case.locator(".sentence").text_content().replace(mark, mark.split(" / ")[0]) == text
 
 
+@pytest.mark.slow
 def test_search_and_every_filter_find_what_the_tables_hold(opened: Opened, page: Path, planted_run: Path) -> None:
     tab, run = opened(page), Run(planted_run)
     items = run.outcomes.merge(run.examples[["id", "text", "slots"]], left_on="example_id", right_on="id")
@@ -158,6 +159,7 @@ def test_light_and_dark_follow_the_system_and_can_be_read(opened: Opened, page: 
     assert tab.evaluate(CONTRAST)[0] >= 4.5
 
 
+@pytest.mark.slow
 def test_print_view_hides_what_paper_cannot_do(opened: Opened, page: Path) -> None:
     tab = opened(page, color_scheme="dark")
     tab.emulate_media(media="print", color_scheme="dark")
@@ -206,6 +208,7 @@ def test_hostile_text_stays_text(opened: Opened, hostile_run: Path) -> None:
     assert tab.evaluate("window.hacked") is None
 
 
+@pytest.mark.slow
 def test_three_options_three_pronouns_and_another_estimator(opened: Opened, tmp_path: Path) -> None:
     audit(
         PlantedEngine(noise=0.5),
@@ -286,6 +289,7 @@ def test_the_first_screen_counts_the_sets_and_draws_each(opened: Opened, page: P
     assert tab.locator(".worst .sentence").bounding_box()["y"] < 900, "on the first screen"
 
 
+@pytest.mark.slow
 def test_links_open_a_case_or_a_selection_and_can_be_sent(opened: Opened, page: Path, planted_run: Path) -> None:
     tab, run = opened(page), Run(planted_run)
     fates = tab.locator(".key a", has_text="changed toward").first
@@ -328,6 +332,7 @@ def test_the_selection_is_saved_as_tables(opened: Opened, page: Path, planted_ru
     assert set(table["fate"]) <= {"toward", "against", "neither"}
 
 
+@pytest.mark.slow
 def test_only_rows_near_the_screen_are_in_the_page(opened: Opened, make_run: Any) -> None:
     run = make_run("long", limit=400)
     tab = opened(write_run_page(run))

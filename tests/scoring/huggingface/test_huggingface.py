@@ -261,6 +261,7 @@ def ask_hub(*specs: str, **environment: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_without_a_network_a_hubs_model_is_refused_without_retries(tmp_path: Path) -> None:
     found = ask_hub(
         "owner/model",
@@ -310,6 +311,7 @@ def hub(answer: Callable[[str], tuple[int, dict[str, str]]]) -> Iterator[tuple[s
         server.server_close()
 
 
+@pytest.mark.slow
 def test_what_the_hub_says_is_told(tmp_path: Path) -> None:
     def answer(path: str) -> tuple[int, dict[str, str]]:
         code = re.search("(Gated|RepoNotFound|RevisionNotFound|EntryNotFound)", path)
@@ -333,6 +335,7 @@ def _code(name: str) -> str:
     return {"Gated": "GatedRepo"}.get(name, name)
 
 
+@pytest.mark.slow
 def test_a_model_of_the_hub_in_the_local_cache_is_opened_without_a_network(saved: Path, tmp_path: Path) -> None:
     commit = "0123456789abcdef0123456789abcdef01234567"
     cached = tmp_path / "hub" / "models--owner--model"

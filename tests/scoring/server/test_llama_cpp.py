@@ -57,6 +57,7 @@ def url(default_model_folder: Path) -> Iterator[str]:
             server.kill()
 
 
+@pytest.mark.slow
 def test_candidates_are_walked_and_close_to_the_same_model_in_process(url: str, default_engine: Any) -> None:
     engine: Any = open_engine("smollm2", EngineOptions(server=url))
     assert engine.description["capabilities"]["given text"].startswith("no: ")  # echo is ignored silently

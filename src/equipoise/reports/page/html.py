@@ -16,7 +16,7 @@ from ...runs.run import Run
 from ..palette import style_sheet
 from .cases import pack
 from .rendering import Section, render
-from .sections import SECTIONS
+from .sections import SECTIONS, WITH_TEXTS
 
 
 def run_page(
@@ -26,7 +26,7 @@ def run_page(
     sections: Sequence[Callable[[Run], Section | None]] = SECTIONS,
 ) -> str:
     """Return the page of a run; without `sentences` no text of the dataset is in it."""
-    made = [section(run) for section in sections]
+    made = [section(run) for section in sections if sentences or section not in WITH_TEXTS]
     facts = [
         ("Datasets", ", ".join(run.manifest.datasets)),
         ("Asked as", ", ".join(run.manifest.tasks)),

@@ -20,6 +20,8 @@ from ..calibration.section import calibration
 from ..categories.section import categories
 from ..group_words import words_of
 from ..identities.section import identities
+from ..tasks.answers import answers
+from ..tasks.section import tasks
 from .first_screen import first_block
 from .rendering import Panel, Section, panels, render
 
@@ -190,6 +192,8 @@ SECTIONS: tuple[Callable[[Run], Section | None], ...] = (
     findings,
     scale,
     metrics,
+    tasks,
+    answers,
     categories,
     occupations,
     histograms,
@@ -202,3 +206,6 @@ SECTIONS: tuple[Callable[[Run], Section | None], ...] = (
     citations,
 )
 """In the order in which they stand on the page."""
+
+WITH_TEXTS = (answers,)
+"""Sections that quote the data's sentences, which a page without sentences leaves out."""

@@ -1,0 +1,145 @@
+"""One model asked the same sentences in two ways: how far apart are the metrics, and may that be chance?
+
+Each unit (a set, or an item) has a value from either way of asking, averaged over variants such as option orders. The
+difference is the mean of first - second; its p-value comes from exchanging the two ways within clusters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from ..metrics import METRICS, Metric
+from ..metrics.columns import COLUMNS
+from ..metrics.groups import mean
+from ..records import Estimate, Floats, Integers, Outcomes, Strings
+from ..stats import bounded
+from ..stats.bootstrap import interval, resampling_units, weight_chunks
+from ..stats.paired import Contest, Trial, holm, paired_differences
+from ..stats.resampling import Statistic, evaluate
+from ..uncertainty import PERPLEXITY
+from .evidence import of_mean
+from .items import Items
+
+TESTED = ("flip_rate", "ucerf", "ucerf_signed", "accuracy")
+"""The metrics that are compared: means of one value for each set or item."""
+
+
+@dataclass(frozen=True)
+class TaskDifference:
+    """A metric asked as the first task less the same asked as the second, for items of one type ("" for all).
+
+    `p_holm` is corrected for all differences that were tested together, `tests` in number.
+    """
+
+    metric: str
+    kind: str
+    first: str
+    second: str
+    estimate: Estimate
+    p: float
+    p_holm: float
+    tests: int
+
+
+@dataclass(frozen=True)
+class _Paired:
+    """The values of one metric and type by unit, from both tasks."""
+
+    metric: Metric
+    kind: str
+    tasks: tuple[str, str]
+    values: tuple[Floats, Floats]
+    clusters: Integers
+
+
+def task_differences(
+    outcomes: Mapping[str, Outcomes], pairs: Sequence[tuple[str, str]], trial: Trial | None = None
+) -> list[TaskDifference]:
+    """Return the tested metrics of each pair of tasks, by type; p-values are corrected over all of them (Holm)."""
+    trial = trial or Trial()
+    paired = [one for first, second in pairs for one in _paired(outcomes[first], outcomes[second], (first, second))]
+    if not paired:
+        return []
+    tests = [_tested(one, trial) for one in paired]
+    corrected = holm(np.array([p for _, p in tests]))
+    return [
+        TaskDifference(one.metric.name, one.kind, *one.tasks, estimate, p, float(p_holm), len(paired))
+        for one, (estimate, p), p_holm in zip(paired, tests, corrected, strict=True)
+    ]
+
+
+def _paired(first: Outcomes, second: Outcomes, tasks: tuple[str, str]) -> Iterator[_Paired]:
+    """Yield the values of every tested metric and type on the sets that were asked in both ways, whole."""
+    shared = _shared(first, second)
+    items = [Items(outcomes.take(np.isin(outcomes.example_id, shared))) for outcomes in (first, second)]
+    if not len(items[0]):
+        return
+    for name in TESTED:
+        metric = METRICS[name]
+        values = [_by_unit(one, metric) for one in items]
+        both = _about(items[0].outcomes, metric).assign(first=values[0], second=values[1]).dropna()
+        for kind in sorted(both["type"].unique()):
+            rows = both[both["type"] == kind]
+            sides = (rows["first"].to_numpy(np.float64), rows["second"].to_numpy(np.float64))
+            yield _Paired(metric, str(kind), tasks, sides, resampling_units(rows["cluster"].to_numpy(object)))
+
+
+def _shared(first: Outcomes, second: Outcomes) -> list[str]:
+    """Return the examples that both were asked, without those of sets that one was asked in part."""
+    known = [set(outcomes.example_id.tolist()) for outcomes in (first, second)]
+    common = known[0] & known[1]
+    broken = {
+        set_id
+        for outcomes in (first, second)
+        for set_id, example in zip(outcomes.set_id.tolist(), outcomes.example_id.tolist(), strict=True)
+        if example not in common
+    }
+    kept = zip(first.set_id.tolist(), first.example_id.tolist(), strict=True)
+    return list(dict.fromkeys(example for set_id, example in kept if example in common and set_id not in broken))
+
+
+def _units(outcomes: Outcomes, metric: Metric) -> Strings:
+    """Return what each item's value of the metric is about: its set, or the example itself."""
+    return outcomes.set_id if metric.unit == "sets" else outcomes.example_id
+
+
+def _about(outcomes: Outcomes, metric: Metric) -> pd.DataFrame:
+    """Return the cluster and type of each unit."""
+    columns = {"cluster": outcomes.cluster_id, "type": outcomes.group("type")}
+    about = pd.DataFrame(columns, index=_units(outcomes, metric))
+    return about[~about.index.duplicated()]
+
+
+def _by_unit(items: Items, metric: Metric) -> pd.Series:
+    """Return the metric's value by unit, averaged over variants; NaN where the metric does not apply."""
+    outcomes = items.outcomes
+    applies = items.applicable[metric.applies_to]
+    if not metric.mixes_answerable and len(np.unique(outcomes.answerable[applies])) > 1:
+        # A type is of one kind or the other; without types the two would be pooled.
+        applies = applies & (outcomes.group("type") != "")
+    values = np.where(applies, items.columns(PERPLEXITY)[metric.inputs[0]], np.nan)
+    return pd.Series(values, index=_units(outcomes, metric)).groupby(level=0).mean()
+
+
+def _tested(paired: _Paired, trial: Trial) -> tuple[Estimate, float]:
+    """Return the difference with its interval, and its p-value."""
+    sides = [Statistic(mean, [values], paired.clusters) for values in paired.values]
+    clusters = int(paired.clusters.max()) + 1
+    contest = Contest([sides[0]], [sides[1]], len(paired.clusters))
+    (difference,) = paired_differences([contest], clusters=clusters, trial=replace(trial, resamples=1))
+    apart = paired.values[0] - paired.values[1]
+    units = np.bincount(paired.clusters, apart) / np.bincount(paired.clusters)
+    low, high = COLUMNS[paired.metric.inputs[0]].bounds or (0.0, 1.0)
+    reach = (low - high, high - low)
+    if bounded.is_enough(units, reach[1] - reach[0]):
+        chunks = weight_chunks(clusters, resamples=trial.resamples, seed=trial.seed)
+        (samples,) = evaluate([Statistic(mean, [apart], paired.clusters)], chunks)
+        method = f"percentile bootstrap, {trial.resamples} resamples of {clusters:,} clusters"
+        low, high = interval(samples, level=trial.level)
+    else:
+        low, high, method = of_mean(units, reach, whole=False, level=trial.level, seed=trial.seed)
+    return Estimate(difference.value, low, high, trial.level, len(apart), method), difference.p

@@ -1,0 +1,69 @@
+"""The same sets asked in two ways: planted differences come out, chance does not, and half a set does not count."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equipoise.measuring.task_pairs import task_differences
+from equipoise.records import Outcomes
+from equipoise.stats.paired import Trial
+
+SETS = 60
+QUICK = Trial(resamples=200, permutations=400)
+
+
+def asked(make_outcomes: Any, flips: int, *, k: int = 2, seeds: tuple[str, ...] = ("",), seed: int = 0) -> Outcomes:
+    """Return ambiguous and resolvable sets, of which the first `flips` ambiguous ones change their answer."""
+    rng = np.random.default_rng(seed)
+    rows, names = [], []
+    for variant in seeds:
+        for number in range(SETS):
+            for member, gender in enumerate(("male", "female")):
+                for kind in ("type1", "type2"):
+                    best = 1 if member and kind == "type1" and number < flips else 0
+                    weights = rng.uniform(0.01, 0.02, k)
+                    weights[best] = 0.9
+                    labels = {"gold": 0} if kind == "type2" else {}
+                    row = {"pair": f"{kind}-{number}", "probs": weights / weights.sum(), "gender": gender}
+                    rows.append(row | labels | {"type": kind, "variant": variant})
+                    names.append(f"{kind}-{number}-{gender}")
+    return replace(make_outcomes(rows), example_id=np.array(names, dtype=object), reductions={})
+
+
+def test_a_planted_difference_of_flips_is_found_in_its_type_alone(make_outcomes: Any) -> None:
+    outcomes = {"mcq": asked(make_outcomes, 6, k=3, seeds=("seed=0", "seed=1")), "next-word": asked(make_outcomes, 24)}
+    found = {(one.metric, one.kind): one for one in task_differences(outcomes, [("mcq", "next-word")], QUICK)}
+    flips = found["flip_rate", "type1"]
+    assert (flips.estimate.value, flips.estimate.n) == (pytest.approx((6 - 24) / SETS), SETS)
+    assert flips.estimate.low < flips.estimate.value < flips.estimate.high < 0 and flips.p_holm < 0.05
+    same = found["flip_rate", "type2"]
+    # Nothing differs in any set, and still the interval has a width.
+    assert same.estimate.value == 0 and same.p == 1 and same.estimate.low < 0 < same.estimate.high
+    assert ("ucerf_signed", "type1") in found and ("ucerf_signed", "type2") not in found
+    assert found["accuracy", "type2"].estimate.n == 2 * SETS and ("accuracy", "type1") not in found
+    assert all(one.tests == len(found) and one.p <= one.p_holm <= 1 for one in found.values())
+
+
+def test_chance_is_called_a_difference_no_more_often_than_it_should_be(make_outcomes: Any) -> None:
+    called = 0
+    for seed in range(15):
+        first, second = (asked(make_outcomes, 12, seed=2 * seed + number) for number in (0, 1))
+        tests = task_differences({"a": first, "b": second}, [("a", "b")], Trial(20, 199, seed=seed))
+        called += any(one.p_holm < 0.05 for one in tests)
+    assert called <= 4  # the chance of more at a true rate of 5% is under 0.1%
+
+
+def test_sets_that_one_task_was_asked_in_part_are_left_out(make_outcomes: Any) -> None:
+    whole = asked(make_outcomes, 24)
+    part = whole.take(whole.example_id != "type1-0-male")
+    (flips,) = [
+        one
+        for one in task_differences({"a": whole, "b": part}, [("a", "b")], QUICK)
+        if (one.metric, one.kind) == ("flip_rate", "type1")
+    ]
+    assert flips.estimate.n == SETS - 1
+    assert task_differences({"a": whole, "b": part}, [], QUICK) == []

@@ -1,0 +1,102 @@
+"""What killed processes left behind is removed by the next command; what living ones are making is left alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from equipoise.cache import DOWNLOAD, LOCK, tidy_cache
+from equipoise.runs import RunFolder
+from equipoise.runs.files import write_file
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "cache"))
+    for name in ("models", "servers", "hashes"):
+        (tmp_path / "cache" / name).mkdir(parents=True)
+    return tmp_path / "cache"
+
+
+@pytest.fixture(scope="module")
+def dead() -> int:
+    """Return the number of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def made(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"x" * 99)
+    return path
+
+
+def test_work_folders_of_dead_processes_are_removed_at_once(cache: Path, dead: int) -> None:
+    gone = made(cache / "models" / f".part-{dead}-abc" / "half.whl").parent
+    living = made(cache / "models" / f".part-{os.getpid()}-abc" / "half.whl").parent
+    young = made(cache / ".part-of-an-earlier-version" / "half.whl").parent
+    elsewhere = made(cache / "models" / f".part-{dead}-of-another-machine" / "half.whl").parent
+    with FileLock(elsewhere / LOCK):
+        tidy_cache()
+        assert (gone.exists(), living.exists(), young.exists(), elsewhere.exists()) == (False, True, True, True)
+    os.utime(young, (0, 0))
+    tidy_cache()
+    assert not young.exists() and not elsewhere.exists() and living.exists()
+
+
+def test_unfinished_files_of_dead_processes_are_removed(cache: Path, dead: int) -> None:
+    gone = [made(cache / "servers" / f"0a1b.{dead}"), made(cache / "hashes" / f"0a1b.{dead}")]
+    kept = [
+        made(cache / "servers" / f"0a1b.{os.getpid()}"),
+        made(cache / "servers" / "0a1b.json"),
+        made(cache / "servers" / "0a1b.lock"),
+        made(cache / "hashes" / ("0" * 64)),
+    ]
+    tidy_cache()
+    assert not any(file.exists() for file in gone) and all(file.exists() for file in kept)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no ps on Windows")
+def test_a_download_whose_parent_was_killed_is_ended(cache: Path, dead: int) -> None:
+    work = made(cache / "models" / f".part-{dead}-abc" / "half.whl").parent
+    orphan, other = (
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", *words]) for words in ([str(work)], [])
+    )
+    try:
+        (work / DOWNLOAD).write_text(str(orphan.pid))
+        tidy_cache()
+        assert orphan.wait(timeout=120) != 0 and not work.exists()
+        # A number that went to another process since: it is left alone.
+        made(work / DOWNLOAD).write_text(str(other.pid))
+        tidy_cache()
+        assert not work.exists() and other.poll() is None
+    finally:
+        for process in (orphan, other):
+            process.kill()
+            process.wait()
+
+
+def test_unfinished_files_in_a_run_folder_are_removed_by_the_next_writer(tmp_path: Path, dead: int) -> None:
+    gone = [made(tmp_path / f".scores.jsonl.{dead}.part"), made(tmp_path / ".measurements.csv.next")]
+    kept = [made(tmp_path / f".report.html.{os.getpid()}.part"), made(tmp_path / "thesis.part")]
+    with RunFolder(tmp_path).held():
+        assert not any(file.exists() for file in gone) and all(file.exists() for file in kept)
+
+
+def test_an_unfinished_page_is_removed_by_the_next_one(tmp_path: Path, dead: int) -> None:
+    gone, other = made(tmp_path / f".compare.html.{dead}.part"), made(tmp_path / f".another.html.{dead}.part")
+    write_file(tmp_path / "compare.html", b"new")
+    assert not gone.exists() and other.exists()
+
+
+def test_a_cache_that_is_missing_or_not_a_folder_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "none"))
+    tidy_cache()
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(made(tmp_path / "file")))
+    tidy_cache()
