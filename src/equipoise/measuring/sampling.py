@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from ..datasets import Dataset
-from ..records import EquipoiseError, Example, Outcomes, RunKey, RunManifest
+from ..records import EquipoiseError, Example, ModelError, Outcomes, RunKey, RunManifest
 from ..stats.sequential import balanced_order, planned_looks
 from .identities import confidence_disparities, widest
 from .sample import Sample
@@ -90,6 +90,16 @@ def until_precise(dataset: Dataset, ask: Ask, plan: Resampling, *, precision: fl
         if width < precision:
             return Sampled(replace(dataset, examples=examples), tuple(looks), sample)
     return Sampled(dataset, tuple(looks), None)
+
+
+def outcomes_of(dataset: Dataset, ask: Ask) -> Outcomes:
+    """Return the outcomes of the dataset; sets with an example that the model fails on are left out."""
+    try:
+        return ask(dataset.examples)
+    except ModelError as error:
+        if not error.example_ids:
+            raise
+        return ask(dataset.without(error.example_ids).examples)
 
 
 def with_samples(manifest: RunManifest, sampled: Iterable[tuple[RunKey, Sampled]]) -> RunManifest:

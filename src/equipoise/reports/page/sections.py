@@ -20,6 +20,7 @@ from ..calibration.section import calibration
 from ..categories.section import categories
 from ..group_words import words_of
 from ..identities.section import identities
+from ..pairs.section import pairs
 from ..tasks.answers import answers
 from ..tasks.section import tasks
 from .first_screen import first_block
@@ -195,6 +196,7 @@ SECTIONS: tuple[Callable[[Run], Section | None], ...] = (
     tasks,
     answers,
     categories,
+    pairs,
     occupations,
     histograms,
     calibration,
