@@ -216,7 +216,7 @@ def test_flips_come_first_with_counts_and_signed_ucerf_before_the_papers() -> No
         row("flip_bias", 8 / 244, -0.01, 0.08, "type=type1", n=244, better="neither"),
     )
     text = in_one_line(rendered(table))
-    first = "m on d · t The group word changed the answer in 34 of 244 ambiguous sets, 21 of them toward the stereotype, 13 "
+    first = "m on d · t The group word changed the answer in 34 of 244 ambiguous sets, 21 of them toward the stereotype"
     assert text.startswith(first)
     assert "Whether changes favour the stereotype is not shown: the shares differ by 3.3 points [-1.0, 8.0]" in text
     assert text.index("UCerF, signed, is 0.400 [0.300, 0.500] on 244") < text.index(
