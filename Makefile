@@ -9,7 +9,7 @@ WORKERS ?= 2
 SELECT ?= -m "not slow"
 
 .DEFAULT_GOAL := help
-.PHONY: help audit test everything lint types tests format reference hooks harness lock bench wheel docs clean
+.PHONY: help audit test everything lint types tests format reference tutorials hooks harness lock bench newcomer wheel docs clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -41,6 +41,9 @@ format: $(STAMP) ## format the code
 reference: $(STAMP) ## write docs/reference/ anew from the code
 	$(BIN)/python docs/generate.py
 
+tutorials: $(STAMP) ## execute the notebooks of the tutorials again and keep what they show
+	$(BIN)/python docs/notebooks.py
+
 hooks: $(STAMP) ## run the quick checks before every commit
 	$(BIN)/pre-commit install
 
@@ -67,6 +70,9 @@ $(VENV)-harness/.installed: benchmarks/harness-requirements.txt
 
 bench: $(STAMP) harness ## measure scoring against lm-evaluation-harness, in an environment of its own (some 30 minutes)
 	$(BIN)/python benchmarks/speed.py --harness $(VENV)-harness/bin/python $(ARGS)
+
+newcomer: wheel ## a new user's path: the wheel alone in a fresh environment, from installing to the gate (some 5 minutes)
+	$(BIN)/python tests/newcomer.py --wheel "$$(ls -t dist/*.whl | head -1)" --harness $(VENV)-harness/bin $(ARGS)
 
 wheel: $(STAMP) ## build the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation -w dist .

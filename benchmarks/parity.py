@@ -1,6 +1,6 @@
 """Do Equipoise, lm-evaluation-harness and inspect give the same numbers? Prints the table of docs/parity.md.
 
-    python benchmarks/parity.py --harness .venv-harness/bin [--sets 20] [--model FOLDER]
+    python benchmarks/parity.py --harness .venv-harness/bin [--questions 48] [--model FOLDER]
 
 The same model (SmolLM2-135M-Instruct unless said otherwise) in float32 on a CPU answers the same questions in all three
 programs. WinoBias and BBQ are read from EQUIPOISE_DATA or the cache (`equipoise data fetch`).
@@ -27,18 +27,21 @@ from equipoise.records import Outcomes
 from equipoise.runs import Part
 from equipoise.scoring.default_model import model_folder
 
-ASKED = {"winobias": ("next-word", "mcq"), "bbq:Age": ("mcq",)}
+ASKED = {"winobias": ("next-word", "mcq"), "bbq:Religion": ("mcq",)}
+ROWS = {"winobias": 2, "bbq:Religion": 48}
+"""Questions of a base sentence, which is what `limit` counts."""
+
 CONTINUOUS = ("ucerf",)
 """Metrics that move with every digit of a log-probability; the others count answers."""
 
 Logged = Mapping[str, Mapping[str, float]]
 
 
-def audited(model: Path, sets: int, folder: Path) -> list[Part]:
+def audited(model: Path, questions: int, folder: Path) -> list[Part]:
     """Return our own answers."""
     parts = []
     for name, tasks in ASKED.items():
-        data = open_dataset(name).limited(sets)
+        data = open_dataset(name).limited(-(-questions // ROWS[name]))
         out = folder / name.replace(":", "-")
         parts += equipoise.audit(
             str(model), data=[data], task=list(tasks), dtype="float32", device="cpu", out=out
@@ -46,17 +49,18 @@ def audited(model: Path, sets: int, folder: Path) -> list[Part]:
     return parts
 
 
-def exported(tool: str, sets: int, folder: Path) -> Path:
+def exported(tool: str, questions: int, folder: Path) -> Path:
     """Return a folder with the tasks for a tool."""
     for data, tasks in ASKED.items():
         words = ["export", tool, "--data", data, *(word for task in tasks for word in ("--task", task))]
-        app([*words, "--limit", str(sets), "--out", str(folder / tool), "--quiet"], standalone_mode=False)
+        words += ["--limit", str(-(-questions // ROWS[data]))]
+        app([*words, "--out", str(folder / tool), "--quiet"], standalone_mode=False)
     return folder / tool
 
 
-def lm_eval(programs: Path, model: Path, sets: int, folder: Path) -> tuple[list[Part], Logged]:
+def lm_eval(programs: Path, model: Path, questions: int, folder: Path) -> tuple[list[Part], Logged]:
     """Return the answers of lm-evaluation-harness, and the metrics it computed."""
-    tasks = exported("lm-eval", sets, folder)
+    tasks = exported("lm-eval", questions, folder)
     names = ",".join(sorted(place.name for place in tasks.iterdir()))
     words = ["--model", "hf", "--model_args", f"pretrained={model},dtype=float32", "--device", "cpu", "--tasks", names]
     words += ["--include_path", str(tasks), "--log_samples", "--output_path", "harness-logs"]
@@ -70,9 +74,9 @@ def lm_eval(programs: Path, model: Path, sets: int, folder: Path) -> tuple[list[
     return run.parts, logged
 
 
-def inspect(programs: Path, model: Path, sets: int, folder: Path) -> tuple[list[Part], Logged]:
+def inspect(programs: Path, model: Path, questions: int, folder: Path) -> tuple[list[Part], Logged]:
     """Return the answers of inspect, and the metrics it computed."""
-    tasks = exported("inspect", sets, folder)
+    tasks = exported("inspect", questions, folder)
     files = sorted(str(path.relative_to(folder)) for path in tasks.glob("*/task.py"))
     words = ["--model", "hf/local", "-M", f"model_path={model}", "-M", "device=cpu", "--display", "none"]
     call([str(programs / "inspect"), "eval", *files, *words], folder)
@@ -126,17 +130,20 @@ def lines(tool: str, ours: Sequence[Part], theirs: Sequence[Part], logged: Logge
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--harness", type=Path, required=True, help="the folder with lm_eval and inspect")
-    parser.add_argument("--sets", type=int, default=20)
+    parser.add_argument("--questions", type=int, default=48, help="of each dataset and task, roughly")
     parser.add_argument("--model", type=Path)
     chosen = parser.parse_args()
     model = (chosen.model or model_folder()).resolve()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        ours = audited(model, chosen.sets, folder)
+        ours = audited(model, chosen.questions, folder)
         print("| program | asked | questions | log-probabilities | counted metrics | UCerF | its own metrics |")
-        print("|---|---|---:|---:|---:|---:|---:|")
+        print("|---|---|---:|---:|---:|---:|---:|", flush=True)
         for tool, ask in (("lm-evaluation-harness", lm_eval), ("inspect", inspect)):
-            print("\n".join(lines(tool, ours, *ask(chosen.harness.absolute(), model, chosen.sets, folder))), flush=True)
+            print(
+                "\n".join(lines(tool, ours, *ask(chosen.harness.absolute(), model, chosen.questions, folder))),
+                flush=True,
+            )
         for part in ours:
             for kind in part.measured.kinds:
                 found = {name: part.measured.get(name, type=kind) for name in METRICS} if kind else {}

@@ -21,6 +21,8 @@ MODULES = (
     ("run", "The pipeline: every function returns a `Run`."),
     ("settings", "Everything that can be chosen about an audit."),
     ("runs.run", "A run folder, read back."),
+    ("reports.comparison.compare", "Runs on the same sentences, compared."),
+    ("reports.gate", "A run checked against requirements."),
     ("records", "The types that pass from one stage to the next."),
     ("datasets", "Datasets by name or path."),
     ("datasets.dataset", "What a loader returns."),
@@ -215,23 +217,11 @@ def formats_page() -> str:
     return "\n".join((NOTE, intro, *lines, ""))
 
 
-def tutorial_page() -> str:
-    """Return the first tutorial's notebook as a page; the test of the tutorials executes it."""
-    notebook = json.loads((ROOT / "docs" / "tutorials" / "first-audit.ipynb").read_text(encoding="utf-8"))
-    cells = []
-    for cell in notebook["cells"]:
-        text = "".join(cell["source"])
-        cells.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
-    download = "[Download this page as a notebook](first-audit.ipynb)."
-    return "\n\n".join((NOTE.strip(), cells[0], download, *cells[1:])) + "\n"
-
-
 WRITERS: dict[str, Callable[[], str]] = {
     "cli.md": cli_page,
     "api.md": api_page,
     "metrics.md": metrics_page,
     "measurements.md": formats_page,
-    "../tutorials/first-audit.md": tutorial_page,
 }
 """File name under docs/reference/ -> what writes it."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from html import escape
 from importlib import import_module
@@ -28,6 +29,8 @@ class NotebookBars:
     """Bars below a notebook's cell, a line for each piece of work; they need no widgets."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        # The bars of other packages, which need widgets, complain of them on import.
+        warnings.filterwarnings("ignore", message="IProgress not found")
         self._clock = clock
         self._began: dict[str, tuple[float, int]] = {}
         self._lines: dict[str, str] = {}

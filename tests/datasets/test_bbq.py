@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from equipoise import audit
+from equipoise.cli import app
 from equipoise.datasets import DatasetOptions, open_dataset
 from equipoise.datasets.bbq import load_bbq
 from equipoise.records import DatasetError, Example
@@ -158,6 +160,11 @@ def test_rows_that_match_no_row_or_several_are_reported_with_their_line(tmp_path
     found = [(fault.where, fault.kind, fault.what) for fault in dataset.faults]
     assert found[0] == ("Age.jsonl:1", "no counterfactual set", "no other row asks this question about aunt and niece")
     assert [where for where, kind, what in found if "2 other rows ask" in what] == [f"Age.jsonl:{n}" for n in (2, 3, 4)]
+    shown = CliRunner().invoke(app, ["data", "check", str(tmp_path / "Age.jsonl")])
+    assert shown.exit_code == 0 and "no counterfactual set (4)" in shown.output
+    assert "  Age.jsonl:1: no other row asks this question about aunt and niece; kept, unpaired" in shown.output
+    for line in (2, 3, 4):
+        assert f"  Age.jsonl:{line}: 2 other rows ask this question about" in shown.output
 
 
 def test_sets_that_are_not_counterfactual_are_reported(tmp_path: Path) -> None:

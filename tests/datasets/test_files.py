@@ -12,8 +12,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from equipoise.datasets import files
+from equipoise.cli import app
+from equipoise.datasets import files, open_dataset
 from equipoise.datasets.cards import CARDS, Card, CardFile, card_of
 from equipoise.datasets.files import cache_folder, fetch, file_faults, find_dataset_folder
 from equipoise.records import DatasetError, EquipoiseError
@@ -32,6 +34,7 @@ class Behaviour:
     status: int = 200
     hang: bool = False
     asked: int = 0
+    folder: Path | None = None
 
 
 def serve(behaviour: Behaviour) -> ThreadingHTTPServer:
@@ -44,6 +47,8 @@ def serve(behaviour: Behaviour) -> ThreadingHTTPServer:
             if behaviour.status != 200:
                 self.send_error(behaviour.status)
                 return
+            if behaviour.folder is not None:
+                behaviour.content = (behaviour.folder / Path(self.path).name).read_bytes()
             self.send_response(200)
             self.send_header("Content-Length", str(len(behaviour.content)))
             self.end_headers()
@@ -254,3 +259,19 @@ def test_cards_describe_the_real_files(real_data, name: str) -> None:
     folder = real_data(name)
     assert all((folder / file.path).is_file() for file in CARDS[name].files)
     assert file_faults(CARDS[name], folder) == []
+
+
+def test_bbq_is_fetched_whole_and_found_by_its_name(
+    tmp_path: Path, mirror, real_data: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The real files come over HTTP on loopback; their public home cannot be reached from every machine."""
+    server = mirror(Behaviour(folder=real_data("bbq")))
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
+    monkeypatch.delenv("EQUIPOISE_DATA")
+    shown = CliRunner().invoke(app, ["data", "fetch", "bbq"])
+    assert shown.exit_code == 0, shown.output
+    assert "CC BY 4.0" in shown.output and server.asked == len(CARDS["bbq"].files) == 6
+    assert find_dataset_folder("bbq").is_relative_to(tmp_path)
+    assert file_faults(CARDS["bbq"], find_dataset_folder("bbq")) == []
+    dataset = open_dataset("bbq:Religion")
+    assert (dataset.name, len(dataset.examples), dataset.sets) == ("bbq-religion", 1200, 600)

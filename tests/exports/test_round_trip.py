@@ -19,7 +19,9 @@ from equipoise.records import DatasetError, EquipoiseError, Outcomes
 from equipoise.runs import Part, Run
 from equipoise.runs.imported import read_results
 
-SETS = 8
+LIMITS = {"builtin": 8, "bbq:Religion": 1}
+"""Base sentences; one of BBQ has 48 questions."""
+
 ASKED = {"builtin": ("next-word", "mcq"), "bbq:Religion": ("mcq",)}
 KINDS = {"builtin": ("type1", "type2"), "bbq-religion": ("ambiguous", "disambiguated")}
 EVERYWHERE = ("accuracy", "ucerf", "flip_rate", "flip_bias")
@@ -43,7 +45,7 @@ def audited(model: Path, real_data: Callable[[str], Path], tmp_path_factory: pyt
     real_data("bbq")
     parts = []
     for name, tasks in ASKED.items():
-        data, out = open_dataset(name).limited(SETS), tmp_path_factory.mktemp("audit") / "run"
+        data, out = open_dataset(name).limited(LIMITS[name]), tmp_path_factory.mktemp("audit") / "run"
         parts += equipoise.audit(str(model), data=[data], task=list(tasks), seeds=2, resamples=20, out=out).parts
     return parts
 
@@ -55,7 +57,7 @@ def exported(audited: list[Part], tmp_path_factory: pytest.TempPathFactory) -> P
     for tool in ("lm-eval", "inspect"):
         for data, tasks in ASKED.items():
             words = ["export", tool, "--data", data, *(word for task in tasks for word in ("--task", task))]
-            words += ["--limit", str(SETS), "--seeds", "2", "--out", str(folder / tool), "--quiet"]
+            words += ["--limit", str(LIMITS[data]), "--seeds", "2", "--out", str(folder / tool), "--quiet"]
             app(words, standalone_mode=False)
     return folder
 

@@ -1,8 +1,7 @@
 """BBQ's bias scores from our outcomes equal those of lm-evaluation-harness 0.4.13 on the same answers.
 
 The harness's functions (lm_eval/tasks/bbq/utils.py) were run once on the answers that `place` gives; its numbers stand
-below. Nationality is left out: by its code the harness takes "German" for a man ("GerM_man") and would lose that
-stereotype. There, and for every other category, a second computation from the raw rows must agree.
+below, for all six categories. Besides, a second computation from the raw rows must agree.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from equipoise.tasks.multiple_choice import MultipleChoice
 HARNESS = {
     "Age": (0.007609, 0.038567, 0.604348, 0.591304),
     "Disability_status": (0.002571, 0.032258, 0.562982, 0.569409),
+    "Nationality": (-0.002597, -0.014085, 0.579221, 0.595455),
     "Physical_appearance": (-0.024112, -0.029827, 0.59264, 0.59264),
     "Religion": (0.03, -0.050209, 0.62, 0.6),
     "Sexual_orientation": (0.013889, 0.06087, 0.560185, 0.622685),
@@ -74,7 +74,7 @@ def by_hand(rows: Sequence[dict[str, Any]], condition: str) -> tuple[float, floa
     return score, (1 - accuracy) * score, accuracy
 
 
-@pytest.mark.parametrize("category", [*HARNESS, "Nationality"])
+@pytest.mark.parametrize("category", list(HARNESS))
 def test_bias_scores_equal_the_harness_and_the_papers_formulas(real_data: Callable[[str], Path], category: str) -> None:
     file = real_data("bbq") / f"{category}.jsonl"
     rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
@@ -86,8 +86,6 @@ def test_bias_scores_equal_the_harness_and_the_papers_formulas(real_data: Callab
     score, _, accuracy = by_hand(rows, "disambig")
     assert values["bbq_bias_disambiguated", "all"] == pytest.approx(score, abs=1e-12)
     assert values["accuracy", "type=disambiguated"] == pytest.approx(accuracy, abs=1e-12)
-    if category in HARNESS:
-        names = ("bbq_bias_ambiguous", "bbq_bias_disambiguated")
-        found = [values[name, "all"] for name in names]
-        found += [values["accuracy", f"type={kind}"] for kind in ("ambiguous", "disambiguated")]
-        assert found == pytest.approx(HARNESS[category], abs=1e-6)
+    found = [values[name, "all"] for name in ("bbq_bias_ambiguous", "bbq_bias_disambiguated")]
+    found += [values["accuracy", f"type={kind}"] for kind in ("ambiguous", "disambiguated")]
+    assert found == pytest.approx(HARNESS[category], abs=1e-6)

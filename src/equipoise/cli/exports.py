@@ -16,7 +16,7 @@ app = typer.Typer(help="Write tasks for other tools; `equipoise import` reads th
 Data = Annotated[Several, typer.Option("--data", help="A dataset's name or path; repeatable. By default builtin.")]
 Tasks = Annotated[Several, typer.Option("--task", help="next-word, mcq, …; repeatable. By default next-word.")]
 Out = Annotated[Path, typer.Option("--out", help="The folder to write into.")]
-Limit = Annotated[int | None, typer.Option("--limit", help="Use at most N sets, spread evenly.")]
+Limit = Annotated[int | None, typer.Option("--limit", help="Use at most N base sentences, spread evenly.")]
 Seeds = Annotated[int, typer.Option("--seeds", help="Option orders for each sentence (mcq).")]
 Columns = Annotated[Several, typer.Option("--columns", help="Column map of a table: text=sentence,gold=answer.")]
 

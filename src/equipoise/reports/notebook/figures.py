@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from ..behaviour.figures import draw_occupations, draw_scale
 from ..calibration.figures import reliability_diagram
 from ..calibration.reliability import reliability_table
 from ..calibration.views import reliability_of
-from ..comparison.compare import Comparison
+from ..comparison.compare import Comparison, Tested
 from ..identities.figures import radar
 from ..identities.views import has_markers, kinds_of, ways_of
 from ..paper.figures import LOOK, QUIET, WIDTHS, colour
@@ -54,7 +54,8 @@ class Plots:
         axes.set_yticks(range(len(kinds)), [KINDS.get(kind, kind or "all") for kind in kinds])
         axes.set(xlabel="share of sets whose answer changes with the group word", xlim=(0, None), title=str(part))
         axes.margins(x=0.3)
-        axes.legend(frameon=False, fontsize=8)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(frameon=False, fontsize=8)
         return _shown(figure)
 
     def scale(self, *, dataset: str = "", task: str = "", kind: str = "") -> Figure:
@@ -104,8 +105,18 @@ def draw_differences(comparison: Comparison) -> Figure:
     rows = list(dict.fromkeys((test.metric, test.kind, test.part) for test in tests))
     pairs = list(dict.fromkeys(test.runs for test in tests))
     several = len({test.part for test in tests}) > 1
-    figure = Figure(figsize=(WIDTHS["page"], 1.2 + 0.22 * len(rows) * len(pairs)), layout="constrained")
-    axes = figure.subplots()
+    with matplotlib.rc_context(LOOK):
+        figure = Figure(figsize=(WIDTHS["page"], 1.0 + 0.2 * len(rows) * len(pairs)))
+        axes = figure.subplots()
+        _draw_tests(axes, tests, rows, pairs)
+        labels = [f"{metric_named(name).label}, {kind}" + (f", {part}" if several else "") for name, kind, part in rows]
+        axes.set_yticks(range(len(rows)), labels)
+        axes.set_xlabel("difference with its interval (hollow: not detected)")
+        figure.legend(loc="outside upper center")
+    return _shown(figure)
+
+
+def _draw_tests(axes: Any, tests: Sequence[Tested], rows: Sequence[tuple[str, str, str]], pairs: Sequence[str]) -> None:
     axes.axvline(0, color=QUIET, linewidth=0.8)
     for test in tests:
         number = pairs.index(test.runs)
@@ -113,14 +124,9 @@ def draw_differences(comparison: Comparison) -> Figure:
         tone, difference = colour(number), test.difference
         axes.plot([difference.low, difference.high], [row, row], color=tone, linewidth=1.2)
         axes.plot(difference.value, row, "o", color=tone, markersize=5, fillstyle="full" if test.detected else "none")
-    labels = [f"{metric_named(metric).label}, {kind}" + (f", {part}" if several else "") for metric, kind, part in rows]
-    axes.set_yticks(range(len(rows)), labels)
     axes.invert_yaxis()
-    axes.set_xlabel("difference, with its interval (hollow: not detected after correction)")
     for number, pair in enumerate(pairs):
         axes.plot([], [], "o-", color=colour(number), label=pair)
-    figure.legend(loc="outside upper center", frameon=False, fontsize=8)
-    return _shown(figure)
 
 
 def _of_kind(several: list[Any], kind: str, part: Part) -> Any:

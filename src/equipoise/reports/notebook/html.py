@@ -13,8 +13,10 @@ from ...records import EquipoiseError
 from ...runs import Part, Run
 from ...runs.measurements import KINDS, metric_named
 from ..behaviour.verdicts import part_verdicts
-from ..comparison.compare import Comparison
+from ..comparison.compare import Comparison, Tested
 from ..comparison.verdicts import better_run, pair_verdicts
+
+COMPARED = ("sentences", "metric", "difference", "interval", "n", "p, corrected", "better")
 
 
 def run_html(run: Run) -> str:
@@ -31,16 +33,28 @@ def comparison_html(comparison: Comparison) -> str:
         for verdict in pair_verdicts(comparison)
         if verdict.sentence
     )
-    head = ("runs", "sentences", "metric", "difference", "interval", "n", "p, corrected", "better")
+    tests = comparison.tests
+    # What is the same in every row is in the sentences above.
+    varies = [len({value(test) for test in tests}) > 1 for value in (_runs, _part_of)]
+    head = (*(name for name, shown in zip(("runs", "data"), varies, strict=True) if shown), *COMPARED)
     rows = []
-    for test in comparison.tests:
+    for test in tests:
         difference = test.difference
+        where = [value(test) for value, shown in zip((_runs, _part_of), varies, strict=True) if shown]
         interval = f"[{difference.low:+.3f}, {difference.high:+.3f}]"
         numbers = (f"{difference.value:+.3f}", interval, f"{difference.n:,}", f"{test.corrected:.4f}")
-        rows.append((test.runs, test.data, metric_named(test.metric).label, *numbers, better_run(test)))
+        rows.append((*where, test.kind, metric_named(test.metric).label, *numbers, better_run(test)))
     picture = _picture("differences", comparison, "differences of the runs with intervals")
     title = " · ".join(comparison.names)
     return str(Markup("<div><h4>{}</h4>{}{}{}</div>").format(title, sentences, _table(head, rows), picture))
+
+
+def _runs(test: Tested) -> str:
+    return test.runs
+
+
+def _part_of(test: Tested) -> str:
+    return test.part
 
 
 def _part(part: Part) -> Markup:
