@@ -28,8 +28,9 @@ def main() -> None:
     parser.add_argument("--data", default="winobias")
     parser.add_argument("--limit", type=int)
     parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--bos", default="auto")
     chosen = parser.parse_args()
-    engine = open_engine(chosen.model, EngineOptions(dtype=chosen.dtype))
+    engine = open_engine(chosen.model, EngineOptions(dtype=chosen.dtype, bos=chosen.bos))
     dataset = open_dataset(chosen.data)
     if chosen.limit:
         dataset = dataset.limited(chosen.limit)

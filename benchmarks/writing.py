@@ -1,8 +1,10 @@
 """Measure how fast texts are written on a GPU: random weights of SmolLM2's and an 8B model's shape, 128 new tokens.
 
     python benchmarks/writing.py [--shape smollm2|8b] [--texts 2048]
+    python benchmarks/writing.py --model smollm2 [--dtype bfloat16]
 
-Weights are random and have no end of text, so every text has all its tokens: the rate is that of the full work.
+Random weights have no end of text, so every text has all its tokens: the rate is that of the full work. A real model
+(--model) reasons about the built-in and WinoBias sentences; its texts end by themselves, and only their tokens count.
 """
 
 from __future__ import annotations
@@ -10,15 +12,20 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from equipoise.datasets import open_datasets
+from equipoise.records import Context
+from equipoise.scoring.engine import EngineOptions
 from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 from equipoise.scoring.huggingface.writing import GREEDY
+from equipoise.scoring.opening import open_engine
+from equipoise.tasks.chain_of_thought import ChainOfThought
 
 NAMES = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads")
 SHAPES = {
@@ -54,46 +61,76 @@ def contexts(count: int) -> list[str]:
     ]
 
 
-def before(engine: HuggingFaceEngine, texts: list[str]) -> None:
+def reasoned(count: int) -> list[Context]:
+    """Return the questions of a chain of thought about that many built-in and WinoBias sentences."""
+    examples = [example for dataset in open_datasets(["builtin", "winobias"]) for example in dataset.examples]
+    task = ChainOfThought()
+    return [turns.first for example in examples[:count] for turns in task.turns(example)]
+
+
+def before(engine: HuggingFaceEngine, texts: Sequence[Context]) -> None:
     """Write as before: transformers' generate, 16 at a time."""
+    end = engine._model.generation_config.eos_token_id
     for start in range(0, len(texts), 16):
         rows = engine._encoder.contexts(texts[start : start + 16])
         width = max(map(len, rows))
-        ids = torch.tensor([[0] * (width - len(row)) + row for row in rows], device="cuda")
-        mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows], device="cuda")
-        engine._model.generate(input_ids=ids, attention_mask=mask, max_new_tokens=NEW, pad_token_id=0, **GREEDY)
+        ids = torch.tensor([[0] * (width - len(row)) + row for row in rows], device=engine.device)
+        mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows], device=engine.device)
+        limits = {"max_new_tokens": NEW, "pad_token_id": 0}
+        written = engine._model.generate(input_ids=ids, attention_mask=mask, **limits, **GREEDY)
+        engine._encoder.texts(written[:, width:].tolist(), {end} - {None})
 
 
-def rate(work: Callable[[], Any], texts: int) -> float:
-    torch.cuda.synchronize()
+def rate(engine: HuggingFaceEngine, work: Callable[[], Any]) -> float:
+    """Return the tokens that are written in a second, ends of texts included."""
+    tokens, texts = [0], engine._encoder.texts
+
+    def counted(rows: Sequence[Sequence[int]], stops: Collection[int]) -> list[str]:
+        ends = (next((place + 1 for place, token in enumerate(row) if token in stops), len(row)) for row in rows)
+        tokens[0] += sum(ends)
+        return texts(rows, stops)
+
+    engine._encoder.texts = counted  # type: ignore[method-assign]
+    wait = torch.cuda.synchronize if torch.cuda.is_available() else list
+    wait()
     start = time.perf_counter()
     work()
-    torch.cuda.synchronize()
-    return texts * NEW / (time.perf_counter() - start)
+    wait()
+    spent = time.perf_counter() - start
+    engine._encoder.texts = texts  # type: ignore[method-assign]
+    return tokens[0] / spent
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shape", choices=SHAPES, default="smollm2")
+    parser.add_argument("--model", help="real weights instead of random ones")
+    parser.add_argument("--dtype", default="bfloat16", help="of --model")
     parser.add_argument("--texts", type=int, nargs="+", default=[256, 768, 2048])
     parser.add_argument("--check", action="store_true", help="compare texts written alone and among 768")
     options = parser.parse_args()
-    engine = make_engine(options.shape)
-    engine.generate(contexts(4), 4)
-    old = rate(partial(before, engine, contexts(32)), 32)
-    report(shape=options.shape, way="generate, 16 at a time", tokens_per_second=round(old))
+    if options.model:
+        engine = open_engine(options.model, EngineOptions(dtype=options.dtype))
+        assert isinstance(engine, HuggingFaceEngine)
+        name, asked = f"{engine.name}, real weights, {options.dtype}", reasoned
+    else:
+        engine, name, asked = make_engine(options.shape), options.shape, contexts
+    engine.generate(asked(4), 4)
+    old = rate(engine, partial(before, engine, asked(min(32, max(options.texts)))))
+    report(shape=name, way="generate, 16 at a time", tokens_per_second=round(old))
     for count in options.texts:
-        torch.cuda.reset_peak_memory_stats()
-        new = rate(partial(engine.generate, contexts(count), NEW), count)
-        memory = torch.cuda.max_memory_allocated() / 2**30
+        if torch.cuda.is_available():
+            torch.cuda.reset_peak_memory_stats()
+        new = rate(engine, partial(engine.generate, asked(count), NEW))
+        memory = torch.cuda.max_memory_allocated() / 2**30 if torch.cuda.is_available() else 0.0
         row = {"tokens_per_second": round(new), "times": round(new / old, 1), "GiB": round(memory, 1)}
-        report(shape=options.shape, way=f"{count} texts", **row)
+        report(shape=name, way=f"{count} texts", **row)
     if not options.check:
         return
-    alone = [engine.generate([context], NEW)[0].split() for context in contexts(6)]
-    together = [text.split() for text in engine.generate(contexts(768), NEW)[:6]]
+    alone = [engine.generate([context], NEW)[0].split() for context in asked(6)]
+    together = [text.split() for text in engine.generate(asked(768), NEW)[:6]]
     same = sum(a == b for a, b in zip(alone, together, strict=True))
-    report(shape=options.shape, equal_alone_and_among_768=f"{same} of 6")
+    report(shape=name, equal_alone_and_among_768=f"{same} of 6")
 
 
 def report(**row: Any) -> None:

@@ -52,6 +52,12 @@ def test_a_gate_knows_three_answers(planted_run: Path) -> None:
     # Half the reach of the interval takes four times the sets: three times as many more.
     assert checks[1].more == pytest.approx(3 * row.n, rel=0.01)
     assert f"about {checks[1].more:,} more sets would decide it" in checks[1].found
+    # The end of the interval itself: one more set is the least that can be asked for.
+    assert gate(planted_run, [f"ucerf[type=type2] >= {row.low + 1e-9:.12f}"])[0].more == 1
+    # Sentences are counted as the sets they are in: two to a set here.
+    right = measured(planted_run, "accuracy", type="type2")
+    (check,) = gate(planted_run, [f"accuracy[type=type2] >= {(right.low + right.value) / 2:.8f}"])
+    assert right.n == 2 * row.n and check.more == pytest.approx(3 * row.n, rel=0.01)
     with pytest.raises(EquipoiseError, match="undecided must be pass or fail, not 'maybe'"):
         gate(planted_run, ["eo_sum <= 2"], undecided="maybe")
 
@@ -59,7 +65,9 @@ def test_a_gate_knows_three_answers(planted_run: Path) -> None:
 def test_one_pair_decides_nothing(tmp_path: Path) -> None:
     run = audit(PlantedEngine(strength=5, bias=0), limit=1, out=tmp_path / "one", resamples=50)
     (check,) = gate(run.path, ["ucerf[type=type2] >= 0.99"])
-    assert measured(run.path, "ucerf", type="type2").value == 1 and check.outcome == "undecided" and not check.passed
+    row = measured(run.path, "ucerf", type="type2")
+    assert row.value == 1 and check.outcome == "undecided" and not check.passed
+    assert check.more == pytest.approx(((1 - row.low) / 0.01) ** 2 - 1, abs=1)
 
 
 @pytest.mark.parametrize(

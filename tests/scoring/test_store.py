@@ -67,6 +67,20 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "run" / "scores.jsonl"
 
 
+def test_a_batch_is_on_the_disk_before_it_is_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    prompts, synced, seen = questions(), [0], []
+    sync = os.fsync
+
+    def recorded(handle: int) -> None:
+        sync(handle)
+        synced.append(os.fstat(handle).st_size)
+
+    monkeypatch.setattr(os, "fsync", recorded)
+    with ScoreStore(path) as store:
+        store.scorer(Recorder(prompts), lambda done, total: seen.append((path.stat().st_size, synced[-1])))(prompts)
+    assert len(seen) == 4 and all(size == safe for size, safe in seen), seen
+
+
 def test_every_prompt_gets_its_own_score_in_order(path: Path) -> None:
     prompts = questions()
     scores, engine, notes = fill(path, prompts)

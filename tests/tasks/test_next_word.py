@@ -128,6 +128,11 @@ def test_prompts_and_scores_must_be_parallel() -> None:
 def test_an_unknown_way_to_join_tokens_is_refused() -> None:
     with pytest.raises(EquipoiseError, match="token_aggregate must be sum, mean or pmi, not 'max'"):
         NextWord(token_aggregate="max")
+    several = ("{text} It is", "{text} This is")
+    with pytest.raises(EquipoiseError, match="token_aggregate pmi takes one question, not 2"):
+        NextWord(token_aggregate="pmi", questions=several)
+    assert NextWord(token_aggregate="pmi", questions=several[:1]).questions == several[:1]
+    assert NextWord(questions=several).questions == several
 
 
 def test_it_is_opened_by_name_with_its_options() -> None:

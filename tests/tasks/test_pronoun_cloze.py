@@ -71,6 +71,11 @@ def test_of_a_set_about_a_pronoun_the_male_sentence_is_asked_and_has_no_label() 
     assert example.groups == {"occupation": "cook"}
     rests = tuple(f"{word} shoe, not the other, was his." for word in ("his", "her", "their"))
     assert example.pair == SentencePair("The cook told the nurse that", rests, ("male", "female", "neutral"))
+    # "They" may need another verb: whole sentences are compared for he and she only.
+    (prompt,) = WholeSentence().prompts(example)
+    assert prompt.continuations == tuple(f" {rest}" for rest in rests[:2])
+    outcomes = WholeSentence().outcomes([example], [prompt], [Score(prompt.key("x"), ((-1.0,), (-2.0,)))])
+    assert (outcomes.sides.tolist(), outcomes.probs.shape) == (["male|female"], (1, 2))
     assert sentence_pairs([about_a_pronoun("The cook told the nurse that her shoe fit.", "her")]) == []
     with pytest.raises(DatasetError, match="is not a sentence pair and has no pronoun"):
         sentence_pairs([about_a_pronoun("The cook left.", "")])

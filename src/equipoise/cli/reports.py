@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ..records import EquipoiseError
-from .audit import Quiet
+from .audit import Quiet, Where
 from .choices import FigureFormat, TableFormat
 from .console import plain_table, print_out, printable, progress_bar
 
@@ -29,6 +29,7 @@ def compare(
     runs: Runs,
     out: Annotated[Path, typer.Option("--out", help="The page to write.")] = Path("compare.html"),
     intersect: Intersect = False,
+    where: Where = None,
     metric: Annotated[
         list[str] | None, typer.Option("--metric", help="Test the differences of this metric; repeatable.")
     ] = None,
@@ -45,11 +46,13 @@ def compare(
 
     Runs that were asked different sentences are refused, unless --intersect is given.
     """
+    from ..reports.comparison.orders import order_sentences, orders
     from ..reports.comparison.page import comparison_page
     from ..reports.page.html import write_page
 
     chosen: dict[str, Any] = {"intersect": intersect, "correction": correction, "permutations": permutations}
-    chosen |= {"resamples": resamples, "seed": seed} | ({"metrics": tuple(metric)} if metric else {})
+    chosen |= {"resamples": resamples, "seed": seed, "where": tuple(where or ())}
+    chosen |= {"metrics": tuple(metric)} if metric else {}
     made = _compared(runs, chosen, quiet=quiet)
     write_page(out, comparison_page(made))
     if quiet:
@@ -59,6 +62,8 @@ def compare(
     if rows:
         print_out(plain_table(("runs", "data", "metric", "difference", "p, corrected"), rows))
     typer.echo(f"{len(shown)} of {len(made.tests)} differences hold after correction ({correction}).")
+    for sentence in order_sentences(orders(made)):
+        typer.echo(printable(sentence))
     typer.echo(printable(f"To look at the comparison, open {out} in a browser."))
 
 

@@ -24,11 +24,18 @@ def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:
     from ..reports.calibration.tables import calibration_summary
     from ..reports.categories.tables import category_summary
     from ..reports.identities.tables import identity_summary
+    from ..reports.pairs.tables import pair_summary
     from ..reports.tasks.tables import task_summary
     from ..reports.terminal.tables import run_summary
 
     notes = run.manifest.notes
-    further = (task_summary(run), category_summary(run), calibration_summary(run), identity_summary(run.measurements))
+    further = (
+        task_summary(run),
+        category_summary(run),
+        pair_summary(run),
+        calibration_summary(run),
+        identity_summary(run.measurements),
+    )
     for summary in (run_summary(run), *further):
         if summary is not None:
             print_out(summary)

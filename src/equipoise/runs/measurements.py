@@ -65,7 +65,7 @@ class Measurements:
         """The groups that the types are broken down by."""
         within = [parts for parts in self.groups.values() if len(parts) == 2 and "type" in parts]
         keys = dict.fromkeys(key for parts in within for key in parts)
-        return [key for key in keys if key not in ("type", "seed")]
+        return [key for key in keys if key not in ("type", "seed", "pair")]
 
     def spread(self, metric: str, group: str) -> float | None:
         """Return the standard deviation over seeds, None where there are fewer than two."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -192,6 +193,15 @@ def test_any_pronouns_and_markers_become_a_dataset_that_can_be_audited(tmp_path:
         "planted:strength=2,bias=0.5", data=[str(tmp_path / "made" / "mine.csv")], out=str(tmp_path / "run")
     )
     assert run is not None
+
+
+def test_pairs_are_of_he_and_she_and_have_no_marker(some_sentences: Callable[[int], list[Sentence]]) -> None:
+    pair = some_sentences(1)[0]
+    marked = replace(pair, marker="old")
+    single = replace(pair, variants=())
+    for sentence, only_pairs in ((pair, True), (marked, False), (single, False)):
+        cleaned = Cleaned({}, {}, ((sentence, "first"),), Counter(), 0, (), 0, 0)
+        assert cleaned.only_pairs is only_pairs
 
 
 def test_raters_without_answers_are_not_counted(some_sentences: Callable[[int], list[Sentence]]) -> None:

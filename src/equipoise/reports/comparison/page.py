@@ -18,10 +18,12 @@ from ..behaviour.verdicts import warnings
 from ..behaviour.views import Estimated, short
 from ..categories.section import category_section
 from ..categories.views import model_tables
+from ..group_words import words_of
 from ..page.html import page
 from ..page.rendering import Panel, Section, panels, render
 from ..svg.drawing import WIDTH, Axis, group, line, mark, path, picture, text, whisker
 from .compare import SHOWN, Comparison, Match, Tested, ranks
+from .orders import order_sentences, orders
 from .verdicts import better_run, matrices, pair_verdicts
 
 BUMPED = ("accuracy", "eo_sum", "ucerf", "fp", "ucerf_signed")
@@ -52,6 +54,7 @@ def comparison_page(comparison: Comparison) -> str:
         _leaderboard(comparison),
         _categories(comparison),
         _ranks(comparison),
+        _orders(comparison),
         _scatter(comparison),
         _differences(comparison),
         _overlap(comparison),
@@ -153,6 +156,22 @@ def _ranks(comparison: Comparison) -> Section | None:
                 shown.append(Panel(title, rank_chart(title, comparison.names, known)))
     body = panels(intro, shown)
     return None if body is None else Section("ranks", "Ranks from metric to metric", body)
+
+
+def _orders(comparison: Comparison) -> Section | None:
+    """Return whether two datasets order the runs alike; None for runs on one dataset."""
+    several = orders(comparison)
+    if not several:
+        return None
+    rows = {test.metric: metric_named(test.metric) for order in several for test in (order.first, order.second)}
+    body = render(
+        "orders.html",
+        sentences=list(order_sentences(several)),
+        orders=several,
+        labels={name: metric.label for name, metric in rows.items()},
+        better={name: metric.better for name, metric in rows.items()},
+    )
+    return Section("orders", "Do the datasets order the runs alike?", body)
 
 
 def rank_chart(title: str, names: Sequence[str], placed: Mapping[str, Sequence[int]]) -> Markup:
@@ -283,7 +302,8 @@ def _by_runs(tests: Sequence[Tested]) -> Mapping[str, Mapping[str, Sequence[tupl
 
 
 def _overlap(comparison: Comparison) -> Section:
-    return Section("overlap", "Where they differ", render("overlap.html", overlaps=comparison.overlaps))
+    word = words_of(comparison.runs[0].parts).group_word
+    return Section("overlap", "Where they differ", render("overlap.html", overlaps=comparison.overlaps, word=word))
 
 
 def _runs(comparison: Comparison) -> Section:

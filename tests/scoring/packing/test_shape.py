@@ -1,0 +1,42 @@
+"""How much is computed at once: by hand for two devices, and what free memory may change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from equipoise.scoring.packing import shape
+from equipoise.scoring.packing.shape import Shape, choose_shape, free_memory
+
+WIDTHS = {"hidden": 1000, "inner": 3000, "vocabulary": 50_000, "itemsize": 2}
+
+
+def test_a_cpu_takes_one_row_and_predicts_what_a_quarter_of_memory_holds() -> None:
+    # A quarter of 1.2e9 bytes; a position needs 50,000 numbers of 2 bytes and of 4.
+    assert choose_shape("cpu", free=1_200_000_000, **WIDTHS) == Shape(128, 384, 1, 8, 1000, 0, False)
+    assert choose_shape("cpu", free=0, **WIDTHS).predictions == 64
+
+
+@pytest.mark.parametrize(("tokens", "rows"), [(100, 1), (1024, 1), (2047, 1), (2048, 2), (5000, 4), (10**6, 8)])
+def test_a_gpu_takes_as_many_rows_as_half_of_memory_holds(tokens: int, rows: int) -> None:
+    # A token's activations: 16 x 1000 and 6 x 3000 numbers of 2 bytes.
+    free = 2 * tokens * (16 * 1000 + 6 * 3000) * 2
+    chosen = choose_shape("cuda", free=free, **WIDTHS)
+    assert chosen == Shape(4096, 1024, rows, 128, chosen.predictions, 2, True)
+    assert chosen.predictions == max(64, free // 4 // 300_000)
+
+
+def test_half_of_a_shape_is_never_nothing() -> None:
+    assert Shape(128, 384, 9, 8, 101, 2, True).halved() == Shape(128, 384, 4, 4, 50, 2, True)
+    assert Shape(128, 384, 1, 1, 1, 0, False).halved() == Shape(128, 384, 1, 1, 1, 0, False)
+
+
+def test_free_memory_is_what_the_system_says_is_available(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    lines = tmp_path / "meminfo"
+    lines.write_text("MemTotal:       4000 kB\nMemAvailable:   3000 kB\n")
+    monkeypatch.setattr(shape, "open", lambda path: lines.open(), raising=False)
+    assert free_memory() == 3000 * 1024
+    lines.write_text("MemTotal:       4000 kB\n")
+    monkeypatch.setattr(shape.os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 100}.__getitem__)
+    assert free_memory() == 4096 * 50
