@@ -38,6 +38,7 @@ NAMED_FOR = {
     "transformers": ("scoring/huggingface/*.py", "training/*.py"),
     "huggingface_hub": ("scoring/huggingface/*.py", "exports/hub.py"),
     "httpx": ("*_client.py",),
+    "ray": ("scoring/cluster/*.py",),
     "mlflow": ("exports/trackers/mlflow_run.py",),
     "wandb": ("exports/trackers/wandb_run.py",),
     "tensorboardX": ("exports/trackers/tensorboard_run.py",),

@@ -73,6 +73,9 @@ class Settings:
     answer_tokens: int = 32
     concurrency: int = 16
     timeout: float = 120.0
+    cluster: str | None = None
+    workers: int = 0
+    worker_cores: int = 1
 
     def __post_init__(self) -> None:
         for name in ("seeds", "resamples"):
@@ -150,6 +153,7 @@ class Settings:
 _NOT_ASKED = (
     *("metrics", "estimators", "by", "disparity", "resamples", "level", "reductions"),
     *("device", "trust_remote_code", "allow_pickle", "server", "concurrency", "timeout"),
+    *("cluster", "workers", "worker_cores"),
 )
 """Choices that change how a run is measured or made, but not what the model is asked."""
 _USUAL = Settings()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ..records import EquipoiseError
-from .choices import Tracker
+from .choices import Cluster, Tracker, WorkerCores, Workers
 from .config import Config, PrintConfig, config_text
 from .console import printable, progress_bar
 from .results import show_run
@@ -232,6 +232,9 @@ def audit(
     timeout: Annotated[
         float | None, typer.Option("--timeout", help="Most seconds for a request to a server; 120 by default.")
     ] = None,
+    cluster: Cluster = None,
+    workers: Workers = None,
+    worker_cores: WorkerCores = None,
     log: Log = None,
     no_html: NoHtml = False,
     quiet: Quiet = False,
@@ -271,6 +274,7 @@ def audit(
     chosen |= chosen_options(chat=chat or None, system=system)
     chosen |= chosen_options(adapter=adapter, merge_adapter=merge_adapter or None, quantize=quantize)
     chosen |= chosen_options(server=server, samples=samples, concurrency=concurrency, timeout=timeout)
+    chosen |= chosen_options(cluster=cluster, workers=workers, worker_cores=worker_cores)
     with progress_bar(quiet=quiet) as progress:
         run = run_audit(
             model,

@@ -123,7 +123,7 @@ class Tested:
 
 @dataclass(frozen=True)
 class Overlap:
-    """Where two runs differ: whom they answer right, and which pairs they answer differently for the two pronouns."""
+    """Where two runs differ: whom they answer right, and in which sets their answer changes."""
 
     part: str
     kind: str
@@ -341,7 +341,7 @@ def _overlaps(runs: Sequence[Run], matched: Match) -> Iterator[Overlap]:
 
 
 def _flipped(outcomes: Outcomes, sets: Integers) -> Any:
-    """Return the sets in which the choice changes with the pronoun."""
+    """Return the sets in which the choice changes with the group word."""
     if not len(sets):
         return np.zeros(0, dtype=bool)
     chosen = outcomes.predicted[sets]
