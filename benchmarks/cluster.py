@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,15 @@ def scored(engine: Any, batches: Any) -> tuple[float, int]:
     return time.perf_counter() - began, count
 
 
+def processor_seconds(processes: Sequence[int]) -> float:
+    """Return the processor time of these processes so far: load from elsewhere does not change it much."""
+    ticks = 0
+    for process in processes:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def overhead(limit: int, rounds: int) -> None:
     """Print the time of one worker against that of one process."""
     task = open_task("next-word")
@@ -53,13 +62,19 @@ def overhead(limit: int, rounds: int) -> None:
     for engine in (alone, cluster):
         scored(engine, batches[:1])  # the first batch finds out how to score
     times: dict[str, list[float]] = {"one process": [], "one worker": []}
+    used: dict[str, list[float]] = {"one process": [], "one worker": []}
+    involved = {"one process": [os.getpid()], "one worker": [os.getpid(), *cluster._pool.processes]}
     for _ in range(rounds):
         # In turns, since load from elsewhere comes and goes.
         for name, engine in (("one process", alone), ("one worker", cluster)):
+            before = processor_seconds(involved[name])
             times[name].append(scored(engine, batches)[0])
+            used[name].append(processor_seconds(involved[name]) - before)
     for name, several in times.items():
         print(f"{name}: {min(several):.2f} s at best, all {[round(s, 2) for s in several]}, n = {len(prompts)} prompts")
-    print(f"overhead: {min(times['one worker']) / min(times['one process']) - 1:+.1%}")
+    for what, table in (("wall time", times), ("processor time", used)):
+        shares = {name: [round(s, 2) for s in several] for name, several in table.items()}
+        print(f"overhead in {what}: {min(table['one worker']) / min(table['one process']) - 1:+.1%} {shares}")
     cluster.close()
 
 
