@@ -123,7 +123,7 @@ class Tested:
 
 @dataclass(frozen=True)
 class Overlap:
-    """Where two runs differ: whom they answer right, and which pairs they answer differently for the two pronouns."""
+    """Where two runs differ: whom they answer right, and in which sets their answer changes."""
 
     part: str
     kind: str
@@ -250,6 +250,8 @@ def _keys(run: Run, items: pd.DataFrame) -> pd.Series:
     gold = asked["gold"].fillna(ABSENT).astype(str)  # a missing number would make the whole text missing
     content = asked["text"] + "\0" + candidates + "\0" + gold + "\0" + asked["set_id"]
     known = pd.Series(content.to_numpy(), index=asked["id"].to_numpy())
+    if not items["example_id"].isin(known.index).all():
+        raise EquipoiseError(f"{run.path}: outcomes.parquet names sentences that examples.parquet does not have")
     same: pd.Series = items["example_id"] + "\0" + items["variant"].fillna("") + "\0"
     same += known.reindex(items["example_id"]).to_numpy()
     return same
@@ -341,7 +343,7 @@ def _overlaps(runs: Sequence[Run], matched: Match) -> Iterator[Overlap]:
 
 
 def _flipped(outcomes: Outcomes, sets: Integers) -> Any:
-    """Return the sets in which the choice changes with the pronoun."""
+    """Return the sets in which the choice changes with the group word."""
     if not len(sets):
         return np.zeros(0, dtype=bool)
     chosen = outcomes.predicted[sets]
