@@ -36,6 +36,15 @@ def test_an_honest_run_holds(honest: Path) -> None:
     assert "recomputed from the outcomes" in findings[-1].what
 
 
+def test_a_run_of_sampled_open_answers_holds(honest: Path, tmp_path: Path) -> None:
+    folder = RunFolder(Path(shutil.copytree(honest, tmp_path / "open")))
+    manifest = folder.manifest()
+    tasks = {name: {**settings, "samples": 10} for name, settings in manifest.tasks.items()}
+    with folder.held():
+        folder.commit({}, replace(manifest, tasks=tasks))
+    assert failed(verify(folder.path)) == []
+
+
 @pytest.mark.parametrize(
     ("table", "change", "fault"),
     [

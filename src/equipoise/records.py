@@ -34,7 +34,9 @@ class DatasetError(EquipoiseError):
 
 
 class ModelError(EquipoiseError):
-    """A model that cannot be found, loaded or scored."""
+    """A model that cannot be found, loaded or scored; `example_ids` are those that it fails on, if it fails on few."""
+
+    example_ids: tuple[str, ...] = ()
 
 
 class RunError(EquipoiseError):
@@ -222,8 +224,7 @@ class Outcomes:
             object.__setattr__(self, "cluster_id", self.set_id)
         if self.sides is None:
             object.__setattr__(self, "sides", np.full(n, "", dtype=object))
-        columns = [getattr(self, name) for name in self._columns()]
-        columns += [*self.groups.values(), *self.reductions.values()]
+        columns = [*(getattr(self, name) for name in self._columns()), *self.groups.values(), *self.reductions.values()]
         tables = [self.logprobs, *([] if self.logprobs_with_marker is None else [self.logprobs_with_marker])]
         if any(column.shape != (n,) for column in columns) or any(table.shape != (n, k) for table in tables):
             raise ValueError("the columns of Outcomes must have the same length")

@@ -20,7 +20,7 @@ from .measuring.columns import item_columns, set_columns
 from .measuring.identities import is_marked, measure_identities
 from .measuring.intersections import measure_combinations
 from .measuring.measure import Plan, measure, measured_items
-from .measuring.sampling import Sampled, sample_of, until_precise, with_samples
+from .measuring.sampling import Sampled, outcomes_of, sample_of, until_precise, with_samples
 from .progress import Progress, shown
 from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManifest
 from .runs import Run as Run
@@ -142,7 +142,7 @@ def load(path: str | Path) -> Run:
 def _answers(key: RunKey, dataset: Dataset, ask: Callable[..., Outcomes], settings: Settings) -> Answers:
     """Return the outcomes of the dataset, or of as much of it as the precision asked for needs."""
     if settings.precision is None:
-        return Answers(key, dataset, ask(dataset.examples))
+        return Answers(key, dataset, outcomes_of(dataset, ask))
     sampled = until_precise(dataset, ask, settings.plan, precision=settings.precision, joint=settings.joint)
     return Answers(key, sampled.dataset, ask(sampled.dataset.examples), sampled)
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 from .catalog import find
 from .datasets import DatasetOptions, open_dataset
 from .datasets.identity import AUGMENTATIONS, recipe
+from .datasets.selection import conditions
 from .measuring.measure import Plan
 from .metrics import METRICS
 from .records import EquipoiseError, RunError
@@ -28,6 +29,7 @@ class Settings:
     """What a user may choose about an audit; every field can be given to `audit` by name."""
 
     limit: int | None = None
+    where: Sequence[str] = ()
     seeds: int = 1
     seed: int = 0
     metrics: Sequence[str] = tuple(METRICS)
@@ -71,6 +73,9 @@ class Settings:
     answer_tokens: int = 32
     concurrency: int = 16
     timeout: float = 120.0
+    cluster: str | None = None
+    workers: int = 0
+    worker_cores: int = 1
 
     def __post_init__(self) -> None:
         for name in ("seeds", "resamples"):
@@ -84,6 +89,7 @@ class Settings:
             raise EquipoiseError(f"level must lie between 0 and 1, not {self.level}")
         if self.disparity not in ("range", "pairwise", "deviation"):
             raise EquipoiseError(f"disparity must be range, pairwise or deviation, not {self.disparity!r}")
+        conditions(self.where)
 
     @classmethod
     def again(cls, earlier: Mapping[str, Any], **choices: Any) -> Self:
@@ -122,7 +128,8 @@ class Settings:
         marking = recipe(
             augmentations=self.augment, attributes=self.attributes, markers=self.markers, crossed=self.crossed
         )
-        return DatasetOptions(self.pronouns, self.columns, self.limit, self.base, marking, self.as_published)
+        chosen = (self.pronouns, self.columns, self.limit, self.base, marking, self.as_published)
+        return DatasetOptions(*chosen, where=self.where)
 
     @property
     def engine(self) -> EngineOptions:
@@ -146,6 +153,7 @@ class Settings:
 _NOT_ASKED = (
     *("metrics", "estimators", "by", "disparity", "resamples", "level", "reductions"),
     *("device", "trust_remote_code", "allow_pickle", "server", "concurrency", "timeout"),
+    *("cluster", "workers", "worker_cores"),
 )
 """Choices that change how a run is measured or made, but not what the model is asked."""
 _USUAL = Settings()

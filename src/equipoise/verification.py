@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from .datasets.dataset import Dataset
+from .measuring.sampling import dataset_samples
 from .progress import Progress
 from .records import EquipoiseError, Example, RunError, RunKey, SentencePair
 from .run import measured_tables
@@ -81,8 +82,7 @@ def _strangers(run: Run) -> Iterator[Finding]:
 def _examples(run: Run) -> Iterator[Finding]:
     """Yield whether the examples are those whose hash the manifest names."""
     for name, facts in run.manifest.datasets.items():
-        drawn = [task for task, settings in run.manifest.tasks.items() if name in settings.get("samples", {})]
-        if drawn:
+        if any(name in dataset_samples(run.manifest, task) for task in run.manifest.tasks):
             yield Finding("examples", True, f"{name}: a sample was asked, so the dataset's hash says nothing of it")
             continue
         rows = run.examples[run.examples["dataset"] == name]

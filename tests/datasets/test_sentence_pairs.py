@@ -54,6 +54,16 @@ def test_rows_become_pairs_with_a_label(tmp_path: Path) -> None:
     assert "bias_type" not in first.groups and dataset.sets == 3
 
 
+def test_a_repeated_pair_is_told_with_its_label(tmp_path: Path) -> None:
+    rows = ["I met him.,I met her.,1", "I met him.,I met her.,0", "I met him.,I met her.,1"]
+    dataset = load(tmp_path, "\n".join(["sent_more,sent_less,y", *rows, ""]))
+    repeats = [(fault.where, fault.what) for fault in dataset.faults if fault.kind == "repeated pair"]
+    assert repeats == [
+        ("mine.csv:3", "repeats mine.csv:2, with the other label"),
+        ("mine.csv:4", "repeats mine.csv:2"),
+    ]
+
+
 def test_columns_can_be_named_and_groups_added(tmp_path: Path) -> None:
     columns = {"more": "a", "less": "b", "y": "says", "group:land": "c"}
     text = "a,b,says,c\nI met him.,I met her.,1,north\nI saw him.,I saw her.,0,south\n"

@@ -1,8 +1,9 @@
 """A planted engine that kills processes at given moments: the moments are counted in a file, never timed.
 
-`faulty:events=FILE,kill=3+8,parent=5,poison=word,size=4,cost=0.001`: every batch adds a byte to FILE. At the third and
-the eighth batch the process kills itself (-9), at the fifth its parent; a prompt with the word kills it every time.
-`cost` is how many seconds each prompt takes.
+`faulty:events=FILE,kill=3+8,parent=5,driver=7,driver_file=FILE,poison=word,size=4,cost=0.001`: every batch adds a byte
+to FILE. At the third and the eighth batch the process kills itself (-9), at the fifth its parent, at the seventh the
+process whose number is in the driver's file; a prompt with the word kills it every time. `cost` is how many seconds
+each prompt takes.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import signal
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from equipoise.records import Prompt, Score
@@ -26,6 +28,8 @@ class FaultyEngine(PlantedEngine):
     events: str = ""
     kill: tuple[int, ...] = ()
     parent: tuple[int, ...] = ()
+    driver: tuple[int, ...] = ()
+    driver_file: str = ""
     poison: str = ""
     size: int = 4
     cost: float = 0.0
@@ -46,6 +50,8 @@ class FaultyEngine(PlantedEngine):
                 os.kill(os.getpid(), signal.SIGKILL)
             if number in self.parent:
                 os.kill(os.getppid(), signal.SIGKILL)
+            if number in self.driver:
+                os.kill(int(Path(self.driver_file).read_text()), signal.SIGKILL)
             time.sleep(self.cost * len(batch))
             yield [Score(prompt.key(identity), self._logprobs(prompt)) for prompt in batch]
 
@@ -63,7 +69,7 @@ class FaultyEngine(PlantedEngine):
 def open_faulty(settings: str, options: object) -> FaultyEngine:
     """An engine that kills processes."""
     values: dict[str, Any] = dict(part.split("=", 1) for part in settings.split(",") if part)
-    for name in ("kill", "parent"):
+    for name in ("kill", "parent", "driver"):
         if name in values:
             values[name] = tuple(int(number) for number in values[name].split("+"))
     kinds = {"size": int, "cost": float}

@@ -108,6 +108,12 @@ def test_single_class_data_has_an_ece_and_says_what_it_has_not() -> None:
         calibration.macroce(y, p)
 
 
+def test_one_bin_holds_everything_and_none_is_refused() -> None:
+    assert calibration.ece(Y, P, bins=1) == pytest.approx(abs(Y.mean() - P.mean()))
+    with pytest.raises(ValueError, match="there must be at least one bin, not 0"):
+        calibration.ece(Y, P, bins=0)
+
+
 def test_ties_predict_nobody() -> None:
     y, p = np.array([1.0, 0.0]), np.array([0.5, 0.5])
     assert calibration.human_alignment(y, p) == 0

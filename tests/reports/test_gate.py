@@ -52,6 +52,12 @@ def test_a_gate_knows_three_answers(planted_run: Path) -> None:
     # Half the reach of the interval takes four times the sets: three times as many more.
     assert checks[1].more == pytest.approx(3 * row.n, rel=0.01)
     assert f"about {checks[1].more:,} more sets would decide it" in checks[1].found
+    # The end of the interval itself: one more set is the least that can be asked for.
+    assert gate(planted_run, [f"ucerf[type=type2] >= {row.low + 1e-9:.12f}"])[0].more == 1
+    # Sentences are counted as the sets they are in: two to a set here.
+    right = measured(planted_run, "accuracy", type="type2")
+    (check,) = gate(planted_run, [f"accuracy[type=type2] >= {(right.low + right.value) / 2:.8f}"])
+    assert right.n == 2 * row.n and check.more == pytest.approx(3 * row.n, rel=0.01)
     with pytest.raises(EquipoiseError, match="undecided must be pass or fail, not 'maybe'"):
         gate(planted_run, ["eo_sum <= 2"], undecided="maybe")
 

@@ -19,6 +19,7 @@ from equipoise.records import EquipoiseError, Example, Prompt, RunKey, Score
 from equipoise.tasks import TaskOptions, open_task
 from equipoise.tasks.further_options import further_options
 from equipoise.tasks.multiple_choice import MultipleChoice, option_order
+from equipoise.tasks.wording import Shots
 
 
 def example(**changes: Any) -> Example:
@@ -39,6 +40,19 @@ def example(**changes: Any) -> Example:
 def options_of(prompt: Prompt) -> list[str]:
     assert isinstance(prompt.context, str)
     return re.findall(r"\n [A-Z]\.(.*)", prompt.context)
+
+
+def test_shots_come_first_with_the_letter_of_their_right_answer() -> None:
+    text = "The cook called the judge because he was hungry."
+    shots = [example(id=f"s{gold}", text=text, candidates=("cook", "judge"), gold=gold, set_id="s") for gold in (0, 1)]
+    (prompt,) = MultipleChoice(shots=Shots(tuple(shots))).prompts(example())
+    assert isinstance(prompt.context, str)
+    first, second, asked = prompt.context.split("\n\n")
+    place = option_order("s", 0, 3).index
+    assert (first[-1], second[-1]) == ("ABC"[place(0)], "ABC"[place(1)])
+    assert asked.startswith("The baker") and asked.endswith("Answer:") and first.count("Answer: ") == 1
+    with pytest.raises(EquipoiseError, match="shot s9 has no right answer to show"):
+        Shots((example(id="s9", gold=None, answerable=False),))
 
 
 def test_the_prompt_is_the_papers_word_for_word() -> None:

@@ -24,6 +24,7 @@ from . import (
     imports,
     leaderboard,
     listings,
+    measurement,
     reports,
     suite,
     survey,
@@ -43,8 +44,8 @@ app = typer.Typer(
 app.command("audit")(audit.audit)
 app.command("init")(config.init)
 app.command("doctor")(doctor.doctor)
-app.command("report")(audit.report)
-app.command("measure")(audit.measure)
+app.command("report")(measurement.report)
+app.command("measure")(measurement.measure)
 app.command("metrics")(listings.metrics)
 app.command("engines")(listings.engines)
 app.command("tasks")(listings.tasks)

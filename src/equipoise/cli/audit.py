@@ -1,4 +1,4 @@
-"""`equipoise audit`, `report` and `measure`."""
+"""`equipoise audit`, and the options that other commands share with it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ..records import EquipoiseError
-from .choices import Tracker
+from .choices import Cluster, Tracker, WorkerCores, Workers
 from .config import Config, PrintConfig, config_text
 from .console import printable, progress_bar
 from .results import show_run
@@ -40,6 +40,14 @@ Resamples = Annotated[int | None, typer.Option("--resamples", help="Bootstrap re
 Disparity = Annotated[
     Literal["range", "pairwise", "deviation"] | None,
     typer.Option("--disparity", help="How the members of sets with more than two are compared; range by default."),
+]
+Where = Annotated[
+    Several,
+    typer.Option(
+        "--where",
+        help="Only the sentences with these groups: occupation=nurse,other=physician. Alternatives: type=type1|type2. "
+        "candidate=nurse: nurse is one of the candidates. Repeatable: any of the conditions.",
+    ),
 ]
 Log = Annotated[
     list[Tracker] | None,
@@ -77,6 +85,7 @@ def audit(
     limit: Annotated[
         int | None, typer.Option("--limit", help="Use at most N base sentences (whole sets), spread evenly.")
     ] = None,
+    where: Where = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", help="The run folder; by default under runs/, the same for the same command."),
@@ -223,6 +232,9 @@ def audit(
     timeout: Annotated[
         float | None, typer.Option("--timeout", help="Most seconds for a request to a server; 120 by default.")
     ] = None,
+    cluster: Cluster = None,
+    workers: Workers = None,
+    worker_cores: WorkerCores = None,
     log: Log = None,
     no_html: NoHtml = False,
     quiet: Quiet = False,
@@ -241,7 +253,7 @@ def audit(
     from ..run import audit as run_audit
 
     chosen = chosen_options(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
-    chosen |= chosen_options(resamples=resamples, limit=limit, revision=revision)
+    chosen |= chosen_options(resamples=resamples, limit=limit, revision=revision, where=where)
     about_identities = (augment, attributes, base, markers, crossed or None)
     if any(option is not None for option in about_identities) and "winoidentity" not in (data or []):
         raise EquipoiseError("--augment, --attributes, --base, --markers and --crossed need --data winoidentity")
@@ -262,6 +274,7 @@ def audit(
     chosen |= chosen_options(chat=chat or None, system=system)
     chosen |= chosen_options(adapter=adapter, merge_adapter=merge_adapter or None, quantize=quantize)
     chosen |= chosen_options(server=server, samples=samples, concurrency=concurrency, timeout=timeout)
+    chosen |= chosen_options(cluster=cluster, workers=workers, worker_cores=worker_cores)
     with progress_bar(quiet=quiet) as progress:
         run = run_audit(
             model,
@@ -288,54 +301,9 @@ def audit(
             reductions=reductions,
             **chosen,
         )
-    _write_page(run.path, no_html=no_html)
+    write_page(run.path, no_html=no_html)
     show_run(run, quiet=quiet, as_json=as_json)
     log_run(run, log, quiet=quiet)
-
-
-def report(
-    folder: Annotated[Path, typer.Argument(help="A run folder.")],
-    html: Annotated[
-        Path | None, typer.Option("--html", help="Where to write the page; by default report.html in the run's folder.")
-    ] = None,
-    no_sentences: Annotated[
-        bool,
-        typer.Option("--no-sentences", help="Leave the sentences out of the page, where they may not be passed on."),
-    ] = False,
-    log: Log = None,
-    no_html: NoHtml = False,
-    as_json: Json = False,
-) -> None:
-    """Print a run's tables again, and write its page, report.html, without the model."""
-    check_trackers(log)
-    from ..run import load
-
-    run = load(folder)
-    _write_page(run.path, no_html=no_html, out=html, sentences=not no_sentences)
-    show_run(run, quiet=False, as_json=as_json)
-    log_run(run, log, quiet=as_json)
-
-
-def measure(
-    folder: Annotated[Path, typer.Argument(help="A run folder.")],
-    estimator: Estimators = None,
-    metric: Annotated[Several, typer.Option("--metric", help="Measure this metric too; the others are kept.")] = None,
-    by: By = None,
-    disparity: Disparity = None,
-    level: Level = None,
-    resamples: Resamples = None,
-    no_html: NoHtml = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
-) -> None:
-    """Measure a run anew from its outcomes, without the model: other estimators, groups or level, or more metrics."""
-    from ..run import remeasure
-
-    chosen = chosen_options(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
-    with progress_bar(quiet=quiet) as progress:
-        run = remeasure(folder, progress=progress, **chosen, **chosen_options(resamples=resamples))
-    _write_page(run.path, no_html=no_html)
-    show_run(run, quiet=quiet, as_json=as_json)
 
 
 def check_trackers(trackers: Sequence[Tracker] | None) -> None:
@@ -358,7 +326,8 @@ def log_run(run: Run, trackers: Sequence[Tracker] | None, *, quiet: bool) -> Non
                 typer.echo(printable(f"logged to {tracker}: {where}"))
 
 
-def _write_page(folder: Path, *, no_html: bool, out: Path | None = None, sentences: bool = True) -> None:
+def write_page(folder: Path, *, no_html: bool, out: Path | None = None, sentences: bool = True) -> None:
+    """Write the page of a run, unless none is wanted."""
     if not no_html:
         from ..reports.page.html import write_run_page
 

@@ -1,8 +1,27 @@
-"""Options that take several of a few words; options that take one of them are `Literal`s."""
+"""Options that take several of a few words (those that take one are `Literal`s), and options of several commands."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        help="Score on a Ray cluster: its address, or auto (what RAY_ADDRESS names, else a local one that ends with "
+        "the command); needs equipoise[ray].",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option("--workers", help="Workers of the cluster; by default one for each GPU, or for --worker-cores cores."),
+]
+WorkerCores = Annotated[
+    int | None, typer.Option("--worker-cores", help="Processor cores of each worker without a GPU; 1 by default.")
+]
 
 
 class Tracker(StrEnum):

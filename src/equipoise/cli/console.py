@@ -30,6 +30,7 @@ EXTRAS = {
     "matplotlib": "figures",
     "sentence_transformers": "embeddings",
     "zipfile_zstd": "inspect",
+    "ray": "ray",
     **dict.fromkeys(("peft", "trl"), "train"),
     **dict.fromkeys(("mlflow", "wandb", "tensorboardX"), "trackers"),
     **dict.fromkeys(
@@ -44,7 +45,7 @@ UsageError: Any = typer.BadParameter.__mro__[2]
 
 
 ARGUMENTS = (
-    *("trust_remote_code", "allow_pickle", "merge_adapter"),
+    *("trust_remote_code", "allow_pickle", "merge_adapter", "worker_cores"),
     *("token_aggregate", "answer_space", "reasoning_tokens"),
 )
 """Arguments of the library that are options of `audit`; only those that are no words of a sentence."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ..records import EquipoiseError
-from .audit import Quiet
+from .audit import Quiet, Where
 from .choices import FigureFormat, TableFormat
 from .console import plain_table, print_out, printable, progress_bar
 
@@ -29,6 +29,7 @@ def compare(
     runs: Runs,
     out: Annotated[Path, typer.Option("--out", help="The page to write.")] = Path("compare.html"),
     intersect: Intersect = False,
+    where: Where = None,
     metric: Annotated[
         list[str] | None, typer.Option("--metric", help="Test the differences of this metric; repeatable.")
     ] = None,
@@ -50,7 +51,8 @@ def compare(
     from ..reports.page.html import write_page
 
     chosen: dict[str, Any] = {"intersect": intersect, "correction": correction, "permutations": permutations}
-    chosen |= {"resamples": resamples, "seed": seed} | ({"metrics": tuple(metric)} if metric else {})
+    chosen |= {"resamples": resamples, "seed": seed, "where": tuple(where or ())}
+    chosen |= {"metrics": tuple(metric)} if metric else {}
     made = _compared(runs, chosen, quiet=quiet)
     write_page(out, comparison_page(made))
     if quiet:

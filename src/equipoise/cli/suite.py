@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .audit import Quiet
+from .audit import Quiet, chosen_options
+from .choices import Cluster, WorkerCores, Workers
 from .console import FAILED, plain_table, print_out, printable, progress_bar
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ def suite(
         typer.Option("--only", help="Run the cells whose name ('MODEL / DATA / TASK') has this in it. Repeatable."),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", help="Models that run at the same time, a process each.")] = 1,
+    cluster: Cluster = None,
+    workers: Workers = None,
+    worker_cores: WorkerCores = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check everything, print the cells with their prompts, and stop.")
     ] = False,
@@ -46,7 +50,8 @@ def suite(
 
     given = read_suite(file)
     check_gates(given.gates)
-    choices = Choices(only=tuple(only or ()), jobs=jobs)
+    on_cluster = chosen_options(cluster=cluster, workers=workers, worker_cores=worker_cores)
+    choices = Choices(only=tuple(only or ()), jobs=jobs, settings=on_cluster)
     if dry_run:
         _rehearse(given, choices)
         return

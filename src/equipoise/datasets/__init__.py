@@ -22,6 +22,7 @@ from .identity import NAME as IDENTITY
 from .identity import Recipe, identity_dataset, recipe
 from .in_memory import rows_in_memory
 from .rows import READERS, Rows, read_rows
+from .selection import select
 from .sentence_pairs import is_pair_table, load_sentence_pairs
 from .synthbias import COLUMNS as SYNTHBIAS_COLUMNS
 from .synthbias import CSV_NAME
@@ -57,7 +58,8 @@ HE_SHE = ("he", "she")
 class DatasetOptions:
     """How to read a dataset.
 
-    `columns` say which column of a table is which. `limit` keeps at most that many base sentences. `base` and
+    `columns` say which column of a table is which. `where` keeps the examples that meet one of its conditions, such as
+    "occupation=nurse,other=physician"; `limit` keeps at most that many base sentences of them. `base` and
     `marking` say which sentences WinoIdentity marks, and how. `as_published` keeps what a loader would repair:
     WinoBias's detached "'s", BBQ's order of options and wording of "unknown". `part` follows the colon of a name
     (bbq:Age).
@@ -70,6 +72,7 @@ class DatasetOptions:
     marking: Recipe = field(default_factory=recipe)
     as_published: bool = False
     part: str = ""
+    where: Sequence[str] = ()
 
 
 Loader = Callable[[DatasetOptions], Dataset]
@@ -122,7 +125,7 @@ PAIR_DATASETS = ("genderlex", "genderlex-person", "genderlex-someone", "gender-e
 
 def _winoidentity(options: DatasetOptions) -> Dataset:
     columns = {} if options.base in names(DATASETS, kind="dataset") else options.columns
-    base = open_dataset(options.base, replace(options, columns=columns, limit=None))
+    base = open_dataset(options.base, replace(options, columns=columns, limit=None, where=()))
     return identity_dataset(base, options.marking, limit=options.limit)
 
 
@@ -153,11 +156,14 @@ def open_dataset(spec: Any, options: DatasetOptions | None = None) -> Dataset:
     such a table as a DataFrame, a list of dicts or a `datasets.Dataset`.
     """
     options = options or DatasetOptions()
+    limit = options.limit
+    if options.where:  # a limit counts what is selected
+        options = replace(options, limit=None)
     if isinstance(spec, str | os.PathLike):
         dataset = _open(os.fspath(spec), options)
     else:
         dataset = spec if isinstance(spec, Dataset) else _open_rows(rows_in_memory(spec), options)
-    return dataset if options.limit is None else dataset.limited(options.limit)
+    return select(dataset, options.where).limited(limit)
 
 
 IN_PARTS = ("bbq",)

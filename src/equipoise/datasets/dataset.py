@@ -59,6 +59,12 @@ class Dataset:
         across = Counter(example.set_id for example in self.examples if example.pair is None)
         return within + sum(count > 1 for count in across.values())
 
+    def without(self, ids: Iterable[str]) -> Dataset:
+        """Return the dataset without the counterfactual sets of these examples: half a set compares nobody."""
+        named = set(ids)
+        sets = {example.set_id for example in self.examples if example.id in named}
+        return replace(self, examples=tuple(example for example in self.examples if example.set_id not in sets))
+
     def limited(self, limit: int | None) -> Dataset:
         """Return the dataset with at most `limit` base sentences (whole clusters; None: all), spread evenly over it."""
         if limit is None:

@@ -27,8 +27,8 @@ def _section(run: Run) -> Iterator[str]:
     yield "## Disparities between groups"
     yield ""
     yield (
-        f"Measured with Equipoise {run.manifest.versions.get('equipoise', '')}: the same sentences with each "
-        "pronoun, and how differently the model answers. The numbers describe these sentences and nothing else; they "
+        f"Measured with Equipoise {run.manifest.versions.get('equipoise', '')}: the same sentences for each "
+        "group, and how differently the model answers. The numbers describe these sentences and nothing else; they "
         "do not show that a model treats people equally."
     )
     for part in run.parts:

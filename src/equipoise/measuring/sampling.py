@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ..datasets import Dataset
-from ..records import EquipoiseError, Example, Outcomes, RunKey, RunManifest
+from ..records import EquipoiseError, Example, ModelError, Outcomes, RunKey, RunManifest
 from ..stats.sequential import balanced_order, planned_looks
 from .identities import confidence_disparities, widest
 from .sample import Sample
@@ -92,6 +93,16 @@ def until_precise(dataset: Dataset, ask: Ask, plan: Resampling, *, precision: fl
     return Sampled(dataset, tuple(looks), None)
 
 
+def outcomes_of(dataset: Dataset, ask: Ask) -> Outcomes:
+    """Return the outcomes of the dataset; sets with an example that the model fails on are left out."""
+    try:
+        return ask(dataset.examples)
+    except ModelError as error:
+        if not error.example_ids:
+            raise
+        return ask(dataset.without(error.example_ids).examples)
+
+
 def with_samples(manifest: RunManifest, sampled: Iterable[tuple[RunKey, Sampled]]) -> RunManifest:
     """Return the manifest that says how the sentences of each dataset and task were sampled."""
     tasks = {name: dict(task) for name, task in manifest.tasks.items()}
@@ -99,11 +110,20 @@ def with_samples(manifest: RunManifest, sampled: Iterable[tuple[RunKey, Sampled]
     for key, drawn in sampled:
         notes.append(f"{key}: {drawn.note}")
         if drawn.sample is not None:
-            tasks[key.task].setdefault("samples", {})[key.dataset] = asdict(drawn.sample)
+            samples = {**dataset_samples(manifest, key.task), key.dataset: asdict(drawn.sample)}
+            tasks[key.task] = {**tasks[key.task], "samples": samples}
+            manifest = replace(manifest, tasks=tasks)
     return replace(manifest, tasks=tasks, notes=[*notes, *manifest.notes])
+
+
+def dataset_samples(manifest: RunManifest, task: str) -> Mapping[str, Any]:
+    """Return how each dataset was sampled for a task; a dataset that was asked completely is not in it."""
+    drawn = manifest.tasks.get(task, {}).get("samples")
+    # Open answers have a setting of the same name: how many answers were drawn for each question.
+    return drawn if isinstance(drawn, Mapping) else {}
 
 
 def sample_of(manifest: RunManifest, key: RunKey) -> Sample | None:
     """Return how the sentences of a dataset were sampled for a task, None where all were asked."""
-    drawn = manifest.tasks[key.task].get("samples", {}).get(key.dataset)
+    drawn = dataset_samples(manifest, key.task).get(key.dataset)
     return None if drawn is None else Sample(**drawn)

@@ -114,12 +114,21 @@ class EngineOptions:
     samples: int = 0
     concurrency: int = 16
     timeout: float = 120.0
+    cluster: str | None = None
+    workers: int = 0
+    worker_cores: int = 1
 
     def __post_init__(self) -> None:
         if self.samples < 0:
             raise ModelError(f"samples must not be negative, it is {self.samples}")
         if self.concurrency < 1 or not self.timeout > 0:
             raise ModelError("concurrency must be at least 1, and timeout more than 0 seconds")
+        if self.workers < 0 or self.worker_cores < 1:
+            raise ModelError("workers must not be negative, and worker_cores must be at least 1")
+        if self.cluster and self.server:
+            raise ModelError("a server needs no cluster: it answers many requests at once (concurrency)")
+        if (self.workers or self.worker_cores != 1) and not self.cluster:
+            raise ModelError("workers and worker_cores are for a cluster: set cluster, too")
         if self.samples and not self.server:
             raise ModelError("samples is for servers; a model that is loaded here needs none")
 

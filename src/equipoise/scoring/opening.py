@@ -24,6 +24,8 @@ def open_engine(model: Any, options: EngineOptions | None = None) -> Engine:
     options = options or EngineOptions()
     if isinstance(model, str | os.PathLike):
         return _open_named(os.fspath(model), options)
+    if options.cluster:
+        raise ModelError("a cluster needs a model by its name or path, not one in memory")
     if all(hasattr(model, name) for name in ("identity", "batches", "score")):
         engine: Engine = model
         return engine
@@ -43,6 +45,8 @@ def open_engine(model: Any, options: EngineOptions | None = None) -> Engine:
 def _open_named(spec: str, options: EngineOptions) -> Engine:
     if options.server:
         return _open_server(spec, options)
+    if options.cluster:
+        return _open_on_cluster(spec, options)
     if not spec.startswith("planted") and ("," in options.device or options.device == "all"):
         return _open_on_several(spec, options)
     scheme, separator, rest = spec.partition(":")
@@ -56,6 +60,13 @@ def _open_server(spec: str, options: EngineOptions) -> Engine:
 
     # The default model's name stands for "not named": a server has its own.
     return open_server("" if spec == DEFAULT_MODEL else spec, options)
+
+
+def _open_on_cluster(spec: str, options: EngineOptions) -> Engine:
+    from .cluster.engine import open_cluster
+
+    path = Path(spec).expanduser()
+    return open_cluster(str(path.absolute()) if path.exists() else spec, options, open_engine)
 
 
 def _open_on_several(spec: str, options: EngineOptions) -> Engine:

@@ -7,7 +7,6 @@ columns it averages; run again, it can be given any means instead. So intervals 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 
 import numpy as np
 
@@ -77,8 +76,8 @@ def joint_interval(statistic: Statistic, width: float, *, level: float, seed: in
     for values in averaged:
         bounds = (float(values.max()) - width, float(values.min()) + width)
         ends.append(bounded.mean_interval(values, bounds, level=level_of_each, seed=seed))
-    lattice = np.array(list(product(*(np.linspace(low, high, STEPS) for low, high in ends)))).T
-    values = at_means(statistic, list(lattice))
+    lattice = np.meshgrid(*(np.linspace(low, high, STEPS) for low, high in ends), indexing="ij")
+    values = at_means(statistic, [places.ravel() for places in lattice])
     # An absolute difference may be 0 between two values that were tried.
     step = max((high - low) / (STEPS - 1) for low, high in ends)
     low, high = float(np.nanmin(values)), float(np.nanmax(values))

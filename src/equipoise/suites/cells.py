@@ -30,7 +30,7 @@ CELL_BYTES = 1_500_000
 PROMPT_BYTES = 700
 """What each prompt adds: its score, its outcome and its case on the page."""
 
-HOW = ("device", "cluster", "workers", "concurrency", "timeout")
+HOW = ("device", "cluster", "workers", "worker_cores", "concurrency", "timeout")
 """Settings that change how a cell is computed, but not what comes out."""
 
 

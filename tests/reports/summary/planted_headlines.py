@@ -38,16 +38,19 @@ ENGINES = {
 
 INTRO = """# What is said of eight planted engines
 
-An engine with a planted behaviour shows whether the sentences are true. Each engine below is audited on the built-in
-sentences; what follows is what terminal, page and `equipoise.summary(run)` say. A test checks the sentences against
-the planted truth, and that nothing else is claimed (`tests/reports/summary`).
+An engine with a planted behaviour shows whether the sentences are true. Each engine below is audited on 160 sets of the
+built-in sentences (`--limit 160 --resamples 200 --by stereotype`). What follows is what terminal, page and
+`equipoise.summary(run)` say. Tests check each sentence against the program, and against the planted truth: what must be
+said, and what must not (`tests/reports/summary`).
 """
 
 
 def said_of(name: str, folder: Path) -> PartSummary:
     """Return what is said of a planted engine."""
     numbers, _ = ENGINES[name]
-    return summary(audit(PlantedEngine(**numbers), out=folder / name, resamples=300)).parts[0]
+    # No sentence needs the metrics of each occupation, and they take most of the time.
+    choices = {"limit": 160, "resamples": 200, "by": ["stereotype"]}
+    return summary(audit(PlantedEngine(**numbers), out=folder / name, **choices)).parts[0]
 
 
 def page(summaries: dict[str, PartSummary]) -> str:

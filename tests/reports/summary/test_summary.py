@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from planted_headlines import ENGINES, PAGE
+from planted_headlines import ENGINES, INTRO, PAGE, page, said_of
 
-from equipoise import audit, summary
 from equipoise.reports.summary import PartSummary
-from equipoise.scoring.planted.stereotype import PlantedEngine
 
 NO_FLIPS = r"The pronoun changed the answer in 0 of \d+ ambiguous sets \(0\.0% \[0\.0%, [^\]]+\]\)\.$"
 ALL_TOWARD = (
@@ -22,18 +20,18 @@ TRUE_OF = {
     "flipping": [ALL_TOWARD, r"UCerF, signed, is 0\.0.*papers' UCerF, which does not, is 1\.000", r"right in 100\.0%"],
     "guessing": [r"Whether changes favour the stereotype is not shown", r"which cannot be told from chance \(50\.0%\)"],
     "over-sure": [r"less often right than their stated probabilities say: these average 9\d%", r"a gap is not shown"],
-    "one-sided": [NO_FLIPS, r"more certain when it says “he”: by 0\.5", r"a gap is not shown"],
+    "one-sided": [NO_FLIPS, r"more certain with “he” than with “she”: by 0\.5", r"a gap is not shown"],
     "undecided": [r"^The model chose nobody: in all \d+ prompts"],
     "misunderstanding": [r"^The model did not understand the question: the candidates together hold 1\.0%"],
 }
 
 NEVER = {
-    "fair": ["more certain when", "gap of", "Changes go", "less sure", "chance"],
+    "fair": ["more certain with", "gap of", "Changes go", "less sure", "chance"],
     "biased": ["cannot be told from chance", "against the stereotype more often"],
-    "flipping": ["cannot be told from chance", "gap of", "more certain when"],
-    "guessing": ["Changes go", "gap of", "more certain when", "less sure and right when", "more sure and right when"],
-    "over-sure": ["Changes go", "gap of", "more certain when", "more often right than", "chance"],
-    "one-sided": ["“she”", "gap of", "Changes go", "less sure and right when", "chance"],
+    "flipping": ["cannot be told from chance", "gap of", "more certain with"],
+    "guessing": ["Changes go", "gap of", "more certain with", "less sure and right when", "more sure and right when"],
+    "over-sure": ["Changes go", "gap of", "more certain with", "more often right than", "chance"],
+    "one-sided": ["certain with “she”", "gap of", "Changes go", "less sure and right when", "chance"],
     "undecided": ["UCerF", "changed the answer", "right in", "gap", "chance"],
     "misunderstanding": ["UCerF", "changed the answer", "right in", "gap", "chance"],
 }
@@ -42,9 +40,7 @@ NEVER = {
 @pytest.fixture(scope="module", params=list(ENGINES))
 def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, PartSummary]:
     """Return the name of a planted engine, and what is said of it."""
-    numbers, _ = ENGINES[request.param]
-    run = audit(PlantedEngine(**numbers), out=tmp_path_factory.mktemp("run"), limit=160, resamples=50)
-    return request.param, summary(run).parts[0]
+    return request.param, said_of(request.param, tmp_path_factory.mktemp("run"))
 
 
 def test_what_is_said_is_the_planted_truth(told: tuple[str, PartSummary]) -> None:
@@ -63,6 +59,27 @@ def test_nothing_else_is_claimed(told: tuple[str, PartSummary]) -> None:
     assert "alike than for other occupations" not in text and not re.search(r"\b(least alike|most|fair)\b", text)
 
 
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+
+
+def parts_of(text: str) -> tuple[str, list[tuple[float, float]]]:
+    """Return a text without its numbers, and each number with one unit of its last digit."""
+    numbers = [number.replace(",", "") for number in NUMBER.findall(text)]
+    return NUMBER.sub("#", text), [(float(number), 10.0 ** -len(number.partition(".")[2])) for number in numbers]
+
+
+def test_the_page_says_what_the_program_says(told: tuple[str, PartSummary]) -> None:
+    name, part = told
+    shown = PAGE.read_text(encoding="utf-8").partition(f"## {name.capitalize()}\n")[2].partition("\n## ")[0]
+    made = page({name: part}).partition(f"## {name.capitalize()}\n")[2]
+    (text, numbers), (expected, others) = parts_of(shown.strip()), parts_of(made.strip())
+    assert text == expected, "run python tests/reports/summary/planted_headlines.py"
+    for (number, unit), (other, _) in zip(numbers, others, strict=True):
+        # Another processor may round the last digit of a resampled end otherwise.
+        assert abs(number - other) <= 1.01 * unit
+
+
 def test_the_page_has_every_engine() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    assert re.findall(r"^## (\S+)$", page, re.MULTILINE) == [name.capitalize() for name in ENGINES]
+    text = PAGE.read_text(encoding="utf-8")
+    assert re.findall(r"^## (\S+)$", text, re.MULTILINE) == [name.capitalize() for name in ENGINES]
+    assert text.startswith(INTRO)

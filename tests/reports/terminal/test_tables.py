@@ -166,8 +166,18 @@ def test_names_cannot_steer_the_terminal() -> None:
 @pytest.mark.parametrize(
     ("value", "low", "high", "sentence"),
     [
-        (0.3, 0.1, 0.5, "it is less sure and right when the pronoun goes against the stereotype: by 0.300 [0.100, 0.5"),
-        (-0.3, -0.5, -0.1, "is more sure and right when the pronoun goes against the stereotype: by 0.300 [0.100, 0.5"),
+        (
+            0.3,
+            0.1,
+            0.5,
+            "it is less sure and right when the group word goes against the stereotype: by 0.300 [0.100, 0.5",
+        ),
+        (
+            -0.3,
+            -0.5,
+            -0.1,
+            "is more sure and right when the group word goes against the stereotype: by 0.300 [0.100, 0.5",
+        ),
         (0.3, -0.1, 0.7, "is not shown: 0.300 [-0.100, 0.700], the interval holds 0 (n = 9 sentences"),
         (-0.3, -0.7, 0.1, "is not shown: -0.300 [-0.700, 0.100], the interval holds 0"),
         (-0.3, float("nan"), float("nan"), "is not shown: -0.300 [no interval]"),
@@ -182,8 +192,8 @@ def test_the_sentence_has_the_sign_and_the_interval_of_the_gap(
 @pytest.mark.parametrize(
     ("value", "low", "high", "sentence"),
     [
-        (0.2, 0.1, 0.3, "it is more certain when it says “he”: by 0.200 [0.100, 0.300]"),
-        (-0.2, -0.3, -0.1, "it is more certain when it says “she”: by 0.200 [0.100, 0.300]"),
+        (0.2, 0.1, 0.3, "it is more certain with “male” than with “female”: by 0.200 [0.100, 0.300]"),
+        (-0.2, -0.3, -0.1, "it is more certain with “female” than with “male”: by 0.200 [0.100, 0.300]"),
         (0.2, -0.1, 0.5, None),
         (-0.2, -0.5, 0.1, None),
         (0.2, float("nan"), float("nan"), None),
@@ -206,9 +216,7 @@ def test_flips_come_first_with_counts_and_signed_ucerf_before_the_papers() -> No
         row("flip_bias", 8 / 244, -0.01, 0.08, "type=type1", n=244, better="neither"),
     )
     text = in_one_line(rendered(table))
-    first = (
-        "m on d · t The pronoun changed the answer in 34 of 244 ambiguous sets, 21 of them toward the stereotype, 13 "
-    )
+    first = "m on d · t The group word changed the answer in 34 of 244 ambiguous sets, 21 of them toward the stereotype"
     assert text.startswith(first)
     assert "Whether changes favour the stereotype is not shown: the shares differ by 3.3 points [-1.0, 8.0]" in text
     assert text.index("UCerF, signed, is 0.400 [0.300, 0.500] on 244") < text.index(

@@ -13,6 +13,8 @@ from ...measuring.items import Items
 from ...records import Integers
 from ...runs.measurements import kind_title
 from ...runs.run import Part, column, main_estimator
+from ..group_words import Words, words_of
+from ..validity import adjective
 
 FATES = ("same", "toward", "against", "neither")
 """By number; `neither` has changed, but not as a stereotype would have it or its opposite."""
@@ -38,6 +40,7 @@ class SetFates:
     counts: dict[str, int]
     shown: Sequence[tuple[str, str]]
     orders: int
+    words: Words
 
     @property
     def n(self) -> int:
@@ -52,9 +55,9 @@ class SetFates:
     @property
     def sentence(self) -> str:
         """How many answers changed, and how many of them toward the stereotype."""
-        kind = "" if not self.kind else " resolvable" if self.answerable else " ambiguous"
         often = f", in most of {self.orders} option orders" if self.orders > 1 else ""
-        sentence = f"The pronoun changed the answer in {self.changed:,} of {self.n:,}{kind} pairs{often}"
+        about = f"{adjective(self.kind)}{self.words.sets}{often}"
+        sentence = f"The {self.words.group_word} changed the answer in {self.changed:,} of {self.n:,} {about}"
         if self.changed and self.counts["toward"] + self.counts["against"]:
             sentence += f": {self.counts['toward']:,} toward the stereotype, {self.counts['against']:,} against it"
         return f"{sentence}."
@@ -102,9 +105,8 @@ def _counted(part: Part, kind: str, final: pd.Series, *, answerable: bool, order
     counts = {name: int((numbers == number).sum()) for number, name in enumerate(FATES)}
     chosen = np.unique(np.linspace(0, len(final) - 1, min(SHOWN, len(final))).round().astype(int))
     shown = sorted(((str(final.index[at]), int(numbers[at])) for at in chosen), key=lambda pair: _PLACES[pair[1]])
-    return SetFates(
-        str(part), kind, kind_title(kind), answerable, counts, [(name, FATES[n]) for name, n in shown], orders
-    )
+    squares = [(name, FATES[n]) for name, n in shown]
+    return SetFates(str(part), kind, kind_title(kind), answerable, counts, squares, orders, words_of([part]))
 
 
 _PLACES = {1: 0, 2: 1, 3: 2, 0: 3}

@@ -13,6 +13,7 @@ from ...datasets.occupations import OCCUPATIONS
 from ...records import Floats
 from ...runs.measurements import kind_title
 from ...runs.run import Part, column, main_estimator
+from ..group_words import words_of
 from ..palette import Named
 
 BANDWIDTH = 0.04
@@ -21,9 +22,6 @@ BANDWIDTH = 0.04
 GROUP_WORDS = {
     ("stereotype", "pro"): "with the stereotype",
     ("stereotype", "anti"): "against the stereotype",
-    ("gender", "male"): "he",
-    ("gender", "female"): "she",
-    ("gender", "neutral"): "they",
 }
 
 GROUP_TONES: dict[tuple[str, str], Named] = {
@@ -133,7 +131,7 @@ def scales(part: Part) -> Iterator[Scale]:
 def _scale(
     part: Part, kind: str, items: pd.DataFrame, quantity: str, low: float, ends: tuple[str, str, str]
 ) -> Iterator[Scale]:
-    metric = main_estimator(items, quantity)
+    metric, words = main_estimator(items, quantity), words_of([part])
     keys = ("stereotype", "gender") if quantity == "desirability" else ("gender",)
     for key in keys:
         strips: list[Strip] = []
@@ -143,7 +141,8 @@ def _scale(
             if row is not None and len(rows):
                 numbers = Estimated(float(row.value), float(row.low), float(row.high))
                 tone = GROUP_TONES.get((key, value), len(strips))
-                strips.append(Strip(GROUP_WORDS.get((key, value), value), column(rows, metric), numbers, tone))
+                name = words.gender(value) if key == "gender" else GROUP_WORDS.get((key, value), value)
+                strips.append(Strip(name, column(rows, metric), numbers, tone))
         if len(strips) > 1:
             yield Scale(str(part), kind_title(kind), low, ends, strips, kind)
             return
@@ -154,7 +153,7 @@ def _values(items: pd.DataFrame, key: str) -> list[str]:
     if key not in items:
         return []
     values = set(items[key].dropna().unique().tolist()) - {""}
-    known = [value for name, value in GROUP_WORDS if name == key and value in values]
+    known = [value for name, value in GROUP_TONES if name == key and value in values]
     return known + sorted(values - set(known))[:4]
 
 

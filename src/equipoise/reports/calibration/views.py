@@ -86,7 +86,7 @@ def in_words(measured: Measurements) -> Iterator[str]:
         yield "That is no more than chance: these data are too few, or the model too close, to tell a miscalibration."
     if mass is not None and mass.value < 0.001:
         yield (
-            f"The two pronouns together get a probability of only {mass.value:.1g}: the text may not be what the model "
+            f"The two sides together get a probability of only {mass.value:.1g}: the text may not be what the model "
             "expects (try --bos always), and its calibration then says little."
         )
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ...catalog import find
+from ...datasets.selection import conditions
 from ...measuring.comparing import contests
 from ...measuring.items import Items
 from ...measuring.measure import Plan, measure, measured_items
@@ -20,6 +21,7 @@ from ...progress import Progress, shown
 from ...records import ABSENT, EquipoiseError, Integers, Outcomes, parse_group
 from ...runs.measurements import Measurements, kind_title, ordered_kinds
 from ...runs.run import Run, all_parts
+from ...runs.selection import selected_ids
 from ...stats.paired import CORRECTIONS, Difference, Trial, paired_differences
 
 SHOWN = (*(metric.name for metric in METRICS.values() if metric.leading), "perplexity")
@@ -34,9 +36,10 @@ DETECTED = 0.05
 
 @dataclass(frozen=True)
 class Choices:
-    """What may be chosen about a comparison."""
+    """What may be chosen about a comparison; `where` are conditions on the items, as an audit takes them."""
 
     intersect: bool = False
+    where: Sequence[str] = ()
     metrics: Sequence[str] = TESTED
     correction: str = "holm"
     resamples: int = 2000
@@ -47,6 +50,7 @@ class Choices:
     def __post_init__(self) -> None:
         find(self.correction, CORRECTIONS, kind="correction")
         self.rows()
+        conditions(self.where)
         for name in ("resamples", "permutations"):
             if getattr(self, name) < 1:
                 raise EquipoiseError(f"{name} must be at least 1, not {getattr(self, name)}")
@@ -119,7 +123,7 @@ class Tested:
 
 @dataclass(frozen=True)
 class Overlap:
-    """Where two runs differ: whom they answer right, and which pairs they answer differently for the two pronouns."""
+    """Where two runs differ: whom they answer right, and in which sets their answer changes."""
 
     part: str
     kind: str
@@ -186,7 +190,7 @@ def compare(
     if len(paths) < 2:
         raise EquipoiseError("a comparison needs at least two runs")
     runs = named_apart([Run(path.path if isinstance(path, Run) else path) for path in paths])
-    matches = match(runs, intersect=choices.intersect)
+    matches = match(runs, intersect=choices.intersect, where=choices.where)
     tests = list(_tests(runs, matches, choices, shown(progress)))
     overlaps = [overlap for matched in matches for overlap in _overlaps(runs, matched)]
     return Comparison(runs, matches, tests, overlaps, choices)
@@ -204,8 +208,11 @@ def named_apart(runs: Sequence[Run]) -> list[Run]:
     return list(runs)
 
 
-def match(runs: Sequence[Run], *, intersect: bool) -> list[Match]:
-    """Return the items that all runs have, dataset by dataset and task by task; refuses what they do not share."""
+def match(runs: Sequence[Run], *, intersect: bool, where: Sequence[str] = ()) -> list[Match]:
+    """Return the items that all runs have, dataset by dataset and task by task; refuses what they do not share.
+
+    With `where` they are the whole sets of which all items meet one of the conditions.
+    """
     matches = []
     for dataset, task in all_parts(list(runs)):
         having = [part for run in runs for part in run.parts if (part.dataset, part.task) == (dataset, task)]
@@ -224,6 +231,8 @@ def match(runs: Sequence[Run], *, intersect: bool) -> list[Match]:
                 f"the runs were asked different items of {dataset} · {task} ({len(common):,} of up to {most:,} are the"
                 " same sentences with the same options); --intersect compares those alone"
             )
+        if where:
+            common &= _chosen_keys(having[0].run, tables[0], where)
         whole = _whole_sets(tables, common)
         if whole:
             matches.append(
@@ -241,9 +250,19 @@ def _keys(run: Run, items: pd.DataFrame) -> pd.Series:
     gold = asked["gold"].fillna(ABSENT).astype(str)  # a missing number would make the whole text missing
     content = asked["text"] + "\0" + candidates + "\0" + gold + "\0" + asked["set_id"]
     known = pd.Series(content.to_numpy(), index=asked["id"].to_numpy())
+    if not items["example_id"].isin(known.index).all():
+        raise EquipoiseError(f"{run.path}: outcomes.parquet names sentences that examples.parquet does not have")
     same: pd.Series = items["example_id"] + "\0" + items["variant"].fillna("") + "\0"
     same += known.reindex(items["example_id"]).to_numpy()
     return same
+
+
+def _chosen_keys(run: Run, items: pd.DataFrame, where: Sequence[str]) -> set[str]:
+    """Return the items of a table that meet one of the conditions."""
+    dataset = str(items["dataset"].iloc[0])
+    examples = run.examples[run.examples["dataset"] == dataset]
+    ids = selected_ids(examples, where, f"{dataset} in {run.path}")
+    return set(items["key"][items["example_id"].isin(ids)])
 
 
 def _whole_sets(tables: Sequence[pd.DataFrame], common: set[str]) -> set[str]:
@@ -324,7 +343,7 @@ def _overlaps(runs: Sequence[Run], matched: Match) -> Iterator[Overlap]:
 
 
 def _flipped(outcomes: Outcomes, sets: Integers) -> Any:
-    """Return the sets in which the choice changes with the pronoun."""
+    """Return the sets in which the choice changes with the group word."""
     if not len(sets):
         return np.zeros(0, dtype=bool)
     chosen = outcomes.predicted[sets]

@@ -18,6 +18,7 @@ from ..behaviour.verdicts import cautions
 from ..behaviour.views import Estimated, short
 from ..categories.section import category_section
 from ..categories.views import model_tables
+from ..group_words import words_of
 from ..page.html import page
 from ..page.rendering import Panel, Section, panels, render
 from ..svg.drawing import WIDTH, Axis, group, line, mark, path, picture, text, whisker
@@ -318,7 +319,8 @@ def _by_runs(tests: Sequence[Tested]) -> Mapping[str, Mapping[str, Sequence[tupl
 
 
 def _overlap(comparison: Comparison) -> Section:
-    return Section("overlap", "Where they differ", render("overlap.html", overlaps=comparison.overlaps))
+    word = words_of(comparison.runs[0].parts).group_word
+    return Section("overlap", "Where they differ", render("overlap.html", overlaps=comparison.overlaps, word=word))
 
 
 def _runs(comparison: Comparison) -> Section:

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...runs.measurements import metric_named
+from ..group_words import words_of
 from .compare import Comparison, Tested
 
 POINTS = {
-    "flip_rate": "changes its answer with the pronoun {size} points {way} often",
+    "flip_rate": "changes its answer with the {word} {size} points {way} often",
     "accuracy": "is right {size} points {way} often",
 }
 """Metrics that are rates are told in percentage points."""
@@ -53,31 +54,32 @@ def better_run(test: Tested) -> str:
 
 def pair_verdicts(comparison: Comparison) -> Iterator[PairVerdict]:
     """Yield a sentence for each pair of runs, dataset, task and type."""
+    word = words_of(comparison.runs[0].parts).group_word
     groups: dict[tuple[str, str, str, str], list[Tested]] = {}
     for test in comparison.tests:
         groups.setdefault((test.first, test.second, test.data, test.runs), []).append(test)
     for (first, second, data, runs), tests in groups.items():
-        yield PairVerdict(runs, data, _sentence(first, second, tests))
+        yield PairVerdict(runs, data, _sentence(first, second, tests, word))
 
 
-def _sentence(first: str, second: str, tests: Sequence[Tested]) -> str:
+def _sentence(first: str, second: str, tests: Sequence[Tested], word: str) -> str:
     apart = [test for test in tests if test.detected]
     alike = [metric_named(test.metric).label for test in tests if not test.detected]
-    parts = [_clause(first, second, test) for test in sorted(apart, key=lambda test: test.metric not in POINTS)]
+    parts = [_clause(first, second, test, word) for test in sorted(apart, key=lambda test: test.metric not in POINTS)]
     if alike:
         parts.append(f"not detectably different: {', '.join(alike)}")
     sentence = "; ".join(parts)
     return f"{sentence[:1].upper()}{sentence[1:]}." if sentence else ""
 
 
-def _clause(first: str, second: str, test: Tested) -> str:
+def _clause(first: str, second: str, test: Tested, word: str) -> str:
     """Return one difference in words, told of the better run where there is one."""
     winner = better_run(test) or (first if test.difference.value > 0 else second)
     other = second if winner == first else first
     more = (test.difference.value > 0) == (winner == first)
     size = abs(test.difference.value)
     if test.metric in POINTS:
-        words = POINTS[test.metric].format(size=f"{100 * size:.0f}", way="more" if more else "less")
+        words = POINTS[test.metric].format(size=f"{100 * size:.0f}", way="more" if more else "less", word=word)
         return f"{winner} {words} than {other}"
     note = " (better)" if better_run(test) else ""
     label = metric_named(test.metric).label

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ...measuring.sampling import dataset_samples
 from ...records import EquipoiseError, RunError, RunManifest
 from ...runs.manifest import NAME as MANIFEST
 from ...runs.measurements import Measurements
@@ -122,7 +123,9 @@ def _entry(submission: Submission, part: Part) -> Entry:
     manifest = submission.manifest
     about = part_summary(part)
     facts = manifest.datasets.get(part.dataset, {})
-    settings = {key: value for key, value in manifest.tasks.get(part.task, {}).items() if key != "samples"}
+    settings = dict(manifest.tasks.get(part.task, {}))
+    if dataset_samples(manifest, part.task):
+        del settings["samples"]
     asked = json.dumps([facts.get("sha256"), settings], sort_keys=True, default=str)
     return Entry(
         submission=submission,

@@ -18,6 +18,7 @@ from ..behaviour import charts, views
 from ..behaviour.values import histogram_values, occupation_values, scale_values
 from ..calibration.section import calibration
 from ..categories.section import categories
+from ..group_words import words_of
 from ..identities.section import identities
 from ..pairs.section import pairs
 from ..tasks.answers import answers
@@ -160,7 +161,7 @@ def histograms(run: Run) -> Section | None:
 
 def cases(run: Run) -> Section:
     """Return the case browser; its rows are made in the page, from the packed data."""
-    return Section("cases", "Every case", render("cases.html"))
+    return Section("cases", "Every case", render("cases.html", word=words_of(run.parts).group_word))
 
 
 def data(run: Run) -> Section:
@@ -177,7 +178,7 @@ def method(run: Run) -> Section:
     return Section(
         "method",
         "Method and versions",
-        render("method.html", run=run, manifest=run.manifest),
+        render("method.html", run=run, manifest=run.manifest, word=words_of(run.parts).group_word),
     )
 
 
@@ -185,7 +186,8 @@ def glossary(run: Run) -> Section:
     """Return what the words of the page mean: those of every page, and the metrics that this run has."""
     names = dict.fromkeys(metric.name for name in run.measurements["metric"].unique() if (metric := metric_of(name)))
     rows = [(METRICS[name].label, name, METRICS[name].summary) for name in names if name in METRICS]
-    return Section("glossary", "What the words mean", render("glossary.html", rows=sorted(rows)))
+    word = words_of(run.parts).group_word
+    return Section("glossary", "What the words mean", render("glossary.html", rows=sorted(rows), word=word))
 
 
 def citations(run: Run) -> Section | None:

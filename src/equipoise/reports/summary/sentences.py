@@ -9,6 +9,7 @@ import pandas as pd
 
 from ...records import Measurement
 from ...runs.measurements import Measurements, span
+from ..group_words import Words
 from ..validity import adjective
 from ..validity import sentences as items_of
 
@@ -23,19 +24,6 @@ class Sentence:
 
     def __str__(self) -> str:
         return self.text
-
-
-@dataclass(frozen=True)
-class Words:
-    """What the group word is called: "pronoun" with he and she, or "group word" with the groups' names."""
-
-    group_word: str = "pronoun"
-    male: str = "he"
-    female: str = "she"
-
-
-PRONOUN = Words()
-GROUP_WORD = Words("group word", "male", "female")
 
 
 def behaviour(measured: Measurements, kinds: list[str], words: Words) -> Iterator[Sentence]:
@@ -154,10 +142,10 @@ def _certainty(measured: Measurements, kind: str, words: Words) -> Iterator[Sent
     gap = measured.get("certainty_gap", type=kind)
     if gap is None or not is_shown(gap):
         return
-    which = words.male if gap.value > 0 else words.female
+    more, less = (words.male, words.female) if gap.value > 0 else (words.female, words.male)
     text = (
-        f"For the same sentence, it is more certain when it says “{which}”: by {span(_absolute(gap))} on the scale from"
-        f" 0 to 1 (n = {gap.n:,} {items_of(kind)})."
+        f"For the same sentence, it is more certain with “{more}” than with “{less}”: by {span(_absolute(gap))} on the"
+        f" scale from 0 to 1 (n = {gap.n:,} {items_of(kind)})."
     )
     yield Sentence("certainty", text, kind)
 

@@ -8,9 +8,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from ...runs.run import Part, Run
+from ..group_words import words_of
 from ..validity import FINE, INVALID, Check, checks
 from .cases import left_out, occupations, stated_probabilities
-from .sentences import GROUP_WORD, PRONOUN, Sentence, Words, behaviour
+from .sentences import Sentence, behaviour
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def _sentences(part: Part, listed: list[Check], has_items: bool) -> Iterator[Sen
         yield from (Sentence("validity", check.text) for check in invalid)
         return
     kinds = part.kinds if has_items else part.measured.kinds
-    yield from behaviour(part.measured, kinds, _words(part) if has_items else PRONOUN)
+    yield from behaviour(part.measured, kinds, words_of([part]))
     if has_items:
         for kind in kinds:
             yield from stated_probabilities(part, kind)
@@ -80,10 +81,3 @@ def _sentences(part: Part, listed: list[Check], has_items: bool) -> Iterator[Sen
     for check in listed:
         if check.state != FINE:
             yield Sentence("validity", check.text)
-
-
-def _words(part: Part) -> Words:
-    """Return what to call the group word: a pronoun where the examples name theirs."""
-    examples = part.run.examples
-    slots = examples[examples["dataset"] == part.dataset]["slots"].astype(str)
-    return PRONOUN if bool(slots.str.contains('"pronoun"', regex=False).all()) else GROUP_WORD

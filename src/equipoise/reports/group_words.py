@@ -1,0 +1,45 @@
+"""What to call the word that changes within a set: a pronoun, or any other word for a group of people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..runs.run import Part
+
+
+@dataclass(frozen=True)
+class Words:
+    """What the group word is called, the two genders, and a set: "pronoun" with he and she in a pair, for instance."""
+
+    group_word: str = "pronoun"
+    male: str = "he"
+    female: str = "she"
+    sets: str = "pairs"
+
+    def gender(self, name: str) -> str:
+        """Return what a gender is called."""
+        return {"male": self.male, "female": self.female, "neutral": self.neutral}.get(name, name)
+
+    @property
+    def neutral(self) -> str:
+        """What stands for no gender."""
+        return "they" if self is PRONOUN else "neutral"
+
+
+PRONOUN = Words()
+GROUP_WORD = Words("group word", "male", "female", "sets")
+
+
+def words_of(parts: Iterable[Part]) -> Words:
+    """Return what to call the group words of all these parts: pronouns only where every example names its own."""
+    return PRONOUN if all(_has_pronouns(part) for part in parts) else GROUP_WORD
+
+
+def _has_pronouns(part: Part) -> bool:
+    # Measurements may come without the items behind them.
+    if "examples.parquet" not in part.run.manifest.files:
+        return False
+    examples = part.run.examples
+    slots = examples[examples["dataset"] == part.dataset]["slots"].astype(str)
+    return bool(slots.str.contains('"pronoun"', regex=False).all())

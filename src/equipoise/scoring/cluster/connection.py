@@ -1,0 +1,68 @@
+"""The connection to Ray: an existing cluster, or a local one that is started here and stopped in the end."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from dataclasses import dataclass
+
+import ray
+
+from ...records import ModelError
+
+AUTO = "auto"
+"""The cluster that RAY_ADDRESS names, or a local one where it names none."""
+
+_lock = threading.Lock()
+_users = 0
+_started_here = False
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a cluster has."""
+
+    cores: int
+    gpus: int
+
+
+def connect(address: str, *, cores: int) -> Resources:
+    """Return what the cluster has; a local one gets at least that many cores. Call `disconnect` when done with it."""
+    global _users, _started_here
+    with _lock:
+        if not ray.is_initialized():
+            _started_here = True
+            _initialise(address, cores)
+        _users += 1
+    total = ray.cluster_resources()
+    return Resources(int(total.get("CPU", 0)), int(total.get("GPU", 0)))
+
+
+def disconnect() -> None:
+    """Leave the cluster; a local one ends with its last user here."""
+    global _users, _started_here
+    with _lock:
+        _users -= 1
+        if _users == 0 and _started_here and ray.is_initialized():
+            ray.shutdown()
+            _started_here = False
+
+
+def _initialise(address: str, cores: int) -> None:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    # Ray lets its workers run behind everything else (niceness 15): on a busy machine they would hardly run at all.
+    os.environ.setdefault("RAY_worker_niceness", "0")
+    named = os.environ.get("RAY_ADDRESS", "") if address == AUTO else address
+    quiet = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.ERROR}
+    try:
+        if named:
+            ray.init(address=named, **quiet)
+        else:
+            count = max(cores, os.cpu_count() or 1)
+            ray.init(num_cpus=count, include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
+    except (ConnectionError, RuntimeError, ValueError, OSError, TimeoutError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        place = f"no Ray cluster answers at {named}" if named else "a local Ray cluster cannot be started"
+        raise ModelError(f"{place}: {reason}") from None

@@ -1,0 +1,46 @@
+"""Metrics of identity markers by hand; tests/measuring/test_identities.py recovers planted ones from whole audits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equipoise.metrics import identities
+from equipoise.records import UndefinedMetric
+
+VALUES = np.array([0.9, 0.7, 0.8, 0.4, 0.5, 0.1, np.nan])
+MARKED = np.array([0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+GENDER = np.array(["male", "female", "male", "male", "female", "female", "male"], dtype=object)
+MARKER = np.array(["", "", "old", "young", "old", "young", "old"], dtype=object)
+# An item with half a share counts half: means with markers are 0.8 and 0.4 at 1 and 0.5, 0.5 and 0.1 at 1 and 0.5.
+SHARE = np.array([1.0, 1.0, 1.0, 0.5, 1.0, 0.5, 1.0])
+HE, SHE = (0.8 + 0.2) / 1.5, (0.5 + 0.05) / 1.5
+
+
+def test_a_drop_and_a_change_are_the_same_with_opposite_signs() -> None:
+    expected = 0.8 - (0.8 + 0.2 + 0.5 + 0.05) / 3
+    assert identities.drop(VALUES, MARKED, SHARE) == pytest.approx(expected)
+    assert identities.change(VALUES, MARKED, SHARE) == pytest.approx(-expected)
+
+
+def test_an_interaction_is_the_difference_of_two_changes() -> None:
+    value = identities.interaction(VALUES, MARKED, GENDER, SHARE)
+    assert value == pytest.approx((HE - 0.9) - (SHE - 0.7))
+    weights = np.array([[1, 2], [1, 1], [1, 3], [1, 0], [1, 1], [1, 1], [1, 9]])
+    several = identities.interaction(VALUES, MARKED, GENDER, SHARE, weights=weights)
+    assert several.tolist() == pytest.approx([value, (0.8 - 0.9) - (SHE - 0.7)])
+
+
+def test_a_disparity_is_the_range_of_the_named_subgroups() -> None:
+    assert identities.disparity(VALUES, MARKER, SHARE) == pytest.approx((0.8 + 0.5) / 2 - (0.4 + 0.1) / 2)
+    with pytest.raises(UndefinedMetric, match="needs at least two"):
+        identities.disparity(VALUES[:3], MARKER[:3], SHARE[:3])
+
+
+def test_a_gender_gap_is_the_mean_over_markers_that_have_both() -> None:
+    gap = identities.gender_gap(VALUES, MARKER, GENDER, SHARE)
+    assert gap == pytest.approx((abs(0.8 - 0.5) + abs(0.4 - 0.1)) / 2)
+    only_old = np.array([0, 0, 1, 1, 1, 0, 0])
+    assert identities.gender_gap(VALUES, MARKER, GENDER, SHARE, weights=only_old) == pytest.approx(0.3)
+    with pytest.raises(UndefinedMetric, match="no marker has both"):
+        identities.gender_gap(VALUES[:4], MARKER[:4], GENDER[:4], SHARE[:4])
