@@ -107,7 +107,7 @@ def rates(part: Part, name: str) -> Iterator[Rates]:
 
 
 def _mean(rows: pd.DataFrame, values: pd.Series, level: float) -> Estimated:
-    units = values.astype(float).groupby(rows["cluster_id"].to_numpy()).mean().to_numpy(dtype=np.float64)
+    units = np.asarray(values.astype(float).groupby(rows["cluster_id"].to_numpy()).mean(), dtype=np.float64)
     low, high = mean_interval(units, (0.0, 1.0), level=level)
     return Estimated(float(units.mean()), low, high)
 
