@@ -22,6 +22,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 ROWS = (
     ("cli",),
+    ("papers",),
     ("suites", "verification", "selection"),
     ("run", "builder", "reports", "exports", "training", "doctor"),
     ("settings",),

@@ -25,6 +25,7 @@ from . import (
     leaderboard,
     listings,
     measurement,
+    paper,
     reports,
     suite,
     survey,
@@ -55,6 +56,7 @@ app.command("figures")(reports.figures)
 app.command("tables")(reports.tables)
 app.command("gate")(reports.gate)
 app.command("suite")(suite.suite)
+app.command("paper")(paper.paper)
 app.command("leaderboard")(leaderboard.leaderboard)
 app.command("verify")(leaderboard.verify)
 app.command("reliability")(calibration.reliability)
