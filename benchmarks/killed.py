@@ -1,9 +1,11 @@
-"""Does a run that is killed (kill -9) again and again end as one that never was? Kills a real audit at random moments.
+"""Does a run that is killed (kill -9) again and again end as one that never was? Kills a real audit as it scores.
 
-    python benchmarks/killed.py [--kills 20] [--limit 250]
+    python benchmarks/killed.py [--kills 20] [--limit 250] [--model smollm2]
 
-Prints how often the run was killed and how far it was each time, and whether every file of the finished run is equal,
-byte for byte, to that of an undisturbed one (the manifest and what names the folder apart).
+Each time the run is killed as soon as its score store has grown by a number of lines that is drawn at random (0 to 2):
+0 kills it as it starts, the others after a batch was acknowledged. A run that ends before all kills were used is begun
+anew. Prints how far it was each time, and whether every file of the finished run is equal, byte for byte, to that of an
+undisturbed one (the manifest and what names the folder apart).
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,31 +34,53 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         calm, killed = Path(scratch) / "calm", Path(scratch) / "killed"
         command = [sys.executable, "-m", "equipoise", "audit", chosen.model, "--limit", str(chosen.limit), "--quiet"]
-        start = time.perf_counter()
         subprocess.run([*command, "--out", str(calm)], check=True)
-        whole = time.perf_counter() - start
-        kills, twice, kept = 0, 0, set()
-        while True:
-            process = subprocess.Popen([*command, "--out", str(killed)])
-            try:
-                # Loading takes a third of the time: mostly long enough to score something, seldom to the end.
-                process.wait(moments.uniform(0.4, 0.75) * whole if kills < chosen.kills else None)
-            except subprocess.TimeoutExpired:
-                process.kill()
+        kills, in_scoring, faults = 0, 0, 0
+        while kills < chosen.kills:
+            shutil.rmtree(killed, ignore_errors=True)
+            kept: set[str] = set()
+            # Until the run is finished, however often it is killed on its way there.
+            while True:
+                process = subprocess.Popen([*command, "--out", str(killed)])
+                store, more = killed / "scores.jsonl", moments.choice((0, 1, 1, 2, 2))
+                if kills < chosen.kills and killed_after(process, store, line_count(store) + more):
+                    kills, in_scoring = kills + 1, in_scoring + (more > 0)
                 process.wait()
-                kills += 1
-            lines = acknowledged(killed / "scores.jsonl")
-            twice += len(lines) - len(set(lines))
-            assert kept <= set(lines), "an acknowledged score was lost"
-            kept = set(lines)
-            print(f"{kills:>3} kills, {len(kept):,} prompts acknowledged", flush=True)
-            if process.returncode == 0:
-                break
-        same = {name: (calm / name).read_bytes() == (killed / name).read_bytes() for name in FILES}
-        scores = sorted((calm / "scores.jsonl").read_bytes().splitlines())
-        same["scores.jsonl"] = scores == sorted((killed / "scores.jsonl").read_bytes().splitlines())
-        print(f"{kills} kills; scored twice: {twice}; equal byte for byte: {same}")
-        sys.exit(0 if all(same.values()) and not twice else 1)
+                lines = acknowledged(store)
+                assert kept <= set(lines), "an acknowledged score was lost"
+                assert len(lines) == len(set(lines)), "a prompt was scored twice"
+                kept = set(lines)
+                print(f"{kills:>3} kills, {len(kept):,} prompts acknowledged", flush=True)
+                if process.returncode == 0:
+                    break
+            different = compared(calm, killed)
+            faults += len(different)
+            print(f"finished; other bytes than the undisturbed run: {', '.join(different) or 'none'}", flush=True)
+        print(f"{kills} kills, {in_scoring} of them after a batch was acknowledged; files that differ: {faults}")
+        sys.exit(1 if faults else 0)
+
+
+def compared(calm: Path, killed: Path) -> list[str]:
+    """Return the files that differ; the lines of the store may come in another order."""
+    different = [name for name in FILES if (calm / name).read_bytes() != (killed / name).read_bytes()]
+    stores = [sorted((folder / "scores.jsonl").read_bytes().splitlines()) for folder in (calm, killed)]
+    return different if stores[0] == stores[1] else [*different, "scores.jsonl"]
+
+
+def killed_after(process: subprocess.Popen[bytes], store: Path, lines: int) -> bool:
+    """Kill the process once its store has that many lines; return False where it ended before."""
+    while line_count(store) < lines:
+        if process.poll() is not None:
+            return False
+        time.sleep(0.005)
+    process.kill()
+    process.wait()
+    return process.returncode != 0
+
+
+def line_count(path: Path) -> int:
+    """Return the number of whole lines of a file; 0 where there is none."""
+    return path.read_bytes().count(b"\n") if path.is_file() else 0
 
 
 def acknowledged(path: Path) -> list[str]:

@@ -4,7 +4,7 @@ python benchmarks/mutations.py [--sample 60] [--seed 0] [--only metrics stats]
 
 A mutation changes one comparison, operator, constant or boolean in a file of the rooms below. It is killed if a test of
 the room fails, or if they run into the time limit. Each runs on a copy of the package. Mistakes that once went
-unnoticed are tried every time.
+unnoticed are tried every time. The tests of each room must first pass without a mutation.
 """
 
 from __future__ import annotations
@@ -193,6 +193,11 @@ def main() -> None:
     share = max(1, chosen.sample // len(by_room))
     sample = [m for several in by_room.values() for m in rng.sample(several, min(share, len(several)))]
     sample += [known(*row) for row in KNOWN if row[0] in chosen.only]
+    for room in chosen.only:
+        file = ROOMS[room][0][0]
+        text = (ROOT / "src" / "equipoise" / file).read_text(encoding="utf-8")
+        if not survives(Mutation(room, file, 0, "", "", text), chosen.timeout):
+            raise SystemExit(f"the tests of {room} fail without a mutation, so they would kill everything")
     survivors = []
     for number, mutation in enumerate(sample, 1):
         alive = survives(mutation, chosen.timeout)

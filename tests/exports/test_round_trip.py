@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,8 +20,8 @@ from equipoise.records import DatasetError, EquipoiseError, Outcomes
 from equipoise.runs import Part, Run
 from equipoise.runs.imported import read_results
 
-LIMITS = {"builtin": 8, "bbq:Religion": 1}
-"""Base sentences; one of BBQ has 48 questions."""
+LIMITS = {"builtin": 8, "bbq:Religion": 3}
+"""Base sentences; one of BBQ has some 40 questions."""
 
 ASKED = {"builtin": ("next-word", "mcq"), "bbq:Religion": ("mcq",)}
 KINDS = {"builtin": ("type1", "type2"), "bbq-religion": ("ambiguous", "disambiguated")}
@@ -80,7 +81,10 @@ def check_parity(audited: list[Part], imported: Run) -> None:
         for kind in KINDS[theirs.dataset]:
             for metric in (*METRICS[theirs.dataset, kind], "certainty"):
                 values = [measured.get(metric, type=kind) for measured in (part.measured, theirs.measured)]
-                assert values[0] is not None and values[1] is not None
+                if values[0] is None or values[1] is None:
+                    # A bias score is undefined where no answer names a person; the rest always has a value.
+                    assert values == [None, None] and metric.startswith("bbq_bias"), metric
+                    continue
                 assert values[0].estimate.n == values[1].estimate.n
                 # Shares of counted answers are the same; U and certainty move with the log-probabilities.
                 margin = 1e-4 if metric in ("ucerf", "certainty") else 1e-9
@@ -96,7 +100,8 @@ def check_metrics(logged: Mapping[str, Mapping[str, float]], imported: Run) -> N
             assert set(logged[name]) == set(METRICS[part.dataset, kind]), name
             for metric, value in logged[name].items():
                 ours = part.measured.get(metric, type=kind)
-                assert ours is not None and value == pytest.approx(ours.estimate.value, abs=1e-6), (name, metric)
+                expected = ours.estimate.value if ours else math.nan
+                assert value == pytest.approx(expected, abs=1e-6, nan_ok=ours is None), (name, metric)
                 checked += 1
     assert checked == 2 * len(METRICS["builtin", "type1"]) + 2 * len(METRICS["builtin", "type2"]) + 10
 

@@ -6,6 +6,7 @@ Damage is a random change of any file; nonsense has the right hashes, but not th
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 from collections.abc import Callable, Iterator
@@ -153,7 +154,9 @@ def every_reader(folder: Path) -> None:
     in_one_sentence("tables", folder, "--format", "csv", "--quiet")
     in_one_sentence("measure", folder, "--no-html", *SMALL)
     in_one_sentence("reliability", folder, "--no-figures", "--quiet")
+    in_one_sentence("calibrate", folder, "--splits", "2", "--method", "platt", "--quiet")
     in_one_sentence("identities", folder, "--out", folder / "drawn")
+    in_one_sentence("card", folder)
 
 
 JSON = st.recursive(
@@ -192,15 +195,14 @@ OTHERS: dict[str, Callable[[int], Any]] = {
 }
 
 
-@BOUNDED
-@given(st.sampled_from(TABLES), st.integers(0, 60), st.sampled_from(["gone", "no rows", "reversed", *OTHERS]))
-def test_a_table_of_nonsense_gives_one_sentence(finished: Path, name: str, number: int, change: str) -> None:
+def with_nonsense(finished: Path, name: str, number: int | str, change: str) -> Path:
+    """Return a copy of the run in which a column of a table holds something else, and all hashes are right."""
     folder = finished.with_name("table")
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(finished, folder)
     csv = name.endswith(".csv")
     frame = pd.read_csv(folder / name) if csv else pd.read_parquet(folder / name)
-    column = frame.columns[number % len(frame.columns)]
+    column = number if isinstance(number, str) else frame.columns[number % len(frame.columns)]
     if change == "gone":
         frame = frame.drop(columns=column)
     elif change == "no rows":
@@ -213,8 +215,50 @@ def test_a_table_of_nonsense_gives_one_sentence(finished: Path, name: str, numbe
         frame = frame.assign(**{column: cells.tolist()})
     frame.to_csv(folder / name, index=False) if csv else frame.to_parquet(folder / name, index=False)
     reseal(folder)
+    return folder
+
+
+@settings(BOUNDED, max_examples=25)
+@given(st.sampled_from(TABLES), st.integers(0, 60), st.sampled_from(["gone", "no rows", "reversed", *OTHERS]))
+def test_a_table_of_nonsense_is_read_or_refused_in_one_sentence(
+    finished: Path, name: str, number: int, change: str
+) -> None:
+    folder = with_nonsense(finished, name, number, change)
     for _, read in readings(folder):
         try:
             read()
         except RunError as error:
             assert "\n" not in str(error)
+
+
+NONSENSE = [
+    ("measurements.csv", "metric", "no rows"),
+    ("outcomes.parquet", "type", "numbers"),
+    ("outcomes.parquet", "occupation", "bytes"),
+    ("outcomes.parquet", "sides", "texts"),
+    ("pairs.parquet", "occupation", "numbers"),
+    ("examples.parquet", "slots", "texts"),
+]
+"""Tables that pass for whole: their hashes are right."""
+
+
+@pytest.mark.parametrize(("name", "column", "change"), NONSENSE)
+def test_every_command_meets_a_table_of_nonsense_with_one_sentence(
+    finished: Path, name: str, column: str, change: str
+) -> None:
+    every_reader(with_nonsense(finished, name, column, change))
+
+
+def test_a_run_of_which_nothing_could_be_measured_says_so(tmp_path: Path) -> None:
+    run("audit", "planted", "--limit", "4", "--metric", "bbq_bias_ambiguous", "--out", tmp_path, "--quiet", "--no-html")
+    with pytest.raises(RunError, match="has no measurements: none of its metrics applies to its items; measure it"):
+        run("report", tmp_path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names of files are text on Windows")
+def test_a_folder_whose_name_is_not_text_is_a_folder_like_others(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"run-\xff")
+    audit(folder)
+    run("report", folder, "--json")
+    run("gate", folder, "--require", "accuracy >= 0", "--junit", folder / "junit.xml", "--quiet")
+    assert (folder / "report.html").is_file() and (folder / "junit.xml").read_bytes().decode()

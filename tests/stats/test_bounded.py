@@ -88,10 +88,10 @@ def test_betting_serves_up_to_two_thousand_units() -> None:
 
 
 def test_a_bootstrap_needs_thirty_units_on_each_side_of_the_mean() -> None:
-    assert bounded.is_enough(np.repeat([0.0, 1.0], 30))
-    assert not bounded.is_enough(np.repeat([0.0, 1.0], [29, 40]))
-    assert not bounded.is_enough(np.repeat([0.0, 1.0], [40, 29]))
-    assert not bounded.is_enough(np.repeat([0.0, 0.5, 1.0], [29, 60, 29]))
+    assert bounded.is_enough(np.repeat([0.0, 1.0], 30), 1.0)
+    assert not bounded.is_enough(np.repeat([0.0, 1.0], [29, 40]), 1.0)
+    assert not bounded.is_enough(np.repeat([0.0, 1.0], [40, 29]), 1.0)
+    assert not bounded.is_enough(np.repeat([0.0, 0.5, 1.0], [29, 60, 29]), 1.0)
 
 
 def test_more_units_make_it_narrower_and_a_higher_level_wider() -> None:

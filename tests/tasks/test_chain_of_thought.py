@@ -16,6 +16,7 @@ from equipoise.scoring.planted.stereotype import PlantedEngine
 from equipoise.scoring.reasoning import TextStore
 from equipoise.tasks import ChainOfThought, TaskOptions, open_task
 from equipoise.tasks.chain_of_thought import REASON
+from tiny import LLAMA, make_model, make_tokenizer
 
 DESIGNER = Example(
     "e1",
@@ -184,3 +185,20 @@ def tiny_engine():
     sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
     config = LlamaConfig(vocab_size=len(words), eos_token_id=1, pad_token_id=0, **sizes)
     return HuggingFaceEngine(LlamaForCausalLM(config), tokenizer, name="tiny", weights={"sha256": "none"})
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+        "{% for message in messages %}{{ message.content.__globals__ }}{% endfor %}",
+        "{{ raise_exception('no') }}",
+        "{% for",
+    ],
+)
+def test_an_unsafe_or_broken_chat_template_is_one_sentence(template: str, tmp_path: Path) -> None:
+    tokenizer = make_tokenizer(chat=template)
+    model = make_model("LlamaConfig", len(tokenizer), **LLAMA)
+    with pytest.raises(ModelError, match=r"the model's chat template (fails: |may give no text)") as caught:
+        equipoise.audit((model, tokenizer), task="next-word-cot", limit=1, out=tmp_path / "run", resamples=2)
+    assert "\n" not in str(caught.value)

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from .audit import Quiet, column_map
+from .audit import Quiet, Where, chosen_options, column_map
 from .console import plain_table, print_out, printable, progress_bar
 
-app = typer.Typer(help="List, show, check and fetch datasets.", rich_markup_mode=None)
+app = typer.Typer(help="List, show, check, fetch and export datasets.", rich_markup_mode=None)
 
 
 @app.callback(invoke_without_command=True)
@@ -117,3 +117,37 @@ def fetch(
     with progress_bar(quiet=quiet) as progress:
         folder = fetch_files(card, to=to, report=progress)
     say(f"{name} is in {folder}")
+
+
+@app.command("export")
+def export(
+    name: Annotated[str, typer.Argument(help="A dataset's name or path.")],
+    out: Annotated[Path, typer.Option("--out", help="The folder to write.")],
+    where: Where = None,
+    limit: Annotated[int | None, typer.Option("--limit", help="At most N base sentences (whole sets).")] = None,
+    base: Annotated[str | None, typer.Option("--base", help="winoidentity: the sentences to mark.")] = None,
+    augment: Annotated[list[str] | None, typer.Option("--augment", help="winoidentity: R, NR, C. Repeatable.")] = None,
+    attributes: Annotated[str | None, typer.Option("--attributes", help="winoidentity: age,race,…")] = None,
+    columns: Annotated[list[str] | None, typer.Option("--columns", help="Column map of a table.")] = None,
+    private: Annotated[
+        bool, typer.Option("--private", help="Write a copy for your own use where the licence forbids passing it on.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a dataset as CSV, JSON lines, Parquet and WinoBias's text format, with a card that says where it is from.
+
+    Where the licence does not allow passing changed copies on, this is refused unless --private is given.
+    """
+    from ..datasets import open_dataset
+    from ..exports.dataset_files import export_dataset
+    from ..settings import Settings
+
+    chosen = chosen_options(where=where, limit=limit, base=base, augment=augment)
+    chosen |= chosen_options(attributes=attributes.split(",") if attributes else None)
+    settings = Settings(columns=column_map(columns or []), **chosen)
+    dataset = open_dataset(name, settings.dataset)
+    files = export_dataset(dataset, out, private=private, made_with=chosen)
+    if not quiet:
+        typer.echo(printable(f"{len(dataset.examples):,} examples of {dataset.name} ({dataset.licence or 'yours'}):"))
+        for file in files:
+            typer.echo(printable(f"  {file}"))

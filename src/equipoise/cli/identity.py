@@ -20,14 +20,14 @@ def identities(
 ) -> None:
     """Draw what runs found about identities: radars, lines, heatmaps and the table of disparities.
 
-    Several runs are drawn into the same pictures, a line a model.
+    Several runs, and several tasks of a run, are drawn into the same pictures, a line each, named apart.
     """
     from ..reports.identities.figures import draw
     from ..run import load
 
     runs = [load(folder) for folder in folders]
     with easel() as scratch:
-        draw([run.measurements for run in runs], scratch, suffix="svg" if svg else "png")
+        draw(runs, scratch, suffix="svg" if svg else "png")
         paths = keep_files(drawn_files(scratch), folders[0], out, "figures", made_from=runs[0].manifest)
     for path in paths:
         typer.echo(printable(str(path)))

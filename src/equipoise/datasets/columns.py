@@ -121,6 +121,13 @@ def _by_their_own_names(header: Sequence[str]) -> Iterator[tuple[str, str]]:
     for short, column in plain.items():
         if candidate := _CANDIDATE.fullmatch(short):
             yield f"candidate_{candidate[1]}", column
+    yield from ((column, column) for column in header if _is_own_group(column))
+
+
+def _is_own_group(column: str) -> bool:
+    """Return whether a column is called group:NAME, with a name that is free."""
+    group = _GROUP.fullmatch(column)
+    return group is not None and group[1] not in (*_OWN_GROUPS, *_TAKEN)
 
 
 def _check_name(name: str) -> None:

@@ -95,6 +95,9 @@ class Run:
     def parts(self) -> list[Part]:
         """The run by dataset and task, in the order in which they were audited."""
         keys = self.measurements[["dataset", "task"]].drop_duplicates()
+        if not len(keys):
+            reason = "none of its metrics applies to its items"
+            raise RunError(f"the run in {self.path} has no measurements: {reason}; measure it again with other metrics")
         return [Part(self, str(dataset), str(task)) for dataset, task in keys.itertuples(index=False)]
 
     @cached_property

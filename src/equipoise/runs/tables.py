@@ -33,7 +33,8 @@ class Rows:
         """Write the table as Parquet."""
         import pyarrow.parquet as pq
 
-        with pq.ParquetWriter(path, self.schema) as writer:
+        # Opened here: arrow takes no path whose name is not text.
+        with open(path, "wb") as file, pq.ParquetWriter(file, self.schema) as writer:
             for group in self.groups():
                 writer.write_table(group)
 
@@ -225,10 +226,14 @@ NUMBERS = {
 FLAGS = {"outcomes.parquet": ("answerable",), "examples.parquet": ("answerable",)}
 LISTS = {"outcomes.parquet": ("probs", "logprobs")}
 DERIVED = {
-    "outcomes.parquet": re.compile("correct|perplexity|candidate_mass|certainty|desirability|y|p"),
+    "outcomes.parquet": re.compile("correct|perplexity|candidate_mass|(certainty|desirability)(_.*)?|vocab_.*|y|p"),
     "pairs.parquet": re.compile("[dc]_.*|u(_.*)?"),
 }
 """Names of columns that hold numbers, where a table has them."""
+
+TEXT_LISTS = {"examples.parquet": ("candidates",)}
+OPTIONAL_LISTS = ("logprobs_with_marker",)
+"""Columns that hold lists of numbers, where a table has them. All columns without a name here are texts, or empty."""
 
 
 def typed_frame(name: str, table: Any) -> pd.DataFrame:
@@ -244,11 +249,17 @@ def typed_frame(name: str, table: Any) -> pd.DataFrame:
     def is_numbers(kind: Any) -> bool:
         return bool((kinds.is_list(kind) or kinds.is_large_list(kind)) and is_number(kind.value_type))
 
+    def is_texts(kind: Any) -> bool:
+        return bool((kinds.is_list(kind) or kinds.is_large_list(kind)) and is_text(kind.value_type))
+
     if len(set(table.column_names)) < len(table.column_names):
         raise ValueError("two columns have one name")
     if name in ("examples.parquet", "outcomes.parquet") and not table.num_rows:
         raise ValueError("it has no rows")
-    needed = ((TEXTS, is_text), (NUMBERS, is_number), (FLAGS, kinds.is_boolean), (LISTS, is_numbers))
+    needed = (
+        *((TEXTS, is_text), (NUMBERS, is_number), (FLAGS, kinds.is_boolean)),
+        *((LISTS, is_numbers), (TEXT_LISTS, is_texts)),
+    )
     for columns, fits in needed:
         for column in columns.get(name, ()):
             if column not in table.column_names:
@@ -257,11 +268,20 @@ def typed_frame(name: str, table: Any) -> pd.DataFrame:
                 raise ValueError(f"its column {column} has values of another kind")
             if columns is not NUMBERS and table.column(column).null_count:
                 raise ValueError(f"its column {column} has gaps")
-    for field in table.schema if name in DERIVED else ():
-        if DERIVED[name].fullmatch(field.name) and not (is_number(field.type) or kinds.is_boolean(field.type)):
+    checked = {column for columns, _ in needed for column in columns.get(name, ())}
+    for field in table.schema:
+        if name in DERIVED and DERIVED[name].fullmatch(field.name):
+            fitting = is_number(field.type) or kinds.is_boolean(field.type)
+        elif field.name in OPTIONAL_LISTS:
+            fitting = is_numbers(field.type)
+        else:
+            fitting = field.name in checked or is_text(field.type) or kinds.is_null(field.type)
+        if not fitting:
             raise ValueError(f"its column {field.name} has values of another kind")
     frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
     if name == "examples.parquet":
+        for column in ("groups", "slots"):
+            _objects(frame[column], column)
         return frame.astype({"gold": "Int64", "stereotype": "Int64", "pair": object})
     return frame
 
@@ -293,6 +313,8 @@ def outcomes_from_frame(frame: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
     for column in (outcomes.gold, outcomes.stereotype):
         if len(column) and (column.min() < ABSENT or column.max() >= outcomes.k):
             raise ValueError("an answer is not one of the candidates")
+    if any(label and "|" not in label for label in set(outcomes.sides.tolist())):
+        raise ValueError("the sides of a sentence pair are not two names")
     if (probs < 0).any() or np.isnan(outcomes.logprobs).any():
         raise ValueError("a probability is not one")
     return outcomes
@@ -305,11 +327,19 @@ def _has_values(frame: pd.DataFrame, name: str) -> bool:
 
 def group_names(examples: pd.DataFrame) -> list[str]:
     """Return the names of the groups that the examples have; ValueError where they are not JSON."""
-    texts = examples["groups"].drop_duplicates()
-    named = [json.loads(groups) for groups in texts]
-    if not all(isinstance(groups, dict) for groups in named):
-        raise ValueError("its groups are not JSON objects")
-    return list(dict.fromkeys(name for groups in named for name in groups))
+    return list(dict.fromkeys(name for groups in _objects(examples["groups"], "groups") for name in groups))
+
+
+def _objects(column: pd.Series[str], name: str) -> list[dict[str, str]]:
+    """Return what the cells of a column hold, each once; ValueError where it is not texts by name, as JSON."""
+    try:
+        objects = [json.loads(text) for text in column.drop_duplicates()]
+    except (ValueError, RecursionError):
+        raise ValueError(f"its {name} are not JSON") from None
+    for cell in objects:
+        if not isinstance(cell, dict) or not all(isinstance(value, str) for value in cell.values()):
+            raise ValueError(f"its {name} are not JSON objects of texts")
+    return objects
 
 
 def read_parquet(handle: IO[bytes]) -> Any:

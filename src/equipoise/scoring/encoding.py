@@ -69,7 +69,10 @@ class Encoder:
     def contexts(self, contexts: Sequence[Context]) -> list[list[int]]:
         """Return each context as token ids, with the beginning-of-text token where there is one."""
         texts = [self._text(context) for context in contexts]
-        return [[*front, *ids] for (_, front), ids in zip(texts, self._ids([text for text, _ in texts]), strict=True)]
+        rows = [[*front, *ids] for (_, front), ids in zip(texts, self._ids([text for text, _ in texts]), strict=True)]
+        if not all(rows):
+            raise ModelError("a prompt has no token; the model's chat template may give no text, or try bos always")
+        return rows
 
     def pieces(self, words: Sequence[str]) -> dict[str, int]:
         """Return into how many tokens each word is split where it follows a space."""

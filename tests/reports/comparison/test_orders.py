@@ -69,6 +69,7 @@ def test_the_opposite_order_is_named(tmp_path: Path) -> None:
         runs.append(tmp_path / label)
     made = orders(compare(runs, Choices(metrics=("ucerf",), permutations=1500, resamples=20)))
     assert {order.verdict for order in made} == {OPPOSITE}
+    assert all(sentence.endswith(": the two runs are in the opposite order.") for sentence in order_sentences(made))
 
 
 def test_runs_on_one_dataset_have_no_order_to_follow(planted_run: Path, mild_run: Path) -> None:

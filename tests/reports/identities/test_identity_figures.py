@@ -39,7 +39,7 @@ def test_the_radar_has_every_subgroup_on_its_rim_and_its_values(run: Run) -> Non
 
 
 def test_the_heatmap_diverges_from_zero(run: Run) -> None:
-    figure = heatmap(identity_frame(run.measurements), "type2", "R")
+    figure = heatmap(identity_frame(run.measurements), "type2", "R", "planted")
     (image,) = figure.axes[0].get_images()
     low, high = image.get_clim()
     assert low == -high
@@ -79,4 +79,4 @@ def test_a_run_without_identities_has_nothing_to_draw(tmp_path: Path) -> None:
     plain = equipoise.audit("planted", "builtin", out=tmp_path, limit=5, resamples=20, metrics=["confidence"])
     assert identity_summary(plain.measurements) is None
     with pytest.raises(EquipoiseError, match="no marked sentences"):
-        draw([plain.measurements], tmp_path / "figures")
+        draw([plain], tmp_path / "figures")

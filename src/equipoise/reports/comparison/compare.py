@@ -250,6 +250,8 @@ def _keys(run: Run, items: pd.DataFrame) -> pd.Series:
     gold = asked["gold"].fillna(ABSENT).astype(str)  # a missing number would make the whole text missing
     content = asked["text"] + "\0" + candidates + "\0" + gold + "\0" + asked["set_id"]
     known = pd.Series(content.to_numpy(), index=asked["id"].to_numpy())
+    if not items["example_id"].isin(known.index).all():
+        raise EquipoiseError(f"{run.path}: outcomes.parquet names sentences that examples.parquet does not have")
     same: pd.Series = items["example_id"] + "\0" + items["variant"].fillna("") + "\0"
     same += known.reindex(items["example_id"]).to_numpy()
     return same

@@ -15,6 +15,11 @@ FOLLOWED = ("ucerf", "ucerf_signed", "flip_rate")
 """The metrics whose order of runs is followed from dataset to dataset."""
 
 SAME, OPPOSITE, UNSETTLED = "same order", "opposite order", "not settled"
+WORDS = {
+    SAME: "the two runs are in the same order",
+    OPPOSITE: "the two runs are in the opposite order",
+    UNSETTLED: "the order is not settled, because a difference is not detected on both",
+}
 
 
 @dataclass(frozen=True)
@@ -63,10 +68,12 @@ def order_sentences(several: Sequence[Order]) -> Iterator[str]:
     for order in several:
         groups.setdefault((order.first.metric, order.first.data, order.second.data), []).append(order.verdict)
     for (metric, first, second), verdicts in groups.items():
+        where = f"{metric_named(metric).label} on {first} and on {second}"
+        if len(verdicts) == 1:
+            yield f"{where}: {WORDS[verdicts[0]]}."
+            continue
         counts = Counter(verdicts)
-        pairs = f"{len(verdicts)} pair{'s' if len(verdicts) > 1 else ''} of runs"
         yield (
-            f"{metric_named(metric).label} on {first} and on {second}: of {pairs}, {counts[SAME]} in the same order,"
-            f" {counts[OPPOSITE]} in the opposite order, {counts[UNSETTLED]} not settled (a difference must be detected"
-            " on both)."
+            f"{where}: of {len(verdicts)} pairs of runs, {counts[SAME]} in the same order, {counts[OPPOSITE]} in the"
+            f" opposite order, {counts[UNSETTLED]} not settled (a difference must be detected on both)."
         )

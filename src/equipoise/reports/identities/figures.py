@@ -13,10 +13,12 @@ from matplotlib.figure import Figure
 
 from ...records import EquipoiseError
 from ...runs.measurements import KINDS
-from ...runs.run import Part, identity_frame
+from ...runs.run import Part, Run
 from ..behaviour.views import Estimated
+from ..palette import IDEAL, tone_of
 from ..paper.figures import LOOK, QUIET, Drawn, colour, diverging, file_stem, saved, shape
 from . import views
+from .charts import ideal_of
 from .views import LARGE, NONE, Frames, kinds_of, values_of, ways_of
 
 NAMES = {NONE: "no marker", "R": "R", "NR": "NR", "C": "C"}
@@ -24,21 +26,21 @@ STYLE: Any = {**LOOK, "font.size": 9, "axes.titlesize": 10, "savefig.dpi": 130}
 """The look of all figures, on sheets that are larger than a page of a paper."""
 
 
-def draw(measurements: Sequence[pd.DataFrame], folder: Path, *, suffix: str = "png") -> list[Path]:
-    """Return the files of all pictures the measurements give: a set for each type and augmentation they have."""
-    every = identity_frame(pd.concat(measurements))
-    if not views.has_markers(every):
+def draw(runs: Sequence[Run], folder: Path, *, suffix: str = "png") -> list[Path]:
+    """Return the files of all pictures: a set for each type and augmentation, a series for each run and task."""
+    frames = views.series(runs)
+    if not frames:
         raise EquipoiseError("the run has no marked sentences; audit with --data winoidentity first")
-    frames = {str(model): rows for model, rows in every.groupby("model", sort=False)}
+    every = pd.concat(frames.values())
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     with mpl.rc_context(STYLE):
         for kind in kinds_of(every):
             for way in ways_of(every):
                 files.append(_save(radar(frames, kind, way), folder / f"radar-{kind or 'all'}-{way}.{suffix}"))
-                for model, rows in frames.items():
-                    name = f"heatmap-{kind or 'all'}-{way}-{file_stem(model)}.{suffix}"
-                    files.append(_save(heatmap(rows, kind, way), folder / name))
+                for name, rows in frames.items():
+                    file = f"heatmap-{kind or 'all'}-{way}-{file_stem(name)}.{suffix}"
+                    files.append(_save(heatmap(rows, kind, way, name), folder / file))
             files.append(_save(lines(frames, kind), folder / f"lines-{kind or 'all'}.{suffix}"))
         files.append(_save(disparity_table(frames), folder / f"disparities.{suffix}"))
     return files
@@ -49,12 +51,13 @@ def part_figures(part: Part, *, formats: Sequence[str]) -> Iterator[Drawn]:
     frame = part.identities
     if not views.has_markers(frame):
         return
-    stem, frames = f"{part.dataset}-{part.task}", {part.run.name: frame}
+    stem, frames, name = f"{part.dataset}-{part.task}", {part.run.name: frame}, f"{part.run.name} · {part.task}"
     for kind in kinds_of(frame):
         named = f"{stem}-{kind or 'all'}"
         for way in ways_of(frame):
             yield from saved(f"radar-{named}-{way}", formats, lambda of, _: radar(frames, *of), (kind, way), "page")
-            yield from saved(f"heatmap-{named}-{way}", formats, lambda of, _: heatmap(frame, *of), (kind, way), "page")
+            whole = (frame, kind, way, name)
+            yield from saved(f"heatmap-{named}-{way}", formats, lambda of, _: heatmap(*of), whole, "page")
         yield from saved(f"lines-{named}", formats, lambda of, _: lines(frames, of), kind, "page")
 
 
@@ -78,6 +81,11 @@ def radar(frames: Frames, kind: str, way: str) -> Figure:
             # The page's band: the intervals, closed to a ring.
             axes.fill_between(turns, [*low, low[0]], [*high, high[0]], color=tone, alpha=0.18, linewidth=0)
             lowest, highest = float(np.nanmin([lowest, *low])), float(np.nanmax([highest, *high]))
+        ideal = ideal_of(kind)
+        if ideal is not None:
+            # The paper's brown polygon: an ideal model is sure of everybody.
+            axes.plot([*angles, angles[0]], [ideal] * (len(angles) + 1), color=IDEAL, linewidth=1.2, label="ideal")
+            highest = max(highest, ideal)
         axes.set_ylim(lowest - 0.05, highest + 0.05)
         # Zero is where the model guesses: it needs a line of its own once values go below it.
         axes.plot(np.linspace(0, 2 * np.pi, 100), np.zeros(100), color=QUIET, linewidth=0.8, linestyle=":")
@@ -129,7 +137,7 @@ def lines(frames: Frames, kind: str) -> Figure:
     return figure
 
 
-def heatmap(frame: pd.DataFrame, kind: str, way: str) -> Figure:
+def heatmap(frame: pd.DataFrame, kind: str, way: str, name: str) -> Figure:
     """Return mean confidence by referent occupation and identity, in colours that diverge from 0."""
     table = views.heat_table(frame, kind, way)
     limit = views.heat_limit(table)
@@ -137,8 +145,11 @@ def heatmap(frame: pd.DataFrame, kind: str, way: str) -> Figure:
     axes: Any = figure.subplots()
     image = axes.imshow(table, cmap=diverging(), vmin=-limit, vmax=limit, aspect="auto")
     axes.set_xticks(range(table.shape[1]), [str(name) for name in table.columns], rotation=90)
+    for label, side in zip(axes.get_xticklabels(), views.sides_of(table), strict=True):
+        label.set_color(tone_of(side).light if side else "black")
     axes.set_yticks(range(table.shape[0]), [str(name) for name in table.index])
-    axes.set_title(f"{frame['model'].iloc[0]}: confidence by referent and identity, {KINDS.get(kind, kind)}, {way}")
+    axes.set_title(f"{name}: confidence by referent and identity, {KINDS.get(kind, kind)}, {way}")
+    axes.set_xlabel("purple: stereotyped as men's work, green: as women's")
     figure.colorbar(image, ax=axes, label="mean confidence (0: undecided, below: wrong)", shrink=0.9)
     return figure
 
@@ -154,7 +165,7 @@ def disparity_table(frames: Frames) -> Figure:
     for way, attribute in rows:
         values = [
             frame[
-                (frame["metric"] == "confidence_disparity")
+                (frame["metric"] == views.main_disparity(attribute))
                 & (frame["type"] == kind)
                 & (frame["augmentation"] == way)
                 & (frame["attribute"] == attribute)
@@ -164,7 +175,7 @@ def disparity_table(frames: Frames) -> Figure:
         ]
         body.append([f"{value.iloc[0]:.3f}" if len(value) else "–" for value in values])
         large.append([bool(len(value)) and value.iloc[0] > LARGE for value in values])
-    names = [NAMES[way] if way == NONE else f"{way} · {attribute}" for way, attribute in rows]
+    names = [NAMES[way] if way == NONE else f"{way} · {views.row_title(attribute)}" for way, attribute in rows]
     figure = Figure(figsize=(3.0 + 1.7 * len(heads), 0.9 + 0.27 * len(rows)), layout="constrained")
     axes: Any = figure.subplots()
     axes.axis("off")

@@ -12,8 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...datasets.occupations import OCCUPATIONS
 from ...runs.measurements import KINDS, kind_title, span
+from ...runs.run import Part, Run
 from ..behaviour.views import Estimated
+from ..comparison.compare import named_apart
 
 LARGE = 0.20
 """The paper marks disparities over this."""
@@ -33,7 +36,10 @@ HEADINGS = {
 }
 
 Frames = Mapping[str, pd.DataFrame]
-"""Identity measurements by the model's name."""
+"""Identity measurements by name: each table is of one run, dataset and task (`series`)."""
+
+NON_DEMOGRAPHIC = "non-demographic"
+"""The attribute of markers such as "focused". Its row is the mean gap between he and she, as in the paper's Table 2."""
 
 Subgroup = tuple[str, str, str]
 """An augmentation, a marker and a gender; "" where it has none."""
@@ -89,6 +95,40 @@ class Lines:
     lines: Sequence[Line]
 
 
+def series(runs: Sequence[Run]) -> dict[str, pd.DataFrame]:
+    """Return the identity measurements of each run, dataset and task apart, named apart where their names are equal.
+
+    Runs of one model are told apart by their folders, the tasks of a run by their names.
+    """
+    parts = [part for run in (named_apart(runs) if len(runs) > 1 else runs) for part in run.parts]
+    marked = [part for part in parts if has_markers(part.identities)]
+    tasks = {run: {(part.dataset, part.task) for part in marked if part.run.name == run} for run in names_of(marked)}
+    several = {(part.dataset, part.task) for part in marked}
+    datasets = {part.dataset for part in marked}
+
+    def name(part: Part) -> str:
+        if len(tasks[part.run.name]) == 1 and len(several) == 1:
+            return part.run.name
+        return f"{part.run.name} · {part.task if len(datasets) == 1 else part}"
+
+    return {name(part): part.identities for part in marked}
+
+
+def names_of(parts: Iterable[Part]) -> list[str]:
+    """Return the names of the parts' runs, each once."""
+    return list(dict.fromkeys(part.run.name for part in parts))
+
+
+def main_disparity(attribute: str) -> str:
+    """Return the metric of an attribute's row: max - min over its subgroups, or the mean gap of he and she."""
+    return "confidence_gender_gap" if attribute == NON_DEMOGRAPHIC else "confidence_disparity"
+
+
+def row_title(attribute: str) -> str:
+    """Return the name of an attribute's row; it says where the row is not max - min."""
+    return f"{attribute} (mean of |he - she|)" if attribute == NON_DEMOGRAPHIC else attribute
+
+
 def has_markers(frame: pd.DataFrame) -> bool:
     """Return whether marked sentences were asked."""
     return bool((frame["marker"] != "").any())
@@ -119,11 +159,18 @@ def overall(rows: pd.DataFrame) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def disparities(rows: pd.DataFrame) -> Iterator[Disparity]:
-    """Yield the disparities of a type and augmentation by attribute, the largest first."""
+    """Yield the disparities of a type and augmentation by attribute, the largest first.
+
+    Markers without a side come last, with the mean gap of he and she: max - min over 18 subgroups says nothing of them.
+    """
     whole = rows[(rows["marker"] == "") & (rows["attribute"] != "")]
     order = whole[whole["metric"] == "confidence_disparity"].sort_values("value", ascending=False)["attribute"]
-    for attribute in order:
+    for attribute in sorted(order, key=lambda name: name == NON_DEMOGRAPHIC):
         attribute_rows = whole[whole["attribute"] == attribute]
+        if attribute == NON_DEMOGRAPHIC:
+            gap = _by_metric(attribute_rows, [main_disparity(attribute)]).get(main_disparity(attribute))
+            yield Disparity(row_title(attribute), {} if gap is None else {"confidence": gap}, {})
+            continue
         cells = _by_metric(attribute_rows, [f"{name}_disparity" for name in MEASURES])
         p = _by_metric(attribute_rows, [f"{name}_disparity_p_holm" for name in MEASURES])
         yield Disparity(
@@ -277,7 +324,12 @@ def lines(frames: Frames, kind: str) -> Iterator[Lines]:
 
 
 def heat_table(frame: pd.DataFrame, kind: str, way: str) -> pd.DataFrame:
-    """Return mean confidence by identity (rows) and referent occupation (columns, the least first)."""
+    """Return mean confidence by identity (rows) and referent occupation (columns, the least first).
+
+    The table must be of one run and task: a mean over several would be a number that none of them has.
+    """
+    if len(frame[["model", "dataset", "task"]].drop_duplicates()) > 1:
+        raise ValueError("a heatmap is of one run, dataset and task")
     cells = frame[
         (frame["metric"] == "confidence")
         & (frame["occupation"] != "")
@@ -290,6 +342,13 @@ def heat_table(frame: pd.DataFrame, kind: str, way: str) -> pd.DataFrame:
         index="identity", columns="occupation", values="value", sort=False, aggfunc="mean"
     )
     return table[table.mean().sort_values(kind="stable").index]
+
+
+def sides_of(table: pd.DataFrame) -> list[str]:
+    """Return whose stereotype each column's occupation is: "he", "she", or "" where that is not on record."""
+    known = [OCCUPATIONS.get(str(name)) or OCCUPATIONS.get(str(name).lower()) for name in table.columns]
+    words = {"male": "he", "female": "she"}
+    return ["" if occupation is None else words.get(occupation.side, "") for occupation in known]
 
 
 def heat_limit(table: pd.DataFrame) -> float:
