@@ -18,6 +18,7 @@ from . import (
     config,
     data,
     doctor,
+    estimators,
     exports,
     hub,
     identity,
@@ -25,6 +26,7 @@ from . import (
     leaderboard,
     listings,
     measurement,
+    paper,
     reports,
     suite,
     survey,
@@ -51,10 +53,12 @@ app.command("engines")(listings.engines)
 app.command("tasks")(listings.tasks)
 app.command("schema")(listings.schema)
 app.command("compare")(reports.compare)
+app.command("estimators")(estimators.estimators)
 app.command("figures")(reports.figures)
 app.command("tables")(reports.tables)
 app.command("gate")(reports.gate)
 app.command("suite")(suite.suite)
+app.command("paper")(paper.paper)
 app.command("leaderboard")(leaderboard.leaderboard)
 app.command("verify")(leaderboard.verify)
 app.command("reliability")(calibration.reliability)
