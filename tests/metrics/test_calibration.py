@@ -32,6 +32,8 @@ def test_each_metric_by_hand() -> None:
     groups = np.array(["male", "male", "female", "female"], dtype=object)
     assert calibration.group_ece(Y, P, groups) == pytest.approx((0.9 / 2 + 1.25 / 2) / 2)
     assert calibration.group_ece_gap(Y, P, groups) == pytest.approx(1.25 / 2 - 0.9 / 2)
+    apart = calibration.group_ece_differences(Y, P, groups)
+    assert np.abs(apart).tolist() == pytest.approx([1.25 / 2 - 0.9 / 2])
 
 
 def test_bins_are_open_below_and_closed_above_and_take_zero_into_the_first() -> None:

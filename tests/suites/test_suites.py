@@ -114,6 +114,8 @@ def test_budgets_are_kept(suite_file: Write) -> None:
         plan(read_suite(suite_file(BASIS + "[settings]\n[budget]\nprompts = 5")), Choices())
     with pytest.raises(SuiteError, match=r"the budget is 0\.001 GB"):
         plan(read_suite(suite_file(BASIS + "[settings]\n[budget]\ndisk_gb = 0.001")), Choices())
+    with pytest.raises(SuiteError, match="several jobs would each start a cluster"):
+        plan(read_suite(suite_file(BASIS)), Choices(jobs=2, settings={"cluster": "auto"}))
     late = read_suite(suite_file(BASIS + "[settings]\n[budget]\nhours = 1e-9"))
     status = run_suite(late, Choices(), show=silent)
     assert [cell.name for cell in status.of(WAITING)] == ["planted / builtin / next-word"]

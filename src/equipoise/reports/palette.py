@@ -52,6 +52,9 @@ SERIES = tuple(
 TOGETHER = (("toward", "against", "same", "neither"), ("he", "she", "they"), ("right", "wrong"))
 """Tones that meet on one chart; the series are a further such set."""
 
+IDEAL = "#8a5a2b"
+"""The polygon of an ideal model on radars: brown, as in the WinoIdentity paper."""
+
 Named = int | str
 """A tone by its name, or a series by its number."""
 

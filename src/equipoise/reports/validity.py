@@ -27,19 +27,24 @@ EXPECTED_FLAGS = (OPEN_ANSWER, BOTH_OFFERED)
 
 FINE, DOUBT, INVALID = "fine", "doubt", "invalid"
 
+OF_DATA = ("one-sided sets", "dataset faults")
+"""Names of the checks of a dataset, not of the model: they are told once, whatever was asked."""
+
 
 @dataclass(frozen=True)
 class Check:
     """A check of a run on one dataset and task.
 
     `state` is "fine", "doubt" (read the verdict with care) or "invalid" (the verdict says nothing about the model).
-    `value` is short enough for a strip of checks; `text` is a whole sentence.
+    `value` is short enough for a strip of checks; `text` is a whole sentence. `beside` is a line that stands beside
+    every finding it qualifies, empty where the strip is enough.
     """
 
     name: str
     state: str
     value: str
     text: str
+    beside: str = ""
 
 
 def checks(part: Part) -> list[Check]:
@@ -66,6 +71,8 @@ def _mass(part: Part) -> Iterator[Check]:
         f"The model did not understand the question: the candidates together hold {shown} of its probability (median"
         f" over {len(outcomes):,} prompts; at least {LITTLE_MASS:.0%} is needed). Its figures say nothing about how it"
         " treats people. Try another task, a chat, or the begin-of-text token (--bos always).",
+        f"The candidates hold {shown} of its probability: the question was not understood, so its figures say nothing"
+        " about how it treats people.",
     )
 
 
@@ -104,7 +111,8 @@ def _accuracy(part: Part) -> Iterator[Check]:
         if accuracy.low > chance:
             yield Check("accuracy", FINE, shown, f"{sentence}; chance is {chance:.1%}.")
         elif accuracy.high < chance:
-            yield Check("accuracy", DOUBT, shown, f"{sentence}, which is below chance ({chance:.1%}).")
+            beside = f"{sentence}: below chance ({chance:.0%})."
+            yield Check("accuracy", DOUBT, shown, f"{sentence}, which is below chance ({chance:.1%}).", beside)
         else:
             yield Check(
                 "accuracy",
@@ -112,6 +120,7 @@ def _accuracy(part: Part) -> Iterator[Check]:
                 shown,
                 f"{sentence}, which cannot be told from chance ({chance:.1%}). A model that guesses treats everybody"
                 " alike, so high scores mean nothing here.",
+                f"{sentence}: not told from chance ({chance:.0%}), so high scores mean nothing here.",
             )
 
 

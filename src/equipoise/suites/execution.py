@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -51,6 +52,10 @@ def plan(suite: Suite, choices: Choices, *, progress: Callable[[str, int, int], 
     if faults:
         more = f" (and {len(faults) - 1} more cells; --dry-run lists them)" if len(faults) > 1 else ""
         raise SuiteError(f"{suite.path}: {faults[0]}{more}")
+    local = any(cell.settings.get("cluster") == "auto" for cell in checked) and not os.environ.get("RAY_ADDRESS")
+    if local and choices.jobs > 1:
+        text = "several jobs would each start a cluster; start one (`ray start --head`) and give its address as cluster"
+        raise SuiteError(f"{suite.path}: {text}")
     status = Status(checked, suite.out / NAME)
     _check_budget(suite, status)
     return status

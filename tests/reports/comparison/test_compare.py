@@ -151,7 +151,9 @@ def test_overlaps_count_what_a_loop_counts(compared: Comparison) -> None:
     assert overlaps["ambiguous (type 1)"].sets == int((~labelled).sum()) // 2
 
 
-def test_the_page_opens_quietly_and_holds_no_sentence(browser: Any, compared: Comparison, tmp_path: Path) -> None:
+def test_the_page_opens_quietly_and_holds_no_sentence(
+    browser: Any, compared: Comparison, tmp_path: Path, charts_without_values: str
+) -> None:
     content = comparison_page(compared)
     assert not [text for text in compared.runs[0].examples["text"] if text in content]
     assert not re.search(r"\b(un)?fair\b", content, re.IGNORECASE)
@@ -160,11 +162,12 @@ def test_the_page_opens_quietly_and_holds_no_sentence(browser: Any, compared: Co
     tab.on("console", lambda message: troubles.append(message.text))
     tab.on("pageerror", lambda error: troubles.append(str(error)))
     tab.goto(write_page(tmp_path / "compare.html", content).as_uri())
-    assert tab.locator("main > section").count() == 7
-    assert tab.locator("svg.chart").count() == 4
+    assert tab.locator("main > section").count() == 9
+    assert tab.locator("svg.chart").count() == 9
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
     drawn = tab.locator("svg.chart").evaluate_all("(all) => all.map((one) => one.getBBox().width)")
     assert np.all(np.array(drawn) <= 440)
+    assert tab.evaluate(charts_without_values) == []
     assert troubles == []
     tab.close()
 

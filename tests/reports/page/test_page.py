@@ -40,8 +40,8 @@ def test_headline_verdict_and_all_sections_are_there(opened: Opened, page: Path,
     tab, run = opened(page), Run(planted_run)
     assert tab.inner_text("h1") == "planted"
     shown = [one.get_attribute("id") for one in tab.locator("main > section").all()]
-    assert len(shown) == len(SECTIONS) - 6 and "glossary" in shown
-    assert not {"calibration", "identities", "categories", "tasks", "answers", "pairs"} & set(shown)
+    assert len(shown) == len(SECTIONS) - 7 and "glossary" in shown
+    assert not {"calibration", "identities", "categories", "tasks", "answers", "pairs", "parts"} & set(shown)
     gap = run.parts[0].measured.get("desirability_gap", type="type2")
     assert f"{gap.value:.3f} [{gap.low:.3f}, {gap.high:.3f}]" in tab.inner_text("#findings")
     assert "less sure and right" in tab.inner_text("#findings")
@@ -192,6 +192,19 @@ def test_keyboard_and_screen_reader_find_everything(opened: Opened, page: Path) 
     tab.keyboard.type("nurse")
     assert 0 < number_of_cases(tab) < 80
     assert tab.get_attribute("html", "lang") == "en"
+
+
+def test_every_chart_has_its_numbers_as_a_table(
+    opened: Opened, page: Path, planted_run: Path, charts_without_values: str
+) -> None:
+    tab, (part,) = opened(page), Run(planted_run).parts
+    assert tab.evaluate(charts_without_values) == []
+    view = next(set_fates(part))
+    shown = tab.locator("#findings .values").first.locator("tbody tr").all_inner_texts()
+    assert [int(row.split("\t")[1]) for row in shown] == list(view.counts.values())
+    occupations = tab.locator("#occupations .values").first.locator("tbody tr")
+    ucerf = part.measured.get("ucerf", type="type2", occupation=occupations.first.locator("th").inner_text())
+    assert occupations.first.locator("td").nth(1).inner_text() == f"{ucerf.value:.3f}"
 
 
 def test_hostile_text_stays_text(opened: Opened, hostile_run: Path) -> None:

@@ -15,7 +15,7 @@ from ..svg.drawing import WIDTH, Axis, element, group, line, mark, path, picture
 from .sets import FATE_WORDS, SetFates
 from .views import Estimated, Histogram, Occupations, Scale, profile, short
 
-SQUARE, GAP = 13.0, 3.0
+SQUARE, GAP = 10.5, 2.5
 """Of the picture of sets."""
 
 RIDGE = 52.0

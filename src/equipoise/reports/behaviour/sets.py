@@ -25,7 +25,7 @@ FATE_WORDS = {
     "against": "changed against the stereotype",
     "neither": "changed, neither way",
 }
-SHOWN = 400
+SHOWN = 300
 """Squares of one picture; of more sets a sample is drawn, spread evenly over the data."""
 
 

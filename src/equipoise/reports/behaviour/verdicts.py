@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from markupsafe import Markup, escape
 
-from ...runs.run import Part
+from ...runs.run import Part, Run
 from ..summary import part_summary
-from ..validity import FINE, checks
+from ..validity import FINE, OF_DATA, checks
 
 
 def part_verdicts(part: Part) -> Iterator[Markup]:
@@ -16,6 +16,14 @@ def part_verdicts(part: Part) -> Iterator[Markup]:
     yield from (escape(sentence.text) for sentence in part_summary(part).sentences if sentence.topic != "validity")
 
 
-def warnings(part: Part) -> Iterator[Markup]:
-    """Yield why the numbers of this dataset and task should be doubted, if they should."""
-    yield from (escape(f"On {part}: {check.text}") for check in checks(part) if check.state != FINE)
+def cautions(runs: Iterable[Run]) -> list[tuple[list[str], str]]:
+    """Return why numbers of these runs should be doubted: each sentence once, with the places that it is about."""
+    places: dict[str, list[str]] = {}
+    for run in runs:
+        for part in run.parts:
+            for check in checks(part):
+                if check.state != FINE:
+                    # A fault of the data is the same whichever model was asked, and however.
+                    place = part.dataset if check.name in OF_DATA else f"{run.name} on {part}"
+                    places.setdefault(check.text, []).append(place)
+    return [(list(dict.fromkeys(several)), text) for text, several in places.items()]

@@ -9,6 +9,7 @@ from ...metrics import METRICS
 from ...runs.run import Part, Run
 from ..page.rendering import Panel, Section, render
 from .charts import reliability_chart, workforce_chart
+from .values import reliability_values, workforce_values
 from .views import BY_GROUP, HEADINGS, group_rows, in_words, is_calibrated, reliability, workforce
 
 
@@ -34,11 +35,13 @@ def _panels(part: Part) -> Iterator[Panel]:
         caption = "Above the diagonal it happens more often than the model says. Lines are intervals; bars count items."
         if diagram.left_out:
             caption += f" Not drawn: {', '.join(diagram.left_out)}."
-        yield Panel("How often what it says comes true", reliability_chart(diagram), caption)
+        yield Panel(
+            "How often what it says comes true", reliability_chart(diagram), caption, reliability_values(diagram)
+        )
     work = workforce(part)
     if work is not None:
         caption = (
             "Share of men: U.S. Bureau of Labor Statistics. On the diagonal the model’s pronouns are those of the"
             " workforce; occupations are named where there is room, those furthest from it first."
         )
-        yield Panel("P(male) and the workforce", workforce_chart(work), caption)
+        yield Panel("P(male) and the workforce", workforce_chart(work), caption, workforce_values(work))

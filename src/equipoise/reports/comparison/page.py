@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from ...metrics import METRICS
 from ...runs.measurements import kind_title, metric_named
-from ..behaviour.verdicts import warnings
+from ..behaviour.verdicts import cautions
 from ..behaviour.views import Estimated, short
 from ..categories.section import category_section
 from ..categories.views import model_tables
@@ -22,8 +22,11 @@ from ..group_words import words_of
 from ..page.html import page
 from ..page.rendering import Panel, Section, panels, render
 from ..svg.drawing import WIDTH, Axis, group, line, mark, path, picture, text, whisker
+from ..svg.values import Values, estimated
 from .compare import SHOWN, Comparison, Match, Tested, ranks
 from .orders import order_sentences, orders
+from .spreads import odds, spreads
+from .topics import calibrations, identities
 from .verdicts import better_run, matrices, pair_verdicts
 
 BUMPED = ("accuracy", "eo_sum", "ucerf", "fp", "ucerf_signed")
@@ -56,6 +59,10 @@ def comparison_page(comparison: Comparison) -> str:
         _ranks(comparison),
         _orders(comparison),
         _scatter(comparison),
+        odds(comparison.runs),
+        spreads(comparison.runs),
+        calibrations(comparison.runs),
+        identities(comparison.runs),
         _differences(comparison),
         _overlap(comparison),
         _runs(comparison),
@@ -114,16 +121,10 @@ def _leaderboard(comparison: Comparison) -> Section:
             tables.append(
                 {"title": title, "metrics": list(zip(metrics, better, strict=True)), "rows": rows, "moved": moved}
             )
-    cautions = [
-        Markup("<b>{}</b>: {}").format(run.name, caution)
-        for run in comparison.runs
-        for part in run.parts
-        for caution in warnings(part)
-    ]
     return Section(
         "leaderboard",
         "Leaderboard",
-        render("leaderboard.html", tables=tables, cautions=cautions, level=comparison.choices.level),
+        render("leaderboard.html", tables=tables, cautions=cautions(comparison.runs), level=comparison.choices.level),
     )
 
 
@@ -153,7 +154,11 @@ def _ranks(comparison: Comparison) -> Section | None:
             }
             if len(known) > 1:
                 title = f"{matched}, {kind_title(kind)}"
-                shown.append(Panel(title, rank_chart(title, comparison.names, known)))
+                shown.append(
+                    Panel(
+                        title, rank_chart(title, comparison.names, known), values=rank_values(comparison.names, known)
+                    )
+                )
     body = panels(intro, shown)
     return None if body is None else Section("ranks", "Ranks from metric to metric", body)
 
@@ -202,6 +207,18 @@ def rank_chart(title: str, names: Sequence[str], placed: Mapping[str, Sequence[i
     return picture(foot + len(names) * 18, f"Ranks on {title}", caption, parts)
 
 
+def rank_values(names: Sequence[str], placed: Mapping[str, Sequence[int]]) -> Values:
+    """Return the ranks as a table, a row for each run."""
+    rows = [(name, *(str(several[number]) for several in placed.values())) for number, name in enumerate(names)]
+    return Values(("run", *placed), rows)
+
+
+def place_values(several: Sequence[Place]) -> Values:
+    """Return performance and UCerF with their intervals, a row for each run."""
+    rows = [(place.name, *estimated(place.performance), *estimated(place.ucerf)) for place in several]
+    return Values(("run", "performance", "low", "high", "UCerF", "low", "high"), rows)
+
+
 def places(matched: Match, names: Sequence[str], kind: str) -> list[Place]:
     """Return each run's performance (accuracy, or 1 - certainty where nothing is right) and UCerF."""
     points = []
@@ -228,7 +245,7 @@ def _scatter(comparison: Comparison) -> Section | None:
             several = places(matched, comparison.names, kind)
             if len(several) > 1:
                 title = f"{matched}, {kind_title(kind)}"
-                shown.append(Panel(title, scatter_chart(title, several)))
+                shown.append(Panel(title, scatter_chart(title, several), values=place_values(several)))
     body = panels(intro, shown)
     return None if body is None else Section("scatter", "Treated alike, and right?", body)
 

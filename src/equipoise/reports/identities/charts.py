@@ -16,7 +16,7 @@ from ...runs.measurements import span
 from ..behaviour.views import Estimated, short
 from ..palette import Named
 from ..svg.drawing import WIDTH, Axis, element, group, line, mark, path, picture, text, whisker
-from .views import NONE, Line, Lines, Radar, Spoke, heat_limit
+from .views import NONE, Line, Lines, Radar, Spoke, heat_limit, sides_of
 
 Point = tuple[float, float]
 Scale = tuple[float, float]
@@ -26,7 +26,7 @@ SMALL = 372.0
 """Width of a radar or a chart of lines, in its own units."""
 RADIUS, HOLE, LETTERS = 86.0, 12.0, 14
 """Of a radar: where its values end and begin (not in the middle, where all directions meet), and of a name's line."""
-CELL, NAMES, HEADS = 15.0, 172.0, 132.0
+CELL, NAMES, HEADS = 15.0, 172.0, 140.0
 """Of a heatmap: a cell's side, and the room for the names beside and above."""
 NAME_HEIGHT = 16.0
 """Of a ring's name, with air."""
@@ -35,8 +35,13 @@ SHADES = 8
 """Of each colour: more could not be told apart, and each is one path."""
 
 
-def scale_of(several: Iterable[Estimated | None]) -> Scale:
-    """Return the ends of an axis that holds all intervals and 0, so that charts beside each other can be compared."""
+def ideal_of(kind: str) -> float | None:
+    """Return the confidence of an ideal model, 1; the paper leaves it out for ambiguous sentences, and so do we."""
+    return None if kind == "type1" else 1.0
+
+
+def scale_of(several: Iterable[Estimated | None], *, ideal: float | None = None) -> Scale:
+    """Return the ends of an axis that holds all intervals, 0 and the ideal, so that charts can be compared."""
     ends = [
         end
         for estimate in several
@@ -44,7 +49,7 @@ def scale_of(several: Iterable[Estimated | None]) -> Scale:
         for end in (estimate.value, estimate.low, estimate.high)
         if not math.isnan(end)
     ]
-    low, high = min([0.0, *ends]), max([0.0, *ends])
+    low, high = min([0.0, *ends]), max([ideal or 0.0, *ends])
     return math.floor(low * 20) / 20, max(math.ceil(high * 20) / 20, math.floor(low * 20) / 20 + 0.1)
 
 
@@ -63,13 +68,19 @@ class Polar:
         return self.middle[0] + away * math.sin(turn), self.middle[1] - away * math.cos(turn)
 
 
-def radar_chart(radar: Radar, scale: Scale) -> Markup:
-    """Return the radar of an attribute: a line through its subgroups, a band of intervals, and a ring where 0 is."""
+def radar_chart(radar: Radar, scale: Scale, *, ideal: float | None = None) -> Markup:
+    """Return the radar of an attribute: a line through its subgroups, a band of intervals, and a ring where 0 is.
+
+    The ideal, where it is given, is the paper's polygon: the same confidence in everybody.
+    """
     polar = Polar((SMALL / 2, RADIUS + 32), Axis(*scale, HOLE, RADIUS))
     turns = [2 * math.pi * number / len(radar.rim) for number in range(len(radar.rim))]
     parts = [*_rings(polar, math.pi / len(radar.rim))]
     for turn, spoke in zip(turns, radar.rim, strict=True):
         parts += [line(*polar.at(turn, HOLE), *polar.at(turn, RADIUS), "grid"), _rim_name(polar, turn, spoke)]
+    if ideal is not None:
+        corners = path([polar(turn, ideal) for turn in turns], "ideal", closed=True)
+        parts.append(group([element("title", f"An ideal model: {ideal:g} for everybody"), corners]))
     for number, estimates in enumerate(radar.series.values()):
         known = [
             (turn, estimate, spoke)
@@ -225,6 +236,9 @@ def heatmap_chart(table: pd.DataFrame, title: str) -> Markup:
         text(NAMES - 6, HEADS + (n + 0.78) * CELL, name, anchor="end", class_="tick") for n, name in enumerate(names)
     ]
     parts += [_head(NAMES + (n + 0.75) * CELL, name) for n, name in enumerate(heads)]
+    parts += [
+        mark(NAMES + (n + 0.47) * CELL, HEADS - 6, side, size=3) for n, side in enumerate(sides_of(table)) if side
+    ]
     parts += _key(limit, bottom + 14)
     thousandths = ";".join(
         " ".join("" if math.isnan(value) else f"{1000 * value:.0f}" for value in row) for row in values
@@ -248,7 +262,7 @@ def _listed(names: Iterable[object]) -> str:
 
 
 def _head(x: float, name: str) -> Markup:
-    return element("text", name, transform=f"translate({x:g} {HEADS - 5:g})rotate(-90)", class_="tick")
+    return element("text", name, transform=f"translate({x:g} {HEADS - 13:g})rotate(-90)", class_="tick")
 
 
 def _cells(values: Floats, limit: float) -> Markup:

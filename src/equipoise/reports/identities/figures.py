@@ -15,8 +15,10 @@ from ...records import EquipoiseError
 from ...runs.measurements import KINDS
 from ...runs.run import Part, Run
 from ..behaviour.views import Estimated
+from ..palette import IDEAL, tone_of
 from ..paper.figures import LOOK, QUIET, Drawn, colour, diverging, file_stem, saved, shape
 from . import views
+from .charts import ideal_of
 from .views import LARGE, NONE, Frames, kinds_of, values_of, ways_of
 
 NAMES = {NONE: "no marker", "R": "R", "NR": "NR", "C": "C"}
@@ -79,6 +81,11 @@ def radar(frames: Frames, kind: str, way: str) -> Figure:
             # The page's band: the intervals, closed to a ring.
             axes.fill_between(turns, [*low, low[0]], [*high, high[0]], color=tone, alpha=0.18, linewidth=0)
             lowest, highest = float(np.nanmin([lowest, *low])), float(np.nanmax([highest, *high]))
+        ideal = ideal_of(kind)
+        if ideal is not None:
+            # The paper's brown polygon: an ideal model is sure of everybody.
+            axes.plot([*angles, angles[0]], [ideal] * (len(angles) + 1), color=IDEAL, linewidth=1.2, label="ideal")
+            highest = max(highest, ideal)
         axes.set_ylim(lowest - 0.05, highest + 0.05)
         # Zero is where the model guesses: it needs a line of its own once values go below it.
         axes.plot(np.linspace(0, 2 * np.pi, 100), np.zeros(100), color=QUIET, linewidth=0.8, linestyle=":")
@@ -138,8 +145,11 @@ def heatmap(frame: pd.DataFrame, kind: str, way: str, name: str) -> Figure:
     axes: Any = figure.subplots()
     image = axes.imshow(table, cmap=diverging(), vmin=-limit, vmax=limit, aspect="auto")
     axes.set_xticks(range(table.shape[1]), [str(name) for name in table.columns], rotation=90)
+    for label, side in zip(axes.get_xticklabels(), views.sides_of(table), strict=True):
+        label.set_color(tone_of(side).light if side else "black")
     axes.set_yticks(range(table.shape[0]), [str(name) for name in table.index])
     axes.set_title(f"{name}: confidence by referent and identity, {KINDS.get(kind, kind)}, {way}")
+    axes.set_xlabel("purple: stereotyped as men's work, green: as women's")
     figure.colorbar(image, ax=axes, label="mean confidence (0: undecided, below: wrong)", shrink=0.9)
     return figure
 

@@ -11,7 +11,8 @@ from ...runs.measurements import kind_title
 from ...runs.run import Part, Run
 from ..page.rendering import Panel, Section, render
 from . import views
-from .charts import change_chart, heatmap_chart, lines_chart, radar_chart, scale_of
+from .charts import change_chart, heatmap_chart, ideal_of, lines_chart, radar_chart, scale_of
+from .values import change_values, line_values, radar_values
 from .views import HEADINGS, LARGE, MEASURES, OVERALL, WAYS
 
 
@@ -52,7 +53,9 @@ def _change_panels(rows: pd.DataFrame, kind: str) -> Iterator[Panel]:
             shown = [name for name, change in several if change.high < 0 or change.low > 0]
             caption = f"Interval without 0: {', '.join(shown)}." if shown else NO_CHANGE
             title = f"Change from no marker, {kind_title(kind)}, {WAYS[way]}"
-            yield Panel(WAYS[way][0].upper() + WAYS[way][1:], change_chart(several, title), caption)
+            yield Panel(
+                WAYS[way][0].upper() + WAYS[way][1:], change_chart(several, title), caption, change_values(several)
+            )
 
 
 NO_CHANGE = "No attribute differs detectably from no marker."
@@ -84,13 +87,15 @@ def _way(rows: pd.DataFrame, kind: str, way: str, model: str, *, first: bool) ->
 
 def _radar_panels(rows: pd.DataFrame, kind: str, way: str, model: str) -> Iterator[Panel]:
     every = list(views.radars({model: rows}, kind, way))
-    scale = scale_of(estimate for radar in every for estimates in radar.series.values() for estimate in estimates)
+    values = [estimate for radar in every for estimates in radar.series.values() for estimate in estimates]
+    ideal = ideal_of(kind)
+    scale = scale_of(values, ideal=ideal)
     for radar in every:
-        yield Panel(radar.attribute, radar_chart(radar, scale))
+        yield Panel(radar.attribute, radar_chart(radar, scale, ideal=ideal), values=radar_values(radar))
 
 
 def _line_panels(rows: pd.DataFrame, kind: str, model: str) -> Iterator[Panel]:
     every = list(views.lines({model: rows}, kind))
     scale = scale_of(value for view in every for line in view.lines for value in line.values)
     for view in every:
-        yield Panel(view.attribute, lines_chart(view, scale))
+        yield Panel(view.attribute, lines_chart(view, scale), values=line_values(view))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...datasets.occupations import OCCUPATIONS
 from ...runs.measurements import KINDS, kind_title, span
 from ...runs.run import Part, Run
 from ..behaviour.views import Estimated
@@ -341,6 +342,13 @@ def heat_table(frame: pd.DataFrame, kind: str, way: str) -> pd.DataFrame:
         index="identity", columns="occupation", values="value", sort=False, aggfunc="mean"
     )
     return table[table.mean().sort_values(kind="stable").index]
+
+
+def sides_of(table: pd.DataFrame) -> list[str]:
+    """Return whose stereotype each column's occupation is: "he", "she", or "" where that is not on record."""
+    known = [OCCUPATIONS.get(str(name)) or OCCUPATIONS.get(str(name).lower()) for name in table.columns]
+    words = {"male": "he", "female": "she"}
+    return ["" if occupation is None else words.get(occupation.side, "") for occupation in known]
 
 
 def heat_limit(table: pd.DataFrame) -> float:

@@ -50,6 +50,7 @@ def pack(run: Run, *, sentences: bool = True) -> str:
         "probs": np.round(np.concatenate([p[:-1] for p in items["probs"]]) * D_SCALE).astype(np.uint16),
         "d": np.round(column(items, "d") * D_SCALE).astype(np.int16),
         "correct": _small(column(items, "correct"), 1),
+        "settled": items["answerable"].to_numpy(np.uint8),
         "gold": np.where(items["gold"] < 0, 255, items["gold"]).astype(np.uint8),
     }
     named = {"type": sets["type"], "set_id": sets["id"], "variant": sets["variant"]}

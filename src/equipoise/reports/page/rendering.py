@@ -11,6 +11,35 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ...runs.measurements import ARROWS, interval, kind_title, span
+from ..svg.values import Values
+
+LABELS = {
+    "findings": "Findings",
+    "parts": "Other parts",
+    "scale": "Scale",
+    "metrics": "Numbers",
+    "tasks": "Ways to ask",
+    "answers": "Answers",
+    "categories": "Categories",
+    "pairs": "Pairs of groups",
+    "occupations": "Occupations",
+    "histograms": "D and U",
+    "cases": "Cases",
+    "data": "Data",
+    "method": "Method",
+    "glossary": "Words",
+    "cite": "Cite",
+    "verdicts": "Findings",
+    "ranks": "Ranks",
+    "orders": "Datasets",
+    "scatter": "Alike and right",
+    "differences": "Differences",
+    "odds": "TPR and TPD",
+    "spreads": "D and U",
+    "overlap": "Where they differ",
+    "runs": "Runs",
+}
+"""Short names of sections in the navigation; a section without one is called by its heading."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +50,11 @@ class Section:
     title: str
     body: Markup
 
+    @property
+    def label(self) -> str:
+        """What the navigation calls it: short, so that all sections fit on one line."""
+        return LABELS.get(self.id, self.title)
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -29,6 +63,7 @@ class Panel:
     title: str
     chart: Markup
     caption: str = ""
+    values: Values | None = None
 
 
 @cache

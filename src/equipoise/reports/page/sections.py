@@ -15,7 +15,7 @@ from ...metrics import METRICS
 from ...runs.measurements import Measurements, kind_title, metric_of, metric_place
 from ...runs.run import Part, Run
 from ..behaviour import charts, views
-from ..behaviour.verdicts import warnings
+from ..behaviour.values import histogram_values, occupation_values, scale_values
 from ..calibration.section import calibration
 from ..categories.section import categories
 from ..group_words import words_of
@@ -23,7 +23,7 @@ from ..identities.section import identities
 from ..pairs.section import pairs
 from ..tasks.answers import answers
 from ..tasks.section import tasks
-from .first_screen import first_block
+from .first_screen import data_checks, first_block, lead_place, other_row
 from .rendering import Panel, Section, panels, render
 
 GROUP_METRICS = ("accuracy", "certainty", "desirability")
@@ -32,16 +32,25 @@ SHOWN_GROUPS = 12
 
 def findings(run: Run) -> Section:
     """Return the first screen: what was found in a sentence with counts, the sets as squares, and the worst case."""
-    blocks = [first_block(part) for part in run.parts]
-    cautions = [caution for part in run.parts for caution in warnings(part)]
+    place, why = lead_place(run.parts)
+    block = first_block(run.parts[place])
+    others = [other_row(first_block(part), at) for at, part in enumerate(run.parts) if at != place]
     body = render(
         "findings.html",
-        blocks=[block for block in blocks if block["pictures"] or block["leads"] or block["sentences"]],
-        cautions=cautions,
+        block=block if block["pictures"] or block["leads"] or block["sentences"] else None,
+        why=why,
+        others=others,
         level=run.level,
         notes=run.manifest.notes,
     )
     return Section("findings", "What was found", body)
+
+
+def parts(run: Run) -> Section | None:
+    """Return the datasets and tasks that are not on the first screen, each with its picture and worst case."""
+    place, _ = lead_place(run.parts)
+    blocks = [(at, first_block(part)) for at, part in enumerate(run.parts) if at != place]
+    return Section("parts", "The other datasets and tasks", render("parts.html", blocks=blocks)) if blocks else None
 
 
 def scale(run: Run) -> Section | None:
@@ -59,7 +68,7 @@ def scale(run: Run) -> Section | None:
 def _scale_panel(view: views.Scale) -> Panel:
     means = [strip.mean.value for strip in view.strips]
     apart = f"The groups’ means lie {max(means) - min(means):.3f} apart."
-    return Panel(f"{view.part}, {view.kind}", charts.scale_chart(view), apart)
+    return Panel(f"{view.part}, {view.kind}", charts.scale_chart(view), apart, scale_values(view))
 
 
 def metrics(run: Run) -> Section:
@@ -123,7 +132,11 @@ def occupations(run: Run) -> Section | None:
         " at how sure and right the model is, equalized odds only at which answer it chose; the latter is taken over"
         " all sentences that name the occupation."
     )
-    body = panels(intro, (Panel(f"{drawn.part}, {drawn.kind}", charts.occupation_chart(drawn)) for drawn in several))
+    shown = (
+        Panel(f"{drawn.part}, {drawn.kind}", charts.occupation_chart(drawn), values=occupation_values(drawn))
+        for drawn in several
+    )
+    body = panels(intro, shown)
     return None if body is None else Section("occupations", "By occupation", body)
 
 
@@ -134,7 +147,14 @@ def histograms(run: Run) -> Section | None:
         "D is the place of an answer on the scale; U is 1 where both sentences of a pair have the same place, and 0"
         " where one is surely right and the other surely wrong."
     )
-    shown = (Panel(f"{drawn.quantity}: {drawn.part}, {drawn.kind}", charts.histogram_chart(drawn)) for drawn in several)
+    shown = (
+        Panel(
+            f"{drawn.quantity}: {drawn.part}, {drawn.kind}",
+            charts.histogram_chart(drawn),
+            values=histogram_values(drawn),
+        )
+        for drawn in several
+    )
     body = panels(intro, shown)
     return None if body is None else Section("histograms", "How D and U are spread", body)
 
@@ -146,7 +166,10 @@ def cases(run: Run) -> Section:
 
 def data(run: Run) -> Section:
     """Return what was asked, under which licence, and what is known to be wrong with it."""
-    sets = [{"name": name, "facts": facts, "card": CARDS.get(name)} for name, facts in run.manifest.datasets.items()]
+    sets = [
+        {"name": name, "facts": facts, "card": CARDS.get(name), "checks": data_checks(run.parts, name)}
+        for name, facts in run.manifest.datasets.items()
+    ]
     return Section("data", "Data and its known faults", render("data.html", datasets=sets))
 
 
@@ -191,6 +214,7 @@ def papers(run: Run) -> Iterator[str]:
 
 SECTIONS: tuple[Callable[[Run], Section | None], ...] = (
     findings,
+    parts,
     scale,
     metrics,
     tasks,

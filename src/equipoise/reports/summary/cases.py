@@ -85,17 +85,18 @@ def separated_occupations(part: Part, kind: str) -> list[Separation]:
 
 def left_out(part: Part, kind: str) -> Iterator[Sentence]:
     """Yield how many sentences do not enter the comparisons within sets."""
+    metrics: dict[tuple[int, int], list[str]] = {}
     for metric in ("desirability_gap", "certainty_gap"):
         gap, pooled = part.measured.get(metric, type=kind), part.measured.get(f"{metric}_pooled", type=kind)
-        if gap is None or pooled is None:
-            continue
-        missing = pooled.n - gap.n
-        if missing > 0:
-            text = (
-                f"{missing:,} of {pooled.n:,} {items_of(kind)} do not enter {metric}: their set does not have both"
-                f" sides. {metric}_pooled takes all of them."
-            )
-            yield Sentence("left out", text, kind)
+        if gap is not None and pooled is not None and pooled.n > gap.n:
+            metrics.setdefault((pooled.n - gap.n, pooled.n), []).append(metric)
+    for (missing, of), names in metrics.items():
+        pooled_names = " and ".join(f"{name}_pooled" for name in names)
+        text = (
+            f"{missing:,} of {of:,} {items_of(kind)} do not enter {' and '.join(names)}: their set does not have both"
+            f" sides. {pooled_names} take{'s' if len(names) == 1 else ''} all of them."
+        )
+        yield Sentence("left out", text, kind)
 
 
 def _list(rows: Sequence[Separation]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from ...runs.run import Part, Run
@@ -55,6 +56,7 @@ def summary(run: Run | str | Path) -> Summary:
     return Summary(opened.name, tuple(part_summary(part) for part in opened.parts))
 
 
+@lru_cache(maxsize=16)
 def part_summary(part: Part) -> PartSummary:
     """Return what the run shows on one dataset and task."""
     # Measurements may come without the items behind them.

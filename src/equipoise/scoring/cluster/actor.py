@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...records import Context, EquipoiseError, Example, Prompt, Sampling
+from ...records import Context, EquipoiseError, Example, Prompt, Sampling, Score
 from ..engine import EngineDefaults, EngineOptions
 
 Answer = dict[str, Any]
@@ -17,6 +18,9 @@ Answer = dict[str, Any]
 
 Opener = Callable[[str, EngineOptions], Any]
 """Opens an engine by its name; handed in, since what opens engines also opens clusters of them."""
+
+State = tuple[dict[str, Any], list[str]]
+"""The description and the notes of an engine."""
 
 MISSING = "missing"
 """In an answer: the model's files are not on this node."""
@@ -95,12 +99,17 @@ class Scorer:
             self._engine.expect(prompts)
 
     def score(self, batches: Sequence[Sequence[Prompt]]) -> Answer:
-        """Return the scores of each batch, and what the engine says of its work."""
-        return _answered(lambda: (list(self._engine.score(batches)), self._state()))
+        """Return the scores of each batch, the seconds that they took, and what the engine says of its work."""
+        return _answered(lambda: self._score(batches))
+
+    def _score(self, batches: Sequence[Sequence[Prompt]]) -> tuple[list[list[Score]], float, State]:
+        began = time.perf_counter()
+        scores = list(self._engine.score(batches))
+        return scores, time.perf_counter() - began, self._state()
 
     def generate(self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None) -> Answer:
         """Return what the model writes after each context."""
         return _answered(lambda: (self._engine.generate(contexts, max_new_tokens, sampling), self._state()))
 
-    def _state(self) -> tuple[dict[str, Any], list[str]]:
+    def _state(self) -> State:
         return dict(self._engine.description), list(self._engine.notes)

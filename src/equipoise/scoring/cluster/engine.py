@@ -17,8 +17,11 @@ from .actor import Opener
 from .connection import Resources, connect, disconnect
 from .pool import TRIES, Piece, Pool, Recipe, give_up
 
-CHUNK_PROMPTS = 512
-"""Prompts that an actor is sent at once, unless one batch has more: several small batches travel together."""
+CHUNK_SECONDS = 0.5
+"""How long an actor works on what it is sent at once: several small batches travel together, a large one alone."""
+
+MOST_PROMPTS = 4096
+"""Prompts that an actor is sent at once at most, unless one batch has more."""
 
 AHEAD = 4
 """Chunks for each actor that may be in work, or done and waiting for an earlier one."""
@@ -67,8 +70,8 @@ class ClusterEngine:
 
     def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
         work = _Work(iter(batches), ahead=AHEAD * self._workers)
-        for piece, (scores, (description, notes)) in self._pool.answers(work.next_piece, work.split):
-            work.take(piece, scores)
+        for piece, (scores, seconds, (description, notes)) in self._pool.answers(work.next_piece, work.split):
+            work.take(piece, scores, seconds)
             self._description = description
             self._note(notes)
             yield from work.finished()
@@ -126,6 +129,7 @@ class _Work:
         self._open: dict[int, _Batch] = {}
         self._next, self._due = 0, 0
         self._chunk_ends: deque[int] = deque()
+        self._size = 1
         self._over: deque[Sequence[Prompt]] = deque()
         self.deadly: list[Prompt] = []
 
@@ -135,11 +139,11 @@ class _Work:
             return None
         share: Share = []
         count = 0
-        while count < CHUNK_PROMPTS:
+        while count < self._size:
             batch = self._over.popleft() if self._over else next(self._source, None)
             if batch is None:
                 break
-            if share and count + len(batch) > CHUNK_PROMPTS:
+            if share and count + len(batch) > self._size:
                 self._over.append(batch)
                 break
             self._open[self._next] = _Batch(batch)
@@ -155,8 +159,10 @@ class _Work:
         prompts = [[self._open[number].prompts[place] for place in places] for number, places in share]
         return Piece("score", (prompts,), share)
 
-    def take(self, piece: Piece, scores: Sequence[Sequence[Score]]) -> None:
-        """Put scores into their batches."""
+    def take(self, piece: Piece, scores: Sequence[Sequence[Score]], seconds: float) -> None:
+        """Put scores into their batches; how long they took says how many prompts to send at once."""
+        speed = sum(map(len, scores)) / max(seconds, 1e-6)
+        self._size = max(1, min(MOST_PROMPTS, int(speed * CHUNK_SECONDS)))
         for (number, places), several in zip(piece.key, scores, strict=True):
             batch = self._open[number]
             for place, score in zip(places, several, strict=True):

@@ -302,7 +302,7 @@
         const p = shares[c];
         const bar = make("div", c === best ? "bar-row best" : "bar-row");
         const label = make("span", "bar-name", own[c] || "option " + (c + 1));
-        if (c === columns.gold[i]) { label.append(make("span", "gold", " ●")); label.title = "the right answer"; }
+        if (c === columns.gold[i]) { label.append(make("span", "gold", " ●")); label.title = columns.settled[i] ? "the right answer" : "the label; the sentence does not settle it"; }
         const track = make("span", "track"), fill = make("span", "fill");
         fill.style.width = (100 * p).toFixed(2) + "%";
         track.append(fill);
@@ -314,7 +314,8 @@
       const told = answer === 1 ? "✓ right" : answer === 0 ? "✗ wrong" : "no right answer";
       const isCloze = header.cloze[columns.set_part[s]];
       const rows = isCloze ? [["as people say", answer === 1 ? "✓ yes" : answer === 0 ? "✗ no" : "no label"], ["perplexity", perplexity(i).toFixed(3)]]
-        : columns.correct[i] === NOTHING ? [["answer", told], ["perplexity", perplexity(i).toFixed(3)], ["certainty", Math.abs(columns.d[i] / header.d_scale).toFixed(3)]]
+        : !columns.settled[i] && answer !== NOTHING ? [["as labelled", answer === 1 ? "✓ yes" : "✗ no"], ["perplexity", perplexity(i).toFixed(3)], ["certainty", Math.abs(columns.d[i] / header.d_scale).toFixed(3)]]
+        : answer === NOTHING ? [["answer", told], ["perplexity", perplexity(i).toFixed(3)], ["certainty", Math.abs(columns.d[i] / header.d_scale).toFixed(3)]]
         : [["answer", told], ["perplexity", perplexity(i).toFixed(3)], ["D", (columns.d[i] / header.d_scale).toFixed(3)]];
       for (const [name, value] of rows) {
         const pair = make("div", name === "answer" || isCloze ? (answer === 1 ? "right" : answer === 0 ? "wrong" : "") : "");
