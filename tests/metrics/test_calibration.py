@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy.stats import binomtest, foldnorm
 
 from equipoise.metrics import calibration
 from equipoise.records import UndefinedMetric
@@ -101,6 +101,16 @@ def test_debiasing_takes_off_most_of_what_chance_adds_and_little_of_a_true_error
 
 
 # --- edges -------------------------------------------------------------------------------------------------------
+
+
+def test_debiasing_by_hand() -> None:
+    y, p = np.array([1.0, 1.0, 0.0, 1.0]), np.array([0.62, 0.64, 0.66, 0.21])
+    expected = 0.0
+    for labels, probabilities in (([1, 1, 0], [0.62, 0.64, 0.66]), ([1], [0.21])):
+        apart = abs(sum(labels) - sum(probabilities))
+        spread = np.sqrt(sum(q * (1 - q) for q in probabilities))
+        expected += 2 * apart - foldnorm.mean(apart / spread, scale=spread)
+    assert calibration.ece_debiased(y, p) == pytest.approx(expected / 4)
 
 
 def test_single_class_data_has_an_ece_and_says_what_it_has_not() -> None:

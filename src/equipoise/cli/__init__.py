@@ -18,6 +18,7 @@ from . import (
     config,
     data,
     doctor,
+    estimators,
     exports,
     hub,
     identity,
@@ -52,6 +53,7 @@ app.command("engines")(listings.engines)
 app.command("tasks")(listings.tasks)
 app.command("schema")(listings.schema)
 app.command("compare")(reports.compare)
+app.command("estimators")(estimators.estimators)
 app.command("figures")(reports.figures)
 app.command("tables")(reports.tables)
 app.command("gate")(reports.gate)

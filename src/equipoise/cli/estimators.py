@@ -1,0 +1,58 @@
+"""`equipoise estimators`: does the choice of uncertainty estimator change what runs say?"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .audit import Quiet
+from .console import print_out, printable, progress_bar
+from .reports import Intersect, Runs
+
+
+def estimators(
+    runs: Runs,
+    out: Annotated[Path, typer.Option("--out", help="Folder for the tables (CSV, JSON) and figures.")] = Path(
+        "estimators"
+    ),
+    intersect: Intersect = False,
+    resamples: Annotated[int, typer.Option("--resamples", help="Bootstrap resamples of sentence pairs.")] = 1000,
+    level: Annotated[float, typer.Option("--level", help="Confidence level of the intervals.")] = 0.95,
+    seed: Annotated[int, typer.Option("--seed", help="Of the resamples.")] = 0,
+    figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw UCerF by estimator.")] = True,
+    quiet: Quiet = False,
+) -> None:
+    """Compare the uncertainty estimators on finished runs: UCerF, ranks and agreement under each, without the model.
+
+    Kendall's tau and Spearman's rho between every two estimators, over models, occupations and sets; the pairs of
+    models and the sets whose order depends on the estimator.
+    """
+    from ..measuring.estimators import Resamples
+    from ..reports.estimators.answers import answer
+    from ..reports.estimators.studies import estimator_studies, tables
+    from ..reports.estimators.tables import study_tables
+    from ..runs.files import write_together
+    from ..runs.sheets import to_csv
+
+    plan = Resamples(resamples=resamples, level=level, seed=seed)
+    with progress_bar(quiet=quiet) as progress:
+        studies = estimator_studies(runs, plan, intersect=intersect, progress=progress)
+    made = tables(studies)
+    contents = {f"{name}.csv": to_csv(frame) for name, frame in made.items()}
+    document = {"answers": [answer(part) for part in studies]}
+    document |= {name: json.loads(frame.to_json(orient="records")) for name, frame in made.items() if name != "sides"}
+    contents["estimators.json"] = (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
+    if figures and importlib.util.find_spec("matplotlib"):
+        from ..reports.estimators.figures import study_figures
+
+        contents |= {drawn.name: drawn.content for drawn in study_figures(studies)}
+    write_together(out, contents)
+    if quiet:
+        return
+    for part in studies:
+        print_out(study_tables(part))
+    typer.echo(printable(f"{len(contents)} files in {out}/"))

@@ -1,0 +1,61 @@
+"""`equipoise estimators` on run folders: tables, files, the answer and the figure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from equipoise.cli import app
+from equipoise.measuring.estimators import Resamples
+from equipoise.reports.estimators.answers import answer
+from equipoise.reports.estimators.studies import estimator_studies
+from equipoise.runs import Run
+
+
+@pytest.fixture(scope="module")
+def written(planted_run: Path, mild_run: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    out = tmp_path_factory.mktemp("estimators")
+    words = ["estimators", str(planted_run), str(mild_run), "--out", str(out), "--resamples", "60"]
+    result = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output, out
+
+
+def test_perplexity_gives_the_runs_own_ucerf(written: tuple[str, Path], planted_run: Path) -> None:
+    table = pd.read_csv(written[1] / "estimators.csv")
+    run = Run(planted_run)
+    (part,) = run.parts
+    for kind in part.kinds:
+        rows = table[(table["type"] == kind) & (table["metric"] == "ucerf") & (table["estimator"] == "perplexity")]
+        measured = part.measured.get("ucerf", type=kind)
+        assert measured is not None
+        ours = rows[rows["model"].str.contains("strong")].iloc[0]
+        assert (ours["value"], ours["n"]) == (pytest.approx(measured.value), measured.n)
+
+
+def test_all_files_are_there_and_say_the_same(written: tuple[str, Path], planted_run: Path) -> None:
+    output, out = written
+    document = json.loads((out / "estimators.json").read_text(encoding="utf-8"))
+    assert len(document["answers"]) == 3 and all(answer in output for answer in document["answers"])
+    agreement = pd.read_csv(out / "agreement.csv")
+    assert set(agreement["over"]) == {"models", "occupations", "sets"}
+    assert agreement["value"].dropna().between(-1, 1).all() and len(document["agreement"]) == len(agreement)
+    assert (out / "ucerf-builtin-next-word-type2.png").read_bytes().startswith(b"\x89PNG")
+    sides = pd.read_csv(out / "sides.csv")
+    assert len(sides) and set(sides["set_id"]) <= set(Run(planted_run).pairs["set_id"])
+
+
+def test_one_run_compares_its_sets(mild_run: Path) -> None:
+    studies = estimator_studies([mild_run], Resamples(resamples=20))
+    assert all("sets is" in answer(part) and not part.study.orders for part in studies)
+
+
+def test_different_sentences_are_refused(make_run: Callable[..., Path], mild_run: Path) -> None:
+    other = make_run("few", limit=10)
+    result = CliRunner().invoke(app, ["estimators", str(mild_run), str(other)])
+    assert result.exit_code != 0 and "different items" in str(result.exception)

@@ -1,0 +1,51 @@
+"""Rank correlations under resamples against scipy on the copied rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau, spearmanr
+
+from equipoise.stats import concordance
+
+RNG = np.random.default_rng(5)
+FIRST = np.round(RNG.normal(size=25), 1)  # rounded: with ties
+SECOND = np.round(0.5 * FIRST + RNG.normal(size=25), 1)
+WEIGHTS = RNG.multinomial(25, [1 / 25] * 25, size=6).T.astype(np.float32)
+
+
+def copies(column: int) -> tuple[np.ndarray, np.ndarray]:
+    rows = np.repeat(np.arange(25), WEIGHTS[:, column].astype(int))
+    return FIRST[rows], SECOND[rows]
+
+
+def test_kendall_of_resamples_is_that_of_the_copied_rows() -> None:
+    taus = concordance.kendall(concordance.signs(FIRST), concordance.signs(SECOND), WEIGHTS)
+    np.testing.assert_allclose(taus, [kendalltau(*copies(column)).statistic for column in range(6)], atol=1e-6)
+
+
+def test_spearman_of_resamples_is_that_of_the_copied_rows() -> None:
+    rhos = concordance.spearman(FIRST, SECOND, WEIGHTS)
+    np.testing.assert_allclose(rhos, [spearmanr(*copies(column)).statistic for column in range(6)], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [(concordance.column_kendall, kendalltau), (concordance.column_spearman, spearmanr)],
+)
+def test_columns_leave_out_rows_with_a_missing_value(
+    ours: Callable[..., np.ndarray], theirs: Callable[..., object]
+) -> None:
+    first, second = FIRST[:, None].repeat(2, axis=1), SECOND[:, None].repeat(2, axis=1)
+    first[3, 1] = np.nan
+    kept = np.arange(25) != 3
+    expected = [theirs(FIRST, SECOND).statistic, theirs(FIRST[kept], SECOND[kept]).statistic]  # type: ignore[attr-defined]
+    np.testing.assert_allclose(ours(first, second), expected, atol=1e-9)
+
+
+def test_a_constant_list_has_no_correlation() -> None:
+    once = np.ones((25, 1), dtype=np.float32)
+    assert np.isnan(concordance.kendall(concordance.signs(FIRST), concordance.signs(np.zeros(25)), once)).all()
+    assert np.isnan(concordance.spearman(FIRST, np.zeros(25), once)).all()
