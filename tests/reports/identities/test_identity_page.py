@@ -86,6 +86,7 @@ def test_a_radar_has_every_subgroup_and_its_interval(opened: Opened, page: Path,
     tab = opened(page)
     radar = tab.locator("#identities svg[aria-label^='Confidence by age']").first
     titles = radar.locator("g > title").all_text_contents()
+    assert titles.pop(0) == "An ideal model: 1 for everybody", "the paper's polygon, for resolvable sentences"
     named = ["fem, no marker", "fem: young", "fem: old", "masc, no marker", "masc: young", "masc: old"]
     assert [title.rsplit(": ", 1)[0] for title in titles] == named
     one = frame[
