@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy.stats import binomtest, foldnorm
 
 from equipoise.metrics import calibration
 from equipoise.records import UndefinedMetric
@@ -32,6 +32,8 @@ def test_each_metric_by_hand() -> None:
     groups = np.array(["male", "male", "female", "female"], dtype=object)
     assert calibration.group_ece(Y, P, groups) == pytest.approx((0.9 / 2 + 1.25 / 2) / 2)
     assert calibration.group_ece_gap(Y, P, groups) == pytest.approx(1.25 / 2 - 0.9 / 2)
+    apart = calibration.group_ece_differences(Y, P, groups)
+    assert np.abs(apart).tolist() == pytest.approx([1.25 / 2 - 0.9 / 2])
 
 
 def test_bins_are_open_below_and_closed_above_and_take_zero_into_the_first() -> None:
@@ -99,6 +101,16 @@ def test_debiasing_takes_off_most_of_what_chance_adds_and_little_of_a_true_error
 
 
 # --- edges -------------------------------------------------------------------------------------------------------
+
+
+def test_debiasing_by_hand() -> None:
+    y, p = np.array([1.0, 1.0, 0.0, 1.0]), np.array([0.62, 0.64, 0.66, 0.21])
+    expected = 0.0
+    for labels, probabilities in (([1, 1, 0], [0.62, 0.64, 0.66]), ([1], [0.21])):
+        apart = abs(sum(labels) - sum(probabilities))
+        spread = np.sqrt(sum(q * (1 - q) for q in probabilities))
+        expected += 2 * apart - foldnorm.mean(apart / spread, scale=spread)
+    assert calibration.ece_debiased(y, p) == pytest.approx(expected / 4)
 
 
 def test_single_class_data_has_an_ece_and_says_what_it_has_not() -> None:

@@ -185,3 +185,14 @@ def test_many_clusters_are_dealt_whole_into_groups_of_nearly_equal_size(monkeypa
     np.testing.assert_array_equal(units[:25], units[25:])
     assert sorted(np.bincount(units[:25])) == [2] * 5 + [3] * 5
     assert units[:25].tolist() != (np.arange(25) % 10).tolist(), "neighbours are not dealt in turn"
+
+
+@pytest.mark.parametrize("most", [1, 2, 4, 7])
+def test_many_clusters_are_dealt_into_groups_of_equal_size(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(module, "MOST_UNITS", most)
+    few = np.repeat(np.arange(most).astype(str), 3)
+    assert resampling_units(few).tolist() == np.repeat(np.arange(most), 3).tolist()
+    many = np.tile(np.arange(5 * most).astype(str), 2)
+    units = resampling_units(many)
+    assert units[: 5 * most].tolist() == units[5 * most :].tolist()
+    assert np.bincount(units[: 5 * most]).tolist() == [5] * most

@@ -33,6 +33,14 @@ def test_every_beginning_holds_its_share_of_every_stratum(strata: list[str], see
         assert np.abs(share - expected).max() <= 1 + len(set(strata))
 
 
+def test_a_small_stratum_is_spread_over_the_whole_order() -> None:
+    strata = ["a"] * 300 + ["b"] * 30 + ["c"] * 300
+    drawn = np.array(strata)[balanced_order(strata, np.random.default_rng(3))]
+    # One of 30 in every thirtieth of the order, give or take a place for each stratum.
+    places = np.flatnonzero(drawn == "b")
+    assert np.all(places >= np.arange(30) * 21 - 3) and np.all(places <= np.arange(1, 31) * 21 + 3)
+
+
 def test_the_seed_decides() -> None:
     strata = ["a", "b"] * 20
     one, same, other = (balanced_order(strata, np.random.default_rng(seed)) for seed in (1, 1, 2))

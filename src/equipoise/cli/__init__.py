@@ -26,6 +26,7 @@ from . import (
     leaderboard,
     listings,
     measurement,
+    paper,
     reports,
     sensitivity,
     suite,
@@ -59,6 +60,7 @@ app.command("figures")(reports.figures)
 app.command("tables")(reports.tables)
 app.command("gate")(reports.gate)
 app.command("suite")(suite.suite)
+app.command("paper")(paper.paper)
 app.command("leaderboard")(leaderboard.leaderboard)
 app.command("verify")(leaderboard.verify)
 app.command("reliability")(calibration.reliability)

@@ -44,14 +44,22 @@ def suite(
     the others. At the end there are a leaderboard, the gates, and measurements.parquet with all numbers. Exit codes: 0
     all cells are done and the gates passed, 1 a gate failed, 2 a cell failed or is left, 3 a gate is undecided.
     """
-    from ..suites.execution import Choices, plan, run_suite
-    from ..suites.results import check_gates, write_results
+    from ..suites.execution import Choices
     from ..suites.suite_file import read_suite
 
-    given = read_suite(file)
-    check_gates(given.gates)
     on_cluster = chosen_options(cluster=cluster, workers=workers, worker_cores=worker_cores)
     choices = Choices(only=tuple(only or ()), jobs=jobs, settings=on_cluster)
+    carry_out(read_suite(file), choices, dry_run=dry_run, quiet=quiet)
+
+
+def carry_out(
+    given: Suite, choices: Any, *, dry_run: bool, quiet: bool, then: Callable[[Status], None] | None = None
+) -> None:
+    """Run a suite, or only check it, and end with the code that says what came out; `then` is called before that."""
+    from ..suites.execution import plan, run_suite
+    from ..suites.results import check_gates, write_results
+
+    check_gates(given.gates)
     if dry_run:
         _rehearse(given, choices)
         return
@@ -61,6 +69,8 @@ def suite(
         run_suite(given, choices, show=show, status=status)
     with progress_bar(quiet=quiet) as progress:
         results = write_results(given, status, progress=progress)
+    if then is not None:
+        then(status)
     _finish(given, status, results, quiet=quiet)
 
 

@@ -22,7 +22,9 @@ LEVELS: tuple[tuple[str, ...], ...] = (
     ("augmentation",),
     ("augmentation", "gender"),
     ("augmentation", "privilege"),
+    ("augmentation", "gender", "privilege"),
     ("augmentation", "attribute"),
+    ("augmentation", "attribute", "gender"),
     ("augmentation", "attribute", "marker"),
     KEYS,
 )

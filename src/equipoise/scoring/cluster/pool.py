@@ -118,19 +118,23 @@ class Pool:
         """Yield each piece of the source with its answer, as they arrive; the source may say None for "not now".
 
         `split` is called with a piece whose actor died. It returns the pieces to try instead, none to give it up, or
-        None to try it again as it is.
+        None to try it again as it is. Those wait until the source has nothing else: several actors that are killed
+        one after the other then lose different pieces, and none of these is taken for the cause.
         """
         again: deque[Piece] = deque()
+        suspects: deque[Piece] = deque()
         try:
             while True:
-                exhausted = self._hand_out(again, source)
+                exhausted = self._hand_out(again, source, suspects)
                 if exhausted and not any(actor.calls for actor in self._actors):
                     return
                 for actor in self._wait():
                     if (answered := self._collect(actor)) is not None:
                         yield answered
                     else:
-                        again.extendleft(reversed(self._survivors(actor, split)))
+                        suspected, untouched = self._survivors(actor, split)
+                        again.extendleft(reversed(untouched))
+                        suspects.extend(suspected)
         finally:
             # Left early: calls that nobody will fetch are taken back, so that the actors can be used again.
             for actor in self._actors:
@@ -139,7 +143,7 @@ class Pool:
                         ray.cancel(reference)
                 actor.calls.clear()
 
-    def _hand_out(self, again: deque[Piece], source: Source) -> bool:
+    def _hand_out(self, again: deque[Piece], source: Source, suspects: deque[Piece]) -> bool:
         """Give every actor that is ready as much work as it may have; return whether there is no more to give."""
         while True:
             free = [actor for actor in self._actors if actor.ready and len(actor.calls) < IN_FLIGHT]
@@ -147,7 +151,9 @@ class Pool:
                 return False
             piece = again.popleft() if again else source()
             if piece is None:
-                return True
+                if not suspects:
+                    return True
+                piece = suspects.popleft()
             actor = min(free, key=lambda one: len(one.calls))
             reference = getattr(actor.handle, piece.method).remote(*piece.arguments)
             actor.calls.append((piece, reference))
@@ -204,13 +210,13 @@ class Pool:
         self._failed_starts = 0
         return piece, _value(answer)
 
-    def _survivors(self, actor: _Actor, split: Split) -> list[Piece]:
-        """Return what a dead actor leaves to do: only its oldest call can have killed it, the others had not begun."""
+    def _survivors(self, actor: _Actor, split: Split) -> tuple[list[Piece], list[Piece]]:
+        """Return what to try instead of a dead actor's oldest call, which may have killed it, and its other calls."""
         (first, *rest) = [piece for piece, _ in actor.calls]
         actor.calls.clear()
         first.deaths += 1
         instead = split(first)
-        return [*([first] if instead is None else instead), *rest]
+        return [first] if instead is None else list(instead), rest
 
     def _start(self) -> None:
         recipe = self._recipe

@@ -1,0 +1,78 @@
+"""What each paper ran, as a suite: ordinary runs of the models that the user names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from ..catalog import find
+from ..records import EquipoiseError
+from ..runs.files import write_file
+from ..suites.suite_file import Suite, read_suite
+
+SETTINGS = "[settings]\n"
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper: its name here, and the places whose numbers its runs make, with what they show."""
+
+    name: str
+    title: str
+    places: Mapping[str, str]
+
+
+UCERF = Paper(
+    "ucerf",
+    "Is Your Model Fairly Certain? Uncertainty-Aware Fairness Evaluation for LLMs (Wang et al. 2025)",
+    {
+        "Fig. 5": "nurses and physicians in SynthBias",
+        "Fig. 6": "WinoBias and SynthBias by next word",
+        "Table 4": "WinoBias by next word",
+        "Table 5": "WinoBias by multiple choice",
+        "Table 6": "WinoBias after a chain of thought",
+        "Table 7": "larger models on WinoBias",
+        "Table 9": "UCerF with other uncertainty estimators",
+    },
+)
+WINOIDENTITY = Paper(
+    "winoidentity",
+    "Investigating Intersectional Bias in LLMs using Confidence Disparities in Coreference Resolution "
+    "(Arif Khan et al. 2025)",
+    {
+        "Table 3": "accuracy and confidence by augmentation",
+        "Table 4": "confidence disparities (Table 2 is its part for R)",
+        "Table 5": "accuracy disparities",
+        "Table 6": "confidence by attribute and gender, R, with and without a chain of thought",
+        "Table 7": "the same, NR",
+        "Table 8": "confidence disparities with and without a chain of thought, R",
+        "Table 9": "the same, NR",
+    },
+)
+GENDER_ECE = Paper(
+    "gender-ece",
+    "The Confidence Trap: Gender Bias and Predictive Certainty in LLMs (Sabir et al. 2026)",
+    {
+        "GenderLex table": "calibration on GenderLex",
+        "coreference table": "calibration on WinoBias and Winogender",
+        "neutral table": "GenderLex with person or someone for the occupation",
+    },
+)
+PAPERS: Mapping[str, Paper] = {paper.name: paper for paper in (UCERF, WINOIDENTITY, GENDER_ECE)}
+
+
+def write_suite(name: str, models: Sequence[str], out: Path, *, limit: int | None = None) -> Suite:
+    """Return the suite of a paper; it is written as `suite.toml` into its folder, for `equipoise suite` too."""
+    paper = find(name, PAPERS, kind="paper")
+    if not models:
+        raise EquipoiseError("a paper needs at least one model")
+    text = resources.files(__package__).joinpath(f"{paper.name}.toml").read_text(encoding="utf-8")
+    if limit is not None:
+        text = text.replace(SETTINGS, f"{SETTINGS}limit = {limit}\n", 1)
+    head = f"models = {json.dumps(list(models))}\nout = {json.dumps(str(out))}\n"
+    out.mkdir(parents=True, exist_ok=True)
+    write_file(out / "suite.toml", f"{head}{text}".encode())
+    return read_suite(out / "suite.toml")

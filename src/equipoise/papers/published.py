@@ -1,0 +1,68 @@
+"""The numbers that the papers print (`published.csv`), and what does not fit in them (`errata.toml`)."""
+
+from __future__ import annotations
+
+import csv
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A printed number: where it is, whose it is, what it is of, and the erratum that it falls under ("" for none).
+
+    `gender` also holds pro and anti. `printed` is the number as printed, with all its digits.
+    """
+
+    paper: str
+    place: str
+    model: str
+    dataset: str
+    task: str
+    type: str
+    augmentation: str
+    attribute: str
+    gender: str
+    metric: str
+    printed: str
+    doubt: str
+
+    @property
+    def value(self) -> float:
+        """The number."""
+        return float(self.printed)
+
+    @property
+    def cell(self) -> tuple[str, ...]:
+        """What the number is of, whoever's it is."""
+        return (self.dataset, self.task, self.type, self.augmentation, self.attribute, self.gender, self.metric)
+
+
+@dataclass(frozen=True, slots=True)
+class Erratum:
+    """Something that does not fit in a paper's numbers."""
+
+    place: str
+    text: str
+
+
+@cache
+def published() -> Sequence[Published]:
+    """Return every printed number, in the order of the papers."""
+    lines = _text("published.csv").splitlines()
+    return [Published(*row) for row in list(csv.reader(lines))[1:]]
+
+
+def _errata() -> Mapping[str, Erratum]:
+    return {name: Erratum(**fields) for name, fields in tomllib.loads(_text("errata.toml")).items()}
+
+
+def _text(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+ERRATA: Mapping[str, Erratum] = _errata()
+"""Name -> erratum."""
