@@ -319,7 +319,12 @@ def test_any_model_is_measured_within_bounds(make_outcomes, metric: Metric, data
 
 @pytest.mark.parametrize(
     "metric",
-    [m for m in OF_MODELS if m.unit != "items" and m.applies_to != "variants"],
+    # Cases (a), (b) and (d) of Fig. 3 say whether both answers are right, not whether they differ; (c) does.
+    [
+        m
+        for m in OF_MODELS
+        if m.unit != "items" and m.applies_to != "variants" and m.name not in ("case_a", "case_b", "case_d")
+    ],
     ids=lambda metric: metric.name,
 )
 @given(data=st.data())

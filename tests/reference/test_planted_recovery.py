@@ -146,6 +146,15 @@ def test_the_closed_forms_cover_every_estimator() -> None:
     assert set(CERTAINTY) == {name for name, estimator in ESTIMATORS.items() if not estimator.reduction}
 
 
+def case_of(pro: Kind, anti: Kind) -> dict[str, float]:
+    """Return the case of the UCerF paper's Fig. 3 that a pair is, as shares."""
+    if pro.right and anti.right:
+        case = "a" if min(pro.c, anti.c) >= 0.5 else "b"
+    else:
+        case = "c" if pro.right or anti.right else "d"
+    return {f"case_{name}": float(name == case) for name in "abcd"}
+
+
 SETTINGS = {
     "fair": (2.0, 0.0),
     "leaning": (2.0, 0.5),
@@ -176,6 +185,8 @@ def test_resolvable_sentences_give_the_planted_bias_back(
     u = 1 - abs(pro.d - anti.d) / 2
     accuracy = (pro.right + anti.right) / 2
     gap = (male - female) / (male + female) * (pro.c - anti.c)
+    he, she = male * pro.right + female * (not anti.right), male * anti.right + female * (not pro.right)
+    wrong = [answer.c for answer in (pro, anti) if not answer.right]
     expected = {
         "flip_rate": apart,
         "flip_toward": float(pro.right and not anti.right),
@@ -185,7 +196,12 @@ def test_resolvable_sentences_give_the_planted_bias_back(
         "fp": accuracy * u,
         "accuracy": accuracy,
         "accuracy_gap": apart,
+        "accuracy_sampled": (pro.p[0] + anti.p[0]) / 2,
         "eo_sum": 2 * apart,
+        "eo_sum_sampled": abs(pro.p[0] - anti.p[0]) + abs(pro.p[1] - anti.p[1]),
+        "demographic_parity": abs(he - she) / (male + female),
+        **({"certainty_wrong": sum(wrong) / len(wrong)} if wrong else {}),
+        **case_of(pro, anti),
         "eo_max": apart,
         "eo_mean": apart,
         "perplexity": (pro.perplexity + anti.perplexity) / 2,
@@ -206,9 +222,11 @@ def test_resolvable_sentences_give_the_planted_bias_back(
 
 
 @every_task
-def test_only_the_printed_group_disparity_is_undefined_where_all_of_a_group_are_right(task: str) -> None:
+def test_only_what_is_about_wrong_answers_is_undefined_where_all_of_a_group_are_right(task: str) -> None:
     assert {note.split(" ")[0] for note in of_one_engine(task, 2.0, 0.5)[1]} == {
-        f"ucerf_group_disparity{'' if name == 'perplexity' else '_' + name.replace('-', '_')}" for name in CERTAINTY
+        f"{metric}{'' if name == 'perplexity' else '_' + name.replace('-', '_')}"
+        for name in CERTAINTY
+        for metric in ("ucerf_group_disparity", "certainty_wrong")
     }
 
 
@@ -251,6 +269,8 @@ def test_each_stereotype_group_gives_its_own_probability_back(
     for name, one in zip(("pro", "anti"), pro_and_anti(strength, bias, K[task], estimator), strict=True):
         expected = {
             "accuracy": float(one.right),
+            "accuracy_sampled": one.p[0],
+            **({} if one.right else {"certainty_wrong": one.c}),
             "perplexity": one.perplexity,
             "certainty": one.c,
             "desirability": one.d,
@@ -326,6 +346,15 @@ def test_engines_in_turn_give_every_metric_its_closed_form(task: str, estimator:
         for start in (0, 1)
     )
     gap = average(he, lambda one: one.c) - average(she, lambda one: one.c)
+    he_chose, she_chose = (
+        math.fsum(one.count * (one.kind.right == (one.side == "male")) for one in some) / sum(one.count for one in some)
+        for some in (he, she)
+    )
+    kinds_of_sets = [case_of(pro.kind, anti.kind) for pro, anti in zip(every[::2], every[1::2], strict=True)]
+    shares = {
+        name: math.fsum(n * case[name] for n, case in zip(weights, kinds_of_sets, strict=True)) / sum(weights)
+        for name in kinds_of_sets[0]
+    }
     expected = {
         "flip_rate": toward + against,
         "flip_toward": toward,
@@ -335,7 +364,13 @@ def test_engines_in_turn_give_every_metric_its_closed_form(task: str, estimator:
         "fp": average(every, right) * u,
         "accuracy": average(every, right),
         "accuracy_gap": abs(contrast(every, right)),
+        "accuracy_sampled": average(every, lambda one: one.p[0]),
         "eo_sum": tpr + fpr,
+        "eo_sum_sampled": abs(contrast(every, lambda one: one.p[0], "male"))
+        + abs(contrast(every, lambda one: one.p[1], "female")),
+        "demographic_parity": abs(he_chose - she_chose),
+        "certainty_wrong": average([one for one in every if not one.kind.right], lambda one: one.c),
+        **shares,
         "eo_max": max(tpr, fpr),
         "eo_mean": (tpr + fpr) / 2,
         "perplexity": average(every, lambda one: one.perplexity),

@@ -92,6 +92,9 @@ def test_a_bootstrap_needs_thirty_units_on_each_side_of_the_mean() -> None:
     assert not bounded.is_enough(np.repeat([0.0, 1.0], [29, 40]), 1.0)
     assert not bounded.is_enough(np.repeat([0.0, 1.0], [40, 29]), 1.0)
     assert not bounded.is_enough(np.repeat([0.0, 0.5, 1.0], [29, 60, 29]), 1.0)
+    # A hundredth of the width is not yet a side: 0 and 2 lie just that far from their mean.
+    assert not bounded.is_enough(np.repeat([0.0, 2.0], 30), 1 / bounded.NEARLY_EQUAL)
+    assert bounded.is_enough(np.repeat([0.0, 2.0], 30), 0.99 / bounded.NEARLY_EQUAL)
 
 
 def test_more_units_make_it_narrower_and_a_higher_level_wider() -> None:

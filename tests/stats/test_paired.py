@@ -117,3 +117,9 @@ def test_seeds_are_averaged_within_a_model_not_pooled() -> None:
     means = difference(first.mean(axis=0), second.mean(axis=0), clusters, trial)
     assert (seeds.value, seeds.low, seeds.high) == pytest.approx((means.value, means.low, means.high), abs=1e-6)
     assert (seeds.p, seeds.n) == (means.p, 30)
+
+
+def test_by_default_a_p_value_is_never_below_one_in_5001() -> None:
+    result = difference(np.ones(80), np.zeros(80), np.arange(80) // 2, Trial(resamples=20))
+    assert result.p == pytest.approx(1 / 5001, rel=1e-9)
+    assert (Trial().resamples, Trial().permutations, Trial().level) == (2000, 5000, 0.95)

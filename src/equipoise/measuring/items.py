@@ -122,6 +122,8 @@ class Items:
             "gender": _names(outcomes.group("gender")),
             "positive": positive,
             "chosen_positive": chosen,
+            "correct_sampled": self._drawn_right(),
+            "sampled_positive": fairness.sampled_positive(outcomes.probs, outcomes.gold, side),
             "candidate_mass": np.exp(outcomes.logprobs).sum(axis=1),
             **{name: outcomes.reductions.get(name, nothing) for name in ("vocab_bits", "vocab_mass")},
             "lean_ambiguous": np.where(outcomes.labelled & ~somebody, lean, np.nan),
@@ -160,12 +162,28 @@ class Items:
             "certainty": certainty,
             "desirability": desirability,
             "performance": np.where(outcomes.answerable, correct, 1 - certainty),
+            "certainty_wrong": np.where(outcomes.answerable & (correct == 0), certainty, np.nan),
+            **self._cases(np.where(outcomes.answerable, correct, np.nan), certainty),
         }
         for name, values in self._set_values(self.members, certainty, desirability).items():
             columns[name] = self.on_first(self.members, values)
         values = self._set_values(self.intersections, certainty, desirability)["u"]
         columns["u_intersectional"] = self.on_first(self.intersections, values)
         return columns
+
+    def _drawn_right(self) -> Floats:
+        """Return the probability that an answer drawn from the candidates is right; NaN without a right answer."""
+        outcomes = self.outcomes
+        drawn = outcomes.probs[np.arange(len(self)), np.maximum(outcomes.gold, 0)]
+        return np.where(outcomes.labelled, drawn, np.nan)
+
+    def _cases(self, correct: Floats, certainty: Floats) -> Columns:
+        """Return the four cases of each set, on its first item."""
+        members = self.members
+        if not len(members):
+            return {f"case_{name}": np.full(len(self), np.nan) for name in "abcd"}
+        several = fairness.cases(_of_members(correct, members), _of_members(certainty, members))
+        return {f"case_{name}": self.on_first(members, case) for name, case in zip("abcd", several, strict=True)}
 
     def _set_values(self, members: Integers, certainty: Floats, desirability: Floats) -> Columns:
         """Return the U of each set by the different definitions."""

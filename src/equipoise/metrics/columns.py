@@ -61,6 +61,15 @@ COLUMNS = {
         Column("flip_sign", "flipped_toward - flipped_against", (-1, 1)),
         Column("stereotype_within", "as `stereotype`, in sets that have both", names=("pro", "anti")),
         Column("gender_within", "as `gender`, in sets with male and female", names=("male", "female", "neutral")),
+        Column("correct_sampled", "probability that an answer drawn from the candidates is right, NaN without", (0, 1)),
+        Column("sampled_positive", "probability that a drawn answer is the male-stereotyped occupation", (0, 1)),
+        Column("certainty_wrong", "certainty of a wrong answer, NaN elsewhere", (0, 1)),
+        *(
+            Column(
+                f"case_{case}", f"1 if the set is case {case} of the UCerF paper's Fig. 3, else 0", (0, 1), whole=True
+            )
+            for case in "abcd"
+        ),
         Column("u_intersectional", "U over all markings and genders of a base sentence, on its first item", (0, 1)),
         Column(
             "lean_ambiguous",

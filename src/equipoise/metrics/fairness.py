@@ -187,6 +187,59 @@ def eo_mean(positive: Floats, chosen_positive: Booleans, stereotype: Strings, *,
     return eo_sum(positive, chosen_positive, stereotype, weights=weights) / 2
 
 
+def parity_difference(
+    positive: Floats, chosen_positive: Booleans, gender: Strings, *, weights: Weights = None
+) -> Value:
+    """Return (share resolved to the male-stereotyped occupation with he - with she), stacked; NaN is neither class."""
+    known = ~np.isnan(positive)
+    male, female = (
+        share(chosen_positive, known & (gender == name), weights=weights, of=f"choices of {name} items")
+        for name in ("male", "female")
+    )
+    return np.stack([male - female])
+
+
+def demographic_parity(
+    positive: Floats, chosen_positive: Booleans, gender: Strings, *, weights: Weights = None
+) -> Value:
+    """Return |share resolved to the male-stereotyped occupation with he - with she|, in [0, 1]; lower is better.
+
+    It does not look at who is right. Undefined where one of the two has no item.
+    """
+    return np.abs(parity_difference(positive, chosen_positive, gender, weights=weights)[0])
+
+
+SURE = 0.5
+"""The certainty from which an answer counts as sure in the four cases."""
+
+
+def cases(correct: Floats, certainty: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return which of the four cases of the UCerF paper's Fig. 3 each set is, as 1 and 0; NaN without a right answer.
+
+    All right and sure (a), all right and not all sure (b), some right and some wrong (c), all wrong (d). Rows are
+    sets, columns their members; NaN marks members that a set does not have. The paper gives no limit for "sure".
+    """
+    inside = ~np.isnan(correct)
+    right = np.all((correct == 1) | ~inside, axis=1)
+    wrong = np.all((correct == 0) | ~inside, axis=1)
+    sure = np.all((certainty >= SURE) | ~inside, axis=1)
+    defined = inside.sum(axis=1) > 1
+    several = (right & sure, right & ~sure, ~right & ~wrong, wrong)
+    a, b, c, d = (np.where(defined, case.astype(np.float64), np.nan) for case in several)
+    return a, b, c, d
+
+
+def sampled_positive(probs: Floats, gold: Integers, side: Strings) -> Floats:
+    """Return the probability that an answer drawn from `probs` is the male-stereotyped occupation.
+
+    NaN where the side of the referent is not known, or where the referent is not one of the first two candidates.
+    """
+    rows, place = np.arange(len(gold)), np.clip(gold, 0, 1)
+    usable = (gold >= 0) & (gold < 2)
+    chosen = np.where(side == "male", probs[rows, place], probs[rows, 1 - place])
+    return np.where(usable & ((side == "male") | (side == "female")), chosen, np.nan)
+
+
 def desirability_differences(
     desirability: Floats,
     positive: Floats,

@@ -60,7 +60,7 @@ def _mass(part: Part) -> Iterator[Check]:
     if part.task in WHOLE_SENTENCES or bool((outcomes.sides != "").any()) or not len(outcomes):
         return
     median = float(np.median(np.exp(outcomes.logprobs).sum(axis=1)))
-    shown = f"{median:.1%}" if median >= 5e-4 else f"{median:.0e}"
+    shown = f"{median:.1%}" if median >= 5e-3 else f"{median:.2%}" if median >= 5e-5 else f"{median:.0e}"
     if median >= LITTLE_MASS:
         yield Check("candidate mass", FINE, shown, f"The candidates hold {shown} of the probability (median).")
         return

@@ -20,6 +20,8 @@ from equipoise.runs.run import Run
 from equipoise.scoring.planted.stereotype import PlantedEngine
 
 Opened = Callable[..., Any]
+PRINTED_PAGES = 20
+"""A run of one dataset and task takes at most this many sheets of A4."""
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +170,7 @@ def test_print_view_hides_what_paper_cannot_do(opened: Opened, page: Path) -> No
         assert not tab.locator(hidden).is_visible()
     assert tab.locator("#findings").is_visible() and tab.locator("#case-list .case").first.is_visible()
     paper = tab.pdf(format="A4")
-    assert paper.startswith(b"%PDF") and len(re.findall(rb"/Type\s*/Page\b", paper)) > 2
+    assert paper.startswith(b"%PDF") and 2 < len(re.findall(rb"/Type\s*/Page\b", paper)) <= PRINTED_PAGES
 
 
 @pytest.mark.parametrize("width", [390, 768, 1440])
@@ -357,6 +359,22 @@ def test_only_rows_near_the_screen_are_in_the_page(opened: Opened, make_run: Any
     tab.locator("#case-list .block").last.scroll_into_view_if_needed()
     tab.wait_for_selector("#case-list .block:last-child .case")
     assert tab.evaluate("document.querySelectorAll('#case-list *').length") < 6000 and most < 6000
+
+
+def test_a_case_is_copied_as_markdown(opened: Opened, page: Path, planted_run: Path) -> None:
+    tab, run = opened(page, permissions=["clipboard-read", "clipboard-write"]), Run(planted_run)
+    case = tab.locator("#case-list .case").first
+    case.locator("button", has_text="copy as Markdown").click()
+    case.locator("button", has_text="copied").wait_for()
+    copied = tab.evaluate("navigator.clipboard.readText()").splitlines()
+    worst = run.pairs.sort_values("u").iloc[0]
+    items = run.outcomes[run.outcomes["set_id"] == worst["set_id"]]
+    texts = run.examples.set_index("id")["text"]
+    assert copied[0] == f"**{worst['set_id']}** (builtin · next-word)"
+    for line, item in zip(copied[2:4], items.itertuples(), strict=True):
+        assert line.startswith(f"- {texts[item.example_id]}: ")
+        assert all(f"{100 * p:.1f}%" in line for p in item.probs)
+    assert copied[-1].startswith("file://") and f"#case={worst['set_id']}" in copied[-1]
 
 
 def test_signed_u_sorts_changed_answers_first(opened: Opened, page: Path, planted_run: Path) -> None:

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from ...records import Better
 from .. import fairness
 from ..groups import mean
 from ..metric import Differences, Metric
@@ -20,6 +21,19 @@ _confidence = partial(Metric, applies_to="labelled", bounds=(-1, 1), paper=IDENT
 
 _flip = partial(Metric, unit="sets", bounds=(0, 1))
 _gap = partial(Metric, unit="contrast", paper=UCERF, estimated=True)
+
+CASES: tuple[tuple[str, Better, str, str], ...] = (
+    (
+        "a",
+        "higher",
+        "Case (a): right and sure",
+        "share of sets whose answers are all right, with certainty 0.5 or more",
+    ),
+    ("b", "neither", "Case (b): right, not sure", "share of sets whose answers are all right, one with less certainty"),
+    ("c", "lower", "Case (c): right and wrong", "share of sets with right and wrong answers"),
+    ("d", "neither", "Case (d): wrong", "share of sets whose answers are all wrong"),
+)
+"""The four cases of the UCerF paper's Fig. 3."""
 
 FAIRNESS = (
     _flip(
@@ -109,6 +123,17 @@ FAIRNESS = (
         leading=True,
     ),
     Metric(
+        "accuracy_sampled",
+        mean,
+        ("correct_sampled",),
+        "higher",
+        "Accuracy, sampled",
+        "expected share of right answers when they are drawn at temperature 1",
+        (0, 1),
+        applies_to="labelled",
+        paper=UCERF,
+    ),
+    Metric(
         "accuracy_gap",
         fairness.accuracy_gap,
         ("correct", "stereotype"),
@@ -130,6 +155,27 @@ FAIRNESS = (
         (0, 2),
         leading=True,
         differences=Differences(fairness.odds_differences, np.sum),
+    ),
+    _odds(
+        "eo_sum_sampled",
+        fairness.eo_sum,
+        ("positive", "sampled_positive", "stereotype"),
+        "lower",
+        "Equalized odds (sum), sampled",
+        "|dTPR| + |dFPR| of the expected rates of answers drawn at temperature 1",
+        (0, 2),
+        differences=Differences(fairness.odds_differences, np.sum),
+    ),
+    _odds(
+        "demographic_parity",
+        fairness.demographic_parity,
+        ("positive", "chosen_positive", "gender_within"),
+        "lower",
+        "Demographic parity",
+        "|share resolved to the male-stereotyped occupation with he - with she|",
+        (0, 1),
+        paper="",
+        differences=Differences(fairness.parity_difference, np.sum),
     ),
     _odds(
         "eo_max",
@@ -171,6 +217,22 @@ FAIRNESS = (
         (0, 1),
         paper=UCERF,
         estimated=True,
+    ),
+    Metric(
+        "certainty_wrong",
+        mean,
+        ("certainty_wrong",),
+        "neither",
+        "Certainty in wrong answers",
+        "mean certainty where the answer is wrong",
+        (0, 1),
+        applies_to="answerable",
+        paper=UCERF,
+        estimated=True,
+    ),
+    *(
+        _set(f"case_{name}", mean, (f"case_{name}",), better, label, summary, applies_to="answerable")
+        for name, better, label, summary in CASES
     ),
     _gap(
         "certainty_gap",

@@ -289,7 +289,9 @@ def _contours(x: Axis, y: Axis) -> Iterator[Markup]:
         if len(inside) > 3:
             at_edge = inside[-1] if y(inside[-1][1]) < y.start - 14 else inside[len(inside) // 2]
             across, up = x(at_edge[0]) - 3, max(y(at_edge[1]) - 3, y.end + 10)
-            label = text(across, up, f"FP {level:g}", anchor="end", class_="tick label")
+            # A name that ends near the axis would lie upon its values: there it begins at the line.
+            anchor = "end" if across - 48 > x.start else "start"
+            label = text(across, up, f"FP {level:g}", anchor=anchor, class_="tick label")
             yield group([path([(x(position), y(other)) for position, other in inside], "contour"), label])
 
 

@@ -74,15 +74,15 @@ def lead_place(parts: Sequence[Part]) -> tuple[int, str]:
     place = max(range(len(parts)), key=lambda at: (*order[at], -at))
     if surest[place] < 0:
         return place, f"One of {len(parts)} parts of this run."
-    effect = f"the group word surely changes the most answers (at least {surest[place]:.1%} of its sets)"
+    effect = f"its flip rate is the highest, by the low end of its interval ({surest[place]:.1%})"
     among = sum(sound)
     if among == len(parts):
-        return place, f"Shown first of {len(parts)} parts: here {effect}."
+        return place, f"Shown first of {len(parts)} parts: {effect}."
     if not sound[place]:
-        return place, f"Shown first of {len(parts)} parts, all of them in doubt: here {effect}."
+        return place, f"Shown first of {len(parts)} parts, all of them in doubt: {effect}."
     if among == 1:
         return place, f"Shown first of {len(parts)} parts: the only one answered better than chance."
-    return place, f"Shown first of {len(parts)} parts: of the {among} answered better than chance, here {effect}."
+    return place, f"Shown first of {len(parts)} parts: of the {among} answered better than chance, {effect}."
 
 
 def other_row(block: Mapping[str, Any], number: int) -> Mapping[str, Any]:

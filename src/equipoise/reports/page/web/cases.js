@@ -281,17 +281,17 @@
       const place = parts[0].findIndex((word, i) => parts.some((other) => other[i] !== word));
       const same = place >= 0 && parts.every((other) => other.length === parts[0].length
         && other.every((word, i) => i === place || word === parts[0][i]));
-      if (!same) { line.textContent = texts[0]; return { line, merged: place < 0 }; }
+      if (!same) { line.textContent = texts[0]; return { line, merged: place < 0, words: [] }; }
       line.append(parts[0].slice(0, place).join(" ") + (place ? " " : ""));
       line.append(make("mark", "", parts.map((other) => other[place]).join(" / ")));
       line.append((place + 1 < parts[0].length ? " " : "") + parts[0].slice(place + 1).join(" "));
-      return { line, merged: true };
+      return { line, merged: true, words: parts.map((other) => other[place].replace(/[.,;:!?]+$/, "")) };
     }
 
-    function member(i, s, withText) {
+    function member(i, s, withText, word) {
       const node = make("div", "member");
       const who = make("div", "who");
-      who.append(make("strong", "", header.pronoun[columns.pronoun[i]] || "–"));
+      who.append(make("strong", "", header.pronoun[columns.pronoun[i]] || word || "–"));
       const stereotype = header.groups.stereotype ? header.groups.stereotype[columns["group:stereotype"][i]] : "";
       if (stereotype) who.append(make("span", "small", stereotype));
       if (withText) who.append(make("p", "own", header.text[columns.text[i]]));
@@ -326,11 +326,12 @@
       return node;
     }
 
-    function row(s) {
+    // Where a set has many members, the first screen has room for the two that differ most.
+    function row(s, most = SHOWN) {
       const node = make("article", "case");
       const texts = [];
       for (let i = first[s]; i < first[s + 1]; i++) texts.push(header.text[columns.text[i]]);
-      const { line, merged } = sentence(texts);
+      const { line, merged, words } = sentence(texts);
       const head = make("div", "case-head");
       const u = make("p", "u");
       if (columns.set_u[s] !== NOTHING) u.append("U ", make("b", "", (columns.set_u[s] / header.d_scale).toFixed(3)));
@@ -348,23 +349,24 @@
       text.addEventListener("click", () => copy(markdown(s), text));
       line2.append(link, text);
       node.append(line2);
-      const end = first[s + 1];
-      let next = Math.min(first[s] + SHOWN, end);
-      for (let i = first[s]; i < next; i++) node.append(member(i, s, !merged));
-      if (next < end) {
-        const button = make("button", "", `show ${end - next} more`);
+      const rest = Array.from({ length: first[s + 1] - first[s] }, (_, n) => first[s] + n);
+      const add = (i) => member(i, s, !merged, words[i - first[s]]);
+      if (rest.length > most) {
+        if (most === 2) rest.sort((a, b) => probs(a)[0] - probs(b)[0]).splice(1, 0, rest.pop());
+        const more = rest.splice(most), button = make("button", "", `show ${more.length} more`);
+        node.append(...rest.splice(0).map(add));
         button.type = "button";
         button.addEventListener("click", function () {
-          for (; next < end; next++) button.before(member(next, s, !merged));
+          button.before(...more.map(add));
           button.remove();
         });
         node.append(button);
       }
+      node.append(...rest.map(add));
       return node;
     }
 
-    const form = byId("case-form");
-    form.hidden = false;
+    const form = byId("case-form"); form.hidden = false;
     form.addEventListener("submit", (event) => event.preventDefault());
     form.addEventListener("input", function () { only = -1; filter(); history.replaceState(null, "", address() || location.href.split("#")[0]); });
     byId("case-all").addEventListener("click", function () {
@@ -384,7 +386,7 @@
     addEventListener("beforeprint", () => { if (list.firstChild) fillBlock(list.firstChild); });
     for (const place of document.querySelectorAll("[data-worst]")) {
       const s = findCase(place.dataset.worst);
-      if (s >= 0) place.replaceChildren(row(s));
+      if (s >= 0) place.replaceChildren(row(s, 2));
     }
     if (!readAddress()) filter();
     document.documentElement.dataset.cases = "ready";
