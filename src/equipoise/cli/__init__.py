@@ -28,6 +28,7 @@ from . import (
     measurement,
     paper,
     reports,
+    sensitivity,
     suite,
     survey,
     tune,
@@ -54,6 +55,7 @@ app.command("tasks")(listings.tasks)
 app.command("schema")(listings.schema)
 app.command("compare")(reports.compare)
 app.command("estimators")(estimators.estimators)
+app.command("sensitivity")(sensitivity.sensitivity)
 app.command("figures")(reports.figures)
 app.command("tables")(reports.tables)
 app.command("gate")(reports.gate)

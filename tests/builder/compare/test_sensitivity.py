@@ -1,0 +1,73 @@
+"""Near-duplicates of a run: which are found, and how far their D and U lie apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from equipoise.builder.compare.sensitivity import near_duplicates
+from equipoise.cli import app
+from equipoise.records import EquipoiseError
+from equipoise.run import audit
+from equipoise.runs import Run
+from equipoise.scoring.planted.stereotype import PlantedEngine
+
+SENTENCES = (
+    "The nurse thanked the carpenter because {} did excellent work.",
+    "The nurse thanked the carpenter because {} did excellent craftsmanship.",  # two words from the first
+    "The nurse thanked the carpenter because {} did craftsmanship.",  # one word from the second, three from the first
+    "The teacher greeted the mechanic before {} opened the heavy door.",
+)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("near")
+    rows = [
+        {"sentence": text.format(word), "pronoun": word, "candidate_1": a, "candidate_2": b, "gold": b}
+        for text in SENTENCES
+        for word in ("he", "she")
+        for a, b in [("nurse", "carpenter") if "nurse" in text else ("teacher", "mechanic")]
+    ]
+    pd.DataFrame(rows).to_csv(folder / "mine.csv", index=False)
+    audit(PlantedEngine(noise=1.0), folder / "mine.csv", out=folder / "run", resamples=10)
+    return folder / "run"
+
+
+def test_near_duplicates_are_compared_group_by_group(run: Path) -> None:
+    (part,) = near_duplicates(Run(run))
+    assert (part.sets, len(part.table), part.groups) == (4, 2, 1)
+    assert part.table["words"].to_list() == ["craftsmanship, work", "excellent"]
+    pairs = Run(run).pairs.set_index("set_id")
+    row = part.table.iloc[0]
+    first, second = pairs.loc[row["first_set"]], pairs.loc[row["second_set"]]
+    assert row["u_difference"] == pytest.approx(abs(first["u"] - second["u"]))
+    apart = [abs(first[name] - second[name]) for name in ("d_male", "d_female")]
+    assert row["d_difference"] == pytest.approx(sum(apart) / 2)
+    assert part.u is not None and part.u.value == pytest.approx(part.table["u_difference"].mean())
+    assert part.u.low < part.u.value < part.u.high and part.u.n == 2
+
+
+def test_any_two_sets_are_the_mean_over_all_pairs(run: Path) -> None:
+    (part,) = near_duplicates(Run(run))
+    u = Run(run).pairs["u"].to_list()
+    slowly = [abs(a - b) for place, a in enumerate(u) for b in u[:place]]
+    assert part.u_any == pytest.approx(sum(slowly) / 6)
+
+
+def test_fewer_words_find_fewer_pairs(run: Path) -> None:
+    (part,) = near_duplicates(Run(run), words=1)
+    assert part.table["words"].to_list() == ["excellent"]
+    (none,) = near_duplicates(Run(run), words=0)
+    assert none.u is None and not len(none.table)
+    with pytest.raises(EquipoiseError, match="0 to 2 words, not 3"):
+        near_duplicates(Run(run), words=3)
+
+
+def test_the_command_keeps_the_pairs_in_the_run(run: Path) -> None:
+    result = CliRunner().invoke(app, ["sensitivity", str(run)], catch_exceptions=False)
+    assert result.exit_code == 0 and "near pairs" in result.output
+    assert len(Run(run).frame("sensitivity.csv")) == 2
