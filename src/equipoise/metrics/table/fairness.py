@@ -231,7 +231,16 @@ FAIRNESS = (
         estimated=True,
     ),
     *(
-        _set(f"case_{name}", mean, (f"case_{name}",), better, label, summary, applies_to="answerable")
+        _set(
+            f"case_{name}",
+            mean,
+            (f"case_{name}",),
+            better,
+            label,
+            summary,
+            applies_to="answerable",
+            mixes_answerable=True,
+        )
         for name, better, label, summary in CASES
     ),
     _gap(
