@@ -17,7 +17,7 @@ help: ## show this list
 audit: $(STAMP) ## audit a real language model on the built-in sentences (MODEL=…, ARGS=… to change)
 	$(BIN)/equipoise audit $(MODEL) $(ARGS)
 
-test: lint types tests ## check style and types, and run the tests, but those that take more than five seconds
+test: lint types tests ## check style and types, and run the tests, but the slow ones
 
 everything: lint types ## check style and types, and run all tests, as CI does
 	$(MAKE) tests SELECT=

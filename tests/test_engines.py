@@ -126,6 +126,7 @@ def test_batches_hold_every_prompt_once_and_are_always_the_same(engine: Engine, 
     assert engine.batches([]) == []
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_one_plain_pass_at_a_time(engine: Engine, prompts: list[Prompt]) -> None:
     scores, plain = run(engine, prompts), one_by_one(engine, prompts)
     np.testing.assert_allclose(values(scores), values(plain), rtol=0, atol=TOLERANCE)

@@ -112,6 +112,7 @@ def test_a_report_prints_the_same_without_the_model(equipoise: Command, audited:
     assert (again.returncode, again.stderr, again.stdout) == (0, "", result.stdout)
 
 
+@pytest.mark.slow
 def test_a_report_fits_a_narrow_terminal(forked: Command, audited: tuple[Path, Result]) -> None:
     result = forked("report", audited[0], cwd=audited[0], COLUMNS="80")
     tables = [line for line in result.stdout.splitlines() if not line.startswith(("note: ", "Brackets"))]
@@ -139,6 +140,7 @@ def test_quiet_says_nothing(equipoise: Command, tmp_path: Path) -> None:
     assert (tmp_path / "runs" / "planted--builtin--next-word--limit-4" / "measurements.csv").is_file()
 
 
+@pytest.mark.slow
 def test_other_estimators_need_no_model(forked: Command, run_copy: Path) -> None:
     words = ("--estimator", "renyi", "--estimator", "margin", "--by", "form", "--level", "0.8", "--resamples", "50")
     result = forked("measure", run_copy, *words, "--json", cwd=run_copy.parent)
@@ -150,6 +152,7 @@ def test_other_estimators_need_no_model(forked: Command, run_copy: Path) -> None
     assert "ucerf_renyi" in shown and "80% intervals" in shown and "possessive" in shown
 
 
+@pytest.mark.slow
 def test_measuring_loads_no_torch(run_copy: Path) -> None:
     code = (
         "import sys\nfrom equipoise.cli import main\n"
@@ -181,6 +184,7 @@ def write_table(path: Path, columns: dict[str, list[Any]]) -> None:
         frame.to_parquet(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_a_table_of_ones_own_is_audited(forked: Command, ending: str, tmp_path: Path) -> None:
     table = {
@@ -283,6 +287,7 @@ BAD_TABLES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BAD_TABLES)
 def test_a_bad_table_is_one_sentence_with_file_and_line(forked: Command, name: str, tmp_path: Path) -> None:
     content, sentence = BAD_TABLES[name]
@@ -341,6 +346,7 @@ BAD_MODELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", BAD_MODELS)
 def test_an_unknown_model_is_one_sentence(forked: Command, model: str, tmp_path: Path) -> None:
     assert BAD_MODELS[model] in refused(forked("audit", model, "--limit", "4", "--out", "run", cwd=tmp_path))
@@ -383,6 +389,7 @@ def test_a_folder_of_another_model_is_refused(forked: Command, run_copy: Path, m
     assert "holds a run of planted with other settings; choose another folder" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("report",), ("measure",), ("report", "--json")], ids=" ".join)
 def test_what_is_no_run_is_one_sentence(forked: Command, words: tuple[str, ...], tmp_path: Path) -> None:
     assert refused(forked(*words, tmp_path, cwd=tmp_path)).endswith("it has no manifest.json")
@@ -394,6 +401,7 @@ def test_a_damaged_run_is_one_sentence(forked: Command, run_copy: Path) -> None:
     assert "measurements.csv is damaged" in refused(forked("report", run_copy, cwd=run_copy.parent))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", [("nonsense",), ("report",), ("data", "fetch"), ("data", "show", "nowhere")], ids=" ".join
 )

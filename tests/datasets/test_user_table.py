@@ -219,6 +219,7 @@ def test_three_candidates_load(tmp_path: Path) -> None:
     assert (example.groups["position"], "other" in example.groups) == ("third", False)
 
 
+@pytest.mark.slow
 def test_synthbias_loads_as_a_table_with_the_same_content(real_data) -> None:
     path = real_data("synthbias") / "synthbias_data.csv"
     mine, published = load_table(path), load_synthbias(path)

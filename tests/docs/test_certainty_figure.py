@@ -40,6 +40,7 @@ def figure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         browser.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answerable", [True, False])
 @pytest.mark.parametrize(("she", "he"), [(95, 60), (51, 49), (95, 5), (50, 80), (0, 100)])
 def test_the_figure_computes_what_the_metrics_compute(figure: Any, she: int, he: int, answerable: bool) -> None:

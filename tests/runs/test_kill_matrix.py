@@ -89,6 +89,7 @@ def test_a_killed_audit_leaves_an_unfinished_run_and_continues(tmp_path: Path) -
     assert steps > 15 and {("nothing",), ("unfinished",)} < seen
 
 
+@pytest.mark.slow
 def test_a_killed_measure_leaves_the_old_or_the_new_measurements(finished: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(finished, tmp_path / "run"))
     steps, seen = kill(folder, lambda: run("measure", folder, "--level", "0.2", *SMALL), tmp_path)

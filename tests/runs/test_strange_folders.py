@@ -99,6 +99,7 @@ def test_two_hundred_random_damages_are_noticed_or_harmless(
     assert noticed > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_an_audit_after_damage_of_its_scores_ends_as_if_there_had_been_none(
     finished: Path, whole: dict[str, bytes], tmp_path: Path, seed: int

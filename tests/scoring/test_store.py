@@ -173,6 +173,7 @@ def test_a_tail_cut_off_at_any_byte_is_cut_away_and_the_rest_kept(path: Path) ->
     assert path.read_bytes() == content
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [lambda byte: byte ^ 1, lambda byte: byte ^ 0x20, lambda _: 10, lambda _: 0])
 def test_a_byte_changed_in_the_middle_loses_that_batch_alone_and_is_told(
     path: Path, change: Callable[[int], int]

@@ -125,6 +125,7 @@ def _run(path: Path) -> None:
     run_suite(read_suite(path), Choices(), show=silent)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("faulty")
 def test_a_suite_that_is_killed_goes_on_and_a_cell_that_always_dies_is_the_only_one_lost(
     suite_file: Write, tmp_path: Path

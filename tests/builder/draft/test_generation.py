@@ -45,6 +45,7 @@ def replies(folder: Path) -> ReplyLog:
     return ReplyLog(BuildFolder(folder).generations)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(FAULTS))
 def test_no_paid_reply_is_lost_or_repeated(name: str, tmp_path: Path) -> None:
     result = suffer(name, tmp_path)
@@ -161,6 +162,7 @@ def test_two_runs_at_once_do_not_pay_for_the_same_replies(tmp_path: Path) -> Non
         thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interruption_ends_it_within_two_seconds(tmp_path: Path, number: signal.Signals) -> None:
     acts = [Act()] * 3 + [busy(**{"retry-after": "300"}), Act(wire="hang")]

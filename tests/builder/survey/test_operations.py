@@ -96,6 +96,7 @@ def test_sentences_that_were_filtered_out_are_asked_no_more(tmp_path: Path, some
     database.close()
 
 
+@pytest.mark.slow
 def test_a_backup_while_raters_answer(database_url: str, tmp_path: Path, some_sentences) -> None:
     database = SurveyDatabase(database_url, Asking(Coverage(enough=10)))
     database.load(some_sentences(30))

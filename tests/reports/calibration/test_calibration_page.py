@@ -92,6 +92,7 @@ def test_charts_show_every_bin_and_occupation(opened: Opened, page: Path, run: R
     assert "share that people call male" in diagram.inner_html()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1440])
 def test_nothing_hostile_and_nothing_too_wide(opened: Opened, page: Path, width: int) -> None:
     tab = opened(page, viewport={"width": width, "height": 844}, color_scheme="dark")

@@ -109,6 +109,7 @@ def test_the_terminal_shows_every_value_with_its_interval_and_n(runs: tuple[Path
     assert len(heads) == (1 if width == 300 else 0)
 
 
+@pytest.mark.slow
 def test_the_page_has_the_table_and_names_the_people_of_each_row(
     opened: Callable[..., Any], runs: tuple[Path, Path], tmp_path: Path
 ) -> None:

@@ -62,6 +62,7 @@ def test_the_section_is_there_when_markers_were_asked(run: Run, planted_run: Pat
     assert 'id="identities"' not in run_page(Run(planted_run))
 
 
+@pytest.mark.slow
 def test_disparities_are_those_of_the_run_and_large_ones_are_marked(
     opened: Opened, page: Path, frame: pd.DataFrame
 ) -> None:
@@ -119,6 +120,7 @@ def test_a_heatmap_says_the_number_that_is_pointed_at(opened: Opened, page: Path
     assert tab.locator(".readout").first.inner_text() == f"{identity} {job}: {expected}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1440, "light")])
 def test_a_marker_cannot_become_code_and_nothing_is_too_wide(
     opened: Opened, page: Path, width: int, scheme: str

@@ -95,6 +95,7 @@ def test_the_site_is_whole_and_every_link_leads_somewhere(site: tuple[Path, Site
     assert len(tidy) == sum(len(Run(run.folder).measurements) for run in made.submissions.runs)
 
 
+@pytest.mark.slow
 def test_a_reader_sorts_and_filters(site: tuple[Path, Site], browser: Any) -> None:
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     asked: list[str] = []

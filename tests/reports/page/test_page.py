@@ -106,6 +106,7 @@ def test_search_and_every_filter_find_what_the_tables_hold(opened: Opened, page:
     assert tab.locator("#case-list .case").count() == 0
 
 
+@pytest.mark.slow
 def test_cases_sort_by_u_and_by_d_and_come_as_one_scrolls(opened: Opened, page: Path, planted_run: Path) -> None:
     tab = opened(page)
     assert 0 < tab.locator("#case-list .case").count() < number_of_cases(tab)
@@ -148,6 +149,7 @@ CONTRAST = """() => {
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_light_and_dark_follow_the_system_and_can_be_read(opened: Opened, page: Path, scheme: str) -> None:
     tab = opened(page, color_scheme=scheme)
@@ -173,6 +175,7 @@ def test_print_view_hides_what_paper_cannot_do(opened: Opened, page: Path) -> No
     assert paper.startswith(b"%PDF") and 2 < len(re.findall(rb"/Type\s*/Page\b", paper)) <= PRINTED_PAGES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 768, 1440])
 def test_nothing_is_wider_than_the_screen(opened: Opened, page: Path, width: int) -> None:
     tab = opened(page, viewport={"width": width, "height": 844})
@@ -181,6 +184,7 @@ def test_nothing_is_wider_than_the_screen(opened: Opened, page: Path, width: int
     assert tab.evaluate(narrowest) / 440 * 11.5 > 8.5  # pixels of the smallest text in a chart
 
 
+@pytest.mark.slow
 def test_keyboard_and_screen_reader_find_everything(opened: Opened, page: Path) -> None:
     tab = opened(page)
     tab.keyboard.press("Tab")
@@ -209,6 +213,7 @@ def test_every_chart_has_its_numbers_as_a_table(
     assert occupations.first.locator("td").nth(1).inner_text() == f"{ucerf.value:.3f}"
 
 
+@pytest.mark.slow
 def test_hostile_text_stays_text(opened: Opened, hostile_run: Path) -> None:
     tab = opened(write_run_page(hostile_run))
     assert tab.evaluate("window.hacked") is None
@@ -377,6 +382,7 @@ def test_a_case_is_copied_as_markdown(opened: Opened, page: Path, planted_run: P
     assert copied[-1].startswith("file://") and f"#case={worst['set_id']}" in copied[-1]
 
 
+@pytest.mark.slow
 def test_signed_u_sorts_changed_answers_first(opened: Opened, page: Path, planted_run: Path) -> None:
     tab, pairs = opened(page), Run(planted_run).pairs
     tab.select_option("#case-type", "type1")

@@ -84,6 +84,7 @@ def test_given_text_is_scored_with_the_server_s_own_beginning_of_text(serve: Any
     assert (identity_key(without) == identity_key(engine)) == (not bos)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["echo ignored", "shifted", "nulls", "other tokens", "own answers"])
 @pytest.mark.parametrize("bos", [False, True])
 def test_wrong_log_probabilities_of_given_text_are_found_and_candidates_walked_instead(
@@ -156,6 +157,7 @@ def test_an_answer_names_the_candidate_that_it_begins_with() -> None:
     assert [named(answer, options) for answer in answers] == [1, None, 0, None, 2, 2, None, None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statuses", [[429, 429], [500, 503], [0, 0], [429, 500, 0]])
 def test_a_request_is_tried_again(serve: Any, statuses: list[int]) -> None:
     server = serve()
@@ -188,6 +190,7 @@ def test_a_prompt_that_always_fails_is_named_and_the_rest_is_kept(serve: Any, tm
         assert server.paths["/v1/completions"] == asked
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_in_the_middle_costs_nothing_that_was_scored(serve: Any, tmp_path: Path) -> None:
     prompts = many()[:240]
     first = serve()
@@ -227,6 +230,7 @@ def many() -> list[Prompt]:
     ]
 
 
+@pytest.mark.slow
 def test_a_client_that_is_killed_loses_nothing_and_asks_nothing_twice(serve: Any, tmp_path: Path) -> None:
     server, path = serve(), tmp_path / "scores.jsonl"
     folders = [str(Path(__file__).parent), *sys.path]
