@@ -40,12 +40,12 @@ def leaderboard(
     from ..reports.leaderboard.site import SiteOptions, write_site
     from ..reports.leaderboard.submissions import run_folders
 
-    found = run_folders(folders)
+    folders_of_runs = run_folders(folders)
     if check:
-        found = _verified(found, quiet=quiet)
-    options = SiteOptions(title, metric, level, sentences=not no_sentences, verified=found if check else ())
+        folders_of_runs = _verified(folders_of_runs, quiet=quiet)
+    options = SiteOptions(title, metric, level, sentences=not no_sentences, verified=folders_of_runs if check else ())
     with progress_bar(quiet=quiet) as progress:
-        site = write_site(found, out, options, progress=progress)
+        site = write_site(folders_of_runs, out, options, progress=progress)
     if quiet:
         return
     for note in site.submissions.left_out:

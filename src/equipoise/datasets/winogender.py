@@ -61,8 +61,8 @@ def _example(row: Row, shares: Mapping[str, str], words: Iterable[str], *, neutr
     if len(parts) != 5 or parts[2] not in ("0", "1") or parts[3] not in ("male", "female", "neutral"):
         raise DatasetError(f"the id {row.cells['sentid']!r} is not occupation.participant.answer.gender.txt")
     occupation, participant, answer, gender = parts[:4]
-    found = [found for found in pronouns_in(text) if gender_of(found.word) == gender]
-    if not found:
+    of_gender = [of_gender for of_gender in pronouns_in(text) if gender_of(of_gender.word) == gender]
+    if not of_gender:
         raise DatasetError(f"the sentence has no {gender} pronoun")
     referent, other = (occupation, participant) if answer == "0" else (participant, occupation)
     candidates = tuple(sorted((referent, other), key=text.lower().find))
@@ -70,12 +70,12 @@ def _example(row: Row, shares: Mapping[str, str], words: Iterable[str], *, neutr
     groups = gender_groups(
         kind="type2",
         gender=gender,
-        form=form_of(found[0].word, words),
+        form=form_of(of_gender[0].word, words),
         candidates=candidates,
         gold=gold,
         stereotype=None,
     )
-    slots = {"pronoun": found[0].word, **({"neutral": "yes"} if neutral else {})}
+    slots = {"pronoun": of_gender[0].word, **({"neutral": "yes"} if neutral else {})}
     if occupation in shares:
         slots["female_share"] = shares[occupation]
     groups = {**groups, "occupation": occupation, "other": participant}

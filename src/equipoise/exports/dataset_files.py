@@ -137,11 +137,11 @@ def _bracketed(example: Example, counterpart: Example) -> str:
     pairs = zip(example.text, counterpart.text, strict=False)
     differing = next((place for place, (a, b) in enumerate(pairs) if a != b), None)
     pronoun = re.escape(example.slots.get("pronoun", ""))
-    found = [m for m in re.finditer(rf"\b{pronoun}\b", example.text, re.IGNORECASE) if m.end() > (differing or 0)]
-    if referent is None or not pronoun or not found or differing is None:
+    places = [m for m in re.finditer(rf"\b{pronoun}\b", example.text, re.IGNORECASE) if m.end() > (differing or 0)]
+    if referent is None or not pronoun or not places or differing is None:
         return ""
     text = example.text
-    for match in sorted((referent, found[0]), key=lambda m: m.start(), reverse=True):
+    for match in sorted((referent, places[0]), key=lambda m: m.start(), reverse=True):
         text = f"{text[: match.start()]}[{match[0]}]{text[match.end() :]}"
     return text
 

@@ -25,8 +25,10 @@ TERMS = {"confidence_change": 2, "confidence_interaction": 4}
 
 def changes(table: SentenceTable, plan: Resampling, kind: str, sample: Sample) -> Iterator[Row]:
     """Yield the changes of confidence, their interactions with gender, and the p-values of each attribute."""
-    found = Means("confidence", *table.sums("confidence"), *resampled_means(*table.sums("confidence"), table.weights))
-    means, resampled = found.means, found.resampled
+    confidence_means = Means(
+        "confidence", *table.sums("confidence"), *resampled_means(*table.sums("confidence"), table.weights)
+    )
+    means, resampled = confidence_means.means, confidence_means.resampled
     level, shrink = sample.level(plan.level), sample.shrink(kind, table.clusters)
     unmarked = {cell["gender"]: n for n, cell in enumerate(table.cells) if cell["augmentation"] == NONE}
     tests: dict[tuple[str, str], list[tuple[dict[str, str], float]]] = {}
@@ -37,7 +39,7 @@ def changes(table: SentenceTable, plan: Resampling, kind: str, sample: Sample) -
         base = [unmarked[table.cells[n]["gender"]] for n in cells]
         change, drawn = means[cells] - means[base], resampled[:, cells] - resampled[:, base]
         named = [{**parts, **{k: table.cells[n][k] for k in ("marker", "gender") if table.cells[n][k]}} for n in cells]
-        family = _Family(plan, level, shrink, parts, found.sentences[[*cells, *base]])
+        family = _Family(plan, level, shrink, parts, confidence_means.sentences[[*cells, *base]])
         for metric, groups, values, resamples in (
             ("confidence_change", named, change, drawn),
             *family.interactions(named, change, drawn),

@@ -97,12 +97,12 @@ def _means(table: SentenceTable, plan: Resampling) -> Iterator[_Row]:
     baselines = {_gender(parts): n for n, (parts, _) in enumerate(groups) if _is_baseline(parts)}
     for name in table.values:
         total, count = (sums @ inside for sums in table.sums(name))
-        found = Means(name, total, count, *resampled_means(total, count, table.weights))
-        estimates = mean_estimates(found, plan)
+        means = Means(name, total, count, *resampled_means(total, count, table.weights))
+        estimates = mean_estimates(means, plan)
         for number, (parts, _) in enumerate(groups):
             yield name, parts, estimates[number]
             if parts["augmentation"] != NONE and name != "candidate_mass" and _gender(parts) in baselines:
-                yield f"{name}_drop", parts, drop_estimate(found, baselines[_gender(parts)], number, plan)
+                yield f"{name}_drop", parts, drop_estimate(means, baselines[_gender(parts)], number, plan)
 
 
 def _is_baseline(parts: Mapping[str, str]) -> bool:
@@ -120,8 +120,8 @@ def _occupations(table: SentenceTable, plan: Resampling) -> Iterator[_Row]:
         rows = np.flatnonzero(occupation == name)
         drawn = np.unique(table.cluster[rows])
         total, count = (matrix[drawn] for matrix in table.sums("confidence", rows))
-        found = Means("confidence", total, count, *resampled_means(total, count, table.weights[drawn]))
-        estimates = mean_estimates(found, plan)
+        means = Means("confidence", total, count, *resampled_means(total, count, table.weights[drawn]))
+        estimates = mean_estimates(means, plan)
         for number in np.flatnonzero(count.sum(axis=0)):
             parts = {key: value for key, value in table.cells[number].items() if value and key != "privilege"}
             yield "confidence", {**parts, "occupation": name}, estimates[number]
@@ -135,19 +135,19 @@ def _disparities(
     attributes += [group for group in table.choose(("augmentation",)) if group[0]["augmentation"] == NONE]
     level, shrink = sample.level(plan.level), sample.shrink(kind, table.clusters)
     for name in (name for name in metrics if name in table.values):
-        found = Means(name, *table.sums(name), *resampled_means(*table.sums(name), table.weights))
-        means, resampled = found.means, found.resampled
+        table_means = Means(name, *table.sums(name), *resampled_means(*table.sums(name), table.weights))
+        means, resampled = table_means.means, table_means.resampled
         tests: dict[str, list[tuple[dict[str, str], float]]] = {}
         for parts, mask in attributes:
             if mask.sum() < 2:
                 continue
             group_means, drawn = means[mask], resampled[:, mask]
-            contrast = Contrast(f"{name}_disparity", name, found.sentences[mask], level, plan.level)
+            contrast = Contrast(f"{name}_disparity", name, table_means.sentences[mask], level, plan.level)
             radius = maximum.radius(group_means, drawn, level=level, shrink=shrink)
             estimate = contrast.estimate(float(np.ptp(group_means)), radius, table.clusters, maximum.METHOD)
             yield f"{name}_disparity", parts, estimate
             if name == "confidence" and parts["augmentation"] != NONE:
-                yield from _gender_gap(table, parts, mask, found, plan)
+                yield from _gender_gap(table, parts, mask, table_means, plan)
             p = contrast.p_value(estimate.value, radius, maximum.range_p_value(group_means, drawn, shrink=shrink))
             p = min(1.0, sample.errors * p)
             tests.setdefault(parts["augmentation"], []).append((parts, p))
@@ -160,7 +160,7 @@ def _disparities(
 
 
 def _gender_gap(
-    table: SentenceTable, parts: dict[str, str], mask: Booleans, found: Means, plan: Resampling
+    table: SentenceTable, parts: dict[str, str], mask: Booleans, means: Means, plan: Resampling
 ) -> Iterator[_Row]:
     """Yield the mean over markers of |confidence with he - with she|: the paper's row for markers without a side."""
     by_marker: dict[str, dict[str, int]] = {}
@@ -170,11 +170,11 @@ def _gender_gap(
     if not both:
         return
     male, female = np.array(both).T
-    gaps, drawn = found.means[male] - found.means[female], found.resampled[:, male] - found.resampled[:, female]
+    gaps, drawn = means.means[male] - means.means[female], means.resampled[:, male] - means.resampled[:, female]
     # |mean |a| - mean |b|| <= mean |a - b|, so this covers although a mean of sizes is biased upwards.
     deviation = np.abs(drawn - gaps).mean(axis=1)
     radius = float(np.quantile(deviation[~np.isnan(deviation)], plan.level))
-    sentences = found.sentences[[*male, *female]]
+    sentences = means.sentences[[*male, *female]]
     contrast = Contrast("confidence_gender_gap", "confidence", sentences, plan.level, plan.level)
     estimate = contrast.estimate(float(np.abs(gaps).mean()), radius, table.clusters, "bootstrap of deviations")
     yield "confidence_gender_gap", parts, estimate

@@ -38,20 +38,20 @@ class Means:
             return np.asarray(self.total[:, group] / self.count[:, group], dtype=np.float64)
 
 
-def mean_estimates(found: Means, plan: Resampling) -> list[Estimate]:
+def mean_estimates(means: Means, plan: Resampling) -> list[Estimate]:
     """Return the mean of each group with its interval."""
-    ends = bootstrap.intervals(found.resampled, level=plan.level)
+    ends = bootstrap.intervals(means.resampled, level=plan.level)
     return [
-        _estimate(found.metric, float(value), found.values(group), ends[group], plan)
-        for group, value in enumerate(found.means)
+        _estimate(means.metric, float(value), means.values(group), ends[group], plan)
+        for group, value in enumerate(means.means)
     ]
 
 
-def drop_estimate(found: Means, base: int, group: int, plan: Resampling) -> Estimate:
+def drop_estimate(means: Means, base: int, group: int, plan: Resampling) -> Estimate:
     """Return how much lower the mean of a group is than that of the unmarked sentences, sentence by sentence."""
-    ends = bootstrap.interval(found.resampled[:, base] - found.resampled[:, group], level=plan.level)
-    value = float(found.means[base] - found.means[group])
-    return _estimate(f"{found.metric}_drop", value, found.values(base) - found.values(group), ends, plan)
+    ends = bootstrap.interval(means.resampled[:, base] - means.resampled[:, group], level=plan.level)
+    value = float(means.means[base] - means.means[group])
+    return _estimate(f"{means.metric}_drop", value, means.values(base) - means.values(group), ends, plan)
 
 
 def _estimate(metric: str, value: float, values: Floats, ends: tuple[float, float], plan: Resampling) -> Estimate:

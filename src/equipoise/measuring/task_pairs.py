@@ -61,14 +61,14 @@ def task_differences(
 ) -> list[TaskDifference]:
     """Return the tested metrics of each pair of tasks, by type; p-values are corrected over all of them (Holm)."""
     trial = trial or Trial()
-    paired = [one for first, second in pairs for one in _paired(outcomes[first], outcomes[second], (first, second))]
+    paired = [pair for first, second in pairs for pair in _paired(outcomes[first], outcomes[second], (first, second))]
     if not paired:
         return []
-    tests = [_tested(one, trial) for one in paired]
+    tests = [_tested(pair, trial) for pair in paired]
     corrected = holm(np.array([p for _, p in tests]))
     return [
-        TaskDifference(one.metric.name, one.kind, *one.tasks, estimate, p, float(p_holm), len(paired))
-        for one, (estimate, p), p_holm in zip(paired, tests, corrected, strict=True)
+        TaskDifference(pair.metric.name, pair.kind, *pair.tasks, estimate, p, float(p_holm), len(paired))
+        for pair, (estimate, p), p_holm in zip(paired, tests, corrected, strict=True)
     ]
 
 
@@ -80,7 +80,7 @@ def _paired(first: Outcomes, second: Outcomes, tasks: tuple[str, str]) -> Iterat
         return
     for name in TESTED:
         metric = METRICS[name]
-        values = [_by_unit(one, metric) for one in items]
+        values = [_by_unit(asked, metric) for asked in items]
         both = _about(items[0].outcomes, metric).assign(first=values[0], second=values[1]).dropna()
         for kind in sorted(both["type"].unique()):
             rows = both[both["type"] == kind]

@@ -69,7 +69,11 @@ def _table(
         known = [values.get((cell, model)) for model in theirs]
         paper_cells = [NOTHING if n is None else n.printed + (DOUBTFUL if n.doubt else "") for n in known]
         rows.append(
-            [*(cell[number] for number in used), *paper_cells, *(_here(cells[cell], own) for own in ours.values())]
+            [
+                *(cell[number] for number in used),
+                *paper_cells,
+                *(_here(cells[cell], measured) for measured in ours.values()),
+            ]
         )
     columns = [
         *(HEADINGS[number] for number in used),

@@ -36,8 +36,8 @@ class Check:
     """A check of a run on one dataset and task.
 
     `state` is "fine", "doubt" (read the verdict with care) or "invalid" (the verdict says nothing about the model).
-    `value` is short enough for a strip of checks; `text` is a whole sentence. `beside` is a line that stands beside
-    every finding it qualifies, empty where the strip is enough.
+    `value` is short enough for a strip of checks; `text` is a whole sentence. `beside` is a line to show
+    with every finding that it qualifies, empty where the strip is enough.
     """
 
     name: str

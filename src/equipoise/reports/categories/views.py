@@ -81,7 +81,7 @@ def model_tables(title: str, runs: Mapping[str, Measurements]) -> Iterator[Categ
     if len(names) < 2 or any(categories_of(other) != names for other in measured):
         return
     for metric, kind in ROWS:
-        rows = [row for run, own in runs.items() if (row := _row((run, run), own, names, (metric, kind)))]
+        rows = [row for run, part in runs.items() if (row := _row((run, run), part, names, (metric, kind)))]
         if len(rows) == len(runs):
             yield CategoryTable(f"{title}: {_title(metric, kind)}", names, rows)
 

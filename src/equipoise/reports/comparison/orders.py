@@ -53,12 +53,12 @@ def orders(comparison: Comparison) -> list[Order]:
     parts = {str(matched): (matched.dataset, matched.task) for matched in comparison.matches}
     tests = [test for test in comparison.tests if test.metric in FOLLOWED and (test.part, test.kind) in kinds]
     paired = []
-    for one, other in combinations(tests, 2):
-        alike = (one.metric, one.first, one.second) == (other.metric, other.first, other.second)
-        datasets, tasks = zip(parts[one.part], parts[other.part], strict=True)
-        same_kind = kinds[one.part, one.kind] == kinds[other.part, other.kind]
+    for contest, other in combinations(tests, 2):
+        alike = (contest.metric, contest.first, contest.second) == (other.metric, other.first, other.second)
+        datasets, tasks = zip(parts[contest.part], parts[other.part], strict=True)
+        same_kind = kinds[contest.part, contest.kind] == kinds[other.part, other.kind]
         if alike and same_kind and datasets[0] != datasets[1] and tasks[0] == tasks[1]:
-            paired.append(Order(one, other))
+            paired.append(Order(contest, other))
     return paired
 
 

@@ -32,8 +32,8 @@ def forest_chart(board: Board, metric: MetricName) -> Markup | None:
         label = short(place.entry.model, 48) + (f"  {place.rank}" if place.rank else "")
         parts += [text(8, y - 9, label, class_="label name"), whisker(axis, y, place.row.low, place.row.high, 0)]
         parts.append(mark(axis(place.row.value), y, 0))
-    said = "; ".join(f"{p.entry.model} {_value(p):.3f}" + (f", rank {p.rank}" if p.rank else "") for p in places)
-    return picture(bottom + 22, f"{metric.title}, {board.title}", said, parts)
+    caption = "; ".join(f"{p.entry.model} {_value(p):.3f}" + (f", rank {p.rank}" if p.rank else "") for p in places)
+    return picture(bottom + 22, f"{metric.title}, {board.title}", caption, parts)
 
 
 def history_chart(entries: Sequence[Entry], board: Board, metric: MetricName) -> Markup | None:
@@ -55,8 +55,8 @@ def history_chart(entries: Sequence[Entry], board: Board, metric: MetricName) ->
         date = place.entry.submission.finished[:10]
         if number in (0, len(known) - 1):
             parts.append(text(x, 168, date, anchor="middle", class_="tick"))
-    said = "; ".join(f"{place.entry.submission.finished}: {_value(place):.3f}" for place in known)
-    return picture(176, f"{metric.title} over time, {board.title}", said, parts)
+    caption = "; ".join(f"{place.entry.submission.finished}: {_value(place):.3f}" for place in known)
+    return picture(176, f"{metric.title} over time, {board.title}", caption, parts)
 
 
 def _value(place: Place) -> float:

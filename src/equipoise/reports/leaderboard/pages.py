@@ -178,8 +178,8 @@ def _tasks(several: Sequence[Board]) -> list[str]:
 def model_page(site: Site, model: str) -> str:
     """Return the page of a model: what was found, its ranks, its history and its runs."""
     runs = [run for run in site.submissions.runs if run.model == model]
-    own = [board for board in site.boards if any(entry.model == model for entry in board.entries)]
-    newest = {(b.dataset_title, b.task): e for b in own for e in b.entries if e.model == model}
+    boards = [board for board in site.boards if any(entry.model == model for entry in board.entries)]
+    newest = {(b.dataset_title, b.task): e for b in boards for e in b.entries if e.model == model}
     engine = runs[0].manifest.engine
     facts = [
         ("Engine", str(engine.get("engine", ""))),
@@ -189,25 +189,25 @@ def model_page(site: Site, model: str) -> str:
     ]
     crumbs = [(site.title, "../index.html")]
     header = render("site_header.html", kicker="model", title=model, facts=facts, crumbs=crumbs)
-    found = render("board_findings.html", entries=list(newest.values()), root="../")
+    findings = render("board_findings.html", entries=list(newest.values()), root="../")
     sections = [
-        Section("findings", "What was found", found),
-        Section("ranks", "Ranks", _ranks(site, own, model)),
-        *_history(own, model),
+        Section("findings", "What was found", findings),
+        Section("ranks", "Ranks", _ranks(site, boards, model)),
+        *_history(boards, model),
         Section("runs", "Runs", render("board_runs.html", runs=runs, root="../")),
     ]
     return page(f"{site.title}: {model}", header, sections, scripts=SCRIPTS)
 
 
-def _ranks(site: Site, own: Sequence[Board], model: str) -> Markup:
-    metrics = usual(metric_names(own))
-    rows = [(board, [board.place(model, metric.name) for metric in metrics]) for board in own]
+def _ranks(site: Site, boards: Sequence[Board], model: str) -> Markup:
+    metrics = usual(metric_names(boards))
+    rows = [(board, [board.place(model, metric.name) for metric in metrics]) for board in boards]
     return render("board_model.html", metrics=metrics, rows=rows, dataset_pages=site.dataset_pages, root="../")
 
 
-def _history(own: Sequence[Board], model: str) -> Iterator[Section]:
+def _history(boards: Sequence[Board], model: str) -> Iterator[Section]:
     shown = []
-    for board in own:
+    for board in boards:
         several = board.history(model)
         if len(several) < 2:
             continue

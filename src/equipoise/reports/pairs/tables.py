@@ -35,13 +35,13 @@ def _table(table: PairTable, *, sets: bool, apart: bool) -> Table:
     shown = empty_table("pair", "n", *metrics, *differences)
     for row in table.rows:
         cells = [NOTHING if cell is None else span(cell) for cell in row.cells] if sets else []
-        more = [text for one in row.differences for text in _difference(one)] if apart else []
+        more = [text for difference in row.differences for text in _difference(difference)] if apart else []
         shown.add_row(*texts([row.name, f"{row.n:,}", *cells, *more]))
     return shown
 
 
-def _difference(one: Difference | None) -> tuple[str, str]:
-    if one is None:
+def _difference(difference: Difference | None) -> tuple[str, str]:
+    if difference is None:
         return NOTHING, ""
-    p = NOTHING if one.p is None else f"{one.p.value:.4f}"
-    return f"{one.value.value:+.3f} {interval(one.value)}", p
+    p = NOTHING if difference.p is None else f"{difference.p.value:.4f}"
+    return f"{difference.value.value:+.3f} {interval(difference.value)}", p

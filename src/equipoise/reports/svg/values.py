@@ -5,20 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-
-class Interval(Protocol):
-    """A number with an interval."""
-
-    @property
-    def value(self) -> float: ...
-
-    @property
-    def low(self) -> float: ...
-
-    @property
-    def high(self) -> float: ...
+from ...runs.measurements import Span
 
 
 @dataclass(frozen=True)
@@ -29,7 +17,7 @@ class Values:
     rows: Sequence[Sequence[str]]
 
 
-def estimated(estimate: Interval | None) -> tuple[str, str, str]:
+def estimated(estimate: Span | None) -> tuple[str, str, str]:
     """Return a value and the ends of its interval as text; a dash for what is not known."""
     if estimate is None:
         return "–", "–", "–"

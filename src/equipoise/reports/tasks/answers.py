@@ -53,11 +53,11 @@ def answers(run: Run) -> Section | None:
 
 def readings(part: Part) -> Iterator[Reading]:
     """Yield the answers by meaning, the unparsed first; a candidate that was named is "one of the candidates"."""
-    found: dict[str, list[Answer]] = defaultdict(list)
+    by_meaning: dict[str, list[Answer]] = defaultdict(list)
     for answer, meaning in _answers(part):
-        found[meaning if isinstance(meaning, str) else "one of the candidates"].append(answer)
+        by_meaning[meaning if isinstance(meaning, str) else "one of the candidates"].append(answer)
     for meaning in (*reversed(MEANINGS), "one of the candidates"):
-        several = found.get(meaning, [])
+        several = by_meaning.get(meaning, [])
         shown = min(SHOWN.get(meaning, FEW), len(several))
         sample = [several[number * len(several) // shown] for number in range(shown)]
         yield Reading(meaning, len(several), sample)

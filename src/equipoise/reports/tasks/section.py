@@ -15,6 +15,6 @@ def tasks(run: Run) -> Section | None:
         return None
     better = {name: metric.better for name, metric in METRICS.items()}
     labels = {name: metric.label for name, metric in METRICS.items()}
-    told = {"looks_fairer": looks_fairer, "is_detected": is_detected}
-    body = render("tasks.html", reports=reports, better=better, labels=labels, level=run.level, **told)
+    tests = {"looks_fairer": looks_fairer, "is_detected": is_detected}
+    body = render("tasks.html", reports=reports, better=better, labels=labels, level=run.level, **tests)
     return Section("tasks", "The same sentences, asked in several ways", body)

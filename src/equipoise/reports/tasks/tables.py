@@ -58,9 +58,15 @@ def _heading(name: str) -> str:
 
 def _differences(report: TaskReport) -> Table:
     shown = empty_table("with options - without", "type", "metric", "difference", "n", "p, Holm")
-    for one in report.differences:
-        value = f"{one.estimate.value:+.3f} {interval(one.estimate)}"
-        kind = kind_title(one.kind).partition(" (")[0]
-        cells = [f"{one.first} - {one.second}", kind, _heading(one.metric), value, f"{one.estimate.n:,}"]
-        shown.add_row(*texts([*cells, f"{one.p_holm:.4f}"]))
+    for difference in report.differences:
+        value = f"{difference.estimate.value:+.3f} {interval(difference.estimate)}"
+        kind = kind_title(difference.kind).partition(" (")[0]
+        cells = [
+            f"{difference.first} - {difference.second}",
+            kind,
+            _heading(difference.metric),
+            value,
+            f"{difference.estimate.n:,}",
+        ]
+        shown.add_row(*texts([*cells, f"{difference.p_holm:.4f}"]))
     return shown

@@ -130,9 +130,9 @@ def _flips(difference: TaskDifference) -> str:
         f"{abs(100 * estimate.value):.1f} points {'more' if estimate.value > 0 else 'less'} often"
         f" [{100 * estimate.low:+.1f}, {100 * estimate.high:+.1f}]"
     )
-    found = "" if is_detected(difference) else ", which may be chance"
+    remark = "" if is_detected(difference) else ", which may be chance"
     return (
         f"With options ({difference.first}) the answers of {kind}sets change {numbers} than without"
-        f" ({difference.second}){found} (n = {estimate.n:,}, p = {difference.p_holm:.2g} after Holm's correction for"
+        f" ({difference.second}){remark} (n = {estimate.n:,}, p = {difference.p_holm:.2g} after Holm's correction for"
         f" {difference.tests} tests)."
     )

@@ -154,7 +154,7 @@ class Pool:
                 if not suspects:
                     return True
                 piece = suspects.popleft()
-            actor = min(free, key=lambda one: len(one.calls))
+            actor = min(free, key=lambda candidate: len(candidate.calls))
             reference = getattr(actor.handle, piece.method).remote(*piece.arguments)
             actor.calls.append((piece, reference))
 
