@@ -84,7 +84,7 @@ def intervals(samples: NDArray[Any], *, level: float, units: Sequence[int]) -> l
     results = np.full((samples.shape[1], 2), np.nan)
     if len(plain):
         results[plain] = np.quantile(samples[:, plain], [(1 - level) / 2, (1 + level) / 2], axis=0).T
-    for column in np.flatnonzero(missing | few):
+    for column in np.flatnonzero(missing | few).tolist():
         defined = samples[~np.isnan(samples[:, column]), column]
         # A metric that is undefined in most resamples has no interval to trust.
         if len(defined) >= len(samples) / 2 and len(defined):
