@@ -16,7 +16,6 @@ from itertools import chain, combinations
 import numpy as np
 
 from ..records import Estimate, Floats, UndefinedMetric
-from .bootstrap import interval
 
 METHOD = "analysis of variance; generalised interval (Weerahandi 1993)"
 CROSS = " × "
@@ -87,9 +86,9 @@ def components(table: Table, *, level: float = 0.95, draws: int = 2000, seed: in
 
 
 def _estimate(value: Floats, samples: Floats, level: float, n: int) -> Estimate:
-    low, high = interval(np.maximum(samples, 0.0), level=level)
+    low, high = np.quantile(np.maximum(samples, 0.0), [(1 - level) / 2, (1 + level) / 2])
     # A component that cannot be told from 0 still has an upper end, unless the table does not vary at all.
-    return Estimate(max(float(value[0]), 0.0), low, high, level, n, METHOD)
+    return Estimate(max(float(value[0]), 0.0), float(low), float(high), level, n, METHOD)
 
 
 def _positive_sum(variances: Mapping[Factors, Floats]) -> Floats:
