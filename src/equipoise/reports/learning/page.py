@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,5 +72,5 @@ def _settings(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(name.replace("_", " "), str(value)) for name, value in settings.items() if not isinstance(value, Mapping)]
 
 
-def _table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> Markup:
+def _table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Markup:
     return render("plain_table.html", headings=headings, rows=rows)

@@ -76,6 +76,8 @@ def _initialise(address: str, cores: int) -> None:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     # Ray lets its workers run behind everything else (niceness 15): on a busy machine they would hardly run at all.
     os.environ.setdefault("RAY_worker_niceness", "0")
+    # Its warnings about its own settings are not our user's; an error becomes a sentence of ours.
+    logging.getLogger("ray").setLevel(logging.ERROR)
     named = os.environ.get("RAY_ADDRESS", "") if address == AUTO else address
     quiet = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.ERROR}
     try:
