@@ -49,6 +49,10 @@ Where = Annotated[
         "candidate=nurse: nurse is one of the candidates. Repeatable: any of the conditions.",
     ),
 ]
+Neutral = Annotated[
+    Literal["person", "someone"] | None,
+    typer.Option("--neutral", help="Put a neutral word in the place of the occupation (the referent's, if known)."),
+]
 Log = Annotated[
     list[Tracker] | None,
     typer.Option("--log", help="Log the run to a tracker, too; repeatable (pip install 'equipoise[trackers]')."),
@@ -86,6 +90,7 @@ def audit(
         int | None, typer.Option("--limit", help="Use at most N base sentences (whole sets), spread evenly.")
     ] = None,
     where: Where = None,
+    neutral: Neutral = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", help="The run folder; by default under runs/, the same for the same command."),
@@ -253,7 +258,7 @@ def audit(
     from ..run import audit as run_audit
 
     chosen = chosen_options(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
-    chosen |= chosen_options(resamples=resamples, limit=limit, revision=revision, where=where)
+    chosen |= chosen_options(resamples=resamples, limit=limit, revision=revision, where=where, neutral=neutral)
     about_identities = (augment, attributes, base, markers, crossed or None)
     if any(option is not None for option in about_identities) and "winoidentity" not in (data or []):
         raise EquipoiseError("--augment, --attributes, --base, --markers and --crossed need --data winoidentity")
