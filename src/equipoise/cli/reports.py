@@ -32,7 +32,11 @@ def compare(
     against: Against = None,
     data: Annotated[
         list[str] | None,
-        typer.Option("--data", help="Compare these datasets of the runs row by row: genderlex, genderlex-someone."),
+        typer.Option(
+            "--data",
+            help="Compare two datasets of the runs: row by row (genderlex, genderlex-someone), or "
+            "as different sentences (winobias, synthbias).",
+        ),
     ] = None,
     where: Where = None,
     metric: Annotated[
@@ -52,6 +56,7 @@ def compare(
     Runs that were asked different sentences are refused, unless --intersect is given. A dataset and its neutral form
     (genderlex, genderlex-someone; --neutral) have the same rows and are compared row by row.
     """
+    from ..reports.comparison.datasets import are_apart, between_datasets, datasets_page, sentences
     from ..reports.comparison.orders import order_sentences, orders
     from ..reports.comparison.page import comparison_page
     from ..reports.page.html import write_page
@@ -59,6 +64,13 @@ def compare(
     chosen: dict[str, Any] = {"intersect": intersect, "correction": correction, "permutations": permutations}
     chosen |= {"resamples": resamples, "seed": seed, "where": tuple(where or ()), "data": tuple(data or ())}
     chosen |= {"metrics": tuple(metric)} if metric else {}
+    if are_apart(data or ()):
+        moved = between_datasets([str(run) for run in runs], data or (), metrics=metric or (), correction=correction)
+        write_page(out, datasets_page(moved, data or ()))
+        if not quiet:
+            for sentence in sentences(moved, data or ()):
+                typer.echo(printable(sentence))
+        return
     published = published_values(against)
     chosen["alone"] = bool(published)
     made = _compared(runs, chosen, quiet=quiet)
