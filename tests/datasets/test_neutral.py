@@ -110,7 +110,7 @@ def test_stereoset_is_read_as_pairs(tmp_path: Path) -> None:
     path = tmp_path / "dev.json"
     path.write_text(json.dumps({"version": "1.1", "data": {"intersentence": [follows], "intrasentence": [blank]}}))
     first, second = open_dataset(str(path)).examples
-    assert (first.candidates, first.gold, first.groups["kind"]) == (("busy", "lazy"), 0, "intrasentence")
+    assert (first.candidates, first.gold, first.groups["kind"]) == (("busy", "lazy"), None, "intrasentence")
     assert (second.pair.before if second.pair else "") == "We met a cook. She was"
     assert (second.candidates, second.id) == (("kind", "rude"), "e2")
     del blank["target"]

@@ -147,6 +147,7 @@ def test_each_half_of_figure_6_is_sorted_by_itself() -> None:
     assert {row.doubt for row in numbers("ucerf", "Fig. 6", type="type1")} == {"ucerf-6-order"}
 
 
+@pytest.mark.slow
 def test_table_1_counts_another_version_of_synthbias(real_data: Callable[[str], Path]) -> None:
     for name in ("winobias", "synthbias"):
         real_data(name)

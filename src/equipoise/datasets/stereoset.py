@@ -1,8 +1,8 @@
 """StereoSet's JSON file as sentence pairs: the stereotype first, the anti-stereotype second.
 
 An entry of "intrasentence" fills a blank, one of "intersentence" follows its context. The unrelated sentence of each
-entry is left out: a pair compares two. People's label always names the first sentence, so what is measured is which
-of the two a model prefers, not its calibration.
+entry is left out: a pair compares two. The label would always name the first sentence, so none is read: what is
+measured is which of the two a model prefers, not its calibration.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .rows import Row, Rows, read_text
 from .sentence_pairs import load_sentence_pairs
 
 KINDS = ("intrasentence", "intersentence")
-COLUMNS = {"id": "id", "more": "stereotype", "less": "anti-stereotype", "y": "y"}
+COLUMNS = {"id": "id", "more": "stereotype", "less": "anti-stereotype"}
 GROUPS = {"group:bias_type": "bias_type", "group:target": "target", "group:kind": "kind"}
 LONGEST_HEAD = 4096
 
@@ -65,4 +65,4 @@ def _rows(entries: list[tuple[str, Any]], file: str) -> Iterator[Mapping[str, An
             raise DatasetError(f"{where}: has no {error}") from None
         if kind == "intersentence":
             pair = {label: f"{context} {sentence}" for label, sentence in pair.items()}
-        yield {**about, **pair, "kind": kind, "y": "1"}
+        yield {**about, **pair, "kind": kind}

@@ -70,8 +70,8 @@ def between_datasets(
     if not compared:
         raise EquipoiseError(f"{data[0]} and {data[1]} have no task, type and metric in common")
     differences = [independent_difference(first.estimate, second.estimate) for *_, (first, second) in compared]
-    known = [n for n, difference in enumerate(differences) if not math.isnan(difference.p)]
-    corrected = dict(zip(known, CORRECTIONS[correction](np.array([differences[n].p for n in known])), strict=True))
+    tested = [n for n, difference in enumerate(differences) if not math.isnan(difference.p)]
+    corrected = dict(zip(tested, CORRECTIONS[correction](np.array([differences[n].p for n in tested])), strict=True))
     moved = []
     for n, (name, task, kind, values) in enumerate(compared):
         rivals = [v for _, t, k, v in compared if (t, k, v[0].metric) == (task, kind, values[0].metric)]
