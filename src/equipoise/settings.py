@@ -151,7 +151,9 @@ class Settings:
         seeds = tuple(range(self.seed, self.seed + self.seeds))
         shots = Shots(open_dataset(self.shots).examples) if self.shots else Shots()
         chosen = {option.name: getattr(self, option.name) for option in fields(TaskOptions) if option.name in _ASKED}
-        return TaskOptions(seeds=seeds, questions=tuple(self.questions), shots=shots, **chosen)
+        # A server's samples stand for probabilities that it does not give.
+        drawn = 0 if self.server else self.samples
+        return TaskOptions(seeds, questions=tuple(self.questions), shots=shots, drawn_reasonings=drawn, **chosen)
 
 
 _NOT_ASKED = (

@@ -160,8 +160,8 @@ def audit(
         str | None,
         typer.Option(
             "--answer-turn",
-            help="…-cot: ask again in the assistant's own turn (assistant, the default) or in a user's turn (user, the "
-            "WinoIdentity paper's format).",
+            help="…-cot: ask again in the assistant's own turn (assistant, the default), in a user's turn (user, the "
+            "WinoIdentity paper's format), or in plain text without turns (plain: models without a chat template).",
         ),
     ] = None,
     estimator: Estimators = None,
@@ -223,10 +223,13 @@ def audit(
     ] = None,
     samples: Annotated[
         int | None,
-        typer.Option("--samples", help="Answers drawn for each question: --task open, servers without probabilities."),
+        typer.Option(
+            "--samples",
+            help="Answers drawn for each question: --task open, servers without probabilities; …-cot: reasonings.",
+        ),
     ] = None,
     temperature: Annotated[
-        float | None, typer.Option("--temperature", help="Temperature of sampled open answers; 1 by default.")
+        float | None, typer.Option("--temperature", help="Temperature of drawn answers and reasonings; 1 by default.")
     ] = None,
     answer_tokens: Annotated[
         int | None, typer.Option("--answer-tokens", help="Most tokens of an open answer; 32 by default.")
@@ -268,8 +271,10 @@ def audit(
         base=base,
         precision=precision,
     )
-    if samples and not server and "open" not in (task or []):
-        raise EquipoiseError("--samples is for --task open and for servers; a model that is loaded here needs none")
+    if samples and not server and not {"open", "next-word-cot", "mcq-cot"} & set(task or []):
+        raise EquipoiseError(
+            "--samples is for --task open, for chain of thought and for servers; a model that is loaded here needs none"
+        )
     if both and not {"mcq", "mcq-cot"} & set(task or []):
         raise EquipoiseError("--both is an option of multiple choice: add --task mcq or mcq-cot")
     chosen |= chosen_options(temperature=temperature, answer_tokens=answer_tokens, shots=str(shots) if shots else None)
