@@ -225,7 +225,8 @@ def audit(
         int | None,
         typer.Option(
             "--samples",
-            help="Answers drawn for each question: --task open, servers without probabilities; …-cot: reasonings.",
+            help="Texts drawn for each question: answers (--task open, servers without probabilities), reasonings "
+            "(…-cot).",
         ),
     ] = None,
     temperature: Annotated[
