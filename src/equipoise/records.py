@@ -157,9 +157,9 @@ class Prompt:
 
     def key(self, identity: str) -> str:
         """Return the content address of this question to the engine of that identity: the hash of both as JSON."""
-        texts = ", ".join(map(encode_basestring, self.continuations))
-        context = json.dumps(self.context, ensure_ascii=False) if isinstance(self.context, tuple) else None
-        content = f"[{encode_basestring(identity)}, {context or encode_basestring(self.context)}, [{texts}]]"
+        quoted, asked = encode_basestring, self.context
+        context = quoted(asked) if isinstance(asked, str) else json.dumps(asked, ensure_ascii=False)
+        content = f"[{quoted(identity)}, {context}, [{', '.join(map(quoted, self.continuations))}]]"
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
