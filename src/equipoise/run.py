@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from .datasets import Dataset, open_datasets
+from .datasets.exposure import exposure_notes
 from .measuring.cells import check_groups
 from .measuring.columns import item_columns, set_columns
 from .measuring.identities import is_marked, measure_identities
@@ -85,7 +86,8 @@ def audit(
                 writer = texts.writer(engine, partial(report, f"{key}, reasoning"))
                 ask = partial(asked.run, scorer=scorer, writer=writer)
                 answers.append(_answers(key, dataset, ask, settings))
-            notes = [*store.notes, *texts.notes, *engine.notes]
+            exposed = exposure_notes((model, settings.adapter), datasets)
+            notes = [*exposed, *store.notes, *texts.notes, *engine.notes]
             manifest = replace(manifest, engine={**engine.identity, **engine.description}, notes=notes)
         return _finish(folder, answers, plan, manifest, report)
 
