@@ -9,6 +9,7 @@ from typing import Any, Self
 from .catalog import find
 from .datasets import DatasetOptions, open_dataset
 from .datasets.identity import AUGMENTATIONS, recipe
+from .datasets.neutral import check_word
 from .datasets.selection import conditions
 from .measuring.measure import Plan
 from .metrics import METRICS
@@ -41,6 +42,7 @@ class Settings:
     pronouns: Sequence[str] = ("he", "she")
     columns: Mapping[str, str] = field(default_factory=dict)
     as_published: bool = False
+    neutral: str = ""
     questions: Sequence[str] = ()
     wordings: str | None = None
     shots: str | None = None
@@ -95,6 +97,8 @@ class Settings:
         if self.wordings and self.questions:
             raise EquipoiseError("questions and wordings both word the question; give one of them")
         conditions(self.where)
+        if self.neutral:
+            check_word(self.neutral)
 
     @classmethod
     def again(cls, earlier: Mapping[str, Any], **choices: Any) -> Self:
@@ -134,7 +138,7 @@ class Settings:
             augmentations=self.augment, attributes=self.attributes, markers=self.markers, crossed=self.crossed
         )
         chosen = (self.pronouns, self.columns, self.limit, self.base, marking, self.as_published)
-        return DatasetOptions(*chosen, where=self.where)
+        return DatasetOptions(*chosen, where=self.where, neutral=self.neutral)
 
     @property
     def engine(self) -> EngineOptions:
@@ -153,7 +157,9 @@ class Settings:
         shots = Shots(open_dataset(self.shots).examples) if self.shots else Shots()
         chosen = {option.name: getattr(self, option.name) for option in fields(TaskOptions) if option.name in _ASKED}
         questions = read_wordings(self.wordings) if self.wordings else tuple(self.questions)
-        return TaskOptions(seeds=seeds, questions=questions, shots=shots, **chosen)
+        # A server's samples stand for probabilities that it does not give.
+        drawn = 0 if self.server else self.samples
+        return TaskOptions(seeds, questions=questions, shots=shots, drawn_reasonings=drawn, **chosen)
 
 
 _NOT_ASKED = (

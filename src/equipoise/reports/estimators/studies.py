@@ -21,7 +21,7 @@ from ...runs.measurements import kind_title
 from ...runs.run import Run
 from ...stats.bounded import ENOUGH_UNITS
 from ...uncertainty import ESTIMATORS, Estimator
-from ..comparison.compare import Match, match, named_apart
+from ..comparison.matching import Match, match, named_apart
 
 MEASURES = ("ucerf", "ucerf_signed")
 """The metrics that are taken with each estimator; the signed one of unanswerable items alone."""

@@ -18,7 +18,7 @@ from ...records import Estimate, Measurement, UndefinedMetric
 from ...runs.measurements import Measurements
 from ...runs.run import Run
 from ...stats.bounded import ENOUGH_UNITS
-from ..comparison.compare import Match, match, named_apart
+from ..comparison.matching import Match, match, named_apart
 from ..estimators.studies import PartStudy, estimate_columns, measured_by
 
 
