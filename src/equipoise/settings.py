@@ -9,6 +9,7 @@ from typing import Any, Self
 from .catalog import find
 from .datasets import DatasetOptions, open_dataset
 from .datasets.identity import AUGMENTATIONS, recipe
+from .datasets.neutral import check_word
 from .datasets.selection import conditions
 from .measuring.measure import Plan
 from .metrics import METRICS
@@ -41,6 +42,7 @@ class Settings:
     pronouns: Sequence[str] = ("he", "she")
     columns: Mapping[str, str] = field(default_factory=dict)
     as_published: bool = False
+    neutral: str = ""
     questions: Sequence[str] = ()
     shots: str | None = None
     chat: bool = False
@@ -90,6 +92,8 @@ class Settings:
         if self.disparity not in ("range", "pairwise", "deviation"):
             raise EquipoiseError(f"disparity must be range, pairwise or deviation, not {self.disparity!r}")
         conditions(self.where)
+        if self.neutral:
+            check_word(self.neutral)
 
     @classmethod
     def again(cls, earlier: Mapping[str, Any], **choices: Any) -> Self:
@@ -129,7 +133,7 @@ class Settings:
             augmentations=self.augment, attributes=self.attributes, markers=self.markers, crossed=self.crossed
         )
         chosen = (self.pronouns, self.columns, self.limit, self.base, marking, self.as_published)
-        return DatasetOptions(*chosen, where=self.where)
+        return DatasetOptions(*chosen, where=self.where, neutral=self.neutral)
 
     @property
     def engine(self) -> EngineOptions:
@@ -147,7 +151,9 @@ class Settings:
         seeds = tuple(range(self.seed, self.seed + self.seeds))
         shots = Shots(open_dataset(self.shots).examples) if self.shots else Shots()
         chosen = {option.name: getattr(self, option.name) for option in fields(TaskOptions) if option.name in _ASKED}
-        return TaskOptions(seeds=seeds, questions=tuple(self.questions), shots=shots, **chosen)
+        # A server's samples stand for probabilities that it does not give.
+        drawn = 0 if self.server else self.samples
+        return TaskOptions(seeds, questions=tuple(self.questions), shots=shots, drawn_reasonings=drawn, **chosen)
 
 
 _NOT_ASKED = (

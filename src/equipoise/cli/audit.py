@@ -49,6 +49,10 @@ Where = Annotated[
         "candidate=nurse: nurse is one of the candidates. Repeatable: any of the conditions.",
     ),
 ]
+Neutral = Annotated[
+    Literal["person", "someone"] | None,
+    typer.Option("--neutral", help="Put a neutral word in the place of the occupation (the referent's, if known)."),
+]
 Log = Annotated[
     list[Tracker] | None,
     typer.Option("--log", help="Log the run to a tracker, too; repeatable (pip install 'equipoise[trackers]')."),
@@ -86,6 +90,7 @@ def audit(
         int | None, typer.Option("--limit", help="Use at most N base sentences (whole sets), spread evenly.")
     ] = None,
     where: Where = None,
+    neutral: Neutral = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", help="The run folder; by default under runs/, the same for the same command."),
@@ -155,8 +160,8 @@ def audit(
         str | None,
         typer.Option(
             "--answer-turn",
-            help="…-cot: ask again in the assistant's own turn (assistant, the default) or in a user's turn (user, the "
-            "WinoIdentity paper's format).",
+            help="…-cot: ask again in the assistant's own turn (assistant, the default), in a user's turn (user, the "
+            "WinoIdentity paper's format), or in plain text without turns (plain: models without a chat template).",
         ),
     ] = None,
     estimator: Estimators = None,
@@ -218,10 +223,14 @@ def audit(
     ] = None,
     samples: Annotated[
         int | None,
-        typer.Option("--samples", help="Answers drawn for each question: --task open, servers without probabilities."),
+        typer.Option(
+            "--samples",
+            help="Texts drawn for each question: answers (--task open, servers without probabilities), reasonings "
+            "(…-cot).",
+        ),
     ] = None,
     temperature: Annotated[
-        float | None, typer.Option("--temperature", help="Temperature of sampled open answers; 1 by default.")
+        float | None, typer.Option("--temperature", help="Temperature of drawn answers and reasonings; 1 by default.")
     ] = None,
     answer_tokens: Annotated[
         int | None, typer.Option("--answer-tokens", help="Most tokens of an open answer; 32 by default.")
@@ -253,7 +262,7 @@ def audit(
     from ..run import audit as run_audit
 
     chosen = chosen_options(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
-    chosen |= chosen_options(resamples=resamples, limit=limit, revision=revision, where=where)
+    chosen |= chosen_options(resamples=resamples, limit=limit, revision=revision, where=where, neutral=neutral)
     about_identities = (augment, attributes, base, markers, crossed or None)
     if any(option is not None for option in about_identities) and "winoidentity" not in (data or []):
         raise EquipoiseError("--augment, --attributes, --base, --markers and --crossed need --data winoidentity")
@@ -263,8 +272,10 @@ def audit(
         base=base,
         precision=precision,
     )
-    if samples and not server and "open" not in (task or []):
-        raise EquipoiseError("--samples is for --task open and for servers; a model that is loaded here needs none")
+    if samples and not server and not {"open", "next-word-cot", "mcq-cot"} & set(task or []):
+        raise EquipoiseError(
+            "--samples is for --task open, for chain of thought and for servers; a model that is loaded here needs none"
+        )
     if both and not {"mcq", "mcq-cot"} & set(task or []):
         raise EquipoiseError("--both is an option of multiple choice: add --task mcq or mcq-cot")
     chosen |= chosen_options(temperature=temperature, answer_tokens=answer_tokens, shots=str(shots) if shots else None)

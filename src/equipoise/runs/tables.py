@@ -220,7 +220,7 @@ TEXTS = {
     "pairs.parquet": ("model", "dataset", "task", "set_id", "cluster_id", "variant"),
 }
 NUMBERS = {
-    "outcomes.parquet": ("gold", "stereotype_index", "predicted"),
+    "outcomes.parquet": ("gold", "stereotype_index", "predicted", "correct", "perplexity", "candidate_mass"),
     "examples.parquet": ("gold", "stereotype"),
 }
 FLAGS = {"outcomes.parquet": ("answerable",), "examples.parquet": ("answerable",)}

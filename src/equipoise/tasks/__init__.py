@@ -33,6 +33,7 @@ class TaskOptions:
     questions: tuple[str, ...] = ()
     shots: Shots = NO_SHOTS
     samples: int = 0
+    drawn_reasonings: int = 0
     temperature: float = 1.0
     answer_tokens: int = 32
     both: bool = False
@@ -71,13 +72,18 @@ def _sentence(options: TaskOptions) -> Task:
 
 def _next_word_cot(options: TaskOptions) -> Task:
     """Next word after a reasoning turn that the model writes."""
-    return ChainOfThought(budget=options.reasoning_tokens, answer_turn=options.answer_turn)
+    return ChainOfThought(None, *_reasoning(options))
 
 
 def _mcq_cot(options: TaskOptions) -> Task:
     """Multiple choice after a reasoning turn that the model writes."""
     choices = MultipleChoice(seeds=options.seeds, both=options.both)
-    return ChainOfThought(choices, budget=options.reasoning_tokens, answer_turn=options.answer_turn)
+    return ChainOfThought(choices, *_reasoning(options))
+
+
+def _reasoning(options: TaskOptions) -> tuple[int, str, int, float, int]:
+    drawn = (options.drawn_reasonings, options.temperature, options.seeds[0])
+    return options.reasoning_tokens, options.answer_turn, *drawn
 
 
 TASKS: dict[str, Callable[[TaskOptions], Task]] = {

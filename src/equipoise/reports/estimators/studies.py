@@ -19,7 +19,7 @@ from ...records import EquipoiseError, Estimate, UndefinedMetric
 from ...runs.measurements import kind_title
 from ...runs.run import Run
 from ...stats.bounded import ENOUGH_UNITS
-from ..comparison.compare import Match, match, named_apart
+from ..comparison.matching import Match, match, named_apart
 
 MEASURES = ("ucerf", "ucerf_signed")
 """The metrics that are taken with each estimator; the signed one of unanswerable items alone."""
