@@ -108,7 +108,9 @@ class Encoder:
 
     def _chat(self, messages: Sequence[Message]) -> str:
         if not getattr(self._tokenizer, "chat_template", None):
-            raise ModelError("the model has no chat template; use a task without chat")
+            raise ModelError(
+                "the model has no chat template; use a task without chat, or answer_turn plain for a chain of thought"
+            )
         turns = [message._asdict() for message in messages]
         # A conversation that ends in the assistant's turn is continued there: the turn is the answer's beginning.
         end = "continue_final_message" if turns[-1]["role"] == "assistant" else "add_generation_prompt"

@@ -16,7 +16,7 @@ from ...datasets.occupations import OCCUPATIONS
 from ...runs.measurements import KINDS, kind_title, span
 from ...runs.run import Part, Run
 from ..behaviour.views import Estimated
-from ..comparison.compare import named_apart
+from ..comparison.matching import named_apart
 
 LARGE = 0.20
 """The paper marks disparities over this."""
