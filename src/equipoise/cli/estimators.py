@@ -19,6 +19,9 @@ def estimators(
     out: Annotated[Path, typer.Option("--out", help="Folder for the tables (CSV, JSON) and figures.")] = Path(
         "estimators"
     ),
+    estimator: Annotated[
+        list[str] | None, typer.Option("--estimator", help="Compare these only; repeatable. All that the runs allow.")
+    ] = None,
     intersect: Intersect = False,
     resamples: Annotated[int, typer.Option("--resamples", help="Bootstrap resamples of sentence pairs.")] = 1000,
     level: Annotated[float, typer.Option("--level", help="Confidence level of the intervals.")] = 0.95,
@@ -40,7 +43,7 @@ def estimators(
 
     plan = Resamples(resamples=resamples, level=level, seed=seed)
     with progress_bar(quiet=quiet) as progress:
-        studies = estimator_studies(runs, plan, intersect=intersect, progress=progress)
+        studies = estimator_studies(runs, plan, estimators=estimator, intersect=intersect, progress=progress)
     made = tables(studies)
     contents = {f"{name}.csv": to_csv(frame) for name, frame in made.items()}
     document = {"answers": [answer(part) for part in studies]}

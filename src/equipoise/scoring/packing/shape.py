@@ -8,7 +8,11 @@ from typing import NamedTuple
 CPU_ROW_TOKENS = 384
 GPU_ROW_TOKENS = 1024
 GPU_PASS_TOKENS = 8192
-"""More tokens a pass than this gain nothing on an H200 (docs/decisions/packed-engine.md)."""
+"""More tokens a pass than this gain nothing on an H200 with a model of 8B (docs/decisions/packed-engine.md)."""
+
+GPU_MOST_PASS_TOKENS = 65536
+GPU_LAYER_WORK = 3e11
+"""Tokens times weights of a layer: with less work a GPU waits for its kernels to be started."""
 
 
 class Shape(NamedTuple):
@@ -43,7 +47,9 @@ def choose_shape(device: str, *, free: int, hidden: int, inner: int, vocabulary:
     predictions = max(64, int(free * 0.25) // (vocabulary * (itemsize + 4)))
     if device != "cuda":
         return Shape(128, CPU_ROW_TOKENS, 1, 8, predictions, 0, False)
-    tokens = min(GPU_PASS_TOKENS, max(GPU_ROW_TOKENS, int(free * 0.5) // token))
+    layer = 4 * hidden**2 + 3 * hidden * inner
+    useful = min(GPU_MOST_PASS_TOKENS, max(GPU_PASS_TOKENS, int(GPU_LAYER_WORK / layer)))
+    tokens = min(useful, max(GPU_ROW_TOKENS, int(free * 0.5) // token))
     return Shape(4096, GPU_ROW_TOKENS, max(1, tokens // GPU_ROW_TOKENS), 128, predictions, 2, True)
 
 
