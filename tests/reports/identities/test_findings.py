@@ -10,7 +10,7 @@ import equipoise
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.records import Estimate, Measurement
-from equipoise.reports.identities.crossings import _places, crossing, trade_off
+from equipoise.reports.identities.crossings.figures import _places, crossing, trade_off
 from equipoise.reports.identities.figures import draw
 from equipoise.reports.identities.findings import findings, reasoning_sentences
 from equipoise.reports.page.html import run_page

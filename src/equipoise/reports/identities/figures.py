@@ -19,7 +19,7 @@ from ..palette import IDEAL, tone_of
 from ..paper.figures import LOOK, QUIET, Drawn, colour, diverging, file_stem, saved, shape
 from . import views
 from .charts import ideal_of
-from .crossings import crossing, trade_off
+from .crossings.figures import crossing, trade_off
 from .views import LARGE, NONE, Frames, kinds_of, values_of, ways_of
 
 NAMES = {NONE: "no marker", "R": "R", "NR": "NR", "C": "C"}

@@ -7,11 +7,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from ...records import Measurement
-from ...runs.measurements import Measurements, kind_title
-from ..paper.figures import QUIET, colour, shape
-from .findings import SIDES
-from .views import NONE, WAYS
+from ....records import Measurement
+from ....runs.measurements import Measurements, kind_title
+from ...paper.figures import QUIET, colour, shape
+from ..findings import SIDES
+from ..views import NONE, WAYS
 
 GENDERS = {"male": "he", "female": "she"}
 PRIVILEGES = ("privileged", "disadvantaged")
