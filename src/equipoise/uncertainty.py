@@ -93,8 +93,8 @@ def sequence_probability(probs: Floats) -> Floats:
     maximum sequence probability.
     """
     _k(probs)
-    top: Floats = probs.max(axis=1)
-    return top
+    # Scores in low precision may add up to a little more than 1.
+    return np.minimum(probs.max(axis=1), 1.0)
 
 
 @dataclass(frozen=True)
