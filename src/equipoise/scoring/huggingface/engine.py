@@ -96,6 +96,12 @@ class HuggingFaceEngine(EngineDefaults):
         self._passes.shape = shape
 
     @property
+    def layers(self) -> list[Any]:
+        """The layers of the model, from the first to the last."""
+        lists = [module for module in self._model.modules() if isinstance(module, torch.nn.ModuleList)]
+        return list(max(lists, key=len, default=()))
+
+    @property
     def identity(self) -> Mapping[str, Any]:
         return {
             "engine": "huggingface",

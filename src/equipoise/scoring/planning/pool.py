@@ -21,13 +21,13 @@ from .rules import RowPlan, Rules
 
 Planner = Callable[[Sequence[Asked]], RowPlan]
 
-MOST_PROCESSES = 8
+MOST_PROCESSES = 14
 
 
 def processes(gpus: int) -> int:
-    """Return how many processes should plan for each of so many GPUs: half of the cores, none on a small machine."""
+    """Return how many processes plan for each GPU: all cores but two share the work, none on a small machine."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    count = min(MOST_PROCESSES, cores // (2 * max(1, gpus)))
+    count = min(MOST_PROCESSES, (cores - 2) // max(1, gpus))
     return count if count > 1 else 0
 
 
