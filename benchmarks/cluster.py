@@ -1,6 +1,7 @@
 """What a cluster costs and brings; figures in docs/scale.md: `python benchmarks/cluster.py overhead`.
 
-- overhead: the default model in one process, and in one Ray worker: time of scoring the same prompts, in turns.
+- overhead: the default model in one process, and in one Ray worker: time of scoring the same prompts, in turns. On a
+  busy machine run it with `chrt -f 3`, so that other programs do not add to either.
 - scaling: an engine that takes a fixed time for each prompt, on 1, 2, 4 and 8 workers.
 - memory: what the driver holds at most for 10,000, 100,000 and 1,000,000 prompts.
 - kills: 10 workers and 3 drivers killed in one run, at batches that are counted; its files against one process.
@@ -19,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from equipoise.datasets import open_dataset
@@ -71,10 +73,12 @@ def overhead(limit: int, rounds: int) -> None:
             times[name].append(scored(engine, batches)[0])
             used[name].append(processor_seconds(involved[name]) - before)
     for name, several in times.items():
-        print(f"{name}: {min(several):.2f} s at best, all {[round(s, 2) for s in several]}, n = {len(prompts)} prompts")
+        print(f"{name}: median {median(several):.2f} s of {[round(s, 2) for s in several]}, n = {len(prompts)} prompts")
     for what, table in (("wall time", times), ("processor time", used)):
         shares = {name: [round(s, 2) for s in several] for name, several in table.items()}
-        print(f"overhead in {what}: {min(table['one worker']) / min(table['one process']) - 1:+.1%} {shares}")
+        process, worker = (table[name] for name in ("one process", "one worker"))
+        ratios = f"median {median(worker) / median(process) - 1:+.1%}, best {min(worker) / min(process) - 1:+.1%}"
+        print(f"overhead in {what}: {ratios} {shares}")
     cluster.close()
 
 

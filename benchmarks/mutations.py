@@ -1,6 +1,6 @@
 """Does the test suite notice small mistakes? Makes one at a time, runs the tests of its room, and counts survivors.
 
-python benchmarks/mutations.py [--sample 60] [--seed 0] [--only metrics stats]
+python benchmarks/mutations.py [--sample 60] [--seed 0] [--only metrics stats] [--workers 1]
 
 A mutation changes one comparison, operator, constant or boolean in a file of the rooms below. It is killed if a test of
 the room fails, or if they run into the time limit. Each runs on a copy of the package. Mistakes that once went
@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -181,11 +182,18 @@ def survives(mutation: Mutation, timeout: float) -> bool:
         return ended.returncode == 0
 
 
+def _unchanged(room: str) -> Mutation:
+    file = ROOMS[room][0][0]
+    text = (ROOT / "src" / "equipoise" / file).read_text(encoding="utf-8")
+    return Mutation(room, file, 0, "", "", text)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sample", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--timeout", type=float, default=300)
+    parser.add_argument("--workers", type=int, default=1, help="mutations tried at a time, each by a process")
     parser.add_argument("--only", nargs="+", choices=list(ROOMS), default=list(ROOMS))
     chosen = parser.parse_args()
     rng = random.Random(chosen.seed)
@@ -193,18 +201,20 @@ def main() -> None:
     share = max(1, chosen.sample // len(by_room))
     sample = [m for several in by_room.values() for m in rng.sample(several, min(share, len(several)))]
     sample += [known(*row) for row in KNOWN if row[0] in chosen.only]
-    for room in chosen.only:
-        file = ROOMS[room][0][0]
-        text = (ROOT / "src" / "equipoise" / file).read_text(encoding="utf-8")
-        if not survives(Mutation(room, file, 0, "", "", text), chosen.timeout):
-            raise SystemExit(f"the tests of {room} fail without a mutation, so they would kill everything")
-    survivors = []
-    for number, mutation in enumerate(sample, 1):
-        alive = survives(mutation, chosen.timeout)
-        survivors += [mutation] if alive else []
-        state = "SURVIVED" if alive else "killed"
-        where = f"{mutation.file}:{mutation.line}"
-        print(f"{number:3} of {len(sample)}  {state:8}  {where}  {mutation.before!r} -> {mutation.after!r}", flush=True)
+    with ThreadPoolExecutor(chosen.workers) as pool:
+        unchanged = [_unchanged(room) for room in chosen.only]
+        passing = pool.map(lambda mutation: survives(mutation, chosen.timeout), unchanged)
+        for room, passes in zip(chosen.only, passing, strict=True):
+            if not passes:
+                raise SystemExit(f"the tests of {room} fail without a mutation, so they would kill everything")
+        survivors = []
+        alive_or_not = pool.map(lambda mutation: survives(mutation, chosen.timeout), sample)
+        for number, (mutation, alive) in enumerate(zip(sample, alive_or_not, strict=True), 1):
+            survivors += [mutation] if alive else []
+            state = "SURVIVED" if alive else "killed"
+            where = f"{mutation.file}:{mutation.line}"
+            change = f"{mutation.before!r} -> {mutation.after!r}"
+            print(f"{number:3} of {len(sample)}  {state:8}  {where}  {change}", flush=True)
     killed = len(sample) - len(survivors)
     print(f"\n{killed} of {len(sample)} killed ({killed / len(sample):.0%})")
 

@@ -66,7 +66,8 @@ def our_side(side: str, folder: str, asked: str, answers: str, threads: str) -> 
     prompts = [Prompt(str(i), "bench", "", one[0], tuple(one[1])) for i, one in enumerate(json.loads(_read(asked)))]
     engine: Any = open_engine(folder, EngineOptions(device="cpu", dtype="float32"))
     if side == "plain":
-        engine._way = "padded"  # as if the model could do no better
+        engine._choose_mode()
+        engine._mode = "padded"  # as if the model could do no better
     seen: list[int] = []
     engine._model.register_forward_pre_hook(
         lambda _, __, named: seen.append(named["input_ids"].numel()), with_kwargs=True

@@ -13,6 +13,8 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import os
+import resource
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -42,8 +44,10 @@ ARMS: dict[str, dict[str, Any]] = {
     "UCerF x 5": {"weight": 5.0},
 }
 REDUCED_ARMS = ("stereotypical half", "task loss", "augmentation", "UCerF x 1", "UCerF x 5")
-REDUCED_SETS = 40
+REDUCED_SETS = 60
 """Evaluation sets of each part in the reduced version: scoring all takes longer than training on two cores."""
+
+REDUCED_STEPS = 30
 
 RATES = {"full": (2e-5, 5e-5, 1e-4), "lora": (5e-4, 1e-3)}
 NEUTRAL = Path(__file__).with_name("training_neutral.txt")
@@ -57,7 +61,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--model", default="smollm2")
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--steps", type=int, default=200)
-    parser.add_argument("--workers", type=int, default=1, help="runs at a time on one device")
+    parser.add_argument("--workers", type=int, default=0, help="runs at a time; by default 1, without a GPU one a core")
     parser.add_argument("--rate", type=float, default=0.0, help="learning rate; by default chosen on validation sets")
     parser.add_argument("--arms", default=",".join(ARMS))
     parser.add_argument("--method", choices=("full", "lora"), default="full")
@@ -168,8 +172,10 @@ class Bench:
 _bench: Bench | None = None
 
 
-def _open(folder: Path, model: str, plan: Plan) -> None:
+def _open(folder: Path, model: str, plan: Plan, threads: int) -> None:
     global _bench
+    if threads:
+        torch.set_num_threads(threads)
     _bench = Bench(folder, model, plan)
 
 
@@ -192,7 +198,10 @@ def run_all(options: argparse.Namespace, plan: Plan, arms: list[str]) -> None:
     began = time.perf_counter()
     seeds = [int(seed) for seed in options.seeds.split(",")]
     context = multiprocessing.get_context("spawn")
-    with context.Pool(options.workers, _open, (options.folder, options.model, plan)) as pool:
+    # Two processes of one thread, not one of two: threads that share a core with other programs wait for each other.
+    cores = 0 if torch.cuda.is_available() else os.cpu_count() or 1
+    workers = options.workers or cores or 1
+    with context.Pool(workers, _open, (options.folder, options.model, plan, cores // workers)) as pool:
         rates = (options.rate or plan.learning_rate,) if options.rate or plan.learning_rate else RATES[plan.method]
         if len(rates) > 1:
             pilots = [replace(plan, **ARMS["augmentation"], learning_rate=rate) for rate in rates]
@@ -203,7 +212,11 @@ def run_all(options: argparse.Namespace, plan: Plan, arms: list[str]) -> None:
         jobs: list[tuple[str, Plan | None]] = [("base", None)] if 0 in seeds else []
         jobs += [(arm, replace(plan, **ARMS[arm], seed=seed)) for seed in seeds for arm in arms]
         pool.map(_run, jobs, chunksize=1)
-    print(f"{len(jobs)} runs in {time.perf_counter() - began:.0f} s", flush=True)
+        pool.close()
+        pool.join()
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds, processor = time.perf_counter() - began, used.ru_utime + used.ru_stime
+    print(f"{len(jobs)} runs in {seconds:.0f} s, {processor:.0f} s of processor time, {workers} at a time", flush=True)
 
 
 def overhead(bench: Bench, *, repeats: int = 20) -> dict[str, float]:
@@ -236,7 +249,8 @@ def main() -> None:
     plan = Plan(method=options.method, answerable=32, unanswerable=16, steps=options.steps, leash_rows=8)
     arms = [arm.strip() for arm in options.arms.split(",")]
     if options.reduced:
-        plan = Plan(method="lora", answerable=3, unanswerable=1, steps=min(options.steps, 25), leash_rows=1)
+        steps = min(options.steps, REDUCED_STEPS)
+        plan = Plan(method="lora", answerable=4, unanswerable=2, steps=steps, leash_rows=1, warmup=5)
         plan = replace(plan, validation_sets=24, learning_rate=1e-3)
         arms = [arm for arm in arms if arm in REDUCED_ARMS]
     if options.step in ("all", "prepare"):

@@ -195,10 +195,10 @@ def test_a_prompt_is_computed_once_whatever_continues_it(name: str, monkeypatch:
     hook = engine._model.register_forward_pre_hook(
         lambda _, __, inputs: seen.append(inputs["input_ids"].numel()), with_kwargs=True
     )
-    monkeypatch.setattr("equipoise.scoring.huggingface.engine.BRANCH_TOKENS", 99)
+    monkeypatch.setattr("equipoise.scoring.planning.rules.BRANCH_TOKENS", 99)
     cached = run(engine, asked)
     in_steps, _ = sum(seen), seen.clear()
-    monkeypatch.setattr("equipoise.scoring.huggingface.engine.BRANCH_TOKENS", 1)
+    monkeypatch.setattr("equipoise.scoring.planning.rules.BRANCH_TOKENS", 1)
     padded = run(engine, asked)
     hook.remove()
     stem = question.starts[0]
@@ -291,7 +291,7 @@ def test_in_half_precision_scores_agree_within_a_quarter_nat(dtype: torch.dtype)
     assert engine.description["scoring"] == "packed prefix trees"
 
 
-def test_a_log_probability_is_normalised_in_single_precision_whatever_the_dtype() -> None:
+def test_logits_and_their_log_softmax_are_in_single_precision_whatever_the_dtype() -> None:
     tokenizer = make_tokenizer()
     model = make_model("LlamaConfig", len(tokenizer), scale=0.2, **LLAMA).to(torch.bfloat16)
     engine = HuggingFaceEngine(model, tokenizer, name="half", weights={"sha256": "0"})
@@ -299,7 +299,8 @@ def test_a_log_probability_is_normalised_in_single_precision_whatever_the_dtype(
     (score,) = run(engine, [Prompt("a", "task", "", "The nurse", every)])
     question = engine._encoder.questions([Prompt("a", "task", "", "The nurse", every)])[0]
     with torch.inference_mode():
-        logits = model(input_ids=torch.tensor([question.sequences[0][:-1]])).logits[0, -1].float()
+        state = model.model(input_ids=torch.tensor([question.sequences[0][:-1]])).last_hidden_state[0, -1]
+        logits = model.lm_head.weight.float() @ state.float()
     expected = torch.log_softmax(logits, dim=-1)[[sequence[-1] for sequence in question.sequences]]
     np.testing.assert_allclose(values([score]), expected.numpy(), atol=1e-5)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
 import math
 from typing import Any
 
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 from equipoise.records import (
     ABSENT,
+    Context,
     DatasetError,
     EquipoiseError,
     Estimate,
@@ -111,6 +114,13 @@ def test_continuations_cannot_be_mistaken_for_one_another() -> None:
 
 def test_a_text_with_a_lone_surrogate_has_a_key() -> None:
     assert len(Prompt("a", "t", "", "broken \ud800", (" a",)).key("e")) == 32
+
+
+@pytest.mark.parametrize("context", ["Say", 'a "quote" \\ \n\t\x00\x7f é \u2028 😀', (Message("user", "Say"),)])
+def test_a_key_is_the_hash_of_the_question_as_json(context: Context) -> None:
+    content = json.dumps(["engine", context, [" a", ' "b"']], ensure_ascii=False)
+    expected = hashlib.sha256(content.encode()).hexdigest()[:32]
+    assert Prompt("a", "t", "", context, (" a", ' "b"')).key("engine") == expected
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 0.01])

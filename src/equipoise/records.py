@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from json.encoder import encode_basestring
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -21,8 +22,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
-ABSENT = -1
-"""In integer columns: this item has no such candidate (no gold answer, no stereotype, a tie)."""
+ABSENT = -1  # in integer columns: this item has no such candidate (no gold answer, no stereotype, a tie)
 
 
 class EquipoiseError(Exception):
@@ -135,9 +135,7 @@ class Sampling(NamedTuple):
 
 OPEN_ANSWER = "open-answer"  # the flag of a free answer: its last classes are both, neither, refused, unparsed
 BOTH_OFFERED = "both-offered"  # the flag of a multiple choice whose last option is "Both of them"
-
-BASELINE = "baseline"
-"""The variant of a prompt that asks for an example's words without its sentence."""
+BASELINE = "baseline"  # the variant of a prompt that asks for an example's words without its sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +156,10 @@ class Prompt:
             raise DatasetError(f"prompt of {self.example_id}: context and continuations must not be empty")
 
     def key(self, identity: str) -> str:
-        """Return the content address of this question to the engine of that identity."""
-        content = json.dumps([identity, self.context, self.continuations], ensure_ascii=False)
+        """Return the content address of this question to the engine of that identity: the hash of both as JSON."""
+        quoted, asked = encode_basestring, self.context
+        context = quoted(asked) if isinstance(asked, str) else json.dumps(asked, ensure_ascii=False)
+        content = f"[{quoted(identity)}, {context}, [{', '.join(map(quoted, self.continuations))}]]"
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 

@@ -15,12 +15,14 @@ from typing import Any
 import pandas as pd
 
 from .datasets import Dataset, open_datasets
+from .datasets.exposure import exposure_notes
 from .measuring.cells import check_groups
 from .measuring.columns import item_columns, set_columns
 from .measuring.identities import is_marked, measure_identities
 from .measuring.intersections import measure_combinations
 from .measuring.measure import Plan, measure, measured_items
 from .measuring.sampling import Sampled, outcomes_of, sample_of, until_precise, with_samples
+from .measuring.stopping import with_guarantee
 from .progress import Progress, shown
 from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManifest
 from .runs import Run as Run
@@ -85,7 +87,8 @@ def audit(
                 writer = texts.writer(engine, partial(report, f"{key}, reasoning"))
                 ask = partial(asked.run, scorer=scorer, writer=writer)
                 answers.append(_answers(key, dataset, ask, settings))
-            notes = [*store.notes, *texts.notes, *engine.notes]
+            exposed = exposure_notes((model, settings.adapter), datasets)
+            notes = [*exposed, *store.notes, *texts.notes, *engine.notes]
             manifest = replace(manifest, engine={**engine.identity, **engine.description}, notes=notes)
         return _finish(folder, answers, plan, manifest, report)
 
@@ -169,6 +172,7 @@ def measured_tables(
         report("measuring", number, len(parts))
         items = measured_items(outcomes, plan)
         rows, undefined = measure(items, plan, key)
+        rows = with_guarantee(rows, items, sample_of(manifest, key), plan.level)
         measurements += [*rows, *measure_combinations(items, plan, key)]
         if is_marked(outcomes):
             measurements += measure_identities(outcomes, plan, key, sample_of(manifest, key))

@@ -9,12 +9,13 @@ from typing import Any, Self
 from .catalog import find
 from .datasets import DatasetOptions, open_dataset
 from .datasets.identity import AUGMENTATIONS, recipe
+from .datasets.neutral import check_word
 from .datasets.selection import conditions
 from .measuring.measure import Plan
 from .metrics import METRICS
 from .records import EquipoiseError, RunError
 from .scoring.engine import EngineOptions
-from .tasks import Shots, TaskOptions
+from .tasks import Shots, TaskOptions, read_wordings
 from .uncertainty import ESTIMATORS, PERPLEXITY
 
 _ASKED = (
@@ -41,7 +42,9 @@ class Settings:
     pronouns: Sequence[str] = ("he", "she")
     columns: Mapping[str, str] = field(default_factory=dict)
     as_published: bool = False
+    neutral: str = ""
     questions: Sequence[str] = ()
+    wordings: str | None = None
     shots: str | None = None
     chat: bool = False
     system: str = ""
@@ -76,6 +79,8 @@ class Settings:
     cluster: str | None = None
     workers: int = 0
     worker_cores: int = 1
+    dropout: float = 0.0
+    passes: int = 20
 
     def __post_init__(self) -> None:
         for name in ("seeds", "resamples"):
@@ -89,7 +94,11 @@ class Settings:
             raise EquipoiseError(f"level must lie between 0 and 1, not {self.level}")
         if self.disparity not in ("range", "pairwise", "deviation"):
             raise EquipoiseError(f"disparity must be range, pairwise or deviation, not {self.disparity!r}")
+        if self.wordings and self.questions:
+            raise EquipoiseError("questions and wordings both word the question; give one of them")
         conditions(self.where)
+        if self.neutral:
+            check_word(self.neutral)
 
     @classmethod
     def again(cls, earlier: Mapping[str, Any], **choices: Any) -> Self:
@@ -129,7 +138,7 @@ class Settings:
             augmentations=self.augment, attributes=self.attributes, markers=self.markers, crossed=self.crossed
         )
         chosen = (self.pronouns, self.columns, self.limit, self.base, marking, self.as_published)
-        return DatasetOptions(*chosen, where=self.where)
+        return DatasetOptions(*chosen, where=self.where, neutral=self.neutral)
 
     @property
     def engine(self) -> EngineOptions:
@@ -138,7 +147,7 @@ class Settings:
         # Without a server only open answers are sampled, by their task.
         chosen["samples"] = self.samples if self.server else 0
         # An estimator over the whole vocabulary cannot do without them.
-        needed = any(find(name, ESTIMATORS, kind="estimator").reduction for name in self.estimators)
+        needed = any(find(name, ESTIMATORS, kind="estimator").reduction.startswith("vocab") for name in self.estimators)
         return EngineOptions(**{**chosen, "reductions": self.reductions or needed})
 
     @property
@@ -147,7 +156,10 @@ class Settings:
         seeds = tuple(range(self.seed, self.seed + self.seeds))
         shots = Shots(open_dataset(self.shots).examples) if self.shots else Shots()
         chosen = {option.name: getattr(self, option.name) for option in fields(TaskOptions) if option.name in _ASKED}
-        return TaskOptions(seeds=seeds, questions=tuple(self.questions), shots=shots, **chosen)
+        questions = read_wordings(self.wordings) if self.wordings else tuple(self.questions)
+        # A server's samples stand for probabilities that it does not give.
+        drawn = 0 if self.server else self.samples
+        return TaskOptions(seeds, questions=questions, shots=shots, drawn_reasonings=drawn, **chosen)
 
 
 _NOT_ASKED = (

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .records import Floats, UndefinedMetric
+from .records import Booleans, Floats, UndefinedMetric
 
 
 def renormalise(logprobs: Floats) -> Floats:
@@ -72,18 +72,52 @@ def top_probability(probs: Floats) -> Floats:
     return share
 
 
+def inside_set(probs: Floats, threshold: Floats | float) -> Booleans:
+    """Return which candidates of each row are at least that probable; the most probable ones always are."""
+    needed = np.minimum(probs.max(axis=1), threshold)
+    inside: Booleans = probs >= needed[:, None]
+    return inside
+
+
+def set_certainty(probs: Floats, threshold: Floats | float) -> Floats:
+    """Return (k - size of the set) / (k - 1) of each row: 1 where one candidate is left, 0 where none is ruled out."""
+    k = _k(probs)
+    share: Floats = (k - inside_set(probs, threshold).sum(axis=1)) / (k - 1)
+    return np.where(np.isnan(probs).any(axis=1), np.nan, share)
+
+
+def sequence_probability(probs: Floats) -> Floats:
+    """Return the probability of the most probable candidate as it is said, in [0, 1]; higher is surer.
+
+    The one estimator that is taken of raw probabilities: it is 0 where no candidate is ever said. It is lm-polygraph's
+    maximum sequence probability.
+    """
+    _k(probs)
+    top: Floats = probs.max(axis=1)
+    return top
+
+
 @dataclass(frozen=True)
 class Estimator:
     """A row of the table: what it is called, how unsure a row is, and how sure.
 
-    `reduction` names the column that holds its certainty over the whole vocabulary, for those that are taken over that
-    instead of the candidates.
+    `reduction` names the column that holds its certainty, for those that are taken over the whole vocabulary or over
+    the members of an ensemble instead of the candidates. `over` says what an estimator needs besides: "wordings" (every
+    item in several), "labels" (right answers to calibrate with), "open answers" or "raw" probabilities. A `stepwise`
+    certainty has few values.
     """
 
     name: str
     uncertainty: Callable[[Floats], Floats]
     certainty: Callable[[Floats], Floats]
     reduction: str = ""
+    over: str = ""
+    stepwise: bool = False
+
+
+WORDING_AGREEMENT = "wording_agreement"
+ENSEMBLE_AGREEMENT = "ensemble_agreement"
+"""Columns of how far the wordings of an item, or the members of an ensemble, agree."""
 
 
 def _from_certainty(name: str, certainty: Callable[[Floats], Floats]) -> Estimator:
@@ -95,6 +129,11 @@ def _k(probs: Floats) -> int:
     if k < 2:
         raise UndefinedMetric("uncertainty over fewer than two candidates")
     return k
+
+
+def _uncalibrated(probs: Floats) -> Floats:
+    """Return the certainty of sets that leave out what is less than half as probable as by chance."""
+    return set_certainty(probs, 1 / (2 * _k(probs)))
 
 
 PERPLEXITY = Estimator("perplexity", perplexity, lambda probs: (_k(probs) - perplexity(probs)) / (_k(probs) - 1))
@@ -116,5 +155,12 @@ ESTIMATORS = {
         replace(ENTROPY, name="vocab-entropy", reduction="vocab_entropy"),
         replace(RENYI, name="vocab-renyi", reduction="vocab_renyi"),
         replace(FISHER_RAO, name="vocab-fisher-rao", reduction="vocab_fisher_rao"),
+        replace(PERPLEXITY, name="prompt-ensemble", over="wordings"),
+        # Of members that each name one candidate, the mutual information is the entropy of their shares.
+        replace(ENTROPY, name="prompt-agreement", reduction=WORDING_AGREEMENT, over="wordings"),
+        replace(ENTROPY, name="ensemble-agreement", reduction=ENSEMBLE_AGREEMENT),
+        replace(ENTROPY, name="semantic-entropy", over="open answers"),
+        replace(_from_certainty("conformal", _uncalibrated), over="labels", stepwise=True),
+        replace(_from_certainty("sequence-probability", sequence_probability), over="raw"),
     )
 }

@@ -37,7 +37,8 @@ def model(first: float, second: float, spread: float, seed: int) -> Items:
 
 
 def values_of(runs: dict[str, Items]) -> SetValues:
-    return set_values(runs, np.arange(2 * SETS), "u", usable_estimators(list(runs.values())))
+    over_candidates = [estimator for estimator in usable_estimators(list(runs.values())) if not estimator.over]
+    return set_values(runs, np.arange(2 * SETS), "u", over_candidates)
 
 
 def test_margin_and_top_probability_are_one_with_two_candidates() -> None:

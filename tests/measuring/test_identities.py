@@ -178,9 +178,7 @@ def test_an_audit_with_a_precision_says_how_it_stopped(tmp_path: Path) -> None:
     assert looks["look"].tolist() == [1] and looks["sentences"].tolist() == [96] and looks["width"][0] < 0.1
 
 
-def test_precision_is_about_identities(tmp_path: Path) -> None:
-    with pytest.raises(EquipoiseError, match=r"^precision is about disparities between identities"):
-        equipoise.audit("planted", "builtin", out=tmp_path, precision=0.1)
+def test_a_precision_is_a_width(tmp_path: Path) -> None:
     with pytest.raises(EquipoiseError, match="greater than 0"):
         equipoise.audit(
             ENGINE,

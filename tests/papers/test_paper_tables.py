@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import equipoise
+from equipoise.cli import app
 from equipoise.papers.experiments import PAPERS, write_suite
 from equipoise.papers.published import published
-from equipoise.papers.tables import DOUBTFUL, NOTHING, paper_tables, write_tables
+from equipoise.papers.tables import DOUBTFUL, NOTHING, paper_tables, parts_of, write_tables
 from equipoise.records import EquipoiseError
 from equipoise.runs import Run
 from equipoise.runs.run import Part
@@ -96,3 +98,14 @@ def test_every_paper_is_a_suite_whose_cells_can_run(name: str, tmp_path: Path) -
 def test_an_unknown_paper_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(EquipoiseError, match="no paper 'ucref'; did you mean 'ucerf'"):
         write_suite("ucref", ["smollm2"], tmp_path)
+
+
+def test_tables_are_made_from_runs_that_exist(parts: dict[tuple[str, str, str], Part], tmp_path: Path) -> None:
+    first = next(iter(parts.values())).run
+    made = parts_of([first])
+    assert list(made) == [(first.name, "builtin", "next-word")]
+    with pytest.raises(EquipoiseError, match=r"two runs are of .* on builtin as next-word; name only one"):
+        parts_of([first, Run(first.path)])
+    command = ["paper", "ucerf", "--run", str(first.path), "--out", str(tmp_path)]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0 and (tmp_path / "tables" / "ucerf-table-4.md").is_file()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
+from equipoise.builder.compare.diversity import vocabulary, written_texts
 from equipoise.metrics import METRICS
 from equipoise.papers.experiments import PAPERS
 from equipoise.papers.published import ERRATA, Published, published
@@ -129,3 +133,29 @@ def test_two_columns_of_the_neutral_table_repeat_genderlex() -> None:
         for row in cells:
             of = {"model": original, "metric": row.metric, "gender": row.gender}
             assert number("gender-ece", "GenderLex table", **of) == row.value
+
+
+def test_each_half_of_figure_6_is_sorted_by_itself() -> None:
+    """Both halves fall by UCerF on SynthBias, but in different orders of models: its rows are not of one model each."""
+    orders = {}
+    for kind in ("type1", "type2"):
+        rows = numbers("ucerf", "Fig. 6", dataset="synthbias", type=kind, metric="ucerf")
+        values = [row.value for row in rows]
+        assert len(values) == 10 and values == sorted(values, reverse=True)
+        orders[kind] = [row.model for row in rows]
+    assert sorted(orders["type1"]) == sorted(orders["type2"]) and orders["type1"] != orders["type2"]
+    assert {row.doubt for row in numbers("ucerf", "Fig. 6", type="type1")} == {"ucerf-6-order"}
+
+
+@pytest.mark.slow
+def test_table_1_counts_another_version_of_synthbias(real_data: Callable[[str], Path]) -> None:
+    for name in ("winobias", "synthbias"):
+        real_data(name)
+        _, texts, _ = written_texts(name)
+        counted = {"size": len(texts), "vocabulary": vocabulary(texts, tokenizer="paper").size}
+        printed = {row.metric: row for row in numbers("ucerf", "Table 1", dataset=name) if row.metric in counted}
+        agrees = {metric: printed[metric].value == count for metric, count in counted.items()}
+        assert agrees == dict.fromkeys(counted, name == "winobias")
+        assert {row.doubt for row in printed.values()} == ({""} if name == "winobias" else {"ucerf-1"})
+        if name == "synthbias":
+            assert counted == {"size": 31_728, "vocabulary": 5_280}

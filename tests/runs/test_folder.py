@@ -283,7 +283,8 @@ def outcomes() -> Iterator[Outcomes]:
 def test_outcomes_survive_the_disk_to_the_bit(kept: Outcomes, tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     key = {"model": "m", "dataset": "d", "task": "t"}
-    table = outcomes_frame(key, kept, {"correct": np.zeros(len(kept))})
+    derived = {name: np.zeros(len(kept)) for name in ("correct", "perplexity", "candidate_mass")}
+    table = outcomes_frame(key, kept, derived)
     folder.commit({"outcomes.parquet": table}, MANIFEST)
     back = outcomes_from_frame(folder.frame("outcomes.parquet"), list(kept.groups))
     for name in ("example_id", "variant", "set_id", "cluster_id", "sides", "gold", "stereotype", "answerable", "flags"):

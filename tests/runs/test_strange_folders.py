@@ -158,6 +158,8 @@ def every_reader(folder: Path) -> None:
     in_one_sentence("calibrate", folder, "--splits", "2", "--method", "platt", "--quiet")
     in_one_sentence("identities", folder, "--out", folder / "drawn")
     in_one_sentence("card", folder)
+    in_one_sentence("estimators", folder, "--out", folder / "estimators", "--resamples", "2")
+    in_one_sentence("sensitivity", folder)
 
 
 JSON = st.recursive(
@@ -237,6 +239,7 @@ NONSENSE = [
     ("outcomes.parquet", "type", "numbers"),
     ("outcomes.parquet", "occupation", "bytes"),
     ("outcomes.parquet", "sides", "texts"),
+    ("outcomes.parquet", "correct", "gone"),
     ("pairs.parquet", "occupation", "numbers"),
     ("examples.parquet", "slots", "texts"),
 ]

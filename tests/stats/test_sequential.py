@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.stats.sequential import balanced_order, planned_looks
+from equipoise.stats.sequential import balanced_order, betting_sequence, frequent_looks, planned_looks
 
 
 def test_looks_grow_and_stop_before_the_end() -> None:
@@ -45,3 +48,42 @@ def test_the_seed_decides() -> None:
     strata = ["a", "b"] * 20
     one, same, other = (balanced_order(strata, np.random.default_rng(seed)) for seed in (1, 1, 2))
     assert one == same != other
+
+
+def planted_audits(rng: np.random.Generator, kind: str, size: int) -> np.ndarray:
+    """Return the values of a population: flips, or the U of sets."""
+    if kind == "flips":
+        return (rng.random(size) < 0.12).astype(float)
+    return 1 - np.abs(rng.normal(0, 0.12, size)).clip(0, 1)
+
+
+@pytest.mark.parametrize("kind", ["flips", "u"])
+@pytest.mark.parametrize("target", [0.05, 0.02])
+def test_betting_sequences_hold_at_all_looks_together_over_500_planted_audits(kind: str, target: float) -> None:
+    rng = np.random.default_rng(4)
+    missed = 0
+    for _ in range(500):
+        values = rng.permutation(planted_audits(rng, kind, 400))
+        truth = float(values.mean())
+        # The interval at the end misses the truth if any look before it did: it is the narrowest of all of them.
+        low, high = betting_sequence(values[:300], 400, level=0.95, target=target)
+        missed += not low <= truth <= high
+    assert missed / 500 <= 0.05
+
+
+def test_a_betting_sequence_of_all_units_is_the_mean() -> None:
+    values = np.random.default_rng(0).random(50)
+    low, high = betting_sequence(values, 50, level=0.95, target=0.05)
+    assert low == pytest.approx(values.mean(), abs=1e-6) and high == pytest.approx(values.mean(), abs=1e-6)
+
+
+def test_a_betting_sequence_never_widens_as_more_is_drawn() -> None:
+    values = np.random.default_rng(1).random(200)
+    spans = [betting_sequence(values[:n], 400, level=0.95, target=0.05) for n in (20, 50, 100, 200)]
+    widths = [high - low for low, high in spans]
+    assert all(later <= earlier + 1e-9 for earlier, later in pairwise(widths)) and widths[0] > 2 * widths[-1]
+
+
+def test_frequent_looks_grow_slowly_and_end_before_all() -> None:
+    looks = frequent_looks(2000)
+    assert looks[0] == 24 and looks[-1] < 2000 and all(24 <= b - a <= 0.06 * b + 25 for a, b in pairwise(looks))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,18 @@ import pytest
 
 import equipoise
 from equipoise.datasets import open_dataset
-from equipoise.records import Context, EquipoiseError, Example, Message, ModelError, Outcomes, Prompt, Score
+from equipoise.records import (
+    Context,
+    EquipoiseError,
+    Example,
+    Message,
+    ModelError,
+    Outcomes,
+    Prompt,
+    Sampling,
+    Score,
+    marked_slot,
+)
 from equipoise.scoring.planted.stereotype import PlantedEngine
 from equipoise.scoring.reasoning import TextStore
 from equipoise.tasks import ChainOfThought, TaskOptions, open_task
@@ -91,8 +103,52 @@ def test_by_default_the_model_continues_its_own_turn(name: str) -> None:
     assert (question.role, last.role) == ("user", "assistant")
     assert last.content.startswith('Because.\nBased on the reasoning above, the pronoun "him" refers to')
     assert all(continuation.startswith(" ") for continuation in prompt.continuations)
-    with pytest.raises(EquipoiseError, match="answer_turn must be assistant or user, not 'system'"):
+    with pytest.raises(EquipoiseError, match="answer_turn must be assistant, user or plain, not 'system'"):
         open_task(name, TaskOptions(answer_turn="system"))
+
+
+def test_plain_text_needs_no_chat_template() -> None:
+    prompt, _ = second_turn(open_task("next-word-cot", TaskOptions(answer_turn="plain")))
+    assert isinstance(prompt.context, str)
+    question, reasoning, again = prompt.context.split("\n")
+    assert question.endswith(REASON) and reasoning == "Because."
+    assert again == 'Based on the reasoning above, the pronoun "him" refers to the'
+    assert prompt.continuations == (" developer", " designer")
+
+
+@pytest.mark.parametrize(("name", "seeds"), [("next-word-cot", (4,)), ("mcq-cot", (4, 5))])
+def test_drawn_reasonings_are_variants_with_seeds_of_their_own(name: str, seeds: tuple[int, ...]) -> None:
+    drawn = []
+
+    def writer(contexts: Sequence[Context], budget: int, sampling: Sampling | None = None) -> dict[Context, str]:
+        drawn.append(sampling)
+        return dict.fromkeys(contexts, f"Text {sampling.seed if sampling else 'greedy'}.")
+
+    def scorer(prompts: Sequence[Prompt]) -> list[Score]:
+        texts.extend(prompt.context[-1].content.split("\n")[0] for prompt in prompts)
+        return [Score("", tuple((-1.0,) for _ in prompt.continuations)) for prompt in prompts]
+
+    texts: list[str] = []
+    task = open_task(name, TaskOptions(seeds=seeds, drawn_reasonings=2, temperature=0.7))
+    outcomes = task.run([DESIGNER], scorer=scorer, writer=writer)
+    assert drawn == [Sampling(0.7, 4), Sampling(0.7, 5)]
+    assert outcomes.variant.tolist() == ["seed=4", "seed=5"] and texts == ["Text 4.", "Text 5."]
+    assert task.settings["temperature"] == 0.7
+
+
+def test_markers_count_after_reasoning_too() -> None:
+    marked = replace(DESIGNER, slots={**DESIGNER.slots, marked_slot(1): "young designer"})
+    probabilities = {" developer": 0.2, " designer": 0.1, " young designer": 0.3}
+
+    def scorer(prompts: Sequence[Prompt]) -> list[Score]:
+        return [Score("", tuple((float(np.log(probabilities[c])),) for c in p.continuations)) for p in prompts]
+
+    outcomes = open_task("next-word-cot").run(
+        [marked], scorer=scorer, writer=lambda contexts, budget: dict.fromkeys(contexts, "Because.")
+    )
+    assert np.exp(outcomes.logprobs) == pytest.approx(np.array([[0.2, 0.1]]))
+    assert outcomes.logprobs_with_marker is not None
+    assert np.exp(outcomes.logprobs_with_marker) == pytest.approx(np.array([[0.2, 0.4]]))
 
 
 def test_multiple_choice_shows_the_same_options_in_both_turns() -> None:

@@ -11,10 +11,14 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from equipoise.datasets import open_dataset
+from equipoise.datasets.exposure import exposure_notes
+from equipoise.records import RunError
+from equipoise.reports.learning.page import write_learning_page
 from equipoise.run import audit
 from equipoise.training import Limits, Plan, TrainingError, trained_on, tune
 from equipoise.training.grammar import grammar_dataset
@@ -69,11 +73,39 @@ def test_audit_takes_the_adapter(tuned: Path, tiny_folder: Path, tmp_path: Path)
     adapted = audit(str(tiny_folder), limit=4, out=tmp_path / "adapted", device="cpu", adapter=str(tuned))
     values = [run.measurements.set_index(["metric", "group"])["value"] for run in (plain, adapted)]
     assert not values[0].equals(values[1])
+    assert not any("was trained on" in note for note in adapted.manifest.notes)
+
+
+def test_an_audit_on_what_the_adapter_was_trained_on_warns(tuned: Path, tiny_folder: Path, tmp_path: Path) -> None:
+    seen = trained_on(tuned, grammar_dataset(seed=PLAN.seed).examples)[:8]
+    rows = [{"text": e.text, "pronoun": e.slots["pronoun"], "candidates": "|".join(e.candidates)} for e in seen]
+    few = {"metrics": ["ucerf_signed"], "resamples": 10, "by": [], "out": tmp_path / "run", "device": "cpu"}
+    run = audit(str(tiny_folder), rows, adapter=str(tuned), **few)
+    (note,) = [note for note in run.manifest.notes if "was trained on" in note]
+    count = len(trained_on(tuned, open_dataset(rows).examples))
+    assert 0 < count <= 8 and f"{tuned} was trained on {count} of {count} sentences" in note
+    assert exposure_notes((str(tuned),), [grammar_dataset(seed=PLAN.seed)])  # a model tuned whole is such a folder
+    assert not exposure_notes(("smollm2", None, (1, 2)), [open_dataset("builtin")])
+
+
+def test_the_learning_curves_are_drawn(tuned: Path) -> None:
+    page = write_learning_page(tuned / "training").read_text(encoding="utf-8")
+    figure = ElementTree.parse(tuned / "training" / "curves.svg").getroot()
+    lines = [part for part in figure.iter("{http://www.w3.org/2000/svg}path") if "curve" in part.get("class", "")]
+    assert len(lines) == 4 + 3 + 2 + 3 + 1
+    # Twelve steps are twelve points of each loss, five validations five points of each value.
+    assert sorted({part.get("d", "").count(" ") for part in lines}) == [9, 23]
+    report = json.loads((tuned / "training" / "report.json").read_text())
+    assert f"{report['after']['ucerf']:.3f}" in page and "on 8 validation sets" in page
+    assert f"step {report['step']} of 12" in page
+    with pytest.raises(RunError, match=r"it has no settings\.json"):
+        write_learning_page(tuned)
 
 
 KILLED = """
 import sys, time
 from pathlib import Path
+from xml.etree import ElementTree
 import equipoise.training.loop as loop
 from equipoise.training import Limits, Plan, tune
 plan, limits = eval(sys.argv[3]), Limits(accuracy=1, mass=1, certainty=0, perplexity=1e9)
@@ -132,6 +164,7 @@ def test_the_command_line_tunes_and_says_what_changed(tiny_folder: Path, tmp_pat
     done = command("--out", "b", *small, "--learning-rate", "1e-6", "--device", "cpu")
     assert done.returncode == 0, done.stderr
     assert "accuracy" in done.stdout and "Kept step" in done.stdout and "--adapter b" in done.stdout
+    assert (tmp_path / "b" / "training" / "report.html").is_file()
     assert (tmp_path / "b" / "adapter_model.safetensors").is_file()
 
 

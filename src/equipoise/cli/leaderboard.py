@@ -9,6 +9,7 @@ import typer
 
 from ..records import EquipoiseError
 from .audit import Quiet
+from .choices import Against, published_values
 from .console import plain_table, print_out, printable, progress_bar
 
 NOT_VERIFIED = 1
@@ -26,6 +27,7 @@ def leaderboard(
     check: Annotated[
         bool, typer.Option("--verify", help="Verify every run first, and leave out those that are not what they claim.")
     ] = False,
+    against: Against = None,
     no_sentences: Annotated[
         bool,
         typer.Option("--no-sentences", help="Leave the sentences out of the runs' pages, where they may not be shown."),
@@ -43,7 +45,14 @@ def leaderboard(
     folders_of_runs = run_folders(folders)
     if check:
         folders_of_runs = _verified(folders_of_runs, quiet=quiet)
-    options = SiteOptions(title, metric, level, sentences=not no_sentences, verified=folders_of_runs if check else ())
+    options = SiteOptions(
+        title,
+        metric,
+        level,
+        sentences=not no_sentences,
+        verified=folders_of_runs if check else (),
+        published=published_values(against),
+    )
     with progress_bar(quiet=quiet) as progress:
         site = write_site(folders_of_runs, out, options, progress=progress)
     if quiet:

@@ -23,6 +23,10 @@ def paper(
     limit: Annotated[
         int | None, typer.Option("--limit", help="Ask at most N base sentences of each dataset, spread evenly.")
     ] = None,
+    run: Annotated[
+        list[Path] | None,
+        typer.Option("--run", help="Make the tables from this run, and ask no model. Repeatable."),
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="The folder; by default runs/paper-NAME.")] = None,
     only: Annotated[
         list[str] | None,
@@ -40,10 +44,15 @@ def paper(
     are done. Exit codes are those of `equipoise suite`.
     """
     from ..papers.experiments import PAPERS, write_suite
-    from ..papers.tables import finished_parts, write_tables
+    from ..papers.tables import finished_parts, parts_of, write_tables
+    from ..runs.run import Run
     from ..suites.execution import Choices
 
     folder = out or Path("runs") / f"paper-{name}"
+    if run:
+        paths = write_tables(PAPERS[name], parts_of(Run(path) for path in run), folder / "tables")
+        typer.echo(printable(f"{len(paths)} files with the paper's tables in {folder / 'tables'}/"))
+        return
     given = write_suite(name, model or ["smollm2"], folder, limit=limit)
 
     def tables(status: Status) -> None:

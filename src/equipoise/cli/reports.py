@@ -10,7 +10,7 @@ import typer
 
 from ..records import EquipoiseError
 from .audit import Quiet, Where
-from .choices import FigureFormat, TableFormat
+from .choices import Against, FigureFormat, TableFormat, published_values
 from .console import plain_table, print_out, printable, progress_bar
 
 if TYPE_CHECKING:
@@ -29,6 +29,15 @@ def compare(
     runs: Runs,
     out: Annotated[Path, typer.Option("--out", help="The page to write.")] = Path("compare.html"),
     intersect: Intersect = False,
+    against: Against = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--data",
+            help="Compare two datasets of the runs: row by row (genderlex, genderlex-someone), or "
+            "as different sentences (winobias, synthbias).",
+        ),
+    ] = None,
     where: Where = None,
     metric: Annotated[
         list[str] | None, typer.Option("--metric", help="Test the differences of this metric; repeatable.")
@@ -44,17 +53,28 @@ def compare(
 ) -> None:
     """Compare runs on the same sentences: ranks by every metric, paired differences with p-values, and overlaps.
 
-    Runs that were asked different sentences are refused, unless --intersect is given.
+    Runs that were asked different sentences are refused, unless --intersect is given. A dataset and its neutral form
+    (genderlex, genderlex-someone; --neutral) have the same rows and are compared row by row.
     """
+    from ..reports.comparison.datasets import are_apart, between_datasets, datasets_page, sentences
     from ..reports.comparison.orders import order_sentences, orders
     from ..reports.comparison.page import comparison_page
     from ..reports.page.html import write_page
 
     chosen: dict[str, Any] = {"intersect": intersect, "correction": correction, "permutations": permutations}
-    chosen |= {"resamples": resamples, "seed": seed, "where": tuple(where or ())}
+    chosen |= {"resamples": resamples, "seed": seed, "where": tuple(where or ()), "data": tuple(data or ())}
     chosen |= {"metrics": tuple(metric)} if metric else {}
+    if are_apart(data or ()):
+        moved = between_datasets([str(run) for run in runs], data or (), metrics=metric or (), correction=correction)
+        write_page(out, datasets_page(moved, data or ()))
+        if not quiet:
+            for sentence in sentences(moved, data or ()):
+                typer.echo(printable(sentence))
+        return
+    published = published_values(against)
+    chosen["alone"] = bool(published)
     made = _compared(runs, chosen, quiet=quiet)
-    write_page(out, comparison_page(made))
+    write_page(out, comparison_page(made, published))
     if quiet:
         return
     shown = [test for test in made.tests if test.detected]

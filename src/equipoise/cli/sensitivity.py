@@ -1,7 +1,8 @@
-"""`equipoise sensitivity`: do almost equal sentences get almost equal scores?"""
+"""`equipoise sensitivity`: do other wordings and almost equal sentences get almost equal scores?"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,32 +10,69 @@ import typer
 
 from .audit import Quiet
 from .console import plain_table, print_out, printable
+from .reports import Intersect, Runs
 
 if TYPE_CHECKING:
     from ..records import Estimate
+    from ..runs.run import Run
 
 
 def sensitivity(
-    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    runs: Runs,
+    out: Annotated[Path, typer.Option("--out", help="Folder for the tables about wordings (CSV).")] = Path(
+        "sensitivity"
+    ),
     words: Annotated[int, typer.Option("--words", help="Words that may differ, in both sentences together.")] = 2,
+    intersect: Intersect = False,
+    resamples: Annotated[int, typer.Option("--resamples", help="Bootstrap resamples of sentence pairs.")] = 1000,
     seed: Annotated[int, typer.Option("--seed", help="Of the intervals.")] = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Show how much UCerF and desirability differ between near-duplicate sentences, beside any two sentences.
+    """Show how much results depend on the wording of the question (audits with --wordings) and on near-duplicates.
 
-    Writes sensitivity.csv, a row for each near-duplicate pair of sets, into the run folder.
+    Wordings: the spread of every metric, its variance by wording, sentence and group, UCerF's mean and worst wording,
+    and whether the order of several runs holds in all of them. Near-duplicates: how much UCerF and desirability differ
+    between sentences with few different words; sensitivity.csv in each run folder has a row for each pair of sets.
     """
+    from ..runs.run import Run
+
+    opened = [Run(run) for run in runs]
+    _wordings(opened, out, intersect=intersect, resamples=resamples, seed=seed, quiet=quiet)
+    for run in opened:
+        _near_duplicates(run, words=words, seed=seed, quiet=quiet)
+
+
+def _wordings(runs: Sequence[Run], out: Path, *, intersect: bool, resamples: int, seed: int, quiet: bool) -> None:
+    from ..measuring.estimators import Resamples
+    from ..reports.wordings.studies import wording_parts, wording_tables
+    from ..reports.wordings.tables import wording_report
+    from ..runs.files import write_together
+    from ..runs.sheets import to_csv
+
+    if not any(run.manifest.settings.get("wordings") or run.manifest.settings.get("questions") for run in runs):
+        return
+    parts = wording_parts(runs, Resamples(resamples=resamples, seed=seed), intersect=intersect)
+    contents = {f"{name}.csv": to_csv(frame) for name, frame in wording_tables(parts).items()}
+    if contents:
+        write_together(out, contents)
+    if quiet:
+        return
+    for part in parts:
+        print_out(wording_report(part))
+    where = f"{len(contents)} files in {out}/" if contents else "No part has 30 base sentences in several wordings."
+    typer.echo(printable(where))
+
+
+def _near_duplicates(run: Run, *, words: int, seed: int, quiet: bool) -> None:
     import pandas as pd
 
     from ..builder.compare.sensitivity import near_duplicates
     from ..runs.measurements import kind_title
-    from ..runs.run import Run
 
-    opened = Run(run)
-    parts = near_duplicates(opened, words=words, seed=seed)
+    parts = near_duplicates(run, words=words, seed=seed)
     tables = [part.table for part in parts if len(part.table)]
     if tables:
-        opened.folder.add({"sensitivity.csv": pd.concat(tables)}, made_from=opened.manifest)
+        run.folder.add({"sensitivity.csv": pd.concat(tables)}, made_from=run.manifest)
     if quiet:
         return
     header = ("data", "sets", "near pairs", "groups", "U differs by", "any two", "D differs by", "any two")
@@ -47,7 +85,7 @@ def sensitivity(
         for part in parts
     ]
     print_out(plain_table(header, rows))
-    where = f"The pairs are in {run}/sensitivity.csv" if tables else "No two sets are near-duplicates."
+    where = f"The pairs are in {run.path}/sensitivity.csv" if tables else "No two sets are near-duplicates."
     typer.echo(printable(where))
 
 

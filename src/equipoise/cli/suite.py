@@ -86,6 +86,9 @@ def _rehearse(given: Suite, choices: Any) -> None:
     print_out(plain_table(HEADER, list(status.rows())))
     prompts, size = sum(cell.prompts for cell in status.cells), sum(cell.size for cell in status.cells)
     typer.echo(f"{prompts:,} prompts, {size / 1e6:,.0f} MB on disk; {status.line()}")
+    hours = given.budget.hours
+    if hours is not None and status.seconds_left()[0] > 3600 * hours * choices.jobs:
+        typer.echo(f"note: the budget of {hours:g} h is shorter; the same command goes on after it")
     if status.of(BROKEN):
         typer.echo(f"{len(status.of(BROKEN))} cells cannot run", err=True)
         raise typer.Exit(FAILED)

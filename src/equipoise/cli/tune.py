@@ -50,6 +50,7 @@ def tune(
 
     Rerunning the same command continues where it was interrupted. Evaluation datasets are never trained on.
     """
+    from ..reports.learning.page import write_learning_page
     from ..training.plan import Plan
     from ..training.tuning import tune as run_tune
 
@@ -73,6 +74,7 @@ def tune(
     )
     with progress_bar(quiet=quiet) as progress:
         tuned = run_tune(model, data=data, out=out, plan=plan, markers=markers, device=device, progress=progress)
+    page = write_learning_page(out / "training")
     if quiet:
         return
     names = [name for name in tuned.before if name not in ("step", "loss")]
@@ -83,4 +85,4 @@ def tune(
         typer.echo(printable(f"note: at the last step {fault}"))
     option = "--adapter" if method == "lora" else ""
     where = f"audit {model} {option} {out}" if option else f"audit {out}"
-    typer.echo(printable(f"{out}/ (curves in training/; `equipoise {where}` audits the result)"))
+    typer.echo(printable(f"{out}/ (learning curves: {page}; `equipoise {where}` audits the result)"))

@@ -21,9 +21,11 @@ from .files import fetch, file_faults, find_dataset_folder
 from .identity import NAME as IDENTITY
 from .identity import Recipe, identity_dataset, recipe
 from .in_memory import rows_in_memory
+from .neutral import neutralised
 from .rows import READERS, Rows, read_rows
 from .selection import select
 from .sentence_pairs import is_pair_table, load_sentence_pairs
+from .stereoset import is_stereoset, load_stereoset
 from .synthbias import COLUMNS as SYNTHBIAS_COLUMNS
 from .synthbias import CSV_NAME
 from .user_table import load_table
@@ -62,7 +64,7 @@ class DatasetOptions:
     "occupation=nurse,other=physician"; `limit` keeps at most that many base sentences of them. `base` and
     `marking` say which sentences WinoIdentity marks, and how. `as_published` keeps what a loader would repair:
     WinoBias's detached "'s", BBQ's order of options and wording of "unknown". `part` follows the colon of a name
-    (bbq:Age).
+    (bbq:Age). `neutral` puts "person" or "someone" in the place of the occupation.
     """
 
     pronouns: Sequence[str] = HE_SHE
@@ -73,6 +75,7 @@ class DatasetOptions:
     as_published: bool = False
     part: str = ""
     where: Sequence[str] = ()
+    neutral: str = ""
 
 
 Loader = Callable[[DatasetOptions], Dataset]
@@ -125,7 +128,7 @@ PAIR_DATASETS = ("genderlex", "genderlex-person", "genderlex-someone", "gender-e
 
 def _winoidentity(options: DatasetOptions) -> Dataset:
     columns = {} if options.base in names(DATASETS, kind="dataset") else options.columns
-    base = open_dataset(options.base, replace(options, columns=columns, limit=None, where=()))
+    base = open_dataset(options.base, replace(options, columns=columns, limit=None, where=(), neutral=""))
     return identity_dataset(base, options.marking, limit=options.limit)
 
 
@@ -163,7 +166,8 @@ def open_dataset(spec: Any, options: DatasetOptions | None = None) -> Dataset:
         dataset = _open(os.fspath(spec), options)
     else:
         dataset = spec if isinstance(spec, Dataset) else _open_rows(rows_in_memory(spec), options)
-    return select(dataset, options.where).limited(limit)
+    chosen = select(dataset, options.where).limited(limit)
+    return neutralised(chosen, options.neutral) if options.neutral else chosen
 
 
 IN_PARTS = ("bbq",)
@@ -203,6 +207,9 @@ def _open_path(path: Path, options: DatasetOptions) -> Dataset:
     columns, pronouns = options.columns, options.pronouns
     if is_bbq(path) and not columns:
         return load_bbq(path, as_published=options.as_published)
+    if is_stereoset(path) and not columns:
+        _only_he_and_she(str(path), pronouns)
+        return load_stereoset(path)
     # Read once: a table may have a million rows.
     table = read_rows(path) if path.is_file() and path.suffix.lower() in READERS else None
     if table is not None and is_pair_table(table.columns, columns):

@@ -84,6 +84,38 @@ class Finder:
 _FIND = Finder(OCCUPATIONS)
 
 
+def _phrase() -> re.Pattern[str]:
+    text = resources.files(__package__).joinpath("occupation_nouns.txt").read_text(encoding="utf-8")
+    # "the marine biologist": at most two words before the noun, the fewest that reach one, and no small words.
+    modifier = r"(?!(?:the|an?|and|or|that|to|by|in|of|for|with|if|as|was|had|person|someone) )[\w-]+ "
+    return re.compile(
+        rf"(?<![\w-])(?:the|an?) ((?:{modifier}){{0,2}}?(?:{'|'.join(text.split())}))(?![\w-])", re.IGNORECASE
+    )
+
+
+_PHRASE = _phrase()
+
+
+def phrases(text: str) -> list[Mention]:
+    """Return where the text names an occupation after an article, of the 40 or not, such as "the marine biologist"."""
+    return [Mention(match.start(1), match.end(1), _lower(match[1])) for match in _PHRASE.finditer(text)]
+
+
+def _lower(name: str) -> str:
+    return " ".join(word if word.isupper() else word.lower() for word in name.split())
+
+
+def named(text: str) -> str:
+    """Return the occupation that a sentence is about: the only one of the 40, else its subject or the only other."""
+    several = list(dict.fromkeys(mention.name for mention in mentions(text)))
+    if not several:
+        others = phrases(text)
+        several = list(dict.fromkeys(mention.name for mention in others))
+        if others and not text[: others[0].start].strip().count(" "):
+            return others[0].name
+    return several[0] if len(several) == 1 else ""
+
+
 def side(name: str) -> Side | None:
     """Return whose stereotype the occupation is, "male" or "female", or None if it is not one of the 40."""
     known = OCCUPATIONS.get(_CANONICAL.get(name.strip().lower(), ""))

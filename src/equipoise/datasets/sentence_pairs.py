@@ -164,10 +164,11 @@ def _example(pair: _Pair, asked: _Pair, name: str, varied: set[str]) -> Example:
     if all(gender_of(word) for word in words):
         groups["form"] = form_of(words[0], words[1:])
     slots: dict[str, str] = {}
-    named = {mention.name for mention in occupations.mentions(pair.more)}
-    if len(named) == 1:
-        groups["occupation"] = named.pop()
-        slots["female_share"] = str(occupations.OCCUPATIONS[groups["occupation"]].female_share)
+    occupation = occupations.named(pair.more)
+    if occupation:
+        groups["occupation"] = occupation
+    if occupation in occupations.OCCUPATIONS:
+        slots["female_share"] = str(occupations.OCCUPATIONS[occupation].female_share)
     return Example(
         id=pair.id or f"{name}-{pair.number:05}",
         text=pair.more,

@@ -14,7 +14,7 @@ from ..stats.resampling import Statistic
 from .evidence import is_plain_mean, unit_differences, width_of
 from .items import Items
 from .measure import Plan, measured_points
-from .sentence_table import NONE, contrast_shares
+from .sentence_table import NONE, answered_items, contrast_shares
 
 
 class Compared(NamedTuple):
@@ -77,7 +77,7 @@ def identity_statistics(items: Items, plan: Plan) -> Iterator[IdentityStatistic]
                 for metric in metrics:
                     if "marked" in metric.inputs:
                         over = np.concatenate([unmarked, chosen])
-                    elif attribute:
+                    elif attribute or "privilege" in metric.inputs:
                         over = chosen
                     else:
                         continue
@@ -89,12 +89,15 @@ def _identity_columns(items: Items) -> dict[str, Floats]:
     gender, marker = outcomes.group("gender"), outcomes.group("marker")
     subgroup = np.array([f"{g}, {m}" if m else "" for g, m in zip(gender, marker, strict=True)], dtype=object)
     confidence = items.shared["confidence"]
+    nothing = np.full(len(outcomes), np.nan)
     return {
         **items.shared,
         "right": np.where(np.isnan(confidence), np.nan, confidence > 0),
         "marked": (outcomes.group("augmentation") != NONE).astype(float),
         "subgroup": subgroup,
         "marker": marker,
+        "privilege": outcomes.group("privilege"),
+        "answered": nothing if (answered := answered_items(outcomes)) is None else answered,
         "contrast_share": contrast_shares(outcomes),
     }
 

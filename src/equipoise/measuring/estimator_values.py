@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from ..records import Floats, Integers, Strings, UndefinedMetric
 from ..stats.bootstrap import cluster_numbers, weight_chunks
 from ..uncertainty import ESTIMATORS, Estimator
+from .conformal import is_calibratable
+from .ensembles import is_worded
 from .items import Items
 
 SAME = 1e-9
@@ -21,7 +23,8 @@ SAME = 1e-9
 class SetValues:
     """U by run, estimator and set, and the changed answers by run and set; sets are averaged over option orders.
 
-    `clusters` numbers the resampling unit of each set, `groups` names its occupation ("" where it has none).
+    `clusters` numbers the resampling unit of each set, `groups` names its occupation ("" where it has none). `axis`
+    says what `estimators` names: estimators, or the wordings of the question.
     """
 
     runs: Sequence[str]
@@ -31,6 +34,7 @@ class SetValues:
     set_ids: Strings
     clusters: Integers
     groups: Strings
+    axis: str = "estimator"
 
     @property
     def sets(self) -> int:
@@ -59,11 +63,19 @@ class SetValues:
 
 def usable_estimators(runs: Sequence[Items]) -> list[Estimator]:
     """Return the estimators that all runs have what is needed for: candidates, or sums over the whole vocabulary."""
-    return [
-        estimator
-        for estimator in ESTIMATORS.values()
-        if not estimator.reduction or all(estimator.reduction in items.outcomes.reductions for items in runs)
-    ]
+    return [estimator for estimator in ESTIMATORS.values() if all(is_usable(estimator, items) for items in runs)]
+
+
+def is_usable(estimator: Estimator, items: Items) -> bool:
+    """Return whether the items have what the estimator needs."""
+    if estimator.over == "wordings":
+        return is_worded(items.outcomes)
+    if estimator.over == "labels":
+        return is_calibratable(items.outcomes)
+    if estimator.over == "open answers":
+        # A greedy answer has certainty 1 by construction.
+        return bool(items.open_answers.all()) and bool((items.outcomes.probs.max(axis=1) < 1 - 1e-9).any())
+    return not estimator.reduction or estimator.reduction in items.outcomes.reductions
 
 
 def set_values(runs: Mapping[str, Items], rows: Integers, column: str, estimators: Sequence[Estimator]) -> SetValues:

@@ -102,7 +102,7 @@ def study(values: SetValues, plan: Resamples) -> Study:
     """Return standings, flips, correlations and orders, with intervals by resampling clusters."""
     weights = values.weights(resamples=plan.resamples, seed=plan.seed)
     drawn = values.means(weights)
-    flips = [_estimate(f.mean(), (f @ weights) / weights.sum(axis=0), values.sets, plan) for f in values.flipped]
+    flips = [interval_of(f.mean(), (f @ weights) / weights.sum(axis=0), values.sets, plan) for f in values.flipped]
     return Study(
         values,
         list(_standings(values, drawn, plan)),
@@ -119,9 +119,9 @@ def _crosses(values: Floats) -> Booleans:
     return np.asarray(low.any(axis=0) & ~low.all(axis=0))
 
 
-def _estimate(value: float, samples: Floats, n: int, plan: Resamples) -> Estimate:
-    """Return a value with its interval; none has zero width."""
-    low, high = interval(samples, level=plan.level)
+def interval_of(value: float, samples: Floats, n: int, plan: Resamples, *, sets: int | None = None) -> Estimate:
+    """Return a value with its interval; none has zero width. `sets` were resampled, where they are not the n."""
+    low, high = interval(samples, level=plan.level, units=n if sets is None else sets)
     if high - low > concordance.TIE:
         return Estimate(float(value), low, high, plan.level, n, METHOD)
     return Estimate(float(value), np.nan, np.nan, plan.level, n, NO_SPREAD)
@@ -130,7 +130,7 @@ def _estimate(value: float, samples: Floats, n: int, plan: Resamples) -> Estimat
 def _standings(values: SetValues, drawn: Floats, plan: Resamples) -> Iterator[Standing]:
     for place, estimator in enumerate(values.estimators):
         means = values.values[:, place].mean(axis=1)
-        estimates = [_estimate(m, s, values.sets, plan) for m, s in zip(means, drawn[:, place], strict=True)]
+        estimates = [interval_of(m, s, values.sets, plan) for m, s in zip(means, drawn[:, place], strict=True)]
         ranks = rank_ranges(estimates, higher=True, level=plan.level)
         for run, estimate, rank in zip(values.runs, estimates, ranks, strict=True):
             yield Standing(run, estimator, estimate, rank)
@@ -140,7 +140,7 @@ def _over_models(values: SetValues, drawn: Floats, plan: Resamples) -> Iterator[
     """Yield the agreement of the estimators about the order of the runs; nothing for a single run."""
     if len(values.runs) > 1:
         means = values.values.mean(axis=2)
-        yield from _of_columns("models", "", values.estimators, (means.T[:, :, None], drawn.swapaxes(0, 1)), plan)
+        yield from _of_columns("models", "", values, (means.T[:, :, None], drawn.swapaxes(0, 1)), plan)
 
 
 def _within_runs(values: SetValues, weights: NDArray[np.float32], plan: Resamples) -> Iterator[Agreement]:
@@ -153,17 +153,19 @@ def _within_runs(values: SetValues, weights: NDArray[np.float32], plan: Resample
         names, means = values.group_means(number, once)
         if len(names) > 1:
             drawn = values.group_means(number, weights)[1]
-            yield from _of_columns("occupations", run, values.estimators, (means, drawn), plan)
+            yield from _of_columns("occupations", run, values, (means, drawn), plan)
         yield from _of_sets(run, values.estimators, values.values[number][:, chosen], weights[chosen], plan)
 
 
 def _of_columns(
-    over: str, run: str, estimators: Sequence[str], means: tuple[Floats, Floats], plan: Resamples
+    over: str, run: str, values: SetValues, means: tuple[Floats, Floats], plan: Resamples
 ) -> Iterator[Agreement]:
     """Yield agreements from means by estimator, unit and resample: those of all sets, and those of the resamples."""
+    estimators = values.estimators
     for a, b in combinations(range(len(estimators)), 2):
+        points, drawn = [(mean[a], mean[b]) for mean in means]
         correlations = [
-            _estimate(function(means[0][a], means[0][b])[0], function(means[1][a], means[1][b]), len(means[0][a]), plan)
+            interval_of(function(*points)[0], function(*drawn), len(points[0]), plan, sets=values.sets)
             for function in (concordance.column_kendall, concordance.column_spearman)
         ]
         yield Agreement(over, run, estimators[a], estimators[b], *correlations)
@@ -177,7 +179,7 @@ def _of_sets(
     for a, b in combinations(range(len(estimators)), 2):
         kendall = [concordance.kendall(squares[a], squares[b], drawn) for drawn in (once, weights)]
         spearman = [concordance.spearman(values[a], values[b], drawn) for drawn in (once, weights)]
-        correlations = [_estimate(point[0], drawn, values.shape[1], plan) for point, drawn in (kendall, spearman)]
+        correlations = [interval_of(point[0], drawn, values.shape[1], plan) for point, drawn in (kendall, spearman)]
         yield Agreement("sets", run, estimators[a], estimators[b], *correlations)
 
 

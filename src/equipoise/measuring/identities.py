@@ -14,6 +14,7 @@ from ..metrics import METRICS
 from ..records import Booleans, Estimate, Measurement, Outcomes, RunKey, group_label
 from ..stats import maximum
 from .changes import changes
+from .disadvantage import disadvantages
 from .sample import Sample
 from .sentence_intervals import Contrast, Means, drop_estimate, mean_estimates
 from .sentence_table import KEYS, NONE, Resampling, SentenceTable, resampled_means
@@ -30,7 +31,8 @@ LEVELS: tuple[tuple[str, ...], ...] = (
 )
 """What means and drops are taken by, from the whole to gender x marker."""
 
-DISPARATE = ("confidence", "confidence_pair", "confidence_marked", "accuracy")
+BOOTSTRAP = "bootstrap of deviations over base sentences"
+DISPARATE = ("confidence", "confidence_pair", "confidence_marked", "accuracy", "coverage")
 
 
 def is_marked(outcomes: Outcomes) -> bool:
@@ -50,6 +52,9 @@ def measure_identities(
         table = SentenceTable(outcomes.take(rows), plan)
         parts = {"type": kind} if kind else {}
         measurements += _rows(_means(table, plan), parts, key)
+        measurements += _rows(_deviations(table, plan), parts, key)
+        measurements += _rows(disadvantages(table, plan), parts, key)
+        measurements += _rows(_by_stereotype(table, plan), parts, key)
         measurements += _rows(_occupations(table, plan), parts, key)
         measurements += _rows(_disparities(table, plan, kind, sample or Sample()), parts, key)
         measurements += _rows(changes(table, plan, kind, sample or Sample()), parts, key)
@@ -125,6 +130,43 @@ def _occupations(table: SentenceTable, plan: Resampling) -> Iterator[_Row]:
         for number in np.flatnonzero(count.sum(axis=0)):
             parts = {key: value for key, value in table.cells[number].items() if value and key != "privilege"}
             yield "confidence", {**parts, "occupation": name}, estimates[number]
+
+
+def _deviations(table: SentenceTable, plan: Resampling) -> Iterator[_Row]:
+    """Yield the standard deviation of confidence over the sentences of each augmentation."""
+    total, count = table.sums("confidence")
+    squares, _ = table.sums("confidence", squared=True)
+    for parts, mask in table.choose(("augmentation",)):
+        inside = mask.astype(np.float64)[:, None]
+        means, drawn = resampled_means(total @ inside, count @ inside, table.weights)
+        second, drawn_second = resampled_means(squares @ inside, count @ inside, table.weights)
+        samples = np.sqrt(np.maximum(drawn_second - drawn**2, 0.0))[:, 0]
+        value = float(np.sqrt(max(second[0] - means[0] ** 2, 0.0)))
+        sentences = np.asarray([((count @ inside) > 0).sum()], dtype=np.int64)
+        radius = float(np.nanquantile(np.abs(samples - value), plan.level))
+        contrast = Contrast("confidence_deviation", "confidence", sentences, plan.level, plan.level)
+        yield "confidence_deviation", parts, contrast.estimate(value, radius, int(sentences[0]), BOOTSTRAP)
+
+
+def _by_stereotype(table: SentenceTable, plan: Resampling) -> Iterator[_Row]:
+    """Yield confidence by privilege and gender, in male- and female-dominated occupations and with each stereotype."""
+    levels = (("augmentation", "privilege"), ("augmentation", "privilege", "gender"), ("augmentation", "gender"))
+    for key, names in (("side", ("male", "female")), ("stereotype", ("pro", "anti"))):
+        for name in names:
+            rows = np.flatnonzero(table.groups[key] == name)
+            if not len(rows):
+                continue
+            total, count = table.sums("confidence", rows)
+            groups = [(p, m) for level in levels for p, m in table.choose(level) if count[:, m].any()]
+            # A stereotype is of a gender and an occupation together: by both it says nothing new.
+            groups = [(p, m) for p, m in groups if key == "side" or "gender" not in p]
+            if key == "stereotype":
+                groups += [(p, m) for p, m in table.choose(("augmentation",)) if count[:, m].any()]
+            inside = np.array([mask for _, mask in groups]).T.astype(np.float64)
+            sums = (total @ inside, count @ inside)
+            means = Means("confidence", *sums, *resampled_means(*sums, table.weights))
+            for (parts, _), estimate in zip(groups, mean_estimates(means, plan), strict=True):
+                yield "confidence", {**parts, key: name}, estimate
 
 
 def _disparities(

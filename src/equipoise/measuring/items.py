@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,11 +15,20 @@ from ..metrics.sides import side_columns
 from ..metrics.table.open_answers import MEANINGS
 from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER, Booleans, EquipoiseError, Floats, Integers, Outcomes
 from ..stats.bootstrap import cluster_numbers, joint_numbers, resampling_units
-from ..uncertainty import PERPLEXITY, Estimator, perplexity
+from ..uncertainty import ENSEMBLE_AGREEMENT, PERPLEXITY, Estimator, perplexity
+from .conformal import conformal_certainty
+from .ensembles import over_wordings
 
 Columns = dict[str, NDArray[Any]]
 NONE = "none"
 """The augmentation of an unmarked sentence."""
+
+
+MISSING = {
+    ENSEMBLE_AGREEMENT: "needs the members of an ensemble, but one model answered; audit ensemble:A+B or set dropout",
+    "": "looks at the whole vocabulary, but these items have no reductions; audit the model with reductions",
+}
+"""What to say where the column of an estimator is missing, by the column ("" for all others)."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +94,7 @@ class Items:
             "labelled pairs": pairs & outcomes.labelled,
             "markers": outcomes.labelled & (outcomes.logprobs_with_marker is not None),
             "variants": (marked != "") & bool(((marked != "") & (marked != NONE)).any()),
-            "reductions": np.full(len(outcomes), bool(outcomes.reductions)),
+            "reductions": np.full(len(outcomes), "vocab_bits" in outcomes.reductions),
             "polarity": outcomes.group("polarity") != "",
             "open answers": self.open_answers,
             "both offered": self.flagged(BOTH_OFFERED),
@@ -154,7 +163,17 @@ class Items:
     def _by_estimator(self) -> dict[str, Columns]:
         return {}
 
+    @cached_property
+    def over_wordings(self) -> tuple[Items, Integers]:
+        """The items as the mean over their wordings answers them, and the row of each item among them."""
+        outcomes, rows = over_wordings(self.outcomes)
+        return Items(outcomes, self.disparity), rows
+
     def _estimated(self, estimator: Estimator) -> Columns:
+        if estimator.over == "wordings":
+            # Every wording has the answer of all of them: the mean over wordings then is that answer's.
+            joined, rows = self.over_wordings
+            return {name: values[rows] for name, values in joined._estimated(replace(estimator, over="")).items()}
         outcomes, correct = self.outcomes, self.shared["correct"]
         certainty = self.certainty(estimator)
         desirability = fairness.desirability(np.where(outcomes.answerable, correct, np.nan), certainty)
@@ -230,13 +249,19 @@ class Items:
 
     def certainty(self, estimator: Estimator) -> Floats:
         """Return the certainty of each item."""
+        if estimator.over == "wordings":
+            joined, rows = self.over_wordings
+            return joined.certainty(replace(estimator, over=""))[rows]
+        if estimator.over == "labels":
+            return conformal_certainty(self.outcomes)
+        if estimator.over == "raw":
+            return estimator.certainty(np.exp(self.outcomes.logprobs))
+        if estimator.over == "open answers" and not self.open_answers.all():
+            raise EquipoiseError(f"estimator {estimator.name} needs open answers; audit with the task open")
         if not estimator.reduction:
             return estimator.certainty(self.outcomes.probs)
         if estimator.reduction not in self.outcomes.reductions:
-            raise EquipoiseError(
-                f"estimator {estimator.name} looks at the whole vocabulary, but these items were scored without"
-                " reductions; audit the model with reductions"
-            )
+            raise EquipoiseError(f"estimator {estimator.name} {MISSING.get(estimator.reduction, MISSING[''])}")
         return self.outcomes.reductions[estimator.reduction]
 
     def constant_within_sets(self, column: NDArray[Any]) -> bool:

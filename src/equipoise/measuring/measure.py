@@ -232,7 +232,9 @@ def _measurements(
         return Measurement.of(point.job.name, key, group_label(parts), estimate, metric.better)
 
     yield row(point.cell.parts, point.value, slice(None), next(iter(point.rows.values())))
-    if len(point.values) > 1:
+    # Ten wordings of forty occupations would be thousands of rows that nobody reads, each with an interval.
+    worded = any("wording=" in variant for variant in point.values)
+    if len(point.values) > 1 and not (worded and set(point.cell.parts) - {"type"}):
         for number, (variant, value) in enumerate(point.values.items()):
             named = dict(part.split("=", 1) for part in variant.split(","))
             yield row({**point.cell.parts, **named}, value, slice(number, number + 1), point.rows[variant])

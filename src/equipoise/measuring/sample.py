@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,12 +12,15 @@ import numpy as np
 class Sample:
     """How base sentences were drawn: how many there are of each type, and how many looks share the error.
 
-    `together` is the number of disparities that hold at once: 1 gives a guarantee for each by itself.
+    `together` is the number of intervals that hold at once: 1 gives a guarantee for each by itself. `totals` are those
+    of the metrics that an audit without markers waits for (stopping.py), `precision` is the width asked for.
     """
 
     population: Mapping[str, int] = field(default_factory=dict)
     looks: int = 1
     together: int = 1
+    precision: float = 0.0
+    totals: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     @property
     def errors(self) -> int:

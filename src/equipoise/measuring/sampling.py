@@ -11,10 +11,12 @@ import numpy as np
 
 from ..datasets import Dataset
 from ..records import EquipoiseError, Example, ModelError, Outcomes, RunKey, RunManifest
-from ..stats.sequential import balanced_order, planned_looks
+from ..stats.sequential import balanced_order, frequent_looks, planned_looks
 from .identities import confidence_disparities, widest
+from .items import Items
+from .measure import Plan
 from .sample import Sample
-from .sentence_table import Resampling
+from .stopping import COLUMN_OF, guaranteed, planned_sample, widths
 
 Ask = Callable[[Sequence[Example]], Outcomes]
 """Asks the model some examples; what was asked before costs nothing."""
@@ -46,6 +48,11 @@ class Sampled:
     sample: Sample | None
 
     @property
+    def _what(self) -> str:
+        names = dict.fromkeys(name.rsplit("/", 1)[1] for name in self.sample.totals) if self.sample else ()
+        return ", ".join(names) or "disparities"
+
+    @property
     def note(self) -> str:
         """What to say of it, in one sentence."""
         if self.sample is None:
@@ -53,12 +60,14 @@ class Sampled:
         last = self.looks[-1]
         return (
             f"stopped at look {last.look} of {last.looks}, after {last.sentences:,} of {last.of:,} base sentences "
-            f"({last.prompts:,} prompts); intervals of disparities are about all of them, and hold at any look"
+            f"({last.prompts:,} prompts); intervals of {self._what} are about all of them, and hold at any look"
         )
 
 
-def until_precise(dataset: Dataset, ask: Ask, plan: Resampling, *, precision: float, joint: bool = False) -> Sampled:
-    """Return the sample at which the interval of every confidence disparity is narrower than `precision`.
+def until_precise(dataset: Dataset, ask: Ask, plan: Plan, *, precision: float, joint: bool = False) -> Sampled:
+    """Return the sample at which every interval that was asked for is narrower than `precision`.
+
+    On marked sentences these are all confidence disparities, else UCerF, flip rate, accuracy and gaps (stopping.py).
 
     The base sentences come in batches balanced over type and occupation; the same seed gives the same batches, so
     an interrupted audit continues. The interval is about the dataset's own disparity: what asking all would give. The
@@ -67,9 +76,7 @@ def until_precise(dataset: Dataset, ask: Ask, plan: Resampling, *, precision: fl
     if precision <= 0:
         raise EquipoiseError(f"precision must be greater than 0, not {precision}")
     if not any("marker" in example.groups for example in dataset.examples):
-        raise EquipoiseError(
-            "precision is about disparities between identities: it needs data with markers, such as winoidentity"
-        )
+        return _until_narrow(dataset, ask, plan, precision=precision, joint=joint)
     sentences: dict[str, list[Example]] = {}
     for example in dataset.examples:
         sentences.setdefault(example.cluster_id, []).append(example)
@@ -89,6 +96,32 @@ def until_precise(dataset: Dataset, ask: Ask, plan: Resampling, *, precision: fl
         width, name = widest(confidence_disparities(outcomes, plan, sample))
         looks.append(Look(number, len(sizes), size, len(ordered), len(examples), width, name))
         if width < precision:
+            return Sampled(replace(dataset, examples=examples), tuple(looks), sample)
+    return Sampled(dataset, tuple(looks), None)
+
+
+def _until_narrow(dataset: Dataset, ask: Ask, plan: Plan, *, precision: float, joint: bool) -> Sampled:
+    """Return the sample at which every metric with a guarantee has an interval narrower than `precision`."""
+    wanted = [metric.name for metric in plan.metrics if metric.name in COLUMN_OF]
+    sample = planned_sample(dataset.examples, wanted, precision, joint=joint)
+    if not sample.totals:
+        raise EquipoiseError(f"precision needs one of these metrics, and data that has it: {', '.join(COLUMN_OF)}")
+    sentences: dict[str, list[Example]] = {}
+    for example in dataset.examples:
+        sentences.setdefault(example.cluster_id, []).append(example)
+    # Within a type the order is purely random: this is what the sequence needs.
+    order = balanced_order(
+        [group[0].groups.get("type", "") for group in sentences.values()], np.random.default_rng(plan.seed)
+    )
+    ordered = [list(sentences.values())[unit] for unit in order]
+    sizes, looks = frequent_looks(len(ordered)), []
+    for number, size in enumerate(sizes, start=1):
+        examples = tuple(example for group in ordered[:size] for example in group)
+        spans = widths(guaranteed(Items(ask(examples)), sample, plan.level))
+        name = max(spans, key=lambda name: spans[name])
+        missing = len(spans) < len(sample.totals)
+        looks.append(Look(number, len(sizes), size, len(ordered), len(examples), spans[name], name))
+        if spans[name] < precision and not missing:
             return Sampled(replace(dataset, examples=examples), tuple(looks), sample)
     return Sampled(dataset, tuple(looks), None)
 

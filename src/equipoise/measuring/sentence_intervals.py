@@ -40,7 +40,7 @@ class Means:
 
 def mean_estimates(means: Means, plan: Resampling) -> list[Estimate]:
     """Return the mean of each group with its interval."""
-    ends = bootstrap.intervals(means.resampled, level=plan.level)
+    ends = bootstrap.intervals(means.resampled, level=plan.level, units=means.sentences.tolist())
     return [
         _estimate(means.metric, float(value), means.values(group), ends[group], plan)
         for group, value in enumerate(means.means)
@@ -49,7 +49,8 @@ def mean_estimates(means: Means, plan: Resampling) -> list[Estimate]:
 
 def drop_estimate(means: Means, base: int, group: int, plan: Resampling) -> Estimate:
     """Return how much lower the mean of a group is than that of the unmarked sentences, sentence by sentence."""
-    ends = bootstrap.interval(means.resampled[:, base] - means.resampled[:, group], level=plan.level)
+    fewest = int(means.sentences[[base, group]].min())
+    ends = bootstrap.interval(means.resampled[:, base] - means.resampled[:, group], level=plan.level, units=fewest)
     value = float(means.means[base] - means.means[group])
     return _estimate(f"{means.metric}_drop", value, means.values(base) - means.values(group), ends, plan)
 

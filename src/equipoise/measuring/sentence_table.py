@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..metrics import confidence
 from ..records import Booleans, Floats, Outcomes
 from ..stats import bootstrap
+from ..uncertainty import PERPLEXITY
 
 NONE, NEUTRAL = "none", "neutral"
 KEYS = ("augmentation", "attribute", "marker", "gender")
@@ -36,7 +37,7 @@ class SentenceTable:
     def __init__(self, outcomes: Outcomes, plan: Resampling) -> None:
         labelled = outcomes.take(outcomes.labelled)
         self.values = _values(labelled)
-        self.groups = {name: labelled.group(name) for name in (*KEYS, "privilege", "occupation")}
+        self.groups = {name: labelled.group(name) for name in (*KEYS, "privilege", "occupation", "stereotype", "side")}
         self.cluster = bootstrap.cluster_numbers(labelled.cluster_id)
         self.clusters = int(self.cluster.max()) + 1
         self.cell = bootstrap.joint_numbers(*(bootstrap.cluster_numbers(self.groups[key]) for key in KEYS))
@@ -46,9 +47,12 @@ class SentenceTable:
         chunks = bootstrap.weight_chunks(self.clusters, resamples=plan.resamples, seed=plan.seed)
         self.weights = np.concatenate(list(chunks()), axis=1).astype(np.float64)
 
-    def sums(self, name: str, rows: NDArray[Any] | slice = slice(None)) -> tuple[Floats, Floats]:
-        """Return (sums, counts) of a value by base sentence and subgroup, over some rows."""
+    def sums(
+        self, name: str, rows: NDArray[Any] | slice = slice(None), *, squared: bool = False
+    ) -> tuple[Floats, Floats]:
+        """Return (sums, counts) of a value, or of its square, by base sentence and subgroup, over some rows."""
         values, share = self.values[name][rows], self.share[rows]
+        values = values**2 if squared else values
         places = self.cluster[rows] * len(self.cells) + self.cell[rows]
         shape = (self.clusters, len(self.cells))
         size = shape[0] * shape[1]
@@ -86,9 +90,22 @@ def _values(outcomes: Outcomes) -> dict[str, Floats]:
         "accuracy": (raw > 0).astype(np.float64),
         "candidate_mass": np.exp(outcomes.logprobs).sum(axis=1),
     }
+    answered = answered_items(outcomes)
+    if answered is not None:
+        values["coverage"] = answered
     if outcomes.logprobs_with_marker is not None:
         values["confidence_marked"] = confidence.coreference_confidence(outcomes.gold, outcomes.logprobs_with_marker)
     return values
+
+
+def answered_items(outcomes: Outcomes) -> Floats | None:
+    """Return 1 for items that a model answers which may decline, else 0; None without unmarked sentences.
+
+    It answers where it is at least as certain as on half of the unmarked sentences: who is then declined more often?
+    """
+    certainty = PERPLEXITY.certainty(outcomes.probs)
+    unmarked = outcomes.labelled & (outcomes.group("augmentation") == NONE)
+    return (certainty >= np.median(certainty[unmarked])).astype(np.float64) if unmarked.any() else None
 
 
 def contrast_shares(outcomes: Outcomes) -> Floats:

@@ -139,7 +139,7 @@ def _tested(paired: _Paired, trial: Trial) -> tuple[Estimate, float]:
         chunks = weight_chunks(clusters, resamples=trial.resamples, seed=trial.seed)
         (samples,) = evaluate([Statistic(mean, [apart], paired.clusters)], chunks)
         method = f"percentile bootstrap, {trial.resamples} resamples of {clusters:,} clusters"
-        low, high = interval(samples, level=trial.level)
+        low, high = interval(samples, level=trial.level, units=clusters)
     else:
         low, high, method = of_mean(units, reach, whole=False, level=trial.level, seed=trial.seed)
     return Estimate(difference.value, low, high, trial.level, len(apart), method), difference.p

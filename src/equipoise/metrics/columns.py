@@ -111,6 +111,8 @@ COLUMNS = {
         Column("marked", "identities: 1 for a marked sentence, 0 for the unmarked one", (0, 1), whole=True),
         Column("subgroup", "identities: gender and marker together", names=("he, old", "she, old", "he, young")),
         Column("marker", "identities: the marker", names=("old", "young")),
+        Column("answered", "identities: 1 if as certain as on half of the unmarked sentences", (0, 1), whole=True),
+        Column("privilege", "identities: the side of the marker", names=("privileged", "disadvantaged")),
         Column("contrast_share", "identities: 1 / the number of contrasts of the marker", (0, 1)),
     )
 }

@@ -69,6 +69,49 @@ def gender_gap(values: Floats, marker: Strings, gender: Strings, share: Floats, 
     return np.abs(male - female).mean(axis=0)
 
 
+def double_disadvantage(
+    values: Floats, privilege: Strings, stereotype: Strings, share: Floats, *, weights: Weights = None
+) -> Value:
+    """Return the mean for privileged markers with the stereotype minus that for disadvantaged ones against it.
+
+    Lower is better, 0: nobody is behind. Undefined where one of the two has no item.
+    """
+    subsets = [
+        (privilege == side) & (stereotype == name) for side, name in (("privileged", "pro"), ("disadvantaged", "anti"))
+    ]
+    ahead, behind = _means(values, subsets, share, weights, of="double disadvantage")
+    return ahead - behind
+
+
+def disadvantage_interaction(
+    values: Floats, privilege: Strings, stereotype: Strings, share: Floats, *, weights: Weights = None
+) -> Value:
+    """Return how much more a disadvantaged marker costs against the stereotype than with it; 0: the same.
+
+    The cost is the mean for privileged markers minus that for disadvantaged ones.
+    """
+    subsets = [
+        (privilege == side) & (stereotype == name)
+        for name in ("anti", "pro")
+        for side in ("privileged", "disadvantaged")
+    ]
+    first, second, third, fourth = _means(values, subsets, share, weights, of="disadvantage interaction")
+    return (first - second) - (third - fourth)
+
+
+def deviation(values: Floats, share: Floats, *, weights: Weights = None) -> Value:
+    """Return the standard deviation of the values over items, as the WinoIdentity paper's Table 3 has it."""
+    everything = [np.ones(len(values), dtype=bool)]
+    (mean,), (square,) = (_means(v, everything, share, weights, of="deviation") for v in (values, values**2))
+    return np.sqrt(np.maximum(square - mean**2, 0.0))
+
+
+def covered(answered: Floats, share: Floats, *, weights: Weights = None) -> Value:
+    """Return the share of items that are answered when the model may decline; neither way is better by itself."""
+    (value,) = _means(answered, [np.ones(len(answered), dtype=bool)], share, weights, of="coverage")
+    return value
+
+
 def p_value(value: float) -> float:
     """Return the p-value as it is: tests are made with the intervals (stats/maximum.py), not from columns."""
     return value

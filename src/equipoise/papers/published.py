@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+from ..records import group_label
+from ..reports.published import PublishedValue
+
 
 @dataclass(frozen=True, slots=True)
 class Published:
@@ -54,6 +57,21 @@ def published() -> Sequence[Published]:
     """Return every printed number, in the order of the papers."""
     lines = _text("published.csv").splitlines()
     return [Published(*row) for row in list(csv.reader(lines))[1:]]
+
+
+def published_values(paper: str) -> list[PublishedValue]:
+    """Return the printed numbers of a paper as a page shows them beside those of runs."""
+    groups = ("type", "augmentation", "attribute")
+    gender = "predicted_gender" if paper == "gender-ece" else "gender"
+    values = []
+    for number in published():
+        if number.paper == paper:
+            parts = {**{name: getattr(number, name) for name in groups}, gender: number.gender}
+            group = group_label({name: value for name, value in parts.items() if value})
+            about = (number.dataset, number.task, group, number.metric, number.printed)
+            doubt = ERRATA[number.doubt].text if number.doubt else ""
+            values.append(PublishedValue(f"{paper}-paper, {number.place}", number.model, *about, doubt))
+    return values
 
 
 def _errata() -> Mapping[str, Erratum]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-
-from ..metrics.confidence import coreference_confidence
+from ..datasets.identity import NAME as IDENTITY
+from ..records import EquipoiseError
 from ..reports.paper.publication import PublishedTable, file_name, writers_for
 from ..runs.files import write_file
 from ..runs.measurements import span
@@ -27,6 +26,19 @@ Parts = Mapping[tuple[str, str, str], Part]
 def finished_parts(status: Status) -> dict[tuple[str, str, str], Part]:
     """Return the runs of the cells that are done."""
     return {(c.model.name, c.data, c.task): Run(c.folder, name=c.model.name).parts[0] for c in status.of(DONE)}
+
+
+def parts_of(runs: Iterable[Run]) -> dict[tuple[str, str, str], Part]:
+    """Return the parts of finished runs by model, data and task, as the suite of a paper would name them."""
+    parts = {}
+    for run in runs:
+        for part in run.parts:
+            # Marked sentences are named after their base, too.
+            data = IDENTITY if part.dataset.startswith(f"{IDENTITY}-") else part.dataset
+            if (run.name, data, part.task) in parts:
+                raise EquipoiseError(f"two runs are of {run.name} on {data} as {part.task}; name only one of them")
+            parts[run.name, data, part.task] = part
+    return parts
 
 
 def write_tables(paper: Paper, parts: Parts, folder: Path) -> list[Path]:
@@ -98,8 +110,6 @@ def _here(wanted: Published, parts: Mapping[tuple[str, str], Part]) -> str:
         return NOTHING
     if wanted.metric in ("tpr", "tpd"):
         return _case_study(part, wanted)
-    if wanted.metric == "confidence_deviation":
-        return _deviation(part, wanted)
     groups = {"type": wanted.type, "augmentation": wanted.augmentation, "attribute": wanted.attribute}
     groups |= {"predicted_gender" if wanted.paper == "gender-ece" else "gender": wanted.gender}
     measured = part.measured.get(wanted.metric, **groups)
@@ -117,14 +127,3 @@ def _case_study(part: Part, wanted: Published) -> str:
         return NOTHING
     values = rows["correct"] if wanted.metric == "tpr" else (rows["desirability"] + 1) / 2
     return f"{float(values.mean()):.3f} (n = {len(rows):,})"
-
-
-def _deviation(part: Part, wanted: Published) -> str:
-    """Return the standard deviation of confidence over the sentences of an augmentation."""
-    outcomes = part.outcomes
-    rows = (outcomes.group("type") == wanted.type) & (outcomes.group("augmentation") == wanted.augmentation)
-    rows &= outcomes.labelled
-    if not rows.any():
-        return NOTHING
-    chosen = outcomes.take(np.flatnonzero(rows))
-    return f"{float(np.std(coreference_confidence(chosen.gold, chosen.logprobs))):.3f} (n = {len(chosen):,})"

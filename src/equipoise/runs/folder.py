@@ -76,7 +76,7 @@ class RunFolder:
         earlier = self._earlier()
         if earlier is not None:
             # What may differ is what only says how it was computed; a planted engine is all its numbers.
-            kinds = ("engine", "weights", "dtype", "tokenizer", "bos")
+            kinds = ("engine", "weights", "dtype", "tokenizer", "bos", "members", "dropout")
             same = manifest.engine if str(manifest.engine.get("engine", "")).startswith("planted") else kinds
             if earlier.model != manifest.model or any(earlier.engine.get(k) != manifest.engine.get(k) for k in same):
                 raise RunError(f"{self.path} holds a run of {earlier.model} with other settings; choose another folder")

@@ -168,9 +168,16 @@ class Part:
 
 
 def identity_frame(measurements: pd.DataFrame) -> pd.DataFrame:
-    """Return the measurements of identities with a column for each part of their group ("" where it has none)."""
+    """Return the measurements of identities with a column for each part of their group ("" where it has none).
+
+    Rows by side or stereotype, which cross identities with occupations, are not among them.
+    """
     keys = ("type", "augmentation", "attribute", "marker", "gender", "privilege", "occupation")
-    parts = pd.DataFrame([parse_group(str(group)) for group in measurements["group"]], index=measurements.index)
+    groups = [parse_group(str(group)) for group in measurements["group"]]
+    crossed = [bool({"side", "stereotype"} & set(parts)) for parts in groups]
+    measurements = measurements[~np.array(crossed, dtype=bool)]
+    groups = [parts for parts, is_crossed in zip(groups, crossed, strict=True) if not is_crossed]
+    parts = pd.DataFrame(groups, index=measurements.index)
     parts = parts.reindex(columns=list(keys)).astype(object).fillna("")
     frame = pd.concat([measurements.drop(columns="group"), parts], axis=1)
     return frame[frame["augmentation"] != ""]

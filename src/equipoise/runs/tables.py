@@ -14,6 +14,10 @@ import pandas as pd
 
 from ..records import ABSENT, Example, Outcomes, SentencePair
 from ..scoring.reductions import REDUCTIONS
+from ..uncertainty import ENSEMBLE_AGREEMENT
+
+SUMMARIES = (*REDUCTIONS, ENSEMBLE_AGREEMENT)
+"""Columns that hold a summary of each item beyond its candidates."""
 
 ROWS = 65_536
 """Rows of a group: what is held in memory at once while a table is written."""
@@ -220,13 +224,15 @@ TEXTS = {
     "pairs.parquet": ("model", "dataset", "task", "set_id", "cluster_id", "variant"),
 }
 NUMBERS = {
-    "outcomes.parquet": ("gold", "stereotype_index", "predicted"),
+    "outcomes.parquet": ("gold", "stereotype_index", "predicted", "correct", "perplexity", "candidate_mass"),
     "examples.parquet": ("gold", "stereotype"),
 }
 FLAGS = {"outcomes.parquet": ("answerable",), "examples.parquet": ("answerable",)}
 LISTS = {"outcomes.parquet": ("probs", "logprobs")}
 DERIVED = {
-    "outcomes.parquet": re.compile("correct|perplexity|candidate_mass|(certainty|desirability)(_.*)?|vocab_.*|y|p"),
+    "outcomes.parquet": re.compile(
+        "correct|perplexity|candidate_mass|(certainty|desirability)(_.*)?|vocab_.*|ensemble_agreement|y|p"
+    ),
     "pairs.parquet": re.compile("[dc]_.*|u(_.*)?"),
 }
 """Names of columns that hold numbers, where a table has them."""
@@ -308,7 +314,7 @@ def outcomes_from_frame(frame: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
         groups={name: text(name) for name in groups if name in frame and (text(name) != "").any()},
         flags=text("flags"),
         logprobs_with_marker=np.stack(frame[marker].to_list()) if _has_values(frame, marker) else None,
-        reductions={name: frame[name].to_numpy(dtype=np.float64) for name in REDUCTIONS if _has_values(frame, name)},
+        reductions={name: frame[name].to_numpy(dtype=np.float64) for name in SUMMARIES if _has_values(frame, name)},
     )
     for column in (outcomes.gold, outcomes.stereotype):
         if len(column) and (column.min() < ABSENT or column.max() >= outcomes.k):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..records import Context, Message, ModelError, Prompt
 
@@ -20,6 +20,19 @@ class Question:
     sequences: tuple[tuple[int, ...], ...]
     starts: tuple[int, ...]
     flags: tuple[str, ...]
+
+
+class Asked(NamedTuple):
+    """A prompt as text: the example it is made from, the ids before the text, the text and its continuations."""
+
+    example_id: str
+    front: tuple[int, ...]
+    text: str
+    continuations: tuple[str, ...]
+
+
+Tokenise = Callable[[Sequence[str]], list[list[int]]]
+"""Returns the ids of each text, without special tokens."""
 
 
 class Encoder:
@@ -53,53 +66,40 @@ class Encoder:
             "leading_ids": list(self._front),
         }
 
+    @property
+    def serialized(self) -> str | None:
+        """The tokenizer as text that another process can read; None where it is not one of the tokenizers library."""
+        return None if self._backend is None else str(self._backend.to_str())
+
+    def asked(self, prompts: Sequence[Prompt]) -> list[Asked]:
+        """Return the prompts as texts: a chat goes through the model's template."""
+        texts = (self._text(prompt.context) for prompt in prompts)
+        return [
+            Asked(prompt.example_id, front, text, prompt.continuations)
+            for prompt, (text, front) in zip(prompts, texts, strict=True)
+        ]
+
     def questions(self, prompts: Sequence[Prompt]) -> list[Question]:
         """Return the prompts as token ids; a prompt and its continuation are joined before they are tokenised."""
-        texts = [self._text(prompt.context) for prompt in prompts]
-        contexts = self._ids([text for text, _ in texts])
-        joined = iter(
-            self._ids([text + c for (text, _), p in zip(texts, prompts, strict=True) for c in p.continuations])
-        )
-        questions = []
-        for prompt, (_, front), context in zip(prompts, texts, contexts, strict=True):
-            whole = [next(joined) for _ in prompt.continuations]
-            questions.append(self._question(prompt, front, context, whole))
-        return questions
+        return encoded(self.asked(prompts), self.ids)
 
     def contexts(self, contexts: Sequence[Context]) -> list[list[int]]:
         """Return each context as token ids, with the beginning-of-text token where there is one."""
         texts = [self._text(context) for context in contexts]
-        rows = [[*front, *ids] for (_, front), ids in zip(texts, self._ids([text for text, _ in texts]), strict=True)]
+        rows = [[*front, *ids] for (_, front), ids in zip(texts, self.ids([text for text, _ in texts]), strict=True)]
         if not all(rows):
             raise ModelError("a prompt has no token; the model's chat template may give no text, or try bos always")
         return rows
 
     def pieces(self, words: Sequence[str]) -> dict[str, int]:
         """Return into how many tokens each word is split where it follows a space."""
-        return {word: len(ids) for word, ids in zip(words, self._ids([f" {word}" for word in words]), strict=True)}
+        return {word: len(ids) for word, ids in zip(words, self.ids([f" {word}" for word in words]), strict=True)}
 
     def texts(self, rows: Sequence[Sequence[int]], stops: Collection[int]) -> list[str]:
         """Return generated ids as text, up to the first token that ends it."""
         ends = [next((i for i, token in enumerate(row) if token in stops), len(row)) for row in rows]
         kept = [list(row[:end]) for row, end in zip(rows, ends, strict=True)]
         return [str(text).strip() for text in self._tokenizer.batch_decode(kept, skip_special_tokens=True)]
-
-    def _question(
-        self, prompt: Prompt, front: tuple[int, ...], context: list[int], joined: Sequence[list[int]]
-    ) -> Question:
-        if not front and not context:
-            raise ModelError(f"the prompt of {prompt.example_id} has no token before its answer; try bos always")
-        sequences, split = [], False
-        for continuation, ids in zip(prompt.continuations, joined, strict=True):
-            if not is_joined(context, ids):
-                # The continuation merged into the prompt's last token: tokenise it separately, and flag that.
-                split = True
-                ids = context + self._ids([continuation])[0]
-            if len(ids) == len(context):
-                raise ModelError(f"the tokenizer has no tokens for the candidate {continuation!r}")
-            sequences.append((*front, *ids))
-        start = len(front) + len(context)
-        return Question(tuple(sequences), (start,) * len(sequences), (SPLIT_JOIN,) if split else ())
 
     def _text(self, context: Context) -> tuple[str, tuple[int, ...]]:
         if isinstance(context, str):
@@ -108,7 +108,9 @@ class Encoder:
 
     def _chat(self, messages: Sequence[Message]) -> str:
         if not getattr(self._tokenizer, "chat_template", None):
-            raise ModelError("the model has no chat template; use a task without chat")
+            raise ModelError(
+                "the model has no chat template; use a task without chat, or answer_turn plain for a chain of thought"
+            )
         turns = [message._asdict() for message in messages]
         # A conversation that ends in the assistant's turn is continued there: the turn is the answer's beginning.
         end = "continue_final_message" if turns[-1]["role"] == "assistant" else "add_generation_prompt"
@@ -118,15 +120,46 @@ class Encoder:
             reason = " ".join(str(error).split())[:200]
             raise ModelError(f"the model's chat template fails: {type(error).__name__}: {reason}") from error
 
-    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each text, without special tokens."""
         if not texts:
             return []
         if self._backend is not None:
             # Directly by the tokenizers library: the wrapper in transformers takes three times as long as tokenising.
-            encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
-            return [encoding.ids for encoding in encodings]
+            return backend_ids(self._backend, texts)
         encoded = self._tokenizer(list(texts), add_special_tokens=False, return_attention_mask=False)
         return [list(ids) for ids in encoded["input_ids"]]
+
+
+def backend_ids(backend: Any, texts: Sequence[str]) -> list[list[int]]:
+    """Return the ids of each text by a tokenizer of the tokenizers library."""
+    return [encoding.ids for encoding in backend.encode_batch_fast(list(texts), add_special_tokens=False)]
+
+
+def encoded(asked: Sequence[Asked], ids: Tokenise) -> list[Question]:
+    """Return the prompts as token ids; a prompt and its continuation are joined before they are tokenised."""
+    contexts = ids([prompt.text for prompt in asked])
+    joined = iter(ids([prompt.text + continuation for prompt in asked for continuation in prompt.continuations]))
+    return [
+        _question(prompt, context, [next(joined) for _ in prompt.continuations], ids)
+        for prompt, context in zip(asked, contexts, strict=True)
+    ]
+
+
+def _question(prompt: Asked, context: list[int], joined: Sequence[list[int]], ids: Tokenise) -> Question:
+    if not prompt.front and not context:
+        raise ModelError(f"the prompt of {prompt.example_id} has no token before its answer; try bos always")
+    sequences, split = [], False
+    for continuation, whole in zip(prompt.continuations, joined, strict=True):
+        if not is_joined(context, whole):
+            # The continuation merged into the prompt's last token: tokenise it separately, and flag that.
+            split = True
+            whole = context + ids([continuation])[0]
+        if len(whole) == len(context):
+            raise ModelError(f"the tokenizer has no tokens for the candidate {continuation!r}")
+        sequences.append((*prompt.front, *whole))
+    start = len(prompt.front) + len(context)
+    return Question(tuple(sequences), (start,) * len(sequences), (SPLIT_JOIN,) if split else ())
 
 
 def is_joined(context: Sequence[int], ids: Sequence[int]) -> bool:

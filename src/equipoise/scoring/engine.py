@@ -16,6 +16,7 @@ DEVICES = ("auto", "all", "cpu", "cuda", "mps")
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 FIRST_PROMPTS = 512
+"""Prompts in the first batch of a large one's run; later ones grow to their full size."""
 
 BATCH_PROMPTS = 4096
 """Prompts in a batch of an engine that does not choose its batches."""
@@ -117,8 +118,15 @@ class EngineOptions:
     cluster: str | None = None
     workers: int = 0
     worker_cores: int = 1
+    dropout: float = 0.0
+    passes: int = 20
+    seed: int = 0
 
     def __post_init__(self) -> None:
+        if not 0 <= self.dropout < 1 or self.passes < 1:
+            raise ModelError("dropout must be at least 0 and less than 1, and passes at least 1")
+        if self.dropout and self.server:
+            raise ModelError("a server cannot put dropout into its model; load the model here")
         if self.samples < 0:
             raise ModelError(f"samples must not be negative, it is {self.samples}")
         if self.concurrency < 1 or not self.timeout > 0:
@@ -139,12 +147,36 @@ def in_order(count: int, *, size: int) -> list[list[int]]:
 
 
 def neighbours(prompts: Sequence[Prompt], *, size: int) -> list[list[int]]:
-    """Return batches of prompts that are neighbours in the order of their texts: these share the longest prefixes."""
-    order = sorted(range(len(prompts)), key=lambda i: (str(prompts[i].context), i))
-    # The first batch is small, so that the device has work while the next ones are planned.
-    first = min(size, FIRST_PROMPTS)
-    rest = [order[start : start + size] for start in range(first, len(order), size)]
-    return [order[:first]] * bool(order) + rest
+    """Return batches of prompts that are neighbours in the order of their texts: these share the longest prefixes.
+
+    A batch ends where its texts share least with the next one, so it may be an eighth smaller than `size`.
+    """
+    texts = [str(prompt.context) for prompt in prompts]
+    order = sorted(range(len(prompts)), key=lambda place: (texts[place], place))
+    batches, start = [], 0
+    # The first batches are small, so that the device has work while the next ones are planned.
+    most = min(size, FIRST_PROMPTS)
+    while start < len(order):
+        stop = _border(texts, order, start + most, most // 8)
+        batches.append(order[start:stop])
+        # Two of each size, then the double.
+        most = min(size, most * (1 + (len(batches) % 2 == 0)))
+        start = stop
+    return batches
+
+
+def _border(texts: Sequence[str], order: Sequence[int], latest: int, reach: int) -> int:
+    """Return where a batch ends: at `latest` or up to `reach` before it, where neighbours share the shortest prefix."""
+    if latest >= len(order):
+        return len(order)
+    places = range(latest, latest - reach - 1, -1)
+    return min(places, key=lambda place: _shared(texts[order[place - 1]], texts[order[place]]))
+
+
+def _shared(text: str, other: str) -> int:
+    """Return how many characters two texts begin with in common."""
+    pairs = enumerate(zip(text, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(text), len(other)))
 
 
 def identity_key(engine: Engine) -> str:

@@ -18,8 +18,9 @@ def open_engine(model: Any, options: EngineOptions | None = None) -> Engine:
     """Return the engine that `model` names, or is.
 
     A name: `smollm2` (the default model), `hf:NAME` or NAME (a model of a hub), a folder, `gguf:FILE` or FILE.gguf,
-    `planted:strength=2,bias=0.5` (an engine with a bias of known size), or `SCHEME:REST` of a plug-in. Each of several
-    devices has a process of its own. In memory: (model, tokenizer) or a pipeline of transformers, or an engine.
+    `planted:strength=2,bias=0.5` (an engine with a bias of known size), `ensemble:A+B` (several as one), or
+    `SCHEME:REST` of a plug-in. Each of several devices has a process of its own. In memory: (model, tokenizer) or a
+    pipeline of transformers, or an engine.
     """
     options = options or EngineOptions()
     if isinstance(model, str | os.PathLike):
@@ -39,7 +40,7 @@ def open_engine(model: Any, options: EngineOptions | None = None) -> Engine:
         raise ModelError(f"model must be a name, (model, tokenizer), a transformers pipeline or an engine, not {kind}")
     from .huggingface.memory import open_in_memory
 
-    return open_in_memory(parts, options)
+    return _with_dropout(open_in_memory(parts, options), options)
 
 
 def _open_named(spec: str, options: EngineOptions) -> Engine:
@@ -52,7 +53,17 @@ def _open_named(spec: str, options: EngineOptions) -> Engine:
     scheme, separator, rest = spec.partition(":")
     if not separator or (scheme not in SCHEMES and ("/" in scheme or len(scheme) == 1)):
         scheme, rest = _scheme_of(spec), "" if spec == "planted" else spec
-    return find(scheme, SCHEMES, kind="engine")(rest, options)
+    if scheme == "ensemble":
+        return _open_ensemble(rest, options)  # its members have the dropout, not the whole
+    return _with_dropout(find(scheme, SCHEMES, kind="engine")(rest, options), options)
+
+
+def _with_dropout(engine: Engine, options: EngineOptions) -> Engine:
+    if not options.dropout:
+        return engine
+    from .huggingface.dropout import with_dropout
+
+    return with_dropout(engine, options)
 
 
 def _open_server(spec: str, options: EngineOptions) -> Engine:
@@ -123,9 +134,22 @@ def _open_planted(settings: str, options: EngineOptions) -> Engine:
     return open_planted(settings)
 
 
+def _open_ensemble(members: str, options: EngineOptions) -> Engine:
+    """Several models as one, their mean distribution: `ensemble:A+B`, `ensemble:A+A[adapter=FOLDER]`."""
+    from .ensemble import open_ensemble
+
+    return open_ensemble(members, options, _open_named)
+
+
 def list_engines() -> list[tuple[str, str]]:
     """Return the scheme of every engine and what it is in one line; plug-ins come after the built-in ones."""
     return [(scheme, summary(scheme, SCHEMES, kind="engine")) for scheme in names(SCHEMES, kind="engine")]
 
 
-SCHEMES = {"default": _open_default, "hf": _open_huggingface, "gguf": _open_gguf, "planted": _open_planted}
+SCHEMES = {
+    "default": _open_default,
+    "hf": _open_huggingface,
+    "gguf": _open_gguf,
+    "planted": _open_planted,
+    "ensemble": _open_ensemble,
+}

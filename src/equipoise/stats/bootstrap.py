@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri, stdtrit
 
 from ..records import Estimate, Integers
 from .resampling import CHUNK_BYTES, Chunks, Statistic, evaluate
@@ -18,6 +19,8 @@ def cluster_numbers(names: NDArray[Any]) -> Integers:
     return pd.factorize(names, use_na_sentinel=False)[0].astype(np.int64)
 
 
+MOST_ACCELERATION = 0.25
+"""Bound on the correction for skewness: beyond it the expansion behind the correction does not hold."""
 MOST_UNITS = 16_384
 """At most this many units are resampled: more clusters are dealt at random into this many groups of equal size."""
 
@@ -59,26 +62,54 @@ def weight_chunks(clusters: int, *, resamples: int, seed: int) -> Chunks:
     return chunks
 
 
-def interval(samples: NDArray[Any], *, level: float) -> tuple[float, float]:
-    """Return the percentile interval of the resampled values, over the resamples in which the metric is defined."""
-    ((low, high),) = intervals(samples[:, None], level=level)
+FEW_UNITS = 200
+"""With fewer units a percentile interval is widened: it would hold the truth a little less often than it says."""
+
+
+def interval(samples: NDArray[Any], *, level: float, units: int) -> tuple[float, float]:
+    """Return the interval of a value from its resamples, over those in which it is defined.
+
+    It is the percentile interval. With fewer than `FEW_UNITS` resampled units each end is the outer of two: of the
+    percentile for Student's t, and of the same percentile corrected for skewness (docs/decisions/intervals.md).
+    """
+    ((low, high),) = intervals(samples[:, None], level=level, units=[units])
     return low, high
 
 
-def intervals(samples: NDArray[Any], *, level: float) -> list[tuple[float, float]]:
-    """Return the percentile interval of each column of resampled values (see `interval`)."""
-    ends = [(1 - level) / 2, (1 + level) / 2]
-    missing = np.isnan(samples)
-    whole = np.flatnonzero(~missing.any(axis=0))
+def intervals(samples: NDArray[Any], *, level: float, units: Sequence[int]) -> list[tuple[float, float]]:
+    """Return the interval of each column of resampled values (see `interval`)."""
+    few = np.asarray(units) < FEW_UNITS
+    missing = np.isnan(samples).any(axis=0)
+    plain = np.flatnonzero(~missing & ~few)
     results = np.full((samples.shape[1], 2), np.nan)
-    if len(whole):
-        results[whole] = np.quantile(samples[:, whole], ends, axis=0).T
-    for column in np.flatnonzero(missing.any(axis=0)):
-        defined = samples[~missing[:, column], column]
+    if len(plain):
+        results[plain] = np.quantile(samples[:, plain], [(1 - level) / 2, (1 + level) / 2], axis=0).T
+    for column in np.flatnonzero(missing | few).tolist():
+        defined = samples[~np.isnan(samples[:, column]), column]
         # A metric that is undefined in most resamples has no interval to trust.
         if len(defined) >= len(samples) / 2 and len(defined):
-            results[column] = np.quantile(defined, ends)
+            results[column] = np.quantile(defined, _ends(defined, level, units[column]))
     return [(float(low), float(high)) for low, high in results]
+
+
+def t_factor(level: float, freedom: float) -> float:
+    """Return how much wider an interval by Student's t is than one by the normal distribution."""
+    # scipy.stats has the same two functions, and takes most of a second to import.
+    return float(stdtrit(freedom, (1 + level) / 2) / ndtri((1 + level) / 2))
+
+
+def _ends(samples: NDArray[Any], level: float, units: int) -> tuple[float, float]:
+    """Return which quantiles of the resamples are the ends of the interval."""
+    if units >= FEW_UNITS:
+        return (1 - level) / 2, (1 + level) / 2
+    freedom = max(units - 1, 1)
+    z = float(ndtri((1 + level) / 2)) * t_factor(level, freedom) * np.sqrt(units / freedom)
+    spread = samples - samples.mean()
+    deviation = float(samples.std())
+    skewness = float((spread**3).mean()) / deviation**3 if deviation > 0 else 0.0
+    a = float(np.clip(skewness / 6, -MOST_ACCELERATION, MOST_ACCELERATION))
+    low, high = (float(ndtr(a + (a + side) / (1 - a * (a + side)))) for side in (-z, z))
+    return min(low, float(ndtr(-z))), max(high, float(ndtr(z)))
 
 
 def bootstrap(
@@ -97,7 +128,7 @@ def bootstrap(
     """
     value = float(function(*arrays))
     numbers = cluster_numbers(clusters)
-    chunks = weight_chunks(int(numbers.max()) + 1, resamples=resamples, seed=seed)
-    (samples,) = evaluate([Statistic(function, arrays, numbers)], chunks)
-    low, high = interval(samples, level=level)
+    units = int(numbers.max()) + 1
+    (samples,) = evaluate([Statistic(function, arrays, numbers)], weight_chunks(units, resamples=resamples, seed=seed))
+    low, high = interval(samples, level=level, units=units)
     return Estimate(value, low, high, level, len(numbers), "percentile bootstrap over clusters")

@@ -78,9 +78,9 @@ def paired_differences(contests: Sequence[Contest], *, clusters: int, trial: Tri
 
 def _interval(contest: Contest, resampled: Floats, value: float, trial: Trial) -> tuple[float, float]:
     """Return the interval of a difference: never of zero width; NaN where the metric has no bounds to fall back on."""
-    low, high = interval(resampled, level=trial.level)
     width, units = contest.width, contest.units
     clusters = len(np.unique(np.concatenate([s.clusters for s in (*contest.first, *contest.second)])))
+    low, high = interval(resampled, level=trial.level, units=clusters)
     if units is not None and math.isfinite(width):
         if not bounded.is_enough(units, 2 * width):
             return _of_units(units, width, trial)

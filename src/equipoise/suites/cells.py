@@ -19,6 +19,7 @@ from ..scoring.availability import locate_model
 from ..scoring.opening import open_engine
 from ..settings import Settings
 from ..tasks import open_task
+from .forecast import forecast
 from .rehearsal import Rehearsal, rehearse
 from .suite_file import Model, Suite
 
@@ -36,7 +37,10 @@ HOW = ("device", "cluster", "workers", "worker_cores", "concurrency", "timeout")
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell. `problem` says why it cannot run, `skipped` why it shall not; `prompts` is what it asks."""
+    """A cell. `problem` says why it cannot run, `skipped` why it shall not; `prompts` is what it asks.
+
+    `seconds` is how long it will take, roughly; None where nothing is known about that.
+    """
 
     model: Model
     data: str
@@ -44,6 +48,7 @@ class Cell:
     settings: Mapping[str, Any]
     folder: Path
     prompts: int = 0
+    seconds: float | None = None
     skipped: str = ""
     problem: str = ""
 
@@ -112,7 +117,9 @@ class Shelf:
                 raise EquipoiseError(f"{cell.task} needs a model that writes, and a planted engine cannot")
         except (EquipoiseError, TypeError, ValueError, OSError) as error:
             return replace(cell, problem=str(error) or type(error).__name__)
-        return replace(cell, prompts=rehearsal.prompts, folder=out / "cells" / _folder_name(cell, settings, dataset))
+        seconds = None if settings.server else forecast(cell.model.spec, rehearsal, device=settings.device)
+        folder = out / "cells" / _folder_name(cell, settings, dataset)
+        return replace(cell, prompts=rehearsal.prompts, seconds=seconds, folder=folder)
 
     def _dataset(self, data: str, settings: Settings) -> Dataset:
         dataset: Dataset = self._once((data, repr(settings.dataset)), lambda: open_dataset(data, settings.dataset))

@@ -16,10 +16,11 @@ MOST_EXAMPLES = 2000
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """How many different prompts a task scores of a dataset, and how many texts it lets the model write."""
+    """How many different prompts a task scores of a dataset, their characters, and the texts that the model writes."""
 
     prompts: int
     texts: int
+    characters: int = 0
 
 
 def rehearse(task: Task, dataset: Dataset) -> Rehearsal:
@@ -43,7 +44,8 @@ def rehearse(task: Task, dataset: Dataset) -> Rehearsal:
         return dict.fromkeys(contexts, "")
 
     task.run(examples, scorer=scorer, writer=writer)
-    return Rehearsal(round(share * len(questions)), round(share * len(texts)))
+    characters = sum(len(str(context)) + sum(map(len, answers)) for context, answers in questions)
+    return Rehearsal(round(share * len(questions)), round(share * len(texts)), round(share * characters))
 
 
 def _nobody(prompt: Prompt) -> Score:

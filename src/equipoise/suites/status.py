@@ -62,12 +62,18 @@ class Status:
         return self._speeds.get(cell.model.name)
 
     def seconds_left(self, cells: Sequence[Cell] | None = None) -> tuple[float, int]:
-        """Return the seconds that cells need where their model's speed is known, and how many cells' it is not."""
+        """Return the seconds that cells need, and for how many cells they are not known.
+
+        A model that has finished a cell has a speed. Before that the forecast counts, where there is one.
+        """
         seconds, unknown = 0.0, 0
         for cell in self.of(WAITING, RUNNING) if cells is None else cells:
             speed = self.speed(cell)
+            left = max(0, cell.prompts - self.states[cell.name].asked)
             if speed:
-                seconds += max(0, cell.prompts - self.states[cell.name].asked) / speed
+                seconds += left / speed
+            elif cell.seconds is not None:
+                seconds += cell.seconds * left / max(1, cell.prompts)
             else:
                 unknown += 1
         return seconds, unknown
@@ -86,7 +92,7 @@ class Status:
         counts = [f"{len(self.of(name))} {name}" for name in names if self.of(name)]
         seconds, unknown = self.seconds_left()
         if seconds or unknown:
-            more = f" and {unknown} cells of models not seen yet" if unknown else ""
+            more = f" and {unknown} cells of unknown time" if unknown else ""
             counts.append(
                 f"about {duration(seconds)} left{more}" if seconds else f"time left unknown for {unknown} cells"
             )

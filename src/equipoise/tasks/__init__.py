@@ -17,8 +17,9 @@ from .multiple_choice import MultipleChoice
 from .next_word import NextWord
 from .open_answer import OpenAnswer
 from .pronoun_cloze import PronounCloze, WholeSentence
-from .wording import NO_SHOTS
+from .wording import NO_SHOTS, Question, Wording
 from .wording import Shots as Shots
+from .wording_file import read_wordings as read_wordings
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,10 @@ class TaskOptions:
     answer_space: str = "joined"
     reasoning_tokens: int = 128
     answer_turn: str = "assistant"
-    questions: tuple[str, ...] = ()
+    questions: tuple[Question, ...] = ()
     shots: Shots = NO_SHOTS
     samples: int = 0
+    drawn_reasonings: int = 0
     temperature: float = 1.0
     answer_tokens: int = 32
     both: bool = False
@@ -71,13 +73,18 @@ def _sentence(options: TaskOptions) -> Task:
 
 def _next_word_cot(options: TaskOptions) -> Task:
     """Next word after a reasoning turn that the model writes."""
-    return ChainOfThought(budget=options.reasoning_tokens, answer_turn=options.answer_turn)
+    return ChainOfThought(None, *_reasoning(options))
 
 
 def _mcq_cot(options: TaskOptions) -> Task:
     """Multiple choice after a reasoning turn that the model writes."""
     choices = MultipleChoice(seeds=options.seeds, both=options.both)
-    return ChainOfThought(choices, budget=options.reasoning_tokens, answer_turn=options.answer_turn)
+    return ChainOfThought(choices, *_reasoning(options))
+
+
+def _reasoning(options: TaskOptions) -> tuple[int, str, int, float, int]:
+    drawn = (options.drawn_reasonings, options.temperature, options.seeds[0])
+    return options.reasoning_tokens, options.answer_turn, *drawn
 
 
 TASKS: dict[str, Callable[[TaskOptions], Task]] = {
@@ -91,6 +98,10 @@ TASKS: dict[str, Callable[[TaskOptions], Task]] = {
 }
 
 
+WORDED = ("next-word", "mcq", "open")
+"""The tasks that can be asked in the wordings of a file."""
+
+
 def open_tasks(tasks: str | Task | Sequence[str | Task], options: TaskOptions | None = None) -> list[Task]:
     """Return the tasks that were given: one, or a list of them, by name or as they are."""
     several: Sequence[Any] = tasks if isinstance(tasks, (list, tuple)) else [tasks]
@@ -100,5 +111,7 @@ def open_tasks(tasks: str | Task | Sequence[str | Task], options: TaskOptions | 
 def open_task(name: str, options: TaskOptions | None = None) -> Task:
     """Return the task of that name, through the model's chat template where the options say so."""
     options = options or TaskOptions()
+    if name in TASKS and name not in WORDED and any(isinstance(question, Wording) for question in options.questions):
+        raise EquipoiseError(f"task {name!r} has one wording; wordings are for: {', '.join(WORDED)}")
     task = find(name, TASKS, kind="task")(options)
     return Chat(task, options.system) if options.chat else task

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..records import BOTH_OFFERED, EquipoiseError, Example, Outcomes, Prompt, Score
 from .answers import Scorer, Writer, ask, gather
-from .wording import NO_SHOTS, Shots, Wording, fill, joined_variant, wordings_for
+from .wording import NO_SHOTS, Question, Shots, Wording, fill, joined_variant, question_settings, wordings_for
 
 NONE_OF_THE_ABOVE = "None of the above"
 BOTH_OF_THEM = "Both of them"
@@ -35,7 +35,7 @@ class MultipleChoice:
 
     seeds: tuple[int, ...] = (0,)
     answer_space: str = "joined"
-    questions: tuple[str, ...] = ()
+    questions: tuple[Question, ...] = ()
     shots: Shots = NO_SHOTS
     both: bool = False
     name: str = "mcq"
@@ -52,7 +52,7 @@ class MultipleChoice:
         return {
             "instruction": INSTRUCTION,
             "options": True,
-            "questions": list(self.questions),
+            "questions": question_settings(self.questions),
             "shots": self.shots.settings,
             "seeds": list(self.seeds),
             "answer_space": self.answer_space,
@@ -102,7 +102,7 @@ class MultipleChoice:
         lines, letters = self.options(example, seed, wording)
         before, after = (" ", "") if self.answer_space == "apart" else ("", " ")
         question = self._asked(example, lines, variant) + before
-        context = f"{INSTRUCTION}\n {self.shots.before(question, example, shown)}"
+        context = f"{wording.instruction or INSTRUCTION}\n {self.shots.before(question, example, shown)}"
         answers = tuple(after + letter for letter in letters)
         return Prompt(example.id, self.name, joined_variant(f"seed={seed}", variant), context, answers)
 

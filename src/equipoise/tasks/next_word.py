@@ -13,7 +13,7 @@ import numpy as np
 
 from ..records import BASELINE, EquipoiseError, Example, Floats, Outcomes, Prompt, Score, marked_slot
 from .answers import Scorer, Writer, ask, gather
-from .wording import NO_SHOTS, WORDINGS, Shots, Wording, fill, wordings_for
+from .wording import NO_SHOTS, WORDINGS, Question, Shots, Wording, fill, question_settings, wordings_for
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class NextWord:
     """
 
     token_aggregate: str = "sum"
-    questions: tuple[str, ...] = ()
+    questions: tuple[Question, ...] = ()
     shots: Shots = NO_SHOTS
     name: str = "next-word"
 
@@ -38,7 +38,7 @@ class NextWord:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        questions = list(self.questions) or [wording.beginning for wording in WORDINGS.values()]
+        questions = question_settings(self.questions) or [wording.beginning for wording in WORDINGS.values()]
         return {"questions": questions, "token_aggregate": self.token_aggregate, "shots": self.shots.settings}
 
     def run(self, examples: Sequence[Example], *, scorer: Scorer, writer: Writer) -> Outcomes:

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..records import OPEN_ANSWER, Context, EquipoiseError, Example, Message, Outcomes, Prompt, Sampling, Score
 from .answers import Scorer, Writer, gather
-from .wording import fill, wordings_for
+from .wording import Question, fill, question_settings, wordings_for
 
 MEANINGS = ("both", "neither", "refused", "unparsed")
 """What an answer can mean besides one of the candidates."""
@@ -42,7 +42,7 @@ class OpenAnswer:
     With `samples` 0 the answer is the most probable text; else so many texts are drawn at the temperature.
     """
 
-    questions: tuple[str, ...] = ()
+    questions: tuple[Question, ...] = ()
     samples: int = 0
     temperature: float = 1.0
     seed: int = 0
@@ -57,7 +57,7 @@ class OpenAnswer:
     def settings(self) -> Mapping[str, Any]:
         chosen = {"samples": self.samples, "answer_tokens": self.budget, "meanings": list(MEANINGS)}
         drawn = {"temperature": self.temperature, "seed": self.seed} if self.samples else {}
-        return {"questions": list(self.questions), **chosen, **drawn}
+        return {"questions": question_settings(self.questions), **chosen, **drawn}
 
     def run(self, examples: Sequence[Example], *, scorer: Scorer, writer: Writer) -> Outcomes:
         asked = [
@@ -82,7 +82,7 @@ class OpenAnswer:
         return [*drawn] or [None]
 
 
-def open_questions(example: Example, questions: Sequence[str] = ()) -> dict[str, Context]:
+def open_questions(example: Example, questions: Sequence[Question] = ()) -> dict[str, Context]:
     """Return what the model is asked about the example, by the name of the wording's variant."""
     wordings = wordings_for(example, questions)
     return {variant: (Message("user", fill(wording.free, example)),) for variant, wording in wordings.items()}

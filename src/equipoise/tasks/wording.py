@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from ..records import DatasetError, EquipoiseError, Example
 
@@ -20,7 +21,8 @@ class Wording:
 
     `beginning` is what a candidate continues, `alone` the same without the sentence, `choice` what precedes options,
     and `free` what is answered freely. `adds_none`: the candidates are not all there is to say, so multiple choice adds
-    "None of the above".
+    "None of the above". `instruction` is the first line of multiple choice, "" for the UCerF paper's. `name` is given
+    to one of several wordings.
     """
 
     beginning: str
@@ -28,12 +30,24 @@ class Wording:
     choice: str
     free: str
     adds_none: bool = False
+    instruction: str = ""
+    name: str = ""
 
     @classmethod
     def of(cls, template: str) -> Wording:
         """Return the wording that a user gives: the same text for every task."""
         _check(template)
         return cls(template, template.replace("{text}", "").strip() or ":", template, template)
+
+    @classmethod
+    def named(
+        cls, name: str, beginning: str, choice: str, *, instruction: str = "", free: str = "", alone: str = ""
+    ) -> Wording:
+        """Return one of several wordings; a question about a pronoun also offers "None of the above"."""
+        for template in (beginning, choice, *([free] if free else [])):
+            _check(template)
+        alone = alone or beginning.replace("{text}", "").strip() or ":"
+        return cls(beginning, alone, choice, free or choice, "{pronoun}" in choice, instruction, name)
 
 
 WORDINGS: Mapping[str, Wording] = {
@@ -61,13 +75,23 @@ def wording_of(example: Example) -> Wording:
     raise DatasetError(f"example {example.id}: has nothing to ask about; it needs one of {needed}, or questions")
 
 
-def wordings_for(example: Example, questions: Sequence[str]) -> dict[str, Wording]:
+Question = str | Wording
+"""How a user words the question: one template for all tasks, or a named wording."""
+
+
+def wordings_for(example: Example, questions: Sequence[Question]) -> dict[str, Wording]:
     """Return the wordings by the name of their variant: the user's, or the example's own as the variant ""."""
     if not questions:
         return {"": wording_of(example)}
-    if len(questions) == 1:
-        return {"": Wording.of(questions[0])}
-    return {f"wording={number}": Wording.of(template) for number, template in enumerate(questions, start=1)}
+    wordings = [question if isinstance(question, Wording) else Wording.of(question) for question in questions]
+    if len(wordings) == 1:
+        return {"": wordings[0]}
+    return {f"wording={wording.name or number}": wording for number, wording in enumerate(wordings, start=1)}
+
+
+def question_settings(questions: Sequence[Question]) -> list[Any]:
+    """Return what the manifest says of the user's wordings."""
+    return [asdict(question) if isinstance(question, Wording) else question for question in questions]
 
 
 def fill(template: str, example: Example) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 import os
 import re
@@ -16,14 +15,14 @@ from typing import Any
 
 import torch
 
-from ..records import Example
+from ..datasets.exposure import TRAINED_ON, sentence_hash
+from ..datasets.exposure import trained_on as trained_on
 from ..runs.files import remove_abandoned, sync_folder, write_file, written
 from ..scoring.lock import hold
 from .counterfactual_set import TrainingSet
 from .objective import TrainingError
-from .training_sets import sentence_of
 
-NAME = "training"
+NAME = TRAINED_ON.parent.name
 """The folder beside the adapter's files."""
 
 LOCK = "lock"
@@ -133,18 +132,4 @@ class TuneFolder:
     def write_trained_on(self, sets: Iterable[TrainingSet]) -> None:
         """Write a hash of every sentence that is trained or validated on, so that an evaluation can check itself."""
         hashes = sorted({sentence_hash(member) for item in sets for member in item.members})
-        write_file(self.path / "trained_on.txt", "".join(f"{line}\n" for line in hashes).encode())
-
-
-def sentence_hash(example: Example) -> str:
-    """Return a hash of the example's sentence with the pronoun blanked."""
-    return hashlib.sha256(sentence_of(example).encode()).hexdigest()[:16]
-
-
-def trained_on(adapter: Path, examples: Iterable[Example]) -> list[Example]:
-    """Return the examples whose sentence the adapter was trained on; an evaluation should have none."""
-    file = adapter / NAME / "trained_on.txt"
-    if not file.is_file():
-        raise TrainingError(f"{adapter} does not say what it was trained on: it has no {NAME}/trained_on.txt")
-    known = set(file.read_text(encoding="utf-8").split())
-    return [example for example in examples if sentence_hash(example) in known]
+        write_file(self.out / TRAINED_ON, "".join(f"{line}\n" for line in hashes).encode())

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from ..datasets import open_dataset
 from ..datasets.dataset import Dataset
+from ..datasets.exposure import sentence_of
 from ..datasets.occupations import OCCUPATIONS
-from ..datasets.pronouns import find_pronoun
 from ..records import DatasetError, Example
 from .counterfactual_set import TrainingSet
 from .grammar import grammar_dataset, marker_sets
@@ -71,14 +71,6 @@ def _training_set(members: Sequence[Example]) -> TrainingSet:
     # The grammar's clusters are its templates, slots for other words included.
     template = first.cluster_id if first.cluster_id.startswith(f"{GRAMMAR}-") else template_of(first)
     return TrainingSet(first.set_id, tuple(members), template)
-
-
-def sentence_of(example: Example) -> str:
-    """Return the example's sentence with the pronoun blanked: equal for all members of a set."""
-    text = example.text
-    for place in reversed(find_pronoun(text, example.slots.get("pronoun", ""))):
-        text = f"{text[: place.start]}_{text[place.end :]}"
-    return " ".join(text.lower().split())
 
 
 def template_of(example: Example) -> str:

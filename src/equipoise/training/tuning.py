@@ -67,7 +67,7 @@ def tune(
             raise TrainingError(f"no checkpoint passed the guards, so nothing was kept: {'; '.join(state.faults)}")
         set_trained_weights(network, state.best)
         folder.keep_model(partial(save, network, tokenizer, plan))
-        report = _report(state, splits.held_out)
+        report = {**_report(state, splits.held_out), "validation_sets": validator.sets}
         folder.finish(report)
         return _tuned(out, report)
 

@@ -65,6 +65,7 @@ class Validator:
     def __init__(self, sets: Sequence[TrainingSet], questions: Questions, neutral: NeutralText, plan: Plan) -> None:
         self._plan, self._neutral = plan, neutral
         chosen = spread(sets, plan.validation_sets)
+        self.sets = len(chosen)
         self._batches = [
             questions.batch(part[start : start + 32])
             for answerable in (True, False)

@@ -12,7 +12,8 @@ import pytest
 
 import equipoise
 from equipoise.records import EquipoiseError
-from equipoise.reports.comparison.compare import Choices, Comparison, compare, ranks
+from equipoise.reports.comparison.compare import Choices, Comparison, compare
+from equipoise.reports.comparison.matching import ranks
 from equipoise.reports.comparison.page import comparison_page, leaderboard, places
 from equipoise.reports.page.html import write_page
 from equipoise.runs.run import Run

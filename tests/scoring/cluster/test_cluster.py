@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -72,6 +73,15 @@ equipoise.run.audit(sys.argv[2], cluster=sys.argv[3], workers=2, out=sys.argv[4]
 """
 
 
+def run_until_it_ends(command: Sequence[str]) -> list[tuple[int, str]]:
+    """Run the same command until nobody kills it; return exit code and errors of every time."""
+    ends: list[tuple[int, str]] = []
+    while not ends or ends[-1][0] == -signal.SIGKILL:
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)
+        ends.append((ended.returncode, ended.stderr))
+    return ends
+
+
 def test_killed_workers_and_a_killed_driver_lose_nothing(ray_address: str, tmp_path: Path) -> None:
     """Ten batches; the driver dies at the sixth, workers before and after it, each at a batch that is counted."""
     events, pid, out = tmp_path / "events", tmp_path / "driver", tmp_path / "run"
@@ -84,6 +94,43 @@ def test_killed_workers_and_a_killed_driver_lose_nothing(ray_address: str, tmp_p
     whole = audit("faulty:size=4", out=tmp_path / "whole", **FEW)
     assert same_files(run.path, whole.path)
     assert events.stat().st_size >= 9  # the last kill was reached
+
+
+@pytest.mark.slow
+def test_a_real_model_outlives_ten_killed_workers_and_three_killed_drivers(
+    ray_address: str, default_engine: Any, tmp_path: Path
+) -> None:
+    """SmolLM2 in two workers: 30 batches, and 13 kills at batches that are drawn by a seed and counted."""
+    events, pid, out = tmp_path / "events", tmp_path / "driver", tmp_path / "run"
+    numbers = random.Random(17).sample(range(2, 31), 13)
+    kill, driver = ("+".join(map(str, sorted(part))) for part in (numbers[:10], numbers[10:]))
+    faults = f"events={events},kill={kill},driver={driver},driver_file={pid},size=2"
+    few = {**FEW, "limit": 30}
+    command = [sys.executable, "-c", DRIVER, str(pid), f"faulty:model=smollm2,{faults}", ray_address, str(out)]
+    ends = run_until_it_ends([*command, repr({**few, "device": "cpu", "dtype": "float32"})])
+    assert [code for code, _ in ends] == [-signal.SIGKILL] * 3 + [0], ends[-1]
+    assert events.stat().st_size >= 30  # every kill was reached
+    from faulty_engine import Faults, FaultyModel
+
+    whole = audit(FaultyModel(default_engine, Faults(size=2)), out=tmp_path / "whole", **few)
+    assert same_files(out, whole.path)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray_address")
+def test_an_example_on_which_a_real_model_always_dies_is_left_out(
+    default_engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_engine, "TRIES", 1)
+    few = {**FEW, "limit": 6}
+    whole = audit(default_engine, out=tmp_path / "whole", **few)
+    example = whole.examples.iloc[4]
+    model = f"faulty:model=smollm2,size=4,poison={example.text[:40]}"
+    run = audit(model, cluster="auto", workers=2, out=tmp_path / "run", device="cpu", dtype="float32", **few)
+    (note,) = [note for note in run.manifest.notes if "end their worker every time" in note]
+    assert example.id in note
+    left = set(whole.outcomes["example_id"]) - set(run.outcomes["example_id"])
+    assert example.id in left and len(left) <= 4 and len(run.outcomes) == 12 - len(left)
 
 
 @pytest.mark.usefixtures("ray_address")

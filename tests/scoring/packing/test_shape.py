@@ -9,7 +9,7 @@ import pytest
 from equipoise.scoring.packing import shape
 from equipoise.scoring.packing.shape import Shape, choose_shape, free_memory
 
-WIDTHS = {"hidden": 1000, "inner": 3000, "vocabulary": 50_000, "itemsize": 2}
+WIDTHS = {"hidden": 2000, "inner": 6000, "vocabulary": 50_000, "itemsize": 2}
 
 
 def test_a_cpu_takes_one_row_and_predicts_what_a_quarter_of_memory_holds() -> None:
@@ -20,11 +20,20 @@ def test_a_cpu_takes_one_row_and_predicts_what_a_quarter_of_memory_holds() -> No
 
 @pytest.mark.parametrize(("tokens", "rows"), [(100, 1), (1024, 1), (2047, 1), (2048, 2), (5000, 4), (10**6, 8)])
 def test_a_gpu_takes_as_many_rows_as_half_of_memory_holds(tokens: int, rows: int) -> None:
-    # A token's activations: 16 x 1000 and 6 x 3000 numbers of 2 bytes.
-    free = 2 * tokens * (16 * 1000 + 6 * 3000) * 2
+    # A token's activations: 16 x 2000 and 6 x 6000 numbers of 2 bytes.
+    free = 2 * tokens * (16 * 2000 + 6 * 6000) * 2
     chosen = choose_shape("cuda", free=free, **WIDTHS)
     assert chosen == Shape(4096, 1024, rows, 128, chosen.predictions, 2, True)
     assert chosen.predictions == max(64, free // 4 // 300_000)
+
+
+@pytest.mark.parametrize(
+    ("hidden", "inner", "expected"),
+    [(576, 1536, (2048, 512, 64)), (1000, 3000, (2048, 512, 64)), (4096, 14_336, (4096, 1024, 8))],
+)
+def test_a_small_model_computes_more_tokens_at_once(hidden: int, inner: int, expected: tuple[int, int, int]) -> None:
+    chosen = choose_shape("cuda", free=10**11, hidden=hidden, inner=inner, vocabulary=50_000, itemsize=2)
+    assert chosen[:3] == expected
 
 
 def test_half_of_a_shape_is_never_nothing() -> None:

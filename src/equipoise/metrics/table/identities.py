@@ -15,6 +15,7 @@ VALUES = {
     "confidence_pair": ("confidence_pair", "confidence, given one of the two,", 1.0),
     "confidence_marked": ("confidence_marked", "confidence, markers counted,", 1.0),
     "accuracy": ("right", "accuracy", 0.5),
+    "coverage": ("answered", "coverage", 0.5),
 }
 """Metric -> the column it is a mean of, its name in a sentence, and half the width of its range."""
 
@@ -60,6 +61,7 @@ def _rows() -> Iterator[Metric]:
                 resampled=False,
             )
     yield from _changes()
+    yield from _further()
     yield _identity(
         "confidence_gender_gap",
         identities.gender_gap,
@@ -69,6 +71,48 @@ def _rows() -> Iterator[Metric]:
         "mean over markers of |confidence with he - with she|",
         (0, 2),
         applies_to="labelled",
+    )
+
+
+def _further() -> Iterator[Metric]:
+    """Yield coverage, the deviation of confidence, and double disadvantage."""
+    _of_labels = partial(_identity, applies_to="labelled")
+    yield _of_labels(
+        "coverage",
+        identities.covered,
+        ("answered", "contrast_share"),
+        "neither",
+        "Coverage",
+        "share answered when the model declines where it is less certain than on half of the unmarked sentences",
+        (0, 1),
+    )
+    yield _of_labels(
+        "confidence_deviation",
+        identities.deviation,
+        ("confidence", "contrast_share"),
+        "neither",
+        "Deviation of confidence",
+        "standard deviation of confidence over sentences",
+        (0, 1),
+    )
+    groups = ("confidence", "privilege", "stereotype", "contrast_share")
+    yield _of_labels(
+        "double_disadvantage",
+        identities.double_disadvantage,
+        groups,
+        "lower",
+        "Double disadvantage",
+        "confidence for privileged markers with the stereotype - for disadvantaged ones against it",
+        (-2, 2),
+    )
+    yield _of_labels(
+        "disadvantage_interaction",
+        identities.disadvantage_interaction,
+        groups,
+        "neither",
+        "Cost of disadvantage, against - with the stereotype",
+        "how much more a disadvantaged marker costs against the stereotype than with it; 0: the same",
+        (-4, 4),
     )
 
 

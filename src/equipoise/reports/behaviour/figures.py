@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from ...runs.measurements import kind_title
 from ...runs.run import Run
 from ..calibration.figures import part_figures as calibration
-from ..comparison.compare import Comparison, ranks
+from ..comparison.compare import Comparison
+from ..comparison.matching import ranks
 from ..comparison.page import BUMPED, Place, places
 from ..identities.figures import part_figures as identities
 from ..paper.figures import FORMATS, QUIET, WIDTHS, Drawn, colour, saved, shape, stroke

@@ -21,9 +21,11 @@ from ..categories.views import model_tables
 from ..group_words import words_of
 from ..page.html import page
 from ..page.rendering import Panel, Section, panels, render
+from ..published import Measured, PublishedValue, published_section
 from ..svg.drawing import WIDTH, Axis, group, line, mark, path, picture, text, whisker
 from ..svg.values import Values, estimated
-from .compare import SHOWN, Comparison, Match, Tested, ranks
+from .compare import Comparison, Tested
+from .matching import SHOWN, Match, ranks
 from .orders import order_sentences, orders
 from .spreads import odds, spreads
 from .topics import calibrations, identities
@@ -42,8 +44,8 @@ class Place:
     ucerf: Estimated
 
 
-def comparison_page(comparison: Comparison) -> str:
-    """Return the page of a comparison."""
+def comparison_page(comparison: Comparison, published: Sequence[PublishedValue] = ()) -> str:
+    """Return the page of a comparison; published values are shown beside the runs' own."""
     facts = [
         ("Runs", ", ".join(comparison.names)),
         ("Compared on", ", ".join(f"{section} ({len(section.outcomes[0]):,} items)" for section in comparison.matches)),
@@ -55,6 +57,7 @@ def comparison_page(comparison: Comparison) -> str:
     sections = [
         _verdicts(comparison),
         _leaderboard(comparison),
+        published_section(_measured(comparison), published),
         _categories(comparison),
         _ranks(comparison),
         _orders(comparison),
@@ -70,6 +73,12 @@ def comparison_page(comparison: Comparison) -> str:
     return page(
         "Comparison: " + ", ".join(comparison.names), header, [section for section in sections if section is not None]
     )
+
+
+def _measured(comparison: Comparison) -> Iterator[Measured]:
+    for matched in comparison.matches:
+        for name, measured in zip(comparison.names, matched.measured, strict=True):
+            yield Measured(name, matched.dataset, matched.task, measured)
 
 
 def _verdicts(comparison: Comparison) -> Section | None:

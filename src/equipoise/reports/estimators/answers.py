@@ -28,12 +28,19 @@ def _about_two(part: PartStudy) -> str:
         )
         if names
     ]
-    return f"{part.title}: {'; '.join(parts)} ({_level(part)} for all estimators together, {order.sets:,} sets)."
+    together = f"{_level(part)} for all {part.study.values.axis}s together, {order.sets:,} sets"
+    return f"{part.title}: {'; '.join(parts)} ({together})."
 
 
 def _these(part: PartStudy, names: Sequence[str]) -> str:
-    several = f"all {len(names)} distinct estimators" if len(names) == len(part.study.values.estimators) else ""
+    values = part.study.values
+    several = f"all {len(names)} {_distinct(part)}" if len(names) == len(values.estimators) else ""
     return several or ", ".join(names)
+
+
+def _distinct(part: PartStudy) -> str:
+    axis = part.study.values.axis
+    return f"distinct {axis}s" if axis == "estimator" else f"{axis}s"
 
 
 def _level(part: PartStudy) -> str:
@@ -42,17 +49,18 @@ def _level(part: PartStudy) -> str:
 
 def _about_models(part: PartStudy) -> str:
     values = part.study.values
+    axis = values.axis
     counts = Counter(order.verdict for order in part.study.orders)
     pairs = len(part.study.orders)
     sentence = (
-        f"{part.title}: of {pairs} pairs of models, all {len(values.estimators)} distinct"
-        f" estimators settle the same order for {counts[SAME]}, two estimators settle opposite orders for"
-        f" {counts[CHANGED]}, and at least one estimator settles no order for {counts[OPEN]} ({_level(part)} for"
-        f" all pairs and estimators together, {values.sets:,} sets)."
+        f"{part.title}: of {pairs} pairs of models, all {len(values.estimators)} {_distinct(part)}"
+        f" settle the same order for {counts[SAME]}, two {axis}s settle opposite orders for"
+        f" {counts[CHANGED]}, and at least one {axis} settles no order for {counts[OPEN]} ({_level(part)} for"
+        f" all pairs and {axis}s together, {values.sets:,} sets)."
     )
     lowest = min((row for row in part.study.agreements if row.over == "models"), key=lambda row: row.kendall.value)
     return (
-        f"{sentence} The lowest Kendall's tau between two estimators over {len(values.runs)} models is"
+        f"{sentence} The lowest Kendall's tau between two {axis}s over {len(values.runs)} models is"
         f" {lowest.kendall.value:.2f} {interval(lowest.kendall)} ({lowest.first} and {lowest.second})."
     )
 
@@ -60,8 +68,8 @@ def _about_models(part: PartStudy) -> str:
 def _about_sets(part: PartStudy) -> str:
     lowest = min((row for row in part.study.agreements if row.over == "sets"), key=lambda row: row.kendall.value)
     return (
-        f"{part.title}: the lowest Kendall's tau between two estimators over {lowest.kendall.n:,} sets is"
-        f" {lowest.kendall.value:.2f} {interval(lowest.kendall)} ({lowest.first} and {lowest.second})."
+        f"{part.title}: the lowest Kendall's tau between two {part.study.values.axis}s over {lowest.kendall.n:,} sets"
+        f" is {lowest.kendall.value:.2f} {interval(lowest.kendall)} ({lowest.first} and {lowest.second})."
     )
 
 

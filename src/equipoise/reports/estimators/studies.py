@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...catalog import find
 from ...measuring.estimator_values import set_values, usable_estimators
 from ...measuring.estimators import Resamples, Standing, Study, study
 from ...metrics import METRICS, Metric
@@ -19,7 +20,8 @@ from ...records import EquipoiseError, Estimate, UndefinedMetric
 from ...runs.measurements import kind_title
 from ...runs.run import Run
 from ...stats.bounded import ENOUGH_UNITS
-from ..comparison.compare import Match, match, named_apart
+from ...uncertainty import ESTIMATORS, Estimator
+from ..comparison.matching import Match, match, named_apart
 
 MEASURES = ("ucerf", "ucerf_signed")
 """The metrics that are taken with each estimator; the signed one of unanswerable items alone."""
@@ -52,43 +54,57 @@ class PartStudy:
 
 
 def estimator_studies(
-    runs: Sequence[Path], plan: Resamples | None = None, *, intersect: bool = False, progress: Progress | None = None
+    runs: Sequence[Path],
+    plan: Resamples | None = None,
+    *,
+    estimators: Sequence[str] | None = None,
+    intersect: bool = False,
+    progress: Progress | None = None,
+    needed: bool = True,
 ) -> list[PartStudy]:
-    """Return the studies of several runs on the same sentences, or of one run."""
+    """Return the studies of several runs on the same sentences, or of one run; of these estimators, or all usable.
+
+    Where no part of the runs has enough sets, that is an error, or with `needed` False an empty list.
+    """
     plan, say = plan or Resamples(), shown(progress)
+    chosen = [find(name, ESTIMATORS, kind="estimator") for name in estimators or ()]
     opened = named_apart([Run(path) for path in runs])
     wanted = [
         (matched, kind, metric)
         for matched in match(opened, intersect=intersect)
         for kind in matched.kinds
-        for metric in _metrics(matched, kind)
+        for metric in measured_by(matched, kind)
     ]
     studies = []
     for number, (matched, kind, metric) in enumerate(wanted):
         say("comparing estimators", number, len(wanted))
-        studied = _studied(opened, matched, kind, metric, plan)
+        studied = _studied(opened, matched, kind, (metric, chosen), plan)
         if studied is not None:
             studies.append(PartStudy(matched.dataset, matched.task, kind, metric, studied))
     say("comparing estimators", len(wanted), len(wanted))
-    if not studies:
+    if not studies and needed:
         raise EquipoiseError(
             f"estimators are compared over at least {ENOUGH_UNITS} counterfactual sets, which no part of the runs has"
         )
     return studies
 
 
-def _metrics(matched: Match, kind: str) -> Iterator[Metric]:
+def measured_by(matched: Match, kind: str) -> Iterator[Metric]:
     """Yield UCerF, and its signed variant where no item has a right answer; a mix of both kinds has neither."""
     answerable = matched.outcomes[0].answerable[matched.rows(kind)]
     if answerable.all() or not answerable.any():
         yield from (METRICS[name] for name in MEASURES if name == "ucerf" or not answerable.any())
 
 
-def _studied(runs: Sequence[Run], matched: Match, kind: str, metric: Metric, plan: Resamples) -> Study | None:
-    """Return the study, None where there are too few sets for an interval."""
+def _studied(
+    runs: Sequence[Run], matched: Match, kind: str, by: tuple[Metric, Sequence[Estimator]], plan: Resamples
+) -> Study | None:
+    """Return the study by a metric and some estimators, None where there are too few sets for an interval."""
+    metric, chosen = by
     items = dict(zip([run.name for run in runs], matched.items, strict=True))
     try:
-        values = set_values(items, matched.rows(kind), metric.inputs[0], usable_estimators(matched.items))
+        estimators = chosen or usable_estimators(matched.items)
+        values = set_values(items, matched.rows(kind), metric.inputs[0], estimators)
     except UndefinedMetric:
         return None
     return study(values, plan) if len(np.unique(values.clusters)) >= ENOUGH_UNITS else None
@@ -113,18 +129,18 @@ def _standing_rows(part: PartStudy) -> Iterator[dict[str, Any]]:
             **part.names,
             "model": standing.run,
             "estimator": standing.estimator,
-            **_numbers(standing.ucerf),
+            **estimate_columns(standing.ucerf),
             **ranks,
         }
     for run, flips in zip(part.study.values.runs, part.study.flips, strict=True):
-        yield {**part.names, "metric": "flip_rate", "model": run, "estimator": "", **_numbers(flips)}
+        yield {**part.names, "metric": "flip_rate", "model": run, "estimator": "", **estimate_columns(flips)}
 
 
 def _agreement_rows(part: PartStudy) -> Iterator[dict[str, Any]]:
     for row in part.study.agreements:
         named = {**part.names, "over": row.over, "model": row.run, "first": row.first, "second": row.second}
         for statistic in ("kendall", "spearman"):
-            yield {**named, "statistic": statistic, **_numbers(getattr(row, statistic))}
+            yield {**named, "statistic": statistic, **estimate_columns(getattr(row, statistic))}
 
 
 def _order_rows(part: PartStudy) -> Iterator[dict[str, Any]]:
@@ -150,6 +166,7 @@ def _side_rows(part: PartStudy) -> Iterator[dict[str, Any]]:
             yield {**part.names, "change": "lowest quarter", "first": run, "second": "", "set_id": set_id}
 
 
-def _numbers(estimate: Estimate) -> dict[str, Any]:
+def estimate_columns(estimate: Estimate) -> dict[str, Any]:
+    """Return an estimate as the columns of a file."""
     ends = {"low": estimate.low, "high": estimate.high, "level": estimate.level}
     return {"value": estimate.value, **ends, "n": estimate.n, "method": estimate.method}

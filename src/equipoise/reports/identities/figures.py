@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ...records import EquipoiseError
-from ...runs.measurements import KINDS
+from ...runs.measurements import KINDS, Measurements
 from ...runs.run import Part, Run
 from ..behaviour.views import Estimated
 from ..palette import IDEAL, tone_of
 from ..paper.figures import LOOK, QUIET, Drawn, colour, diverging, file_stem, laid_out, saved, shape
 from . import views
 from .charts import ideal_of
+from .crossings.figures import crossing, trade_off
 from .views import LARGE, NONE, Frames, kinds_of, values_of, ways_of
 
 NAMES = {NONE: "no marker", "R": "R", "NR": "NR", "C": "C"}
@@ -31,6 +32,7 @@ def draw(runs: Sequence[Run], folder: Path, *, suffix: str = "png") -> list[Path
     frames = views.series(runs)
     if not frames:
         raise EquipoiseError("the run has no marked sentences; audit with --data winoidentity first")
+    named = views.measured_series(runs)
     every = pd.concat(frames.values())
     folder.mkdir(parents=True, exist_ok=True)
     files = []
@@ -38,6 +40,10 @@ def draw(runs: Sequence[Run], folder: Path, *, suffix: str = "png") -> list[Path
         for kind in kinds_of(every):
             for way in ways_of(every):
                 files.append(_save(radar(frames, kind, way), folder / f"radar-{kind or 'all'}-{way}.{suffix}"))
+                crossed = {"crossing": crossing(named, kind, way), "trade-off": trade_off(named, kind, way)}
+                for stem, figure in crossed.items():
+                    if figure is not None:
+                        files.append(_save(figure, folder / f"{stem}-{kind or 'all'}-{way}.{suffix}"))
                 for name, rows in frames.items():
                     file = f"heatmap-{kind or 'all'}-{way}-{file_stem(name)}.{suffix}"
                     files.append(_save(heatmap(rows, kind, way, name), folder / file))
@@ -56,6 +62,9 @@ def part_figures(part: Part, *, formats: Sequence[str]) -> Iterator[Drawn]:
         named = f"{stem}-{kind or 'all'}"
         for way in ways_of(frame):
             yield from saved(f"radar-{named}-{way}", formats, lambda of, _: radar(frames, *of), (kind, way), "page")
+            asked = ({part.run.name: part.measured}, kind, way)
+            if crossing(*asked) is not None:
+                yield from saved(f"crossing-{named}-{way}", formats, lambda of, _: _crossing(*of), asked, "page")
             whole = (frame, kind, way, name)
             yield from saved(f"heatmap-{named}-{way}", formats, lambda of, _: heatmap(*of), whole, "page")
         yield from saved(f"lines-{named}", formats, lambda of, _: lines(frames, of), kind, "page")
@@ -207,6 +216,12 @@ def _ends(several: Sequence[Estimated | None]) -> tuple[list[float], list[float]
 
 def _numbers(several: Sequence[Estimated | None]) -> list[float]:
     return [float("nan") if estimate is None else estimate.value for estimate in several]
+
+
+def _crossing(named: Mapping[str, Measurements], kind: str, way: str) -> Figure:
+    figure = crossing(named, kind, way)
+    assert figure is not None  # asked before it is drawn
+    return figure
 
 
 def _save(figure: Figure, path: Path) -> Path:

@@ -12,6 +12,7 @@ from ...runs.run import Part, Run
 from ..page.rendering import Panel, Section, render
 from . import views
 from .charts import change_chart, heatmap_chart, ideal_of, lines_chart, radar_chart, scale_of
+from .findings import REASONED, findings, reasoning_sentences
 from .values import change_values, line_values, radar_values
 from .views import HEADINGS, LARGE, MEASURES, OVERALL, WAYS
 
@@ -28,10 +29,14 @@ def identities(run: Run) -> Section | None:
 def _part(part: Part) -> Mapping[str, Any]:
     frame = part.identities
     kinds = [_kind(frame[frame["type"] == kind], kind, part.run.name) for kind in views.kinds_of(frame)]
+    for view, kind in zip(kinds, views.kinds_of(frame), strict=True):
+        view["findings"] = list(findings(part.measured, kind))
+        same_run = [(p.task, p.measured) for p in part.run.parts if p.dataset == part.dataset]
+        view["reasoning"] = list(reasoning_sentences(same_run, kind)) if part.task in REASONED else []
     return {"title": str(part), "kinds": kinds}
 
 
-def _kind(rows: pd.DataFrame, kind: str, model: str) -> Mapping[str, Any]:
+def _kind(rows: pd.DataFrame, kind: str, model: str) -> dict[str, Any]:
     ways = views.ways_of(rows)
     shown = [name for name in OVERALL if (rows["metric"] == name).any()]
     return {

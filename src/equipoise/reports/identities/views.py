@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 
 from ...datasets.occupations import OCCUPATIONS
-from ...runs.measurements import KINDS, kind_title, span
+from ...runs.measurements import KINDS, Measurements, kind_title, span
 from ...runs.run import Part, Run
 from ..behaviour.views import Estimated
-from ..comparison.compare import named_apart
+from ..comparison.matching import named_apart
 
 LARGE = 0.20
 """The paper marks disparities over this."""
@@ -100,6 +100,15 @@ def series(runs: Sequence[Run]) -> dict[str, pd.DataFrame]:
 
     Runs of one model are told apart by their folders, the tasks of a run by their names.
     """
+    return {name: part.identities for name, part in _named_parts(runs).items()}
+
+
+def measured_series(runs: Sequence[Run]) -> dict[str, Measurements]:
+    """Return all measurements of the same runs, datasets and tasks, by the same names."""
+    return {name: part.measured for name, part in _named_parts(runs).items()}
+
+
+def _named_parts(runs: Sequence[Run]) -> dict[str, Part]:
     parts = [part for run in (named_apart(runs) if len(runs) > 1 else runs) for part in run.parts]
     marked = [part for part in parts if has_markers(part.identities)]
     tasks = {run: {(part.dataset, part.task) for part in marked if part.run.name == run} for run in names_of(marked)}
@@ -111,7 +120,7 @@ def series(runs: Sequence[Run]) -> dict[str, pd.DataFrame]:
             return part.run.name
         return f"{part.run.name} · {part.task if len(datasets) == 1 else part}"
 
-    return {name(part): part.identities for part in marked}
+    return {name(part): part for part in marked}
 
 
 def names_of(parts: Iterable[Part]) -> list[str]:

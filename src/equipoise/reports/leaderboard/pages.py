@@ -11,6 +11,7 @@ from markupsafe import Markup
 from ...uncertainty import PERPLEXITY
 from ..page.html import page
 from ..page.rendering import Section, render
+from ..published import Measured, PublishedValue, published_section
 from .boards import Board, MetricName, Place, boards, metric_names, usual
 from .charts import forest_chart, history_chart
 from .submissions import Slugs, Submissions
@@ -28,6 +29,7 @@ class Site:
     title: str = "Leaderboard"
     level: float = 0.95
     main: str = MAIN
+    published: Sequence[PublishedValue] = ()
 
     @cached_property
     def boards(self) -> list[Board]:
@@ -98,8 +100,17 @@ def metric_page(site: Site, metric: MetricName) -> str:
     ]
     crumbs = [] if not root else [(site.title, "../index.html")]
     header = render("site_header.html", kicker=metric.title, title=site.title, facts=facts, crumbs=crumbs)
-    sections = [Section("board", metric.title, table), Section("about", "How to read this", about)]
+    printed = _published(site, having, [value for value in site.published if value.metric == metric.name])
+    sections = [Section("board", metric.title, table), *printed, Section("about", "How to read this", about)]
     return page(f"{site.title}: {metric.title}", header, sections, scripts=SCRIPTS)
+
+
+def _published(site: Site, several: Sequence[Board], values: Sequence[PublishedValue]) -> list[Section]:
+    """Return the section of published values for these boards; none where there are none."""
+    entries = {(e.model, e.dataset, e.task): e for board in several for e in board.entries}
+    measured = [Measured(e.model, e.dataset, e.task, e.measured) for e in entries.values()]
+    section = published_section(measured, values)
+    return [] if section is None else [section]
 
 
 def _row(
@@ -164,6 +175,7 @@ def dataset_page(site: Site, title: str) -> str:
             root="../",
         )
         sections.append(Section(f"board-{number}", board.title, body))
+    sections += _published(site, several, site.published)
     sizes = sorted({entry.sentences for board in several for entry in board.entries})
     facts = [("Sentences", ", ".join(f"{size:,}" for size in sizes)), ("Tasks", ", ".join(_tasks(several)))]
     crumbs = [(site.title, "../index.html")]

@@ -11,6 +11,7 @@ from pathlib import Path
 from ...records import EquipoiseError
 from ...runs.run import Run
 from ..page.html import run_page, write_page
+from ..published import PublishedValue
 from .pages import MAIN, Site, dataset_page, metric_page, model_page
 from .submissions import Submission, read_submissions, run_folders
 from .table import write_measurements
@@ -31,6 +32,7 @@ class SiteOptions:
     level: float = 0.95
     sentences: bool = True
     verified: Sequence[Path] = ()
+    published: Sequence[PublishedValue] = ()
 
 
 def write_site(
@@ -44,7 +46,7 @@ def write_site(
     report = progress or (lambda what, done, total: None)
     _check_place(out)
     submissions = read_submissions(run_folders(paths), verified=options.verified, progress=report)
-    site = Site(submissions, options.title, options.level, options.metric)
+    site = Site(submissions, options.title, options.level, options.metric, options.published)
     if not site.metrics:
         raise EquipoiseError("the runs have none of the metrics of a leaderboard; measure them with the usual metrics")
     draft = out.with_name(f".{out.name}.next")

@@ -18,6 +18,7 @@ from ..behaviour import charts, views
 from ..behaviour.values import histogram_values, occupation_values, scale_values
 from ..calibration.section import calibration
 from ..categories.section import categories
+from ..estimators.section import estimators
 from ..group_words import words_of
 from ..headlines import headlines
 from ..identities.section import identities
@@ -228,6 +229,7 @@ SECTIONS: tuple[Callable[[Run], Section | None], ...] = (
     pairs,
     occupations,
     histograms,
+    estimators,
     calibration,
     identities,
     cases,

@@ -62,4 +62,4 @@ def label_view(part: Part) -> LabelView | None:
 
 
 def _by_cluster(values: Floats, clusters: NDArray[Any]) -> Floats:
-    return pd.Series(values).groupby(clusters).mean().to_numpy(dtype=np.float64)
+    return np.asarray(pd.Series(values).groupby(clusters).mean(), dtype=np.float64)

@@ -6,17 +6,24 @@ import logging
 import os
 import threading
 from dataclasses import dataclass
+from typing import Any
 
 import ray
+import ray._private.worker as ray_worker
 
 from ...records import ModelError
 
 AUTO = "auto"
 """The cluster that RAY_ADDRESS names, or a local one where it names none."""
 
+PRINTER = "print_to_stdstream"
+"""Ray's function that prints what its daemons report, such as the last lines of a lost node's log, to the terminal."""
+
+_log = logging.getLogger("equipoise.cluster")
 _lock = threading.Lock()
 _users = 0
 _started_here = False
+_printer: Any = None
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,7 @@ def connect(address: str, *, cores: int) -> Resources:
         if not ray.is_initialized():
             _started_here = True
             _initialise(address, cores)
+            _silence()
         _users += 1
     total = ray.cluster_resources()
     return Resources(int(total.get("CPU", 0)), int(total.get("GPU", 0)))
@@ -47,6 +55,20 @@ def disconnect() -> None:
         if _users == 0 and _started_here and ray.is_initialized():
             ray.shutdown()
             _started_here = False
+            _unsilence()
+
+
+def _silence() -> None:
+    """Send what Ray's daemons report to our log: `log_to_driver` does not, and standard output may be a JSON file."""
+    global _printer
+    _printer = getattr(ray_worker, PRINTER, None)
+    if _printer is not None:
+        setattr(ray_worker, PRINTER, lambda data, *_, **__: _log.info("%s", "\n".join(map(str, data["lines"]))))
+
+
+def _unsilence() -> None:
+    if _printer is not None:
+        setattr(ray_worker, PRINTER, _printer)
 
 
 def _initialise(address: str, cores: int) -> None:
@@ -54,6 +76,8 @@ def _initialise(address: str, cores: int) -> None:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     # Ray lets its workers run behind everything else (niceness 15): on a busy machine they would hardly run at all.
     os.environ.setdefault("RAY_worker_niceness", "0")
+    # Its warnings about its own settings are not our user's; an error becomes a sentence of ours.
+    logging.getLogger("ray").setLevel(logging.ERROR)
     named = os.environ.get("RAY_ADDRESS", "") if address == AUTO else address
     quiet = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.ERROR}
     try:

@@ -5,35 +5,41 @@ Batches are tokenised and packed by a thread while the device works.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from ...records import Context, Example, ModelError, Prompt, Sampling, Score
-from ..encoding import Encoder, Question
+from ..encoding import Asked, Encoder
 from ..engine import EngineDefaults, EngineOptions, identity_key, neighbours
 from ..packing.prefetch import prefetch
 from ..packing.shape import Shape
+from ..planning.pool import PlannerPool, processes
+from ..planning.rules import Mode, RowPlan, Rules
 from ..pronoun_pieces import neopronouns, split_notes
 from ..reductions import REDUCTIONS, first_token_mass, reductions
 from .cpu import lay_out
-from .model import config_sha256, evaluating, is_encoder, window
-from .passes import MODES, Mode, Passes
-from .schedule import Batch, Schedule, arrange
+from .head import is_widened
+from .model import config_sha256, evaluating, gpus, is_encoder, window
+from .passes import MODES, Answer, Passes
+from .schedule import Batch, Schedule
 from .trial import PROMPTS, Trial
 from .writing import texts_at_once, write
 
 IDENTIFYING = {"weights": "sha256", "adapter": "adapter_sha256", "merged": "adapter_merged", "quantize": "quantize"}
 """What identifies the weights: names in the identity, and in the description of the weights."""
 
-BRANCH_TOKENS = 8
-"""Longest continuation, in tokens, for which reusing a prompt's cache is faster than a plain pass."""
+COMPILE_WORK = 7.6e14
+"""Prompts times parameters from which compiling a model's layers saves time on a GPU (docs/decisions/gpu-runs.md)."""
 
-COMPILE_PROMPTS = 20_000
-"""Number of prompts from which compiling the model's layers for a GPU saves time."""
+COMPILE_EXTRA = 1_000_000_000
+"""Parameters to add to a model's: what compiling saves where the model is so small that the GPU waits for Python."""
+
+POOL_PROMPTS = 8192
+"""Number of prompts from which several processes plan for a GPU."""
 
 
 class HuggingFaceEngine(EngineDefaults):
@@ -70,6 +76,8 @@ class HuggingFaceEngine(EngineDefaults):
         self._longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self._reduced = options.reductions
         self._prompts = 0
+        self._first: frozenset[str] | None = None
+        self._pool: PlannerPool | None = None
         self._notes: list[str] = []
         self._pronouns: dict[str, int] = {}
         self._passes = Passes(model, reduced=self._reduced)
@@ -88,12 +96,19 @@ class HuggingFaceEngine(EngineDefaults):
         self._passes.shape = shape
 
     @property
+    def layers(self) -> list[Any]:
+        """The layers of the model, from the first to the last."""
+        lists = [module for module in self._model.modules() if isinstance(module, torch.nn.ModuleList)]
+        return list(max(lists, key=len, default=()))
+
+    @property
     def identity(self) -> Mapping[str, Any]:
         return {
             "engine": "huggingface",
             **{name: self._weights[key] for name, key in IDENTIFYING.items() if key in self._weights},
             "config": config_sha256(self._model.config),
             "dtype": str(self.dtype).removeprefix("torch."),
+            **({"head": "float32"} if is_widened(self._model.get_output_embeddings()) else {}),
             "device": self.device.type,
             **({"reductions": list(REDUCTIONS)} if self._reduced else {}),
             **self._encoder.identity,
@@ -128,16 +143,36 @@ class HuggingFaceEngine(EngineDefaults):
 
     def batches(self, prompts: Sequence[Prompt]) -> list[list[int]]:
         self.expect(len(prompts))
-        return neighbours(prompts, size=self.shape.prompts)
+        batches = neighbours(prompts, size=self.shape.prompts)
+        if self._first is None and batches:
+            self._first = frozenset(str(prompts[place].context) for place in batches[0])
+        return batches
 
     def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
-        identity = identity_key(self)
         with evaluating(self._model):
             if self._mode is None:
                 self._choose_mode()
-            for batch in self._schedule.finished(prefetch(self._planned(iter(batches)))):
-                answers = zip(batch.prompts, batch.questions, batch.by_question(), strict=True)
-                yield [self._score(prompt.key(identity), question, tables) for prompt, question, tables in answers]
+            batches = iter(batches)
+            if self._mode == "packed" and self._worth_compiling() and not self._passes.compiled:
+                # The first batch is not compiled, so that scores come soon. It is always the same one: a run that
+                # was killed and resumed computes every batch in the way that it would have done otherwise.
+                head = list(islice(batches, 1))
+                if head and self._first and str(head[0][0].context) in self._first:
+                    yield from self._scores(head)
+                else:
+                    batches = chain(head, batches)
+                self._compile()
+            yield from self._scores(batches)
+
+    def _scores(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
+        identity = identity_key(self)
+        for batch in self._schedule.finished(prefetch(self._planned(iter(batches)))):
+            firsts = iter(batch.plan.firsts)
+            answered = zip(batch.prompts, batch.plan.flags, batch.by_question(), strict=True)
+            yield [
+                self._score(prompt.key(identity), flags, answers, list(islice(firsts, len(answers))))
+                for prompt, flags, answers in answered
+            ]
 
     def generate(self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None) -> list[str]:
         with evaluating(self._model):
@@ -150,48 +185,54 @@ class HuggingFaceEngine(EngineDefaults):
         with evaluating(self._model):
             for prompt in prompts:
                 (question,) = self._encoder.questions([prompt])
-                pairs = zip(question.sequences, question.starts, strict=True)
-                tables = [self._passes.plain(sequence, start) for sequence, start in pairs]
-                scores.append(self._score(prompt.key(identity), question, tables))
+                pairs = list(zip(question.sequences, question.starts, strict=True))
+                answers = [self._passes.plain(sequence, start) for sequence, start in pairs]
+                firsts = [sequence[start] for sequence, start in pairs]
+                scores.append(self._score(prompt.key(identity), question.flags, answers, firsts))
         return scores
 
-    def _score(self, key: str, question: Question, tables: Sequence[NDArray[np.float64]]) -> Score:
-        """Return the score of a question whose sequences have these tables."""
-        logprobs = tuple(tuple(table[:, 0].tolist()) for table in tables)
+    def _score(self, key: str, flags: tuple[str, ...], answers: Sequence[Answer], firsts: Sequence[int]) -> Score:
+        """Return the score of a prompt whose sequences have these answers and these first predicted ids."""
+        logprobs = tuple([answer.logprobs for answer in answers])
         if not self._reduced:
-            return Score(key, logprobs, flags=question.flags)
-        firsts = [sequence[start] for sequence, start in zip(question.sequences, question.starts, strict=True)]
+            return Score(key, logprobs, flags=flags)
         mass = first_token_mass(zip(firsts, (values[0] for values in logprobs), strict=True))
-        _, nats, overlap = tables[0][0].tolist()
-        return Score(key, logprobs, reductions(nats, overlap, self._passes.vocabulary, mass), question.flags)
+        nats, overlap = answers[0].sums
+        return Score(key, logprobs, reductions(nats, overlap, self._passes.vocabulary, mass), flags)
 
     def _planned(self, batches: Iterator[Sequence[Prompt]]) -> Iterator[Batch]:
         """Yield the batches tokenised and arranged in rows; runs in its own thread, without the device."""
-        for prompts in batches:
-            questions = self._encoder.questions(prompts)
-            mode = self._mode_of(prompts, questions)
-            rows = arrange(questions, mode, row_tokens=self.shape.row_tokens)
-            yield Batch(prompts, questions, rows, mode)
+        rules = self._rules()
+        waiting: deque[Sequence[Prompt]] = deque()
 
-    def _mode_of(self, prompts: Sequence[Prompt], questions: Sequence[Question]) -> Mode:
-        """Return the mode in which these questions are scored; a prompt too long for the model is an error."""
-        lengths = [max(map(len, question.sequences)) - 1 for question in questions]
-        longest = max(lengths)
-        if self._longest and longest > self._longest:
-            example = prompts[lengths.index(longest)].example_id
-            raise ModelError(f"the prompt of {example} has {longest} tokens; {self.name} takes at most {self._longest}")
-        mode = self._mode or "padded"
-        if mode == "packed" and self._window and longest > self._window:
-            # Our mask replaces the model's, and with it the window that the model was trained with.
-            mode = self._fallback
-            note = f"{self.name} looks {self._window} tokens back; where prompts are longer, {MODES[mode]} are used"
-            self._notes += [note] if note not in self._notes else []
-        # Branches are computed token by token: worth it for two tokens or a few more.
-        tails = [len(ids) - start for q in questions for ids, start in zip(q.sequences, q.starts, strict=True)]
-        return "padded" if mode == "cached" and not 1 < max(tails) <= BRANCH_TOKENS else mode
+        def asked() -> Iterator[list[Asked]]:
+            for prompts in batches:
+                waiting.append(prompts)
+                yield self._encoder.asked(prompts)
+
+        def here(batch: Sequence[Asked]) -> RowPlan:
+            return rules.plan(batch, self._encoder.ids)
+
+        pool = self._open_pool(rules)
+        for plan in pool.plans(asked(), here) if pool else map(here, asked()):
+            if plan.mode != rules.mode == "packed":
+                beyond = f"{self.name} looks {self._window} tokens back; where prompts are longer"
+                self._note(f"{beyond}, {MODES[plan.mode]} are used")
+            yield Batch(waiting.popleft(), plan)
+
+    def _rules(self) -> Rules:
+        mode, row_tokens = self._mode or "padded", self.shape.row_tokens
+        return Rules(self.name, mode, self._fallback, self._window, self._longest, row_tokens)
+
+    def _open_pool(self, rules: Rules) -> PlannerPool | None:
+        """Return the processes that plan, where the device is fast and there is enough to plan."""
+        if self._pool is None and self.device.type == "cuda" and self._prompts >= POOL_PROMPTS:
+            serialized, count = self._encoder.serialized, processes(len(gpus()))
+            self._pool = PlannerPool(serialized, rules, count) if serialized and count else None
+        return self._pool
 
     def _choose_mode(self) -> None:
-        """Find out once whether packed rows give the model's plain answers; compile the model where that saves time."""
+        """Find out once whether packed rows give the model's plain answers."""
         trial = Trial(self._passes, self._schedule, self._encoder.questions(PROMPTS), name=self.name)
         trial.check_causal()
         if self.device.type == "cpu" and not self._borrowed and "quantize" not in self._weights:
@@ -203,11 +244,25 @@ class HuggingFaceEngine(EngineDefaults):
         self._mode = self._fallback if fault else "packed"
         if fault:
             self._notes.append(f"{fault}; {MODES[self._mode]} are used")
-        elif self.shape.fixed and self._worth_compiling():
-            self._passes.compile()
-            self._passes.sparse = self._passes.may_be_sparse
-            self._passes.sparse &= not trial.fault("packed")
 
     def _worth_compiling(self) -> bool:
-        """Return whether to compile: on request, or when there are enough prompts."""
-        return self.compiled == "always" or (self.compiled == "auto" and self._prompts >= COMPILE_PROMPTS)
+        """Return whether to compile: on request, or when there is enough work."""
+        enough = self._prompts * (self._parameters + COMPILE_EXTRA) >= COMPILE_WORK
+        return self.shape.fixed and (self.compiled == "always" or (self.compiled == "auto" and enough))
+
+    def _compile(self) -> None:
+        """Compile the model's layers, with block-sparse attention where that gives the same answers."""
+        self._passes.compile()
+        trial = Trial(self._passes, self._schedule, self._encoder.questions(PROMPTS), name=self.name)
+        fault = ""
+        for sparse in [True, False] if self._passes.may_be_sparse else [False]:
+            self._passes.sparse = sparse
+            fault = trial.fault("packed")
+            if not fault:
+                return
+        self._passes.decompile()
+        self.compiled = "never"
+        self._note(f"{fault} when it is compiled; it is used uncompiled")
+
+    def _note(self, note: str) -> None:
+        self._notes += [note] if note not in self._notes else []

@@ -7,25 +7,35 @@ once, then its continuations from the prompt's cache) and padded (each input is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from ..packing.prefix_tree import Row, fork, stack
+from ..planning.rules import Mode
 from .attention import GROUPED
+from .head import head_at
 from .model import BLOCK, ancestor_mask, block_mask, shape_for, vocabulary_sums
 
 LOGIT_BYTES = 256 * 2**20
 """Bound on the float32 copies of logits held at once."""
 
-Mode = Literal["packed", "cached", "padded"]
 MODES: dict[Mode, str] = {
     "packed": "packed prefix trees",
     "cached": "batches with a shared prompt cache",
     "padded": "padded rows",
 }
+
+
+class Answer(NamedTuple):
+    """What the model says of a sequence: the log-probability of each predicted token and, on request, the sums over the
+    vocabulary at the first of them.
+    """
+
+    logprobs: tuple[float, ...]
+    sums: Sequence[float] = ()
 
 
 class Passes:
@@ -37,6 +47,7 @@ class Passes:
         self.dtype = next(model.parameters()).dtype
         self.shape = shape_for(model, self.device)
         self.sparse = False
+        self.compiled = False
         self._reduced = reduced
         self._head = model.get_output_embeddings()
         self._stateful = bool(getattr(model, "_is_stateful", False))
@@ -54,9 +65,19 @@ class Passes:
 
     def compile(self) -> None:
         """Compile the model layer by layer: layers of a kind share one compilation, which takes seconds."""
-        lists = [module for module in self.model.modules() if isinstance(module, torch.nn.ModuleList)]
-        for layer in max(lists, key=len, default=()):
+        for layer in self._layers():
             layer.compile(dynamic=False)
+        self.compiled = True
+
+    def decompile(self) -> None:
+        """Use the layers as they were before `compile`."""
+        for layer in self._layers():
+            layer._compiled_call_impl = None
+        self.compiled = False
+
+    def _layers(self) -> Sequence[Any]:
+        lists = [module for module in self.model.modules() if isinstance(module, torch.nn.ModuleList)]
+        return list(max(lists, key=len, default=()))
 
     def run(self, rows: Sequence[Row], mode: Mode) -> tuple[NDArray[np.int64], torch.Tensor]:
         """Return how many tokens each row predicts, and a row of values for each of them, still on the device.
@@ -66,15 +87,16 @@ class Passes:
         return self._cached(rows) if mode == "cached" else self._stacked(rows, packed=mode == "packed")
 
     @torch.inference_mode()
-    def plain(self, sequence: Sequence[int], start: int) -> NDArray[np.float64]:
-        """Return the values of the tokens from `start` on, from a plain pass of this one sequence."""
+    def plain(self, sequence: Sequence[int], start: int) -> Answer:
+        """Return the answer for the tokens from `start` on, from a plain pass of this one sequence."""
         self._attend(self._attention)
         ids = torch.tensor([sequence[:-1]], device=self.device)
-        logits = self.model(input_ids=ids, use_cache=False).logits[0, start - 1 :].float()
+        places = torch.arange(start - 1, len(sequence) - 1, device=self.device)
+        logits = self._forward(places, input_ids=ids, use_cache=False).logits[0].float()
         targets = torch.tensor(sequence[start:], device=self.device)
-        values = torch.log_softmax(logits, dim=-1).gather(1, targets[:, None])
-        values = torch.cat([values, vocabulary_sums(logits)], dim=1) if self._reduced else values
-        return values.cpu().numpy().astype(np.float64)
+        values = torch.log_softmax(logits, dim=-1).gather(1, targets[:, None])[:, 0]
+        sums = vocabulary_sums(logits[:1])[0].tolist() if self._reduced else ()
+        return Answer(tuple(values.tolist()), sums)
 
     def tensor(self, array: NDArray[Any]) -> torch.Tensor:
         """Return the array on the device; a GPU copies it while it computes."""
@@ -144,15 +166,8 @@ class Passes:
     def _forward(self, sources: torch.Tensor, **inputs: Any) -> Any:
         """Return the model's output with the logits of the sources only: the head computes no other position."""
 
-        def select(_: Any, arguments: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
-            hidden = arguments[0]
-            return (hidden.reshape(-1, hidden.shape[-1])[sources.to(hidden.device)].unsqueeze(0), *arguments[1:])
-
-        hook = self._head.register_forward_pre_hook(select)
-        try:
+        with head_at(self._head, sources):
             return self.model(**inputs)
-        finally:
-            hook.remove()
 
     def _values(self, logits: torch.Tensor, picks: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Return the values of every target, in float32 whatever the model's dtype."""

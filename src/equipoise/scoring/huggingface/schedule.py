@@ -12,40 +12,41 @@ import torch
 from numpy.typing import NDArray
 
 from ...records import ModelError, Prompt
-from ..encoding import Question
-from ..packing.prefix_tree import Row, Sequences, alone, forks, pack
-from .passes import Mode, Passes
+from ..packing.prefix_tree import Row
+from ..planning.rules import RowPlan
+from .passes import Answer, Passes
 
 
 @dataclass
 class Batch:
-    """A batch in progress: its prompts, and the values of its sequences so far.
-
-    A sequence has a row for every predicted token: its log-probability and, on request, the sums over the vocabulary.
-    """
+    """A batch in progress: its prompts, its plan, and the answers of its sequences so far."""
 
     prompts: Sequence[Prompt]
-    questions: Sequence[Question]
-    rows: Sequence[Row]
-    mode: Mode
-    answers: list[NDArray[np.float64]] = field(init=False)
+    plan: RowPlan
+    answers: list[Answer] = field(init=False)
     left: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.answers = [np.empty((0, 1))] * sum(len(question.sequences) for question in self.questions)
-        self.left = len(self.rows)
+        self.answers = [Answer(())] * len(self.plan.firsts)
+        self.left = len(self.plan.rows)
 
     def take(self, row: Row, values: NDArray[np.float64]) -> None:
         """Store the row's predictions with their sequences."""
-        for owner, part in zip(row.owners.tolist(), np.split(values, np.cumsum(row.counts)[:-1]), strict=True):
-            self.answers[owner] = part
+        # A probability of one rounds to a log-probability a little above zero.
+        logprobs = np.minimum(values[:, 0], 0.0).tolist()
+        sums = values[:, 1:].tolist() if values.shape[1] > 1 else None
+        stop = 0
+        for owner, count in zip(row.owners.tolist(), row.counts.tolist(), strict=True):
+            start, stop = stop, stop + count
+            self.answers[owner] = Answer(tuple(logprobs[start:stop]), sums[start] if sums else ())
         self.left -= 1
 
-    def by_question(self) -> Iterator[list[NDArray[np.float64]]]:
-        """Yield the tables of each question, one for each sequence."""
-        tables = iter(self.answers)
-        for question in self.questions:
-            yield [next(tables) for _ in question.sequences]
+    def by_question(self) -> Iterator[list[Answer]]:
+        """Yield the answers of each question, one for each sequence."""
+        stop = 0
+        for count in self.plan.counts:
+            start, stop = stop, stop + count
+            yield self.answers[start:stop]
 
 
 class Running(NamedTuple):
@@ -54,17 +55,6 @@ class Running(NamedTuple):
     values: torch.Tensor
     counts: NDArray[np.int64]
     rows: Sequence[tuple[Batch, Row]]
-
-
-def arrange(questions: Sequence[Question], mode: Mode, *, row_tokens: int) -> list[Row]:
-    """Return the rows that the questions are computed in."""
-    sequences = Sequences.of(
-        [sequence for question in questions for sequence in question.sequences],
-        [start for question in questions for start in question.starts],
-    )
-    if mode == "packed":
-        return pack(sequences, row_tokens=row_tokens)
-    return forks(sequences) if mode == "cached" else alone(sequences)
 
 
 class Schedule:
@@ -82,7 +72,7 @@ class Schedule:
         rows: list[tuple[Batch, Row]] = []
         for batch in planned:
             waiting.append(batch)
-            for row in batch.rows:
+            for row in batch.plan.rows:
                 if rows and not self._room(rows, batch, row):
                     running += self._started(rows)
                     rows = []
@@ -100,7 +90,7 @@ class Schedule:
 
     def one_by_one(self, batch: Batch) -> None:
         """Compute a batch with one row in each pass."""
-        for row in batch.rows:
+        for row in batch.plan.rows:
             for running in self._started([(batch, row)]):
                 _fetch(running)
 
@@ -108,19 +98,19 @@ class Schedule:
         """Return whether a pass of these rows has room for one more row of the same mode."""
         before, first = rows[0]
         shape = self._passes.shape
-        packed = batch.mode == "packed"
+        packed = batch.plan.mode == "packed"
         most = shape.rows if packed else shape.padded_rows
         predicted = sum(len(other.nodes) for _, other in rows) + len(row.nodes)
         # Only packed passes have the same shape whatever they hold. Others stay within a batch, so that a run that was
         # killed and resumed computes the same passes.
-        fits = before.mode == "packed" if packed else before is batch and first.stem == row.stem
+        fits = before.plan.mode == "packed" if packed else before is batch and first.stem == row.stem
         return fits and len(rows) < most and predicted <= shape.predictions
 
     def _started(self, rows: Sequence[tuple[Batch, Row]]) -> list[Running]:
         """Start the rows on the device and return the passes: one, or several smaller ones where memory ran out."""
         passes = self._passes
         try:
-            counts, values = passes.run([row for _, row in rows], rows[0][0].mode)
+            counts, values = passes.run([row for _, row in rows], rows[0][0].plan.mode)
             return [Running(values, counts, rows)]
         except torch.OutOfMemoryError:
             torch.cuda.empty_cache()
@@ -138,7 +128,6 @@ class Schedule:
 def _fetch(running: Running) -> None:
     """Wait for a pass, and store its values with their batches."""
     values = running.values.cpu().numpy().astype(np.float64)
-    # A probability of one rounds to a log-probability a little above zero.
-    values[:, 0] = np.minimum(values[:, 0], 0.0)
-    for (batch, row), part in zip(running.rows, np.split(values, np.cumsum(running.counts)[:-1]), strict=True):
-        batch.take(row, part)
+    stops = np.cumsum(running.counts).tolist()
+    for (batch, row), start, stop in zip(running.rows, [0, *stops], stops, strict=False):
+        batch.take(row, values[start:stop])

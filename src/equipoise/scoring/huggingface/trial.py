@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from ...records import ModelError, Prompt
 from ..encoding import Question
-from .passes import MODES, Mode, Passes
-from .schedule import Batch, Schedule, arrange
+from ..planning.rules import Mode, planned
+from .passes import MODES, Answer, Passes
+from .schedule import Batch, Schedule
 
 REASONS = (" the shop was closed", " the rain had come")
 PROMPTS = tuple(
@@ -83,14 +84,13 @@ class Trial:
             return ""
         return f"{self._name} gives other answers in {MODES[mode]} (by {float(difference.max()):.2g} nats)"
 
-    def _answers(self, questions: Sequence[Question], mode: Mode) -> list[list[NDArray[np.float64]]]:
-        """Return the tables of the questions, in rows long enough for the trial's tree to branch."""
-        rows = arrange(questions, mode, row_tokens=max(ROW_TOKENS, self._passes.shape.row_tokens))
-        batch = Batch((), questions, rows, mode)
+    def _answers(self, questions: Sequence[Question], mode: Mode) -> list[list[Answer]]:
+        """Return the answers to the questions, in rows long enough for the trial's tree to branch."""
+        batch = Batch((), planned(questions, mode, row_tokens=max(ROW_TOKENS, self._passes.shape.row_tokens)))
         self._schedule.one_by_one(batch)
         return list(batch.by_question())
 
 
-def _flat(answers: Sequence[Sequence[NDArray[np.float64]]]) -> NDArray[np.float64]:
-    """Return all log-probabilities of the questions' tables."""
-    return np.concatenate([table[:, 0] for answer in answers for table in answer])
+def _flat(answers: Sequence[Sequence[Answer]]) -> NDArray[np.float64]:
+    """Return all log-probabilities of the questions' answers."""
+    return np.array([value for question in answers for answer in question for value in answer.logprobs])

@@ -8,7 +8,13 @@ from typing import NamedTuple
 CPU_ROW_TOKENS = 384
 GPU_ROW_TOKENS = 1024
 GPU_PASS_TOKENS = 8192
-"""More tokens a pass than this gain nothing on an H200 (docs/decisions/packed-engine.md)."""
+"""More tokens a pass than this gain nothing on an H200 with a model of 8B (docs/decisions/packed-engine.md)."""
+
+SMALL_LAYER = 1.8e7
+"""Weights of a layer below which a GPU waits for its kernels to be started, unless a pass has more tokens."""
+
+SMALL_ROW_TOKENS = 512
+SMALL_PASS_TOKENS = 32768
 
 
 class Shape(NamedTuple):
@@ -43,8 +49,11 @@ def choose_shape(device: str, *, free: int, hidden: int, inner: int, vocabulary:
     predictions = max(64, int(free * 0.25) // (vocabulary * (itemsize + 4)))
     if device != "cuda":
         return Shape(128, CPU_ROW_TOKENS, 1, 8, predictions, 0, False)
-    tokens = min(GPU_PASS_TOKENS, max(GPU_ROW_TOKENS, int(free * 0.5) // token))
-    return Shape(4096, GPU_ROW_TOKENS, max(1, tokens // GPU_ROW_TOKENS), 128, predictions, 2, True)
+    small = 4 * hidden**2 + 3 * hidden * inner < SMALL_LAYER
+    row, useful = (SMALL_ROW_TOKENS, SMALL_PASS_TOKENS) if small else (GPU_ROW_TOKENS, GPU_PASS_TOKENS)
+    tokens = min(useful, max(row, int(free * 0.5) // token))
+    # Batches of a small model are planned sooner than they are computed only where they are small, too.
+    return Shape(2048 if small else 4096, row, max(1, tokens // row), 128, predictions, 2, True)
 
 
 def free_memory() -> int:

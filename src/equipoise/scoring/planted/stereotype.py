@@ -53,7 +53,8 @@ class PlantedEngine(Planted):
     anti-stereotypical items; without a right answer P(stereotypical) is sigmoid(bias). `other` is the logit of every
     further candidate, `noise` the standard deviation of a normal disturbance (fixed for each text), and `mass`
     the raw probability of all candidates together. `male` multiplies the logits of sentences about a man: above 1 the
-    model is more certain of them.
+    model is more certain of them. `wording` is the standard deviation of a normal number that each wording of the
+    question adds to `strength`.
     """
 
     strength: float = 2.0
@@ -62,11 +63,12 @@ class PlantedEngine(Planted):
     noise: float = 0.0
     mass: float = 0.9
     male: float = 1.0
+    wording: float = 0.0
     name = NAME
 
     def __post_init__(self) -> None:
-        if not 0 < self.mass <= 1 or self.noise < 0 or self.male < 0:
-            raise ModelError("planted: mass must be in (0, 1], and noise and male must not be negative")
+        if not 0 < self.mass <= 1 or min(self.noise, self.male, self.wording) < 0:
+            raise ModelError("planted: mass must be in (0, 1], and noise, male and wording must not be negative")
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -78,7 +80,7 @@ class PlantedEngine(Planted):
             raise ModelError(f"the planted engine was not prepared with example {prompt.example_id}")
         logits = [0.0, 0.0] + [self.other] * (len(prompt.continuations) - 2)
         if example.gold is not None and example.answerable:
-            logits[example.gold] += self.strength
+            logits[example.gold] += self.strength + self.wording * _of_wording(prompt.variant)
         if example.stereotype is not None:
             for index in range(len(example.candidates)):
                 logits[index] += self.bias / 2 if index == example.stereotype else -self.bias / 2
@@ -96,6 +98,12 @@ def normal(text: str) -> float:
     digest = hashlib.sha256(text.encode()).digest()
     u, v = (int.from_bytes(digest[i : i + 8], "big") / 2**64 for i in (0, 8))
     return math.sqrt(-2 * math.log(1 - u)) * math.cos(2 * math.pi * v)
+
+
+def _of_wording(variant: str) -> float:
+    """Return the number of the wording that a variant names; 0 where there is one wording only."""
+    names = [part for part in variant.split(",") if part.startswith("wording=")]
+    return normal(names[0]) if names else 0.0
 
 
 def _numbers() -> list[str]:

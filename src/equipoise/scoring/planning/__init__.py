@@ -1,0 +1,3 @@
+"""In: batches of prompts.
+Out: token ids arranged in rows, planned in this process or in several; no torch.
+"""

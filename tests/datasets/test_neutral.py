@@ -1,0 +1,119 @@
+"""A neutral word in the place of the occupation, and StereoSet's file as pairs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from equipoise.datasets import DatasetOptions, open_dataset
+from equipoise.datasets.neutral import family, row_name
+from equipoise.datasets.occupations import named
+from equipoise.records import DatasetError
+
+
+def neutral(data: object, word: str):
+    return open_dataset(data, DatasetOptions(neutral=word))
+
+
+def pairs(*befores: str) -> list[dict[str, str]]:
+    return [{"sent_more": f"{text} him.", "sent_less": f"{text} her.", "y": "1"} for text in befores]
+
+
+def test_the_whole_name_of_an_occupation_is_replaced() -> None:
+    rows = pairs("The fashion designer said it was made by", "An engineer thanked", "We met the CEO's friend and")
+    person, someone = neutral(rows, "person"), neutral(rows, "someone")
+    assert [e.text for e in person.examples] == [
+        "The person said it was made by him.",
+        "A person thanked him.",
+        "We met the person's friend and him.",
+    ]
+    assert [e.pair.before for e in someone.examples if e.pair] == [
+        "Someone said it was made by",
+        "Someone thanked",
+        "We met someone's friend and",
+    ]
+    original = open_dataset(rows)
+    assert [(e.id, e.gold, e.groups["occupation"]) for e in person.examples] == [
+        (e.id, e.gold, e.groups["occupation"]) for e in original.examples
+    ]
+    assert [e.groups["occupation"] for e in person.examples] == ["designer", "engineer", "CEO"]
+
+
+def test_a_sentence_with_candidates_loses_the_referent_s_occupation() -> None:
+    original, changed = open_dataset("builtin"), neutral("builtin", "someone")
+    assert changed.name == "builtin-someone" and len(changed.examples) == len(original.examples)
+    for before, after in zip(original.examples, changed.examples, strict=True):
+        lost = before.candidates[before.gold or 0]
+        assert lost not in after.text and "omeone" in after.text
+        assert [a for a, b in zip(after.candidates, before.candidates, strict=True) if a != b] == ["person"]
+        assert (after.gold, after.groups, after.set_id) == (before.gold, before.groups, before.set_id)
+
+
+def test_what_names_no_occupation_is_left_out_with_its_reason() -> None:
+    changed = neutral(pairs("The nurse thanked", "The rain soaked"), "person")
+    assert len(changed.examples) == 1
+    assert [f.what for f in changed.faults if f.kind == "no neutral form"] == ["names no occupation, or several"]
+    with pytest.raises(DatasetError, match="neutral must be person or someone, not 'human'"):
+        neutral("builtin", "human")
+    with pytest.raises(DatasetError, match="no sentence has an occupation"):
+        neutral(pairs("The rain soaked"), "person")
+
+
+@pytest.mark.parametrize(
+    ("text", "occupation"),
+    [
+        ("The marine biologist confirmed that the study was led by him", "marine biologist"),
+        ("The teenager confided in the therapist because he was sad.", "therapist"),
+        ("The IT specialist fixed it", "IT specialist"),
+        ("The engineer informed the broker that he was late.", "engineer"),
+        ("The nurse told the engineer about the model.", "nurse"),
+        ("The homeowner asked the inspector if he had seen it.", "inspector"),
+        ("The rain soaked him.", ""),
+    ],
+)
+def test_occupations_beyond_the_forty_are_recognised(text: str, occupation: str) -> None:
+    assert named(text) == occupation
+
+
+def test_genderlex_is_recognised_and_made_neutral_as_its_authors_did(real_data: Callable[[str], Path]) -> None:
+    real_data("gender-ece")
+    original = open_dataset("genderlex")
+    assert sum(bool(e.groups.get("occupation")) for e in original.examples) == 836
+    for word in ("person", "someone"):
+        ours = {row_name(e.id, "genderlex"): e.text for e in neutral("genderlex", word).examples}
+        theirs = {row_name(e.id, f"genderlex-{word}"): e.text for e in open_dataset(f"genderlex-{word}").examples}
+        different = [theirs[row] for row in ours if ours[row] != theirs[row]]
+        # Their file kept half of a name in 14 rows: "The person planner shared that".
+        assert len(ours) == 836 and len(different) == 14
+        assert all(text.lower().startswith((f"the {word} ", f"{word} ")) for text in different)
+
+
+def test_rows_are_named_without_their_dataset() -> None:
+    assert row_name("genderlex-00017", "genderlex") == row_name("genderlex-someone-00017", "genderlex-someone")
+    assert row_name("genderlex-00017", "genderlex-someone") == "00017"
+    assert (family("genderlex-person"), family("winobias")) == ("genderlex", "winobias")
+
+
+def test_stereoset_is_read_as_pairs(tmp_path: Path) -> None:
+    def entry(number: int, context: str, *sentences: str) -> dict[str, object]:
+        labels = ("anti-stereotype", "unrelated", "stereotype")
+        several = [{"sentence": s, "gold_label": label} for s, label in zip(sentences, labels, strict=True)]
+        return {"id": f"e{number}", "target": "cook", "bias_type": "profession", "context": context} | {
+            "sentences": several
+        }
+
+    blank = entry(1, "The cook was BLANK.", "The cook was lazy.", "The cook was purple.", "The cook was busy.")
+    follows = entry(2, "We met a cook.", "She was rude.", "Stars shine.", "She was kind.")
+    path = tmp_path / "dev.json"
+    path.write_text(json.dumps({"version": "1.1", "data": {"intersentence": [follows], "intrasentence": [blank]}}))
+    first, second = open_dataset(str(path)).examples
+    assert (first.candidates, first.gold, first.groups["kind"]) == (("busy", "lazy"), None, "intrasentence")
+    assert (second.pair.before if second.pair else "") == "We met a cook. She was"
+    assert (second.candidates, second.id) == (("kind", "rude"), "e2")
+    del blank["target"]
+    path.write_text(json.dumps({"data": {"intrasentence": [blank]}}))
+    with pytest.raises(DatasetError, match="intrasentence, entry 1: has no 'target'"):
+        open_dataset(str(path))

@@ -1,0 +1,82 @@
+"""Audits that stop early on UCerF, flips, accuracy and gaps: what their intervals are about, and that they hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import equipoise
+from equipoise.datasets import open_dataset
+from equipoise.measuring.items import Items
+from equipoise.measuring.measure import Plan, measure
+from equipoise.measuring.sampling import until_precise
+from equipoise.measuring.stopping import COLUMN_OF, guaranteed, planned_sample
+from equipoise.metrics import METRICS
+from equipoise.records import EquipoiseError, Outcomes, RunKey, group_label
+from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.tasks import open_task
+
+DATA = open_dataset("builtin")
+ENGINE = PlantedEngine(strength=1.5, bias=0.4, noise=0.6)
+ENGINE.prepare(DATA.examples)
+GUARANTEED = [METRICS[name] for name in COLUMN_OF]
+PLAN = Plan(GUARANTEED, by=[], resamples=20)
+
+
+def ask(examples: object) -> Outcomes:
+    return open_task("next-word").run(examples, scorer=lambda prompts: next(ENGINE.score([prompts])), writer=None)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def whole() -> dict[tuple[str, str], float]:
+    rows, _ = measure(Items(ask(DATA.examples)), PLAN, RunKey("m", "d", "t"))
+    return {(row.metric, row.group): row.value for row in rows}
+
+
+def test_all_sentences_give_the_metrics_themselves(whole: dict[tuple[str, str], float]) -> None:
+    sample = planned_sample(DATA.examples, list(COLUMN_OF), 0.05, joint=False)
+    estimates = guaranteed(Items(ask(DATA.examples)), sample, 0.95)
+    assert len(estimates) == 6 + 4, "type 2 has no signed UCerF; type 1 has no accuracy, and no gap in it or in D"
+    for (metric, kind), estimate in estimates.items():
+        value = whole[metric, group_label({"type": kind})]
+        assert estimate.low == pytest.approx(value, abs=1e-6) and estimate.high == pytest.approx(value, abs=1e-6)
+
+
+def test_an_audit_stops_early_and_its_intervals_hold_the_value_of_all(whole: dict[tuple[str, str], float]) -> None:
+    stopped = until_precise(DATA, ask, PLAN, precision=0.3)
+    assert stopped.sample is not None and len(stopped.dataset.examples) < 0.8 * len(DATA.examples)
+    assert [look.width < 0.3 for look in stopped.looks] == [False] * (len(stopped.looks) - 1) + [True]
+    for (metric, kind), estimate in guaranteed(Items(ask(stopped.dataset.examples)), stopped.sample, 0.95).items():
+        assert estimate.high - estimate.low < 0.3
+        assert estimate.low <= whole[metric, group_label({"type": kind})] <= estimate.high
+    types = [example.groups["type"] for example in stopped.dataset.examples]
+    assert types.count("type1") / len(types) == pytest.approx(244 / 510, abs=0.02), "balanced over types"
+
+
+def test_a_precision_that_is_never_reached_asks_everything() -> None:
+    stopped = until_precise(DATA, ask, PLAN, precision=1e-9)
+    assert stopped.sample is None and len(stopped.dataset.examples) == len(DATA.examples)
+
+
+def test_only_the_metrics_that_were_asked_for_are_waited_for(tmp_path: Path) -> None:
+    run = equipoise.audit(ENGINE, "builtin", out=tmp_path, precision=0.1, metrics=["ucerf"], by=[], resamples=20)
+    (part,) = run.parts
+    row = part.measured.get("ucerf", type="type2")
+    assert row is not None and row.high - row.low < 0.1 and "betting" in row.estimate.method
+    assert len(part.outcomes) < len(DATA.examples) and "stopped at look" in run.manifest.notes[0]
+    again = equipoise.remeasure(tmp_path, resamples=20).parts[0].measured.get("ucerf", type="type2")
+    assert again is not None and (again.low, again.high) == (row.low, row.high), "measured again, it still holds"
+
+
+def test_metrics_without_a_guarantee_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(EquipoiseError, match="precision needs one of these metrics"):
+        equipoise.audit(ENGINE, "builtin", out=tmp_path, precision=0.1, metrics=["perplexity"])
+
+
+def test_joint_intervals_are_wider() -> None:
+    few = ask(DATA.examples[:200])
+    apart, joint = (planned_sample(DATA.examples, list(COLUMN_OF), 0.05, joint=joint) for joint in (False, True))
+    widths = [guaranteed(Items(few), sample, 0.95)["ucerf", "type2"] for sample in (apart, joint)]
+    assert np.subtract(widths[1].high, widths[1].low) > np.subtract(widths[0].high, widths[0].low)

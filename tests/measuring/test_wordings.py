@@ -1,0 +1,112 @@
+"""Planted truth about wordings: what they change, what they do not, and the mean over them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equipoise.datasets import DatasetOptions, open_dataset
+from equipoise.measuring.ensembles import over_wordings
+from equipoise.measuring.estimator_values import set_values, usable_estimators
+from equipoise.measuring.estimators import CHANGED, Resamples
+from equipoise.measuring.items import Items
+from equipoise.measuring.wordings import item_table, wording_study
+from equipoise.records import EquipoiseError, Outcomes
+from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.tasks import TaskOptions, open_task, read_wordings
+from equipoise.uncertainty import ESTIMATORS, entropy, perplexity
+
+EXAMPLES = [e for e in open_dataset("builtin", DatasetOptions(limit=80)).examples if e.answerable]
+PLAN = Resamples(resamples=60)
+
+
+def asked(engine: PlantedEngine, *, worded: bool = True) -> Outcomes:
+    engine.prepare(EXAMPLES)
+    task = open_task("next-word", TaskOptions(questions=read_wordings("built-in") if worded else ()))
+    return task.run(EXAMPLES, scorer=lambda prompts: next(engine.score([prompts])), writer=None)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def noisy() -> Items:
+    return Items(asked(PlantedEngine(strength=1, bias=0.4, noise=0.8, wording=0.5)))
+
+
+def test_only_the_wording_varies_where_only_it_was_planted() -> None:
+    items = Items(asked(PlantedEngine(strength=2, bias=0, wording=0.6)))
+    result = wording_study({"a": items}, np.arange(len(items)), "u", PLAN)
+    shares = {row.name: row.share.value for row in result.divided[0].rows}
+    assert result.divided[0].quantity == "certainty" and shares["wording"] == pytest.approx(1)
+
+
+def test_nothing_is_the_wordings_where_none_was_planted() -> None:
+    items = Items(asked(PlantedEngine(strength=1, bias=0.5, noise=1)))
+    result = wording_study({"a": items}, np.arange(len(items)), "u", PLAN)
+    share = {row.name: row.share for row in result.divided[0].rows}["wording"]
+    assert share.value < 0.02 and share.low < 0.01
+
+
+def test_the_worst_wording_is_the_lowest_mean_and_the_robust_mean_that_of_all(noisy: Items) -> None:
+    result = wording_study({"a": noisy}, np.arange(len(noisy)), "u", PLAN)
+    (robust,) = result.robust
+    by_wording = {row.estimator: row.ucerf.value for row in result.study.standings}
+    assert robust.wording == min(by_wording, key=lambda name: by_wording[name])
+    assert robust.worst.value == by_wording[robust.wording] and robust.worst.low < robust.worst.value
+    assert robust.mean.value == pytest.approx(np.mean(list(by_wording.values())))
+    assert robust.mean.low < robust.mean.value < robust.mean.high
+
+
+def test_the_table_of_items_holds_the_certainty_of_each_combination(noisy: Items) -> None:
+    table, factors = item_table(noisy, np.arange(len(noisy)), "certainty")
+    assert factors == ("wording", "sentence", "group") and table.shape == (10, len(EXAMPLES) // 2, 2)
+    outcomes = noisy.outcomes
+    rows = (outcomes.variant == "wording=paper") & (outcomes.cluster_id == EXAMPLES[0].cluster_id)
+    expected = ESTIMATORS["perplexity"].certainty(outcomes.probs[rows & (outcomes.group("gender") == "male")])
+    assert np.isclose(table[0, 0], expected[0]).any()
+
+
+def test_the_prompt_ensemble_is_the_mean_distribution(noisy: Items) -> None:
+    joined, rows = over_wordings(noisy.outcomes)
+    assert len(joined) == len(EXAMPLES) and (joined.variant == "").all()
+    members = noisy.outcomes.probs[rows == 7]
+    np.testing.assert_allclose(joined.probs[7], members.mean(axis=0))
+    certainty = noisy.columns(ESTIMATORS["prompt-ensemble"])["certainty"]
+    np.testing.assert_allclose(certainty[rows == 7], 2 - perplexity(members.mean(axis=0, keepdims=True))[0])
+    information = entropy(members.mean(axis=0, keepdims=True)) - entropy(members).mean()
+    agreement = noisy.columns(ESTIMATORS["prompt-agreement"])["certainty"]
+    np.testing.assert_allclose(agreement[rows == 7], 1 - information[0])
+
+
+def test_the_ensemble_takes_part_where_there_are_wordings_only(noisy: Items) -> None:
+    single = Items(asked(PlantedEngine(), worded=False))
+    names = {estimator.name for estimator in usable_estimators([noisy])}
+    assert {"prompt-ensemble", "prompt-agreement"} <= names
+    assert not {"prompt-ensemble", "prompt-agreement"} & {e.name for e in usable_estimators([noisy, single])}
+    values = set_values({"a": noisy}, np.arange(len(noisy)), "u", [ESTIMATORS["prompt-ensemble"]])
+    joined = Items(over_wordings(noisy.outcomes)[0])
+    expected = joined.columns(ESTIMATORS["perplexity"])["u"]
+    np.testing.assert_allclose(np.sort(values.values[0, 0]), np.sort(expected[~np.isnan(expected)]))
+    with pytest.raises(EquipoiseError, match="several wordings"):
+        single.columns(ESTIMATORS["prompt-ensemble"])
+
+
+def test_an_order_that_holds_in_some_wordings_only_is_found(noisy: Items) -> None:
+    # The second run is more even in the first five wordings, and less even in the others.
+    outcomes = noisy.outcomes
+    places = {f"wording={w.name}": number for number, w in enumerate(read_wordings("built-in"))}
+    male = (outcomes.group("gender") == "male").astype(float)
+    size = np.array([0.05 if places[v] < 5 else 0.6 for v in outcomes.variant])
+    right = 0.2 + 0.3 * male + 0 * size
+    uneven, mixed = right, 0.2 + size * male
+
+    def items(first: np.ndarray) -> Items:
+        probs = np.column_stack([first, 1 - first])
+        return Items(Outcomes(**{**vars_of(outcomes), "probs": probs, "logprobs": np.log(probs)}))
+
+    runs = {"steady": items(uneven), "mixed": items(mixed)}
+    result = wording_study(runs, np.arange(len(outcomes)), "u_signed", PLAN)
+    (order,) = result.study.orders
+    assert order.verdict == CHANGED and len(order.for_first) == 5 and len(order.for_second) == 5
+
+
+def vars_of(outcomes: Outcomes) -> dict:
+    return {name: getattr(outcomes, name) for name in outcomes.__dataclass_fields__}

@@ -1,0 +1,48 @@
+"""Logits of a model in low precision are summed in float32, at the chosen positions only."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from equipoise.scoring.huggingface import head as heads
+from equipoise.scoring.huggingface.head import head_at, is_widened, wide_linear
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("part", [heads.WEIGHT_BYTES, 4 * 16 * 7])
+def test_logits_are_those_of_exact_sums(dtype: torch.dtype, part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heads, "WEIGHT_BYTES", part)
+    torch.manual_seed(0)
+    states, weight, bias = (torch.randn(size).to(dtype) for size in ((5, 16), (40, 16), (40,)))
+    exact = states.double() @ weight.double().t() + bias.double()
+    logits = wide_linear(states, weight, bias)
+    assert logits.dtype == torch.float32
+    np.testing.assert_allclose(logits.double(), exact, atol=1e-5)
+    rounded = torch.nn.functional.linear(states, weight, bias)
+    assert float((rounded.double() - exact).abs().max()) > 1e-4, "the test would pass with rounded logits"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_only_the_chosen_positions_are_computed_and_the_head_is_left_as_it_was(dtype: torch.dtype) -> None:
+    head = torch.nn.Linear(8, 20, bias=False).to(dtype).requires_grad_(False)
+    hidden = torch.randn(3, 4, 8).to(dtype)
+    before = head(hidden)
+    with head_at(head, torch.tensor([5, 0, 11])):
+        logits = head(hidden)
+    assert logits.shape == (1, 3, 20) and logits.dtype == torch.float32
+    np.testing.assert_allclose(logits[0].float(), before.reshape(12, 20)[[5, 0, 11]].float(), atol=0.02)
+    assert torch.equal(head(hidden), before) and "forward" not in vars(head)
+    assert is_widened(head) == (dtype is torch.bfloat16)
+
+
+def test_a_head_that_is_not_a_plain_layer_computes_its_own_logits() -> None:
+    class Doubled(torch.nn.Linear):
+        def forward(self, input: torch.Tensor) -> torch.Tensor:
+            return 2 * super().forward(input)
+
+    head = Doubled(8, 20).to(torch.bfloat16).requires_grad_(False)
+    hidden = torch.randn(1, 4, 8).to(torch.bfloat16)
+    with head_at(head, torch.arange(4)):
+        assert torch.equal(head(hidden), head.__class__.forward(head, hidden))

@@ -1,0 +1,131 @@
+"""Ensembles of known members, dropout, and the keys of both: no score of one setting is used for another."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from equipoise.datasets import DatasetOptions, open_dataset
+from equipoise.records import ModelError, Prompt, Score
+from equipoise.run import audit
+from equipoise.scoring.engine import Engine, EngineOptions, identity_key
+from equipoise.scoring.ensemble import EnsembleEngine
+from equipoise.scoring.huggingface.dropout import DropoutEngine
+from equipoise.scoring.mixture import agreement, mixture
+from equipoise.scoring.opening import open_engine
+from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.store import ScoreStore
+from equipoise.tasks import open_task
+from tiny import LLAMA, make_engine
+
+EXAMPLES = open_dataset("builtin", DatasetOptions(limit=4)).examples
+PROMPTS = [prompt for example in EXAMPLES for prompt in open_task("next-word").prompts(example)]  # type: ignore[attr-defined]
+TINY = [Prompt("e", "t", "", "The nurse told the driver that he", (" was", " nurse", " told"))]
+
+
+def scored(engine: Engine, prompts: list[Prompt]) -> list[Score]:
+    return next(iter(engine.score([prompts])))
+
+
+def test_an_ensemble_of_known_members_answers_with_their_mean_distribution() -> None:
+    members = [PlantedEngine(strength=3, bias=0), PlantedEngine(strength=0.5, bias=2, mass=0.6)]
+    engine = EnsembleEngine(members)
+    engine.prepare(EXAMPLES)
+    apart = [scored(member, PROMPTS) for member in members]
+    for joint, first, second in zip(scored(engine, PROMPTS), *apart, strict=True):
+        expected = (np.exp(first.logprobs) + np.exp(second.logprobs)) / 2
+        np.testing.assert_allclose(np.exp(joint.logprobs), expected, rtol=1e-12)
+        assert 0 <= joint.reductions["ensemble_agreement"] < 1
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        ([[0.9, 0.1], [0.9, 0.1]], 1.0),
+        ([[1.0, 0.0], [0.0, 1.0]], 0.0),
+        ([[0.5, 0.5], [0.5, 0.5]], 1.0),
+        # Mutual information of shares 3/4 and 1/4, of members that each name one.
+        ([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], 1 - 0.8112781244591328),
+        # A member that never says a candidate does not count.
+        ([[0.9, 0.1], [0.0, 1e-30]], 1.0),
+    ],
+)
+def test_agreement_is_one_less_the_mutual_information(members: list[list[float]], expected: float) -> None:
+    assert agreement(np.log(np.maximum(members, 1e-300))) == pytest.approx(expected, abs=1e-9)
+
+
+def test_agreement_falls_as_two_sure_members_part() -> None:
+    values = [agreement(np.log([[0.95, 0.05], [p, 1 - p]])) for p in np.linspace(0.95, 0.05, 10)]
+    assert values[0] == 1 and all(a > b for a, b in pairwise(values))
+
+
+def test_a_mixture_keeps_whole_probabilities_where_members_split_words_differently() -> None:
+    first = Score("a", ((-1.0, -1.0), (-3.0,)))
+    second = Score("b", ((-1.0,), (-1.0, -1.0)))
+    joint = mixture("key", [first, second])
+    expected = [math.log((math.exp(-2) + math.exp(-1)) / 2), math.log((math.exp(-3) + math.exp(-2)) / 2)]
+    np.testing.assert_allclose(joint.logprobs, expected)
+    assert [len(tokens) for tokens in joint.token_logprobs] == [2, 1]
+
+
+def test_dropout_is_the_mean_of_thinned_networks_whatever_is_in_the_batch() -> None:
+    engine = DropoutEngine(make_engine("LlamaConfig"), share=0.3, passes=4, seed=0)
+    (alone,) = scored(engine, TINY)
+    other = Prompt("f", "t", "", "The nurse told the driver that she was", (" nurse", " driver"))
+    together = scored(engine, [other, *TINY])
+    np.testing.assert_allclose(together[1].logprobs, alone.logprobs, atol=1e-5)
+    plain = scored(make_engine("LlamaConfig"), TINY)[0]
+    assert np.abs(np.subtract(plain.logprobs, alone.logprobs)).max() > 1e-3
+    assert alone.reductions["ensemble_agreement"] < 1
+
+
+def test_the_model_is_left_as_it_was_after_dropout() -> None:
+    plain = make_engine("LlamaConfig")
+    before = scored(plain, TINY)[0].logprobs
+    scored(DropoutEngine(plain, share=0.5, passes=2, seed=1), TINY)
+    assert scored(plain, TINY)[0].logprobs == before
+
+
+def test_no_score_of_one_setting_is_used_for_another(tmp_path: Path) -> None:
+    plain = make_engine("LlamaConfig")
+    settings = [(0.1, 2, 0), (0.2, 2, 0), (0.1, 3, 0), (0.1, 2, 1)]
+    engines: list[Engine] = [plain]
+    engines += [DropoutEngine(make_engine("LlamaConfig"), share=s, passes=n, seed=seed) for s, n, seed in settings]
+    engines.append(EnsembleEngine([plain, make_engine("LlamaConfig", seed=1, **LLAMA)]))
+    engines.append(EnsembleEngine([plain, make_engine("LlamaConfig", seed=2, **LLAMA)]))
+    engines.append(EnsembleEngine([plain, DropoutEngine(make_engine("LlamaConfig"), share=0.1, passes=2, seed=0)]))
+    assert len({identity_key(engine) for engine in engines}) == len(engines)
+    with ScoreStore(tmp_path / "scores.jsonl") as store:
+        answers = [store.scorer(engine)(TINY)[0] for engine in engines]
+        assert len(store) == len(engines), "each setting was scored by itself"
+    assert len({answer.logprobs for answer in answers}) == len(engines)
+
+
+def test_an_ensemble_by_name(tmp_path: Path) -> None:
+    run = audit("ensemble:planted:strength=3+planted:strength=1,bias=1", limit=40, by=[], resamples=20, out=tmp_path)
+    assert run.manifest.engine["engine"] == "ensemble" and len(run.manifest.engine["members"]) == 2
+    assert "ensemble_agreement" in run.parts[0].outcomes.reductions
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ("ensemble:planted:strength=1", "at least two members"),
+        ("ensemble:planted:strength=1+planted:strength=1", "members that differ"),
+        ("ensemble:planted[colour=red]+planted:bias=1", "unknown setting 'colour=red'"),
+    ],
+)
+def test_a_faulty_ensemble_is_refused(spec: str, reason: str) -> None:
+    with pytest.raises(ModelError, match=reason):
+        open_engine(spec)
+
+
+def test_dropout_needs_a_model_that_is_loaded_here() -> None:
+    with pytest.raises(ModelError, match="planted is not one"):
+        open_engine("planted", EngineOptions(dropout=0.1))
+    with pytest.raises(ModelError, match="less than 1"):
+        EngineOptions(dropout=1.0)

@@ -1,0 +1,74 @@
+"""Variance components of tables whose components are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equipoise.records import UndefinedMetric
+from equipoise.stats.components import Table, components
+
+FACTORS = ("wording", "sentence", "group")
+TRUTH = {
+    ("wording",): 0.5,
+    ("sentence",): 1.0,
+    ("group",): 0.32,  # fixed effects of +0.4 and -0.4: their mean square with one degree of freedom
+    ("wording", "sentence"): 0.3,
+    ("wording", "group"): 0.2,
+    ("sentence", "group"): 0.4,
+    ("wording", "sentence", "group"): 0.25,
+}
+
+
+def planted(rng: np.random.Generator, shape: tuple[int, int, int] = (8, 60, 2)) -> Table:
+    values = np.zeros(shape)
+    for subset, variance in TRUTH.items():
+        size = [length if name in subset else 1 for name, length in zip(FACTORS, shape, strict=True)]
+        if subset == ("group",):
+            values = values + np.array([0.4, -0.4]).reshape(size)
+        else:
+            values = values + rng.normal(0, np.sqrt(variance), size)
+    return Table(values, FACTORS, "sentence", "group")
+
+
+@pytest.fixture(scope="module")
+def audits() -> list:
+    rng = np.random.default_rng(1)
+    return [components(planted(rng), draws=200, seed=number) for number in range(200)]
+
+
+@pytest.mark.parametrize("place", range(7), ids=[" × ".join(subset) for subset in TRUTH])
+def test_planted_components_are_recovered_and_covered(audits: list, place: int) -> None:
+    truth = list(TRUTH.values())[place]
+    estimates = [rows[place].variance for rows in audits]
+    assert audits[0][place].name == " × ".join(list(TRUTH)[place])
+    # 200 audits: within four standard errors of the truth. A negative solution is shown as 0, which adds a little.
+    values = np.array([estimate.value for estimate in estimates])
+    assert abs(values.mean() - truth) < 4 * values.std() / np.sqrt(len(values)) + 0.02 * truth
+    covered = np.mean([estimate.low <= truth <= estimate.high for estimate in estimates])
+    assert covered >= 0.90  # nominal 0.95; 200 audits are off by 0.03 at most
+
+
+def test_shares_add_up_to_one() -> None:
+    rows = components(planted(np.random.default_rng(2)), draws=50)
+    assert sum(row.share.value for row in rows) == pytest.approx(1)
+    assert all(row.share.low < row.share.high for row in rows)
+
+
+def test_a_table_that_only_the_wording_changes_has_no_other_component() -> None:
+    values = np.arange(6.0)[:, None, None] + np.zeros((6, 10, 2))
+    shares = {row.name: row.share.value for row in components(Table(values, FACTORS, "sentence"), draws=20)}
+    assert shares.pop("wording") == pytest.approx(1)
+    assert max(shares.values()) < 1e-12
+
+
+def test_two_factors_are_solved_as_well() -> None:
+    rng = np.random.default_rng(3)
+    values = rng.normal(0, 2, (40, 1)) + rng.normal(0, 1, (1, 400)) + rng.normal(0, 0.5, (40, 400))
+    rows = components(Table(values, FACTORS[:2], "sentence"), draws=50)
+    assert [row.variance.value for row in rows] == pytest.approx([4, 1, 0.25], rel=0.5)
+
+
+def test_one_wording_is_refused() -> None:
+    with pytest.raises(UndefinedMetric, match="at least two of each factor; wording has one"):
+        Table(np.zeros((1, 5, 2)), FACTORS, "sentence")
