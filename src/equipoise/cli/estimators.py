@@ -32,10 +32,13 @@ def estimators(
     """Compare the uncertainty estimators on finished runs: UCerF, ranks and agreement under each, without the model.
 
     Kendall's tau and Spearman's rho between every two estimators, over models, occupations and sets; the pairs of
-    models and the sets whose order depends on the estimator.
+    models and the sets whose order depends on the estimator. On data that people have labelled: how well each
+    estimator's certainty tells where the model agrees with them.
     """
     from ..measuring.estimators import Resamples
     from ..reports.estimators.answers import answer
+    from ..reports.estimators.coverage import coverage_sentence, coverage_table, coverages
+    from ..reports.estimators.labels import label_answer, label_parts, label_report, label_table
     from ..reports.estimators.studies import estimator_studies, tables
     from ..reports.estimators.tables import study_tables
     from ..runs.files import write_together
@@ -43,10 +46,16 @@ def estimators(
 
     plan = Resamples(resamples=resamples, level=level, seed=seed)
     with progress_bar(quiet=quiet) as progress:
-        studies = estimator_studies(runs, plan, estimators=estimator, intersect=intersect, progress=progress)
+        labelled = label_parts(runs, plan, estimators=estimator)
+        studies = estimator_studies(
+            runs, plan, estimators=estimator, intersect=intersect, progress=progress, needed=not labelled
+        )
     made = tables(studies)
+    covered = [] if estimator and "conformal" not in estimator else list(coverages(runs, level=level))
+    made |= {"human": label_table(labelled)} if labelled else {}
+    made |= {"conformal": coverage_table(covered)} if covered else {}
     contents = {f"{name}.csv": to_csv(frame) for name, frame in made.items()}
-    document = {"answers": [answer(part) for part in studies]}
+    document = {"answers": [*(answer(part) for part in studies), *map(label_answer, labelled)]}
     document |= {name: json.loads(frame.to_json(orient="records")) for name, frame in made.items() if name != "sides"}
     contents["estimators.json"] = (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
     if figures and importlib.util.find_spec("matplotlib"):
@@ -58,4 +67,8 @@ def estimators(
         return
     for part in studies:
         print_out(study_tables(part))
+    for labels in labelled:
+        print_out(label_report(labels))
+    for row in covered:
+        typer.echo(printable(coverage_sentence(row)))
     typer.echo(printable(f"{len(contents)} files in {out}/"))

@@ -60,3 +60,18 @@ def test_different_sentences_are_refused(make_run: Callable[..., Path], mild_run
     other = make_run("few", limit=10)
     result = CliRunner().invoke(app, ["estimators", str(mild_run), str(other)])
     assert result.exit_code != 0 and "different items" in str(result.exception)
+
+
+def test_human_labels_are_studied_where_there_are_some(cloze_runs: tuple[Path, Path], tmp_path: Path) -> None:
+    words = ["estimators", *map(str, cloze_runs), "--out", str(tmp_path), "--resamples", "60"]
+    result = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    table = pd.read_csv(tmp_path / "human.csv")
+    assert {"agreement", "auroc", "calibration_error", "overconfidence", "ahead"} == set(table["statistic"])
+    # The other run agrees with people everywhere: there is nothing that a certainty could tell.
+    assert set(table["model"]) == {"planted (far)"} and (table["n"] > 30).all()
+    document = json.loads((tmp_path / "estimators.json").read_text(encoding="utf-8"))
+    assert len(document["answers"]) == 1 and "AUROC" in document["answers"][0]
+    covered = pd.read_csv(tmp_path / "conformal.csv")
+    assert (covered["high"] >= 0.9).all() and len(covered) == 2
+    assert "conformal sets hold the right answer" in " ".join(result.output.split())

@@ -60,8 +60,12 @@ def estimator_studies(
     estimators: Sequence[str] | None = None,
     intersect: bool = False,
     progress: Progress | None = None,
+    needed: bool = True,
 ) -> list[PartStudy]:
-    """Return the studies of several runs on the same sentences, or of one run; of these estimators, or all usable."""
+    """Return the studies of several runs on the same sentences, or of one run; of these estimators, or all usable.
+
+    Where no part of the runs has enough sets, that is an error, or with `needed` False an empty list.
+    """
     plan, say = plan or Resamples(), shown(progress)
     chosen = [find(name, ESTIMATORS, kind="estimator") for name in estimators or ()]
     opened = named_apart([Run(path) for path in runs])
@@ -78,7 +82,7 @@ def estimator_studies(
         if studied is not None:
             studies.append(PartStudy(matched.dataset, matched.task, kind, metric, studied))
     say("comparing estimators", len(wanted), len(wanted))
-    if not studies:
+    if not studies and needed:
         raise EquipoiseError(
             f"estimators are compared over at least {ENOUGH_UNITS} counterfactual sets, which no part of the runs has"
         )

@@ -24,6 +24,7 @@ LABELS = {
     "pairs": "Pairs of groups",
     "occupations": "Occupations",
     "histograms": "D and U",
+    "estimators": "Estimators",
     "cases": "Cases",
     "data": "Data",
     "method": "Method",
