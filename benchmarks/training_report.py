@@ -13,7 +13,7 @@ import numpy as np
 from equipoise.metrics import fairness
 from equipoise.metrics.calibration import ece_top_label
 from equipoise.metrics.groups import mean
-from equipoise.stats.paired import Contest, Trial, holm, paired_differences
+from equipoise.stats.paired import Contest, Difference, Trial, holm, paired_differences
 from equipoise.stats.resampling import Statistic
 from equipoise.training.plan import Limits
 from equipoise.training.validation import Validation
@@ -204,15 +204,22 @@ def verdicts(results: Results, part: str) -> list[str]:
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for (arm, other, known, open_, higher), p in zip(rows, corrected, strict=True):
-        show: Callable = lambda d, q: f"{d.value:+.4f} [{d.low:+.4f}, {d.high:+.4f}] p={q:.3f}"  # noqa: E731
+        show: Callable = lambda d, q: f"{span(d)} p={q:.3f}"  # noqa: E731
         accuracy = known[1]
         cells = [show(known[0], p[0]), show(known[3], p[2]), show(known[2], p[1])]
-        cells.append(f"{accuracy.value:+.4f} [{accuracy.low:+.4f}, {accuracy.high:+.4f}]")
+        cells.append(span(accuracy))
         cells += [show(open_[0], p[3]), show(open_[1], p[4])]
         lines.append(
             f"| {arm} | {other} | {' | '.join(cells)} | {'yes' if accuracy.low > -MARGIN else 'no'} | {higher} |"
         )
     return [*lines, ""]
+
+
+def span(difference: Difference) -> str:
+    """Return a difference with its interval, which it does not have under 30 sets."""
+    if np.isnan(difference.low):
+        return f"{difference.value:+.4f} (no interval under 30 sets)"
+    return f"{difference.value:+.4f} [{difference.low:+.4f}, {difference.high:+.4f}]"
 
 
 def over_seeds(results: Results, parts: Sequence[str]) -> list[str]:

@@ -165,6 +165,21 @@ def test_a_suite_that_is_killed_goes_on_and_a_cell_that_always_dies_is_the_only_
     assert len(pd.read_parquet(results.measurements)) == sum(rows)
 
 
+@pytest.mark.slow
+def test_on_a_cluster_the_cells_are_the_same(suite_file: Write) -> None:
+    pytest.importorskip("ray")
+    text = 'models = ["planted"]\ndata = ["builtin"]\ntask = ["next-word", "mcq"]\n'
+    plain, spread = (read_suite(suite_file(text, name)) for name in ("plain", "spread"))
+    run_suite(plain, Choices(), show=silent)
+    status = run_suite(spread, Choices(settings={"cluster": "auto", "workers": 2}), show=silent)
+    assert len(status.of(DONE)) == 2, status.line()
+    for cell in status.of(DONE):
+        assert Run(cell.folder).manifest.engine["workers"] == 2
+        for name in ("scores.jsonl", "measurements.csv", "outcomes.parquet"):
+            alone = plain.out / "cells" / cell.folder.name / name
+            assert (cell.folder / name).read_bytes() == alone.read_bytes()
+
+
 def test_the_command_line(suite_file: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     runner = CliRunner()

@@ -47,6 +47,7 @@ def report(
         bool,
         typer.Option("--no-sentences", help="Leave the sentences out of the page, where they may not be passed on."),
     ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Print every metric, not the leading ones only.")] = False,
     log: Log = None,
     no_html: NoHtml = False,
     as_json: Json = False,
@@ -58,7 +59,7 @@ def report(
     check_trackers(log)
     run = _part(folder, where, out, quiet=as_json)
     write_page(run.path, no_html=no_html, out=html, sentences=not no_sentences)
-    show_run(run, quiet=False, as_json=as_json)
+    show_run(run, quiet=False, as_json=as_json, every=every)
     log_run(run, log, quiet=as_json)
 
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 SHOWN_NOTES = 6
 
 
-def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:
-    """Print a run's tables, or its measurements as JSON."""
+def show_run(run: Run, *, quiet: bool, as_json: bool, every: bool = False) -> None:
+    """Print a run's tables, or its measurements as JSON; with `every` the tables have all metrics."""
     if as_json:
         typer.echo(run.measurements.to_json(orient="records", indent=2, double_precision=15))
         return
@@ -36,7 +36,7 @@ def show_run(run: Run, *, quiet: bool, as_json: bool) -> None:
         calibration_summary(run),
         identity_summary(run.measurements),
     )
-    for summary in (run_summary(run), *further):
+    for summary in (run_summary(run, every=every), *further):
         if summary is not None:
             print_out(summary)
     for note in notes[:SHOWN_NOTES]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 from ..records import EquipoiseError, Estimate
 from .paired import Difference
@@ -23,6 +23,6 @@ def independent_difference(first: Estimate, second: Estimate) -> Difference:
     below = math.hypot(first.value - first.low, second.high - second.value)
     above = math.hypot(first.high - first.value, second.value - second.low)
     facing = below if value > 0 else above
-    deviate = norm.ppf((1 + first.level) / 2)
-    p = float(2 * norm.sf(abs(value) / facing * deviate)) if facing > 0 else math.nan
+    deviate = ndtri((1 + first.level) / 2)
+    p = float(2 * ndtr(-abs(value) / facing * deviate)) if facing > 0 else math.nan
     return Difference(value, value - below, value + above, p, min(first.n, second.n))

@@ -27,6 +27,9 @@ from ..settings import Settings
 REPORT_EVERY = 0.2
 """Seconds between two reports of progress."""
 
+PLACE = ("cluster", "workers", "worker_cores")
+"""Settings that say where an engine is opened."""
+
 WAIT = 300.0
 """Seconds to wait for the worker of a suite that was killed to end: it ends when it notices."""
 
@@ -51,7 +54,8 @@ class Worker:
                 task=request["task"],
                 out=request["folder"],
                 progress=self._progress,
-                **request["settings"],
+                # The engine is open already, on the cluster where there is one.
+                **{name: value for name, value in request["settings"].items() if name not in PLACE},
             )
             write_run_page(run.path)
         except (EquipoiseError, OSError, MemoryError) as error:

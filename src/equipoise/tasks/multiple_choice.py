@@ -90,8 +90,7 @@ class MultipleChoice:
         options = (*example.candidates, *further, *([BOTH_OF_THEM] if self.both else []))
         if len(options) > len(LETTERS):
             raise EquipoiseError(f"example {example.id}: multiple choice takes at most {len(LETTERS)} options")
-        given = [int(option) for option in example.slots.get("option_order", "").split()]
-        order = given or option_order(example.cluster_id, seed, len(options))
+        order = asked_order(example.cluster_id, f"seed={seed}", len(options), example.slots)
         lines = [f" {LETTERS[place]}.{options[option]}" for place, option in enumerate(order)]
         return lines, [LETTERS[order.index(option)] for option in range(len(options))]
 
@@ -111,6 +110,16 @@ class MultipleChoice:
         """Return an example's question with its options, up to the answer."""
         wording = wordings_for(example, self.questions)[variant]
         return "\n".join([fill(wording.choice, example), *lines, " Answer:"])
+
+
+def asked_order(cluster_id: str, variant: str, options: int, slots: Mapping[str, str]) -> list[int]:
+    """Return which option stood at each place of a question: the example's own order, or that of the variant's seed.
+
+    Empty where the variant names no seed.
+    """
+    given = [int(option) for option in slots.get("option_order", "").split()]
+    seeds = [part.removeprefix("seed=") for part in variant.split(",") if part.startswith("seed=")]
+    return given or (option_order(cluster_id, int(seeds[0]), options) if seeds else [])
 
 
 def option_order(cluster_id: str, seed: int, options: int) -> list[int]:

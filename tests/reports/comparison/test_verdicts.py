@@ -25,10 +25,20 @@ def test_a_sentence_tells_the_difference_of_the_better_run(three: Comparison) ->
     test = next(t for t in three.tests if (t.runs, t.data, t.metric) == (runs, data, "flip_rate"))
     assert test.corrected < 0.05 and better_run(test) == "planted (mild)"
     points = f"{100 * test.difference.value:.0f}"
-    told = f"Planted (mild) changes its answer with the pronoun {points} points less often than planted (strong)"
-    assert verdicts[runs, data].startswith(told)
+    told = f"planted (mild) changes its answer with the pronoun {points} points less often than planted (strong)"
+    assert verdicts[runs, data].startswith(told) and len(verdicts[runs, data]) < 260
     alike = verdicts["planted (mild) − planted (twin)", data]
-    assert alike.startswith("Not detectably different: ") and "points" not in alike
+    assert alike == "No difference is detected in flip rate, accuracy and UCerF."
+
+
+def test_a_sentence_counts_what_it_leaves_to_the_tables(planted_run: Path, mild_run: Path) -> None:
+    comparison = compare([planted_run, mild_run], Choices(permutations=2000, resamples=50))
+    (verdict,) = (v for v in pair_verdicts(comparison) if "type 2" in v.data)
+    tests = [test for test in comparison.tests if test.data == verdict.data]
+    further = [test for test in tests if test.metric not in ("flip_rate", "accuracy", "ucerf")]
+    differ = sum(test.detected for test in further)
+    assert verdict.sentence.endswith(f"Of {len(further)} further metrics, {differ} differ.") and differ > 1
+    assert verdict.sentence.count("(strong)") == 1 and len(verdict.sentence) < 330
 
 
 def test_a_matrix_has_every_pair_both_ways_round(three: Comparison) -> None:

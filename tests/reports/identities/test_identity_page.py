@@ -19,6 +19,8 @@ from equipoise.runs.run import Run, identity_frame
 from equipoise.scoring.planted.identities import PlantedIdentities
 
 Opened = Callable[..., Any]
+PRINTED_PAGES = 14
+"""A run on WinoIdentity takes at most this many sheets of A4 (docs/reports.md states the budgets)."""
 ENGINE = PlantedIdentities(confidence=0.4, penalties={"old": 0.5}, genders={"female": 0.05}, noise=0.05)
 MARKERS = """
 [age]
@@ -99,6 +101,18 @@ def test_a_radar_has_every_subgroup_and_its_interval(opened: Opened, page: Path,
     ].iloc[0]
     assert titles[2] == f"fem: old: {one['value']:.3f} [{one['low']:.3f}, {one['high']:.3f}]"
     assert radar.locator("rect.mark").count() == 2, "squares are the unmarked ones"
+    # The ideal polygon is at 1, outside every band; the band of a series reaches from its low ends to its high ends.
+    reach = """(shape) => { const [x, y] = RIM.split(" ").map(Number);
+        const points = [...shape.getAttribute("d").matchAll(/[ML]([\\d.]+) ([\\d.]+)/g)];
+        return points.map((point) => Math.hypot(point[1] - x, point[2] - y)); }"""
+    view = radar.get_attribute("viewBox").split()
+    ring = radar.locator(".ring").first
+    centre = f"'{ring.get_attribute('cx')} {ring.get_attribute('cy')}'"
+    assert view[0] == "0"
+    ideal = radar.locator(".ideal").first.evaluate(reach.replace("RIM", centre))
+    assert max(ideal) - min(ideal) < 0.2, "the same for everybody"
+    bands = [r for band in radar.locator(".area").all() for r in band.evaluate(reach.replace("RIM", centre))]
+    assert bands and max(bands) < min(ideal)
 
 
 def test_a_heatmap_says_the_number_that_is_pointed_at(opened: Opened, page: Path, frame: pd.DataFrame) -> None:
@@ -118,6 +132,28 @@ def test_a_heatmap_says_the_number_that_is_pointed_at(opened: Opened, page: Path
     value = table.loc[identity, job]
     expected = "not asked" if pd.isna(value) else f"{value:.3f}"
     assert tab.locator(".readout").first.inner_text() == f"{identity} {job}: {expected}"
+
+
+def test_a_heatmap_is_walked_with_the_arrow_keys(opened: Opened, page: Path, frame: pd.DataFrame) -> None:
+    tab = unfolded(opened(page))
+    table = heat_table(frame, "type2", "R")
+    heat, readout = tab.locator("svg.heat").first, tab.locator(".readout").first
+
+    def cell(row: int, column: int) -> str:
+        value = table.iloc[row, column]
+        return f"{table.index[row]} {table.columns[column]}: " + ("not asked" if pd.isna(value) else f"{value:.3f}")
+
+    heat.focus()
+    assert readout.inner_text() == cell(0, 0) and heat.locator(".cursor").count() == 1
+    for key in ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowUp", "ArrowUp", "ArrowDown", "ArrowLeft"):
+        tab.keyboard.press(key)
+    assert readout.inner_text() == cell(1, 1), "the edge holds"
+    left, top, size = map(float, heat.get_attribute("data-cell").split())
+    cursor = heat.locator(".cursor")
+    assert (float(cursor.get_attribute("x")), float(cursor.get_attribute("y"))) == (left + size, top + size)
+    tab.keyboard.press("Tab")
+    assert heat.locator(".cursor").count() == 0
+    assert readout.get_attribute("aria-live") == "polite"
 
 
 @pytest.mark.slow
@@ -146,7 +182,7 @@ def test_lines_are_drawn_where_several_augmentations_were_asked(run: Run) -> Non
     assert one is not None and "Confidence by augmentation" not in one.body and "radar" in one.body
 
 
-def test_a_full_run_adds_little_to_the_page(tmp_path: Path) -> None:
+def test_a_full_run_adds_little_to_the_page_and_prints_within_its_budget(opened: Opened, tmp_path: Path) -> None:
     choices = {"base": "builtin", "limit": 100, "resamples": 20, "metrics": ["confidence"]}
     equipoise.audit("planted:strength=0.3,bias=0.5,noise=1", "winoidentity", out=tmp_path / "run", **choices)
     run = Run(tmp_path / "run")
@@ -157,6 +193,8 @@ def test_a_full_run_adds_little_to_the_page(tmp_path: Path) -> None:
     assert section.body.count("<svg") == 3 + 3 * 10 + 10 + 3
     # One type of sentences; WinoBias has two, and all of it stays under a megabyte.
     assert len(section.body.encode()) < 450_000
+    paper = opened(write_run_page(tmp_path / "run")).pdf(format="A4")
+    assert 5 < len(re.findall(rb"/Type\s*/Page\b", paper)) <= PRINTED_PAGES
 
 
 def test_the_change_from_no_marker_comes_first(opened: Opened, page: Path, frame: pd.DataFrame) -> None:

@@ -18,10 +18,11 @@ from equipoise.reports.validity import checks
 from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.tasks.multiple_choice import option_order
 
 Opened = Callable[..., Any]
-PRINTED_PAGES = 20
-"""A run of one dataset and task takes at most this many sheets of A4."""
+PRINTED_PAGES = 8
+"""A run of one dataset and task takes at most this many sheets of A4 (docs/reports.md states the budgets)."""
 
 
 @pytest.fixture(scope="module")
@@ -171,6 +172,10 @@ def test_print_view_hides_what_paper_cannot_do(opened: Opened, page: Path) -> No
     for hidden in (".bar", "#case-form"):
         assert not tab.locator(hidden).is_visible()
     assert tab.locator("#findings").is_visible() and tab.locator("#case-list .case").first.is_visible()
+    told = tab.locator(".left-out")
+    assert told.is_visible() and "all but four cases" in told.inner_text() and "report.html" in told.inner_text()
+    assert tab.locator("#case-list .case:visible").count() == 4
+    assert "the first 4 of 80 cases" in tab.inner_text("#case-printed")
     paper = tab.pdf(format="A4")
     assert paper.startswith(b"%PDF") and 2 < len(re.findall(rb"/Type\s*/Page\b", paper)) <= PRINTED_PAGES
 
@@ -198,6 +203,17 @@ def test_keyboard_and_screen_reader_find_everything(opened: Opened, page: Path) 
     tab.keyboard.type("nurse")
     assert 0 < number_of_cases(tab) < 80
     assert tab.get_attribute("html", "lang") == "en"
+
+
+def test_further_metrics_are_folded_and_none_is_lost(opened: Opened, page: Path, planted_run: Path) -> None:
+    tab, measured = opened(page), Run(planted_run).parts[0].measured
+    known = {row.metric for row in measured if row.group in ("type=type1", "type=type2")}
+    names = "[...document.querySelectorAll('#metrics tbody th code')].map((code) => code.textContent)"
+    assert sorted(tab.evaluate(names)) == sorted(known), "each metric once"
+    shown = tab.locator("#metrics tbody th code:visible").all_inner_texts()
+    assert {"flip_rate", "ucerf", "accuracy"} <= set(shown) and len(shown) <= 12 < len(known)
+    tab.locator(".more-metrics summary").click()
+    assert set(tab.locator("#metrics tbody th code:visible").all_inner_texts()) == known
 
 
 def test_every_chart_has_its_numbers_as_a_table(
@@ -244,10 +260,14 @@ def test_three_options_three_pronouns_and_another_estimator(opened: Opened, tmp_
     tab, run = opened(write_run_page(tmp_path / "run")), Run(tmp_path / "run")
     sets = run.outcomes.groupby(["set_id", "variant"], sort=False)
     assert "12 pairs in 2 option orders" in tab.inner_text("header")
-    assert "12 pairs" in tab.inner_text("#case-count")
-    assert "seed=" in tab.locator("#case-list .facts-of-case").first.inner_text()
-    assert number_of_cases(tab) == len(sets) == 24
+    assert tab.inner_text("#case-count").startswith("12 of 12 pairs: 24 cases") and len(sets) == 24
     tab.select_option("#case-sort", "")
+    for case, ((set_id, variant), items) in zip(tab.locator("#case-list .case").all()[:6], sets, strict=False):
+        example = run.examples.set_index("id").loc[items["example_id"].iloc[0]]
+        options = [*example["candidates"], "None of the above", "Both of them"]
+        order = option_order(items["cluster_id"].iloc[0], int(variant.removeprefix("seed=")), 4)
+        shown = ", ".join(f"{'ABCD'[place]} {options[option]}" for place, option in enumerate(order))
+        assert f"{variant.replace('=', ' ')}, options: {shown}" in case.locator(".facts-of-case").inner_text(), set_id
     for case, (_, items) in zip(tab.locator("#case-list .case").all(), sets, strict=False):
         assert case.locator(".member").count() == len(items)
         shown = [float(one) for one in case.locator(".numbers div:nth-child(3) dd").all_text_contents()]

@@ -20,13 +20,13 @@ from equipoise.runs import Run, RunFolder
 NARROW, WIDE = 80, 10_000
 
 
-def rendered(table: pd.DataFrame, width: int = WIDE, *, terminal: bool = False) -> str:
+def rendered(table: pd.DataFrame, width: int = WIDE, *, terminal: bool = False, every: bool = True) -> str:
     """Return what the terminal shows of a run with these measurements, written to disk and read back."""
     out = io.StringIO()
     with TemporaryDirectory() as folder:
         run = written(table, Path(folder))
         console = Console(file=out, width=width, highlight=False, force_terminal=terminal, color_system=None)
-        console.print(run_summary(run))
+        console.print(run_summary(run, every=every))
     return out.getvalue()
 
 
@@ -276,3 +276,21 @@ def test_each_dataset_and_task_has_its_own_part() -> None:
     table = frame(*(row("accuracy", 0.5, 0.4, 0.6, dataset=d, task=t) for d in ("a", "b") for t in ("x", "y")))
     titles = [line for line in rendered(table).splitlines() if line.startswith("m on ")]
     assert titles == ["m on a · x", "m on a · y", "m on b · x", "m on b · y"]
+
+
+def test_a_long_table_shows_the_leading_metrics_and_says_where_the_rest_is(measured: pd.DataFrame) -> None:
+    first, whole = rendered(measured, every=False), rendered(measured)
+    assert re.search(r"^ucerf ", first, re.MULTILINE) and re.search(r"^ucerf_top_probability ", first, re.MULTILINE)
+    names = {line.split()[0] for line in whole.splitlines() if line.strip()}
+    hidden = names - {line.split()[0] for line in first.splitlines() if line.strip()}
+    assert {"certainty_gap", "eo_max", "perplexity", "case_c"} <= hidden
+    (said,) = set(re.findall(r"^(\d+) more metrics are in measurements\.csv", first, re.MULTILINE))
+    assert int(said) == len(hidden), "what is counted is what is left out"
+    assert "--all` prints them" in first and "more metrics" not in whole
+
+
+def test_a_run_that_was_asked_for_certain_metrics_shows_them_all(tmp_path: Path) -> None:
+    run = audit("planted:noise=1", limit=10, resamples=10, metrics=["ucerf", "eo_max"], out=tmp_path / "run")
+    console = Console(file=io.StringIO(), width=WIDE)
+    console.print(run_summary(run))
+    assert "eo_max" in console.file.getvalue() and "more metrics" not in console.file.getvalue()

@@ -69,7 +69,9 @@ def scale_chart(scale: Scale) -> Markup:
     parts: list[Markup] = []
     base = 16.0
     for strip, curve in zip(scale.strips, curves, strict=True):
-        parts.append(text(14, base - 2, f"{strip.title}: mean {_span(strip.mean)}", class_="label"))
+        # Name and mean from both ends of the line: together they are too long for a phone.
+        parts.append(text(14, base - 2, strip.title, class_="label"))
+        parts.append(text(WIDTH - 14, base - 2, _span(strip.mean), anchor="end", class_="tick"))
         base += RIDGE + 8
         parts += _ridge(x, at, curve / top * RIDGE, base, strip.tone)
         place = x(strip.mean.value)
@@ -127,7 +129,7 @@ def histogram_chart(histogram: Histogram) -> Markup:
     low, high = float(histogram.edges[0]), float(histogram.edges[-1])
     x = Axis(low, high, 44.0, WIDTH - 12.0)
     most = max(float(counts.max()) for _, counts in histogram.series) or 1.0
-    y = Axis(0.0, most * 1.05, height, 14.0)
+    y = Axis(0.0, most * 1.05, height, 26.0)
     parts = [y.beside(x.start, grid_to=x.end), x.below(height)]
     for (_, counts), tone in zip(histogram.series, histogram.tones, strict=True):
         outline = steps(histogram.edges, counts, x, y)
@@ -139,7 +141,7 @@ def histogram_chart(histogram: Histogram) -> Markup:
             parts += [mark(x.start + 6, down - 4, tone), text(x.start + 16, down, label, class_="label")]
     unit = "pairs" if histogram.quantity == "U" else "sentences"
     parts.append(text((x.start + x.end) / 2, height + 32, histogram.quantity, anchor="middle", class_="tick"))
-    parts.append(text(2, 10, unit, class_="tick"))
+    parts.append(text(2, 13, unit, class_="tick"))
     caption = "; ".join(
         f"{name}: {int(counts.sum()):,}, most at {_mode(histogram.edges, counts)}" for name, counts in histogram.series
     )

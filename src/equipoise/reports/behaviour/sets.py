@@ -122,3 +122,12 @@ def worst_set(part: Part) -> tuple[str, str] | None:
             row = sets.iloc[int(np.nanargmin(values))]
             return str(row["set_id"]), "" if pd.isna(row["variant"]) else str(row["variant"])
     return None
+
+
+def worst_label(part: Part) -> tuple[str, str] | None:
+    """Return the sentence pair (id and variant) that the model is surest about where people say the opposite."""
+    items = part.items[(part.items["correct"] == 0) & (part.items["sides"] != "")]
+    if items.empty:
+        return None
+    row = items.iloc[int(np.argmax([max(probs) for probs in items["probs"]]))]
+    return str(row["set_id"]), "" if pd.isna(row["variant"]) else str(row["variant"])

@@ -59,11 +59,12 @@ class Strip:
     values: Floats
     mean: Estimated
     tone: Named = 0
+    n: int = 0
 
     @property
     def title(self) -> str:
-        """The name with the number of items."""
-        return f"{short(self.name, 30)} (n = {len(self.values):,})"
+        """The name with the number of sentences; one that was asked in several option orders counts once."""
+        return f"{short(self.name, 30)} (n = {self.n or len(self.values):,})"
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ def _scale(
                 numbers = Estimated(float(row.value), float(row.low), float(row.high))
                 tone = GROUP_TONES.get((key, value), len(strips))
                 name = words.gender(value) if key == "gender" else GROUP_WORDS.get((key, value), value)
-                strips.append(Strip(name, column(rows, metric), numbers, tone))
+                strips.append(Strip(name, column(rows, metric), numbers, tone, rows["example_id"].nunique()))
         if len(strips) > 1:
             yield Scale(str(part), kind_title(kind), low, ends, strips, kind)
             return

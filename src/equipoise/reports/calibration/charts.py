@@ -9,6 +9,8 @@ from markupsafe import Markup
 
 from ...runs.measurements import interval
 from ..behaviour.views import short
+from ..palette import Named, class_of
+from ..summary.labels import LabelView
 from ..svg.drawing import WIDTH, Axis, element, group, legend, line, mark, path, picture, text
 from .views import NAMED, Reliability, Workforce
 
@@ -31,8 +33,9 @@ def reliability_chart(view: Reliability) -> Markup:
     for number, (name, rows) in enumerate(view.lines):
         parts.append(_line(x, y, rows, number, name))
         parts += _bars(x, counts, rows, number, beside)
-    names = [short(name, 30) for name, _ in view.lines]
-    parts.append(legend(names, x.start + 14, TOP + 18))
+    names = [short(name, 40) for name, _ in view.lines]
+    # Under everything: inside the plane it would lie over lines.
+    parts.append(legend(names, x.start + 6, base + 24))
     parts.append(text(x.end, BOTTOM + 32, f"P({short(view.side, 30)}) of the model", anchor="end", class_="tick"))
     parts.append(text(2, BOTTOM + 46, "items", class_="tick"))
     parts.append(line(x.start, base, x.end, base, "axis"))
@@ -40,7 +43,32 @@ def reliability_chart(view: Reliability) -> Markup:
         f"{name}: {', '.join(_point_in_words(row) for row in rows.itertuples())}" for name, rows in view.lines
     )
     title = f"Reliability of {view.part}"
-    return picture(base + 8, title, f"On the diagonal what it says comes true. {caption}.", parts)
+    return picture(base + 14 + 16 * len(names), title, f"On the diagonal what it says comes true. {caption}.", parts)
+
+
+def label_chart(view: LabelView) -> Markup:
+    """Return how often people say the first side, over the mean probability that the model gives it."""
+    x = Axis(0.0, 1.0, 4.0, WIDTH - 12)
+    rows = [("people", view.labelled, None), ("the model, on average", view.stated, (view.low, view.high))]
+    parts, top = [], 4.0
+    for who, share, ends in rows:
+        if share is None:
+            continue
+        parts.append(text(4, top + 12, f"{who}: {short(view.side, 20)} {share:.0%}", class_="label"))
+        for start, end, tone in ((0.0, share, _tone(view.side, 0)), (share, 1.0, _tone(view.other, 1))):
+            size = {"x": x(start), "y": top + 18, "width": max(x(end) - x(start) - 1, 0.0), "height": 18.0}
+            parts.append(element("rect", class_=f"mark {class_of(tone)}", **size))
+        if ends is not None:
+            parts.append(line(x(ends[0]), top + 27, x(ends[1]), top + 27, "whisker over"))
+        top += 48
+    parts.append(x.below(top - 4, ticks=[0, 0.25, 0.5, 0.75, 1]))
+    words = f"People: {view.labelled:.2f}. " if view.labelled is not None else ""
+    caption = f"{words}The model: {view.stated:.2f} [{view.low:.2f}, {view.high:.2f}] of {view.n:,} sentences."
+    return picture(top + 16, f"Share of {view.side}", caption, parts)
+
+
+def _tone(side: str, number: int) -> Named:
+    return {"male": "he", "female": "she"}.get(side, number)
 
 
 def _plane(x: Axis, y: Axis) -> list[Markup]:

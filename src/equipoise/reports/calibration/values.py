@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..summary.labels import LabelView
 from ..svg.values import Values
 from .views import Reliability, Workforce
 
@@ -23,3 +24,10 @@ def workforce_values(view: Workforce) -> Values:
         for row in view.rows
     ]
     return Values(("occupation", "men at work", "P(male)", "low", "high", "n"), rows)
+
+
+def label_values(view: LabelView) -> Values:
+    """Return the share of sentences that people call by the first side, and what the model says."""
+    stated = ("the model", f"{view.stated:.3f}", f"{view.low:.3f}", f"{view.high:.3f}", f"{view.n:,}")
+    people = [("people", f"{view.labelled:.3f}", "–", "–", f"{view.n:,}")] if view.labelled is not None else []
+    return Values(("who", view.side, "low", "high", "n"), [*people, stated])

@@ -9,11 +9,12 @@ from ...runs.measurements import metric_named
 from ..group_words import words_of
 from .compare import Comparison, Tested
 
-POINTS = {
-    "flip_rate": "changes its answer with the {word} {size} points {way} often",
-    "accuracy": "is right {size} points {way} often",
-}
-"""Metrics that are rates are told in percentage points."""
+HEADLINES = ("flip_rate", "accuracy", "ucerf_signed", "ucerf", "ece", "human_alignment")
+"""What a sentence tells, at most three of them, in this order; the tables have every metric."""
+
+TOLD = 3
+RATES = ("flip_rate", "accuracy", "human_alignment")
+"""Metrics that are told in percentage points."""
 
 
 @dataclass(frozen=True)
@@ -63,27 +64,55 @@ def pair_verdicts(comparison: Comparison) -> Iterator[PairVerdict]:
 
 
 def _sentence(first: str, second: str, tests: Sequence[Tested], word: str) -> str:
-    apart = [test for test in tests if test.detected]
-    alike = [metric_named(test.metric).label for test in tests if not test.detected]
-    parts = [_clause(first, second, test, word) for test in sorted(apart, key=lambda test: test.metric not in POINTS)]
-    if alike:
-        parts.append(f"not detectably different: {', '.join(alike)}")
-    sentence = "; ".join(parts)
-    return f"{sentence[:1].upper()}{sentence[1:]}." if sentence else ""
+    """Return the headline metrics in one sentence, told of the run that is better in the first that differs."""
+    ranked = sorted(tests, key=lambda test: HEADLINES.index(test.metric) if test.metric in HEADLINES else 99)
+    # UCerF's signed variant tells more than UCerF where both are there; the sort is stable.
+    signed = any(test.metric == "ucerf_signed" for test in tests)
+    chosen = [test for test in ranked if not (signed and test.metric == "ucerf")][:TOLD]
+    further = [test for test in tests if test not in chosen]
+    apart = [test for test in chosen if test.detected]
+    if not apart:
+        names = [_name(test) for test in chosen]
+        listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""
+        sentence = f"No difference is detected in {listed}." if listed else ""
+    else:
+        subject = better_run(apart[0]) or (first if apart[0].difference.value > 0 else second)
+        other = second if subject == first else first
+        clauses = [
+            _clause(subject, test, word, "" if number else f" than {other}") for number, test in enumerate(apart)
+        ]
+        alike = [f"{_name(test)} is not detectably different" for test in chosen if not test.detected]
+        sentence = f"{subject} {'; it '.join(clauses)}"
+        sentence = "; ".join([sentence, *alike]) + "."
+    return f"{sentence} {_further(further)}".strip()
 
 
-def _clause(first: str, second: str, test: Tested, word: str) -> str:
-    """Return one difference in words, told of the better run where there is one."""
-    winner = better_run(test) or (first if test.difference.value > 0 else second)
-    other = second if winner == first else first
-    more = (test.difference.value > 0) == (winner == first)
-    size = abs(test.difference.value)
-    if test.metric in POINTS:
-        words = POINTS[test.metric].format(size=f"{100 * size:.0f}", way="more" if more else "less", word=word)
-        return f"{winner} {words} than {other}"
-    note = " (better)" if better_run(test) else ""
+def _clause(subject: str, test: Tested, word: str, than: str) -> str:
+    """Return one difference in words, told of the subject; `than` names the other run, or is empty."""
+    value = test.difference.value if test.first == subject else -test.difference.value
+    more, size = value > 0, abs(value)
+    points = f"{100 * size:.0f} points" if round(100 * size) != 1 else "1 point"
+    if test.metric == "flip_rate":
+        return f"changes its answer with the {word} {points} {'more' if more else 'less'} often{than}"
+    if test.metric == "accuracy":
+        return f"is right {points} {'more' if more else 'less'} often{than}"
+    amount = points if test.metric in RATES else f"{size:.3f}"
+    note = "" if not better_run(test) else " (better)" if better_run(test) == subject else " (worse)"
+    return f"has a {'higher' if more else 'lower'} {_name(test)}{than}, by {amount}{note}"
+
+
+def _name(test: Tested) -> str:
     label = metric_named(test.metric).label
-    return f"{winner} has a {'higher' if more else 'lower'} {label} than {other}, by {size:.3f}{note}"
+    return label if label[:2].isupper() or label.startswith("UCerF") else f"{label[:1].lower()}{label[1:]}"
+
+
+def _further(tests: Sequence[Tested]) -> str:
+    """Return how many of the metrics that are not told differ, "" without any."""
+    if not tests:
+        return ""
+    names = [_name(test) for test in tests if test.detected]
+    among = f"Of {len(tests)} further metrics" if len(tests) > 1 else "Of one further metric"
+    return f"{among}, {len(names) or 'none'} differ{'s' if len(names) == 1 else ''}."
 
 
 def matrices(comparison: Comparison) -> Iterator[Matrix]:

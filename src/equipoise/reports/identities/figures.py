@@ -16,7 +16,7 @@ from ...runs.measurements import KINDS, Measurements
 from ...runs.run import Part, Run
 from ..behaviour.views import Estimated
 from ..palette import IDEAL, tone_of
-from ..paper.figures import LOOK, QUIET, Drawn, colour, diverging, file_stem, saved, shape
+from ..paper.figures import LOOK, QUIET, Drawn, colour, diverging, file_stem, laid_out, saved, shape
 from . import views
 from .charts import ideal_of
 from .crossings.figures import crossing, trade_off
@@ -227,5 +227,5 @@ def _crossing(named: Mapping[str, Measurements], kind: str, way: str) -> Figure:
 def _save(figure: Figure, path: Path) -> Path:
     # Without a date, so that the same numbers give the same file.
     metadata = {"Date": None} if path.suffix == ".svg" else None
-    figure.savefig(path, metadata=metadata)
+    laid_out(figure).savefig(path, metadata=metadata)
     return path

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ...records import Floats
 from ...runs.run import Part, Run, column, main_estimator
 from ...tasks.further_options import further_options
+from ...tasks.multiple_choice import asked_order
 from ..behaviour.sets import FATES, members_and_fates
 
 NOTHING = 65535
@@ -53,7 +54,7 @@ def pack(run: Run, *, sentences: bool = True) -> str:
         "settled": items["answerable"].to_numpy(np.uint8),
         "gold": np.where(items["gold"] < 0, 255, items["gold"]).astype(np.uint8),
     }
-    named = {"type": sets["type"], "set_id": sets["id"], "variant": sets["variant"]}
+    named = {"type": sets["type"], "set_id": sets["id"], "variant": sets["variant"], "order": sets["order"]}
     for name, values in named.items():
         columns[name], header[name] = _coded(values)
     for name in ("pronoun", "names"):
@@ -77,7 +78,7 @@ def _part_columns(part: Part) -> tuple[pd.DataFrame, pd.DataFrame]:
     slots, kinds = pd.factorize(asked["slots"])
     pronouns = np.array([json.loads(kind).get("pronoun", "") for kind in kinds], dtype=object)
     items["pronoun"] = pronouns[slots[rows]]
-    items["text"] = asked["text"].to_numpy(dtype=object)[rows]
+    items["text"], items["slots"] = (asked[name].to_numpy(dtype=object)[rows] for name in ("text", "slots"))
     items["k"] = items["probs"].map(len)
     items["names"] = _names(asked["candidates"].to_numpy(dtype=object)[rows], items)
     items["d"] = column(items, main_estimator(items, "desirability"))
@@ -89,6 +90,7 @@ def _part_columns(part: Part) -> tuple[pd.DataFrame, pd.DataFrame]:
     sets["type"] = first["type"].fillna("").to_numpy() if "type" in first else ""
     sets["id"] = first["set_id"].astype(str).to_numpy()
     sets["variant"] = first["variant"].fillna("").astype(str).to_numpy()
+    sets["order"] = _orders(part, first)
     pairs = part.pairs
     known = pairs["set_id"].astype(str) + "\0" + pairs["variant"].fillna("").astype(str)
     for name in ("u", "u_signed"):
@@ -98,6 +100,16 @@ def _part_columns(part: Part) -> tuple[pd.DataFrame, pd.DataFrame]:
     fate = pd.Series(fates, index=keys.iloc[firsts])
     sets["fate"] = fate[~fate.index.duplicated()].reindex(keys[first.index]).fillna(NO_FATE).to_numpy()
     return sets, items
+
+
+def _orders(part: Part, firsts: pd.DataFrame) -> list[str]:
+    """Return the options of every set by number, as they were shown, "" where none were."""
+    if not part.run.manifest.tasks.get(part.task, {}).get("options"):
+        return [""] * len(firsts)
+    variants = firsts["variant"].fillna("").astype(str)
+    rows = zip(firsts["cluster_id"].astype(str), variants, firsts["k"], firsts["slots"], strict=True)
+    orders = [asked_order(cluster, variant, int(k), json.loads(slots)) for cluster, variant, k, slots in rows]
+    return [" ".join(map(str, order)) for order in orders]
 
 
 def _names(candidates: NDArray[Any], items: pd.DataFrame) -> NDArray[Any]:

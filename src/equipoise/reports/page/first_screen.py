@@ -9,19 +9,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from markupsafe import Markup
 
-from ...metrics.sides import side_columns
 from ...runs.run import Part
 from ..behaviour.charts import case_key, filter_link, squares_chart
-from ..behaviour.sets import FATE_WORDS, SetFates, set_fates, worst_set
+from ..behaviour.sets import FATE_WORDS, SetFates, set_fates, worst_label, worst_set
 from ..behaviour.values import fate_values
 from ..calibration import views as calibration_views
+from ..calibration.charts import label_chart
+from ..calibration.values import label_values
 from ..identities import views as identity_views
 from ..summary import PartSummary, part_summary
+from ..summary.labels import label_view
 from ..svg.values import Values
 from ..validity import FINE, INVALID, OF_DATA, Check
+
+SHOWN_APART = ("flips", "labels", "validity")
+"""Sentences that have a place of their own on the first screen."""
 
 FATE_ORDER = ("toward", "against", "neither", "same")
 
@@ -50,18 +54,20 @@ def first_block(part: Part) -> Mapping[str, Any]:
         )
         for view in views
     ]
-    worst = worst_set(part) if pictures else None
+    labels = None if invalid else label_view(part)
+    worst = worst_set(part) if pictures else worst_label(part) if labels else None
     leads = [check.beside or check.text for check in summary.checks if check.state == INVALID]
     return {
         "title": str(part),
         "pictures": pictures,
-        "leads": leads or list(cloze_lead(part)),
+        "leads": leads or [sentence.text for sentence in summary.sentences if sentence.topic == "labels"],
+        "labels": (label_chart(labels), label_values(labels)) if labels else None,
         "beside": [] if invalid else [check.beside for check in summary.checks if check.beside],
         "sentences": list(_sentences(part, summary)),
         "worst": case_key(worst[0], str(part), worst[1]) if worst else "",
         "checks": summary.checks,
         "doubts": [check.text for check in summary.checks if check.state != FINE],
-        "worst_title": "The pair that it treats least alike",
+        "worst_title": "Surest where people say otherwise" if labels else "The pair that it treats least alike",
     }
 
 
@@ -133,27 +139,8 @@ def _links(part: Part, view: SetFates) -> Iterator[tuple[str, str, int, str]]:
             yield fate, FATE_WORDS[fate], view.counts[fate], filter_link(part=str(part), type=view.kind, flip=fate)
 
 
-def cloze_lead(part: Part) -> Iterator[str]:
-    """Yield what people label and what the model says, for sentence pairs."""
-    columns = side_columns(part.outcomes)
-    y, p = columns["y"], columns["p"]
-    known = ~np.isnan(p)
-    if not known.any():
-        return
-    sides = {text.split("|")[0] for text in set(part.outcomes.sides.tolist()) - {""}}
-    side = sides.pop() if len(sides) == 1 else "the first side"
-    labelled = known & ~np.isnan(y)
-    if labelled.any():
-        yield (
-            f"People label {y[labelled].mean():.0%} of {int(labelled.sum()):,} sentences {side};"
-            f" the model gives {side} a probability of {p[labelled].mean():.2f} on average."
-        )
-    else:
-        yield f"Over {int(known.sum()):,} sentences the model gives {side} a probability of {p[known].mean():.2f}."
-
-
 def _sentences(part: Part, summary: PartSummary) -> Iterator[str]:
     """Yield what comes after the headline; doubts are in the strip of checks and in the cautions."""
-    yield from (sentence.text for sentence in summary.sentences if sentence.topic not in ("flips", "validity"))
+    yield from (sentence.text for sentence in summary.sentences if sentence.topic not in SHOWN_APART)
     yield from calibration_views.in_words(part.measured)
     yield from identity_views.in_words(part.identities)

@@ -18,6 +18,13 @@ from .cases import pack
 from .rendering import Section, render
 from .sections import SECTIONS, WITH_TEXTS
 
+LEFT_OUT = (
+    "On paper this report keeps to few pages. Left out: all but four cases, what is folded on the page (further"
+    " metrics, data tables, settings), the worst cases of further datasets and tasks, and all but the first charts of a"
+    " kind. All of it is in report.html of the run, opened in a browser; every number is in measurements.csv."
+)
+"""What a print leaves out; `@media print` in page.css does it."""
+
 
 def run_page(
     run: Run,
@@ -39,15 +46,25 @@ def run_page(
         f"{run.name}: audit",
         header,
         [section for section in made if section is not None],
-        scripts=("page.js", "cases.js"),
+        scripts=("page.js", "packing.js", "cases.js"),
         cases=pack(run, sentences=sentences),
+        left_out=LEFT_OUT,
     )
 
 
 def page(
-    title: str, header: Markup, sections: Sequence[Section], *, scripts: Sequence[str] = ("page.js",), cases: str = ""
+    title: str,
+    header: Markup,
+    sections: Sequence[Section],
+    *,
+    scripts: Sequence[str] = ("page.js",),
+    cases: str = "",
+    left_out: str = "",
 ) -> str:
-    """Return a whole page; the browser is told to run these scripts and no others, and to fetch nothing."""
+    """Return a whole page; the browser is told to run these scripts and no others, and to fetch nothing.
+
+    `left_out` is printed on paper only: what is not there, and where it is.
+    """
     code = "\n".join(_web(name) for name in scripts)
     return str(
         render(
@@ -60,6 +77,7 @@ def page(
             script=Markup(code),
             script_hash=base64.b64encode(hashlib.sha256(code.encode()).digest()).decode(),
             cases=cases,
+            left_out=left_out,
             version=__version__,
         )
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...datasets.cards import CARDS
 from ...metrics import METRICS
-from ...runs.measurements import Measurements, kind_title, metric_of, metric_place
+from ...runs.measurements import Measurements, kind_title, metric_of
 from ...runs.run import Part, Run
 from ..behaviour import charts, views
 from ..behaviour.values import histogram_values, occupation_values, scale_values
@@ -20,6 +20,7 @@ from ..calibration.section import calibration
 from ..categories.section import categories
 from ..estimators.section import estimators
 from ..group_words import words_of
+from ..headlines import headlines
 from ..identities.section import identities
 from ..pairs.section import pairs
 from ..tasks.answers import answers
@@ -80,19 +81,23 @@ def metrics(run: Run) -> Section:
 
 
 def _metric_table(part: Part) -> Mapping[str, Any]:
+    names = headlines(part)
+    more = list(_metric_rows(part, names.rest))
+    titles = [kind_title(kind) for kind in part.kinds]
+    return {"title": str(part), "kinds": titles, "rows": list(_metric_rows(part, names.first)), "more": more}
+
+
+def _metric_rows(part: Part, names: Iterable[str]) -> Iterator[Mapping[str, Any]]:
     measured, kinds = part.measured, part.kinds
-    rows = []
-    for name in sorted(measured.metrics, key=metric_place):
+    for name in names:
         cells = [measured.get(name, type=kind) for kind in kinds]
         known = metric_of(name)
         if any(cell is not None for cell in cells):
             better = next(cell.better for cell in cells if cell is not None)
             glyphs = [None if cell is None else charts.interval_glyph(cell, *_range(name, part)) for cell in cells]
             cells_shown = list(zip(cells, glyphs, strict=True))
-            rows.append(
-                {"name": name, "cells": cells_shown, "better": better, "summary": known.summary if known else ""}
-            )
-    return {"title": str(part), "kinds": [kind_title(kind) for kind in kinds], "rows": rows}
+            summary = known.summary if known else ""
+            yield {"name": name, "cells": cells_shown, "better": better, "summary": summary}
 
 
 def _range(name: str, part: Part) -> tuple[float, float]:

@@ -68,16 +68,17 @@ def _directions(rate: Measurement, toward: Measurement, against: Measurement) ->
 def _flip_bias(bias: Measurement | None, rate: Measurement, kind: str) -> Iterator[Sentence]:
     if bias is None or not rate.value:
         return
+    sets = f"{bias.n:,} {adjective(kind)}sets"
     if is_shown(bias):
         way, other = ("toward", "against") if bias.value > 0 else ("against", "toward")
         text = (
             f"Changes go {way} the stereotype more often than {other} it: the shares of sets differ by"
-            f" {points(bias)} (n = {bias.n:,})."
+            f" {points(bias)} (n = {sets})."
         )
     else:
         text = (
             f"Whether changes favour the stereotype is not shown: the shares differ by {points(bias)}, an interval"
-            f" that holds 0 (n = {bias.n:,})."
+            f" that holds 0 (n = {sets})."
         )
     yield Sentence("flip_bias", text, kind)
 

@@ -11,6 +11,7 @@ from ...runs.run import Part, Run
 from ..group_words import words_of
 from ..validity import FINE, INVALID, Check, checks
 from .cases import left_out, occupations, stated_probabilities
+from .labels import label_view
 from .sentences import Sentence, behaviour
 
 
@@ -72,6 +73,9 @@ def _sentences(part: Part, listed: list[Check], has_items: bool) -> Iterator[Sen
         yield from (Sentence("validity", check.text) for check in invalid)
         return
     kinds = part.kinds if has_items else part.measured.kinds
+    view = label_view(part) if has_items else None
+    if view is not None:
+        yield Sentence("labels", view.sentence)
     yield from behaviour(part.measured, kinds, words_of([part]))
     if has_items:
         for kind in kinds:

@@ -13,6 +13,7 @@ from rich.text import Text
 from ...records import Measurement, group_label
 from ...runs.measurements import ARROWS, KINDS, Measurements, metric_of, metric_place, span
 from ...runs.run import Run
+from ..headlines import Headlines, headlines
 from ..summary import part_summary
 from ..validity import Check
 
@@ -22,16 +23,29 @@ SHOWN_GROUPS = 10
 """A group with more values than this has no table here; its values are in measurements.csv and on the page."""
 
 
-def run_summary(run: Run) -> RenderableType:
-    """Return what a run shows: for every dataset and task its sentences, checks, metrics by type, and groups."""
+def run_summary(run: Run, *, every: bool = False) -> RenderableType:
+    """Return what a run shows: for every dataset and task its sentences, checks, metrics by type, and groups.
+
+    The leading metrics are shown, or with `every` all of them.
+    """
     blocks: list[RenderableType] = []
     for part in run.parts:
         summary = part_summary(part)
         title = Text(literal(summary.title), style="bold")
         sentences = [Text(literal(sentence.text)) for sentence in summary.sentences]
         blocks += [Text(), title, *sentences, *_check_line(summary.checks), Text()]
-        blocks += [_metric_tables(part.measured), Text(), *_group_tables(part.measured)]
+        names = headlines(part)
+        shown = [*names.first, *names.rest] if every else names.first
+        blocks += [_metric_tables(part.measured, sorted(shown, key=metric_place)), *_folded(run, names, every=every)]
+        blocks += [Text(), *_group_tables(part.measured)]
     return Group(*blocks)
+
+
+def _folded(run: Run, names: Headlines, *, every: bool) -> Iterator[RenderableType]:
+    """Yield where the metrics are that the table leaves out."""
+    if names.rest and not every:
+        where = f"`equipoise report {run.path} --all` prints them"
+        yield Text(literal(f"{len(names.rest)} more metrics are in measurements.csv and on the page; {where}."), "dim")
 
 
 def _check_line(checks: Sequence[Check]) -> Iterator[RenderableType]:
@@ -63,26 +77,26 @@ class FirstThatFits:
                 return
 
 
-def _metric_tables(measured: Measurements) -> RenderableType:
+def _metric_tables(measured: Measurements, names: Sequence[str]) -> RenderableType:
     """Return the metrics by type: side by side with their meaning, without it, or type by type."""
     kinds = measured.kinds
     return FirstThatFits(
         [
-            [_metric_table(measured, kinds, meaning=True)],
-            [_metric_table(measured, kinds, meaning=False)],
-            [_metric_table(measured, [kind], meaning=False) for kind in kinds],
+            [_metric_table(measured, names, kinds, meaning=True)],
+            [_metric_table(measured, names, kinds, meaning=False)],
+            [_metric_table(measured, names, [kind], meaning=False) for kind in kinds],
         ]
     )
 
 
-def _metric_table(measured: Measurements, kinds: Sequence[str], *, meaning: bool) -> Table:
+def _metric_table(measured: Measurements, names: Sequence[str], kinds: Sequence[str], *, meaning: bool) -> Table:
     headings = [heading for kind in kinds for heading in (KINDS.get(kind, kind or "all"), "n")]
     table = empty_table("metric" if meaning else "metric (↑ ↓: better)", *headings)
     if meaning:
         table.add_column("better", justify="center")
         table.add_column("what it is", style="dim")
     groups = [group_label({"type": kind} if kind else {}) for kind in kinds]
-    for name in sorted(measured.metrics, key=metric_place):
+    for name in names:
         rows = [measured.at(name, group) for group in groups]
         arrow = next((ARROWS[row.better] for row in rows if row is not None), None)
         if arrow is None:

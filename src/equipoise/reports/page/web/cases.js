@@ -1,7 +1,7 @@
 // The case browser: unpacks what page/cases.py packed, filters all of it at once, and keeps only the rows near the screen.
 // Text of the data only ever becomes text nodes.
 (function () {
-  const NOTHING = 65535, STEP = 20, SHOWN = 6, ROW = 190;
+  const NOTHING = 65535, STEP = 20, SHOWN = 6, ROW = 190, PRINTED = 4;
   const byId = (id) => document.getElementById(id);
   const holder = byId("case-data");
   if (!holder) return;
@@ -11,25 +11,6 @@
     if (className) node.className = className;
     if (text !== undefined) node.textContent = text;
     return node;
-  }
-
-  async function unpack(base64) {
-    const raw = atob(base64);
-    const bytes = new Uint8Array(raw.length);
-    for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    const buffer = await new Response(stream).arrayBuffer();
-    const length = new DataView(buffer).getUint32(0, true);
-    const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
-    const kinds = { uint8: Uint8Array, uint16: Uint16Array, int16: Int16Array, int32: Int32Array, uint32: Uint32Array };
-    const columns = {};
-    let offset = 4 + length;
-    for (const [name, kind, count] of header.columns) {
-      const end = offset + count * kinds[kind].BYTES_PER_ELEMENT;
-      columns[name] = new kinds[kind](buffer.slice(offset, end));
-      offset = end;
-    }
-    return { header, columns };
   }
 
   function start(data) {
@@ -89,7 +70,8 @@
         ["d-down", "|D|, largest first"], ["d-up", "|D|, smallest first"], ["", "order of the data"]]);
     const fateNumbers = { changed: [1, 2, 3], same: [0], toward: [1], against: [2], neither: [3] };
     const orders = header.variant.filter(Boolean).length || 1;
-    const pairCount = new Set(Array.from(columns.set_id, (code, s) => code * 256 + columns.set_part[s])).size;
+    const pairsIn = (several) => new Set(Array.from(several, (s) => columns.set_id[s] * 256 + columns.set_part[s])).size;
+    const pairCount = pairsIn(columns.set_part.keys());
 
     function textMatches(words) {
       const found = new Uint8Array(lowered.length);
@@ -114,14 +96,16 @@
       const part = header.parts.indexOf(control.part.value), type = header.type.indexOf(control.type.value);
       const pronoun = control.pronoun.value ? header.pronoun.indexOf(control.pronoun.value) : -1;
       const correct = control.correct.value, flips = fateNumbers[control.flip.value], ranged = Object.keys(range).length > 0;
-      const withOccupation = people.map((several) => several.includes(control.occupation.value));
+      // Read once: asking an element for its value takes longer than all else that is done with a set.
+      const isPart = control.part.value !== "", isType = control.type.value !== "", occupation = control.occupation.value;
+      const withOccupation = occupation ? people.map((several) => several.includes(occupation)) : null;
       chosen = [];
-      for (let s = 0; s < sets; s++) {
-        if (control.part.value && columns.set_part[s] !== part) continue;
-        if (control.type.value && columns.type[s] !== type) continue;
+      for (const s of ordered(control.sort.value)) {
+        if (isPart && columns.set_part[s] !== part) continue;
+        if (isType && columns.type[s] !== type) continue;
         if (flips && !flips.includes(columns.set_fate[s])) continue;
         const named = columns.names[first[s]];
-        if (control.occupation.value && !withOccupation[named]) continue;
+        if (occupation && !withOccupation[named]) continue;
         let fits = false, right = false, wrong = false, hit = !matches || matches.named[named];
         for (let i = first[s]; i < first[s + 1]; i++) {
           if (!hit && matches.found[columns.text[i]]) hit = true;
@@ -136,18 +120,21 @@
         if (hit && fits && (correct !== "both" || (right && wrong))) chosen.push(s);
       }
       if (only >= 0) chosen = [only];
-      sort(control.sort.value);
       draw();
       performance.measure("cases-filter", "cases-filter-start");
     }
 
-    function sort(by) {
-      if (!by) return;
+    // All sets in the order of a choice of "sort by": made once, so that a keystroke only filters.
+    const orderings = {};
+    function ordered(by) {
+      if (orderings[by]) return orderings[by];
+      const order = Uint32Array.from({ length: sets }, (_, s) => s);
       const sign = by.endsWith("up") ? 1 : -1;
       const key = by[0] === "u" ? columns.set_u : by[0] === "s" ? columns.set_us : largest;
       // A case without U (its partner is missing) comes last either way round.
       const last = (value) => by[0] !== "d" && value === NOTHING;
-      chosen.sort((a, b) => last(key[a]) - last(key[b]) || sign * (key[a] - key[b]) || a - b);
+      if (by) order.sort((a, b) => last(key[a]) - last(key[b]) || sign * (key[a] - key[b]) || a - b);
+      return (orderings[by] = order);
     }
 
     // Rows come in blocks. A block far from the screen is an empty box of its height, so that a page with a hundred
@@ -180,9 +167,11 @@
       if (list.firstChild) fillBlock(list.firstChild);
       for (const block of list.children) watcher.observe(block);
       const number = (value) => value.toLocaleString("en");
-      const several = orders > 1 ? ` (${number(pairCount)} pairs, each in up to ${orders} option orders)` : "";
-      count.textContent = chosen.length ? `${number(chosen.length)} of ${number(sets)} cases${several}` : "No case fits; choose less.";
-      byId("case-printed").textContent = `Printed: the first ${Math.min(STEP, chosen.length)} of ${number(chosen.length)} cases. The page itself has all of them.`;
+      // A pair that was asked in several option orders is one pair, with a case for each order.
+      const counted = orders > 1 ? `${number(pairsIn(chosen))} of ${number(pairCount)} pairs: ${number(chosen.length)} cases, one for each of up to ${orders} option orders`
+        : `${number(chosen.length)} of ${number(sets)} cases`;
+      count.textContent = chosen.length ? counted : "No case fits; choose less.";
+      byId("case-printed").textContent = `Printed: the first ${Math.min(PRINTED, chosen.length)} of ${number(chosen.length)} cases. report.html has all of them.`;
       const told = Object.entries(range).map(([name, [low, high]]) => `${name === "c" ? "certainty" : name.toUpperCase()} from ${low} to ${high}`);
       byId("case-range").textContent = only >= 0 ? "One case, from a link." : told.join(", ");
       byId("case-all").hidden = byId("case-save").hidden = false;
@@ -242,6 +231,7 @@
     function record(i, s) {
       const several = names[columns.names[i]], shares = probs(i);
       return { set_id: header.set_id[columns.set_id[s]], data: header.parts[columns.set_part[s]], variant: header.variant[columns.variant[s]],
+        option_order: header.order[columns.order[s]].split(" ").filter(Boolean).map((option) => names[columns.names[first[s]]][option] || ""),
         type: header.type[columns.type[s]], fate: header.fates[columns.set_fate[s]] || "", sentence: header.text[columns.text[i]],
         pronoun: header.pronoun[columns.pronoun[i]], candidates: several, probabilities: shares.map((p) => +p.toFixed(4)),
         right_answer: columns.gold[i] === 255 ? "" : several[columns.gold[i]] || "", correct: columns.correct[i] === NOTHING ? null : columns.correct[i],
@@ -326,6 +316,16 @@
       return node;
     }
 
+    // How a case was asked: its seed, and the options as they were shown.
+    function asked(s) {
+      const variant = header.variant[columns.variant[s]].replace(/seed=(\d+)/, "seed $1").replaceAll(",", ", ");
+      const order = header.order[columns.order[s]];
+      if (!order) return variant;
+      const several = names[columns.names[first[s]]];
+      const shown = order.split(" ").map((option, place) => String.fromCharCode(65 + place) + " " + (several[option] || "option " + (+option + 1)));
+      return variant + ", options: " + shown.join(", ");
+    }
+
     // Where a set has many members, the first screen has room for the two that differ most.
     function row(s, most = SHOWN) {
       const node = make("article", "case");
@@ -340,7 +340,7 @@
       node.append(head);
       const kind = header.type[columns.type[s]];
       const fate = { toward: "changed toward the stereotype", against: "changed against the stereotype", neither: "changed, neither way", same: "same answer" }[header.fates[columns.set_fate[s]]];
-      const facts = [header.parts.length > 1 ? header.parts[columns.set_part[s]] : "", kinds[kind] || kind, header.variant[columns.variant[s]], fate];
+      const facts = [header.parts.length > 1 ? header.parts[columns.set_part[s]] : "", kinds[kind] || kind, asked(s), fate];
       const line2 = make("p", "small facts-of-case", facts.filter(Boolean).join(" · "));
       if (fate) line2.prepend(make("span", "swatch f-" + header.fates[columns.set_fate[s]]));
       const link = make("button", "quiet", "copy link"), text = make("button", "quiet", "copy as Markdown");
@@ -392,7 +392,7 @@
     document.documentElement.dataset.cases = "ready";
   }
 
-  unpack(holder.textContent.trim()).then(start).catch(function (error) {
+  unpackCases(holder.textContent.trim()).then(start).catch(function (error) {
     byId("case-count").textContent = "The cases could not be unpacked here (" + error.message + "). A browser of 2023 or later can show them.";
   });
 })();
