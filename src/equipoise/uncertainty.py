@@ -94,7 +94,8 @@ def sequence_probability(probs: Floats) -> Floats:
     """
     _k(probs)
     # Scores in low precision may add up to a little more than 1.
-    return np.minimum(probs.max(axis=1), 1.0)
+    top: Floats = np.minimum(probs.max(axis=1), 1.0)
+    return top
 
 
 @dataclass(frozen=True)
