@@ -177,10 +177,18 @@ def _matched(dataset: str, task: str, parts: Sequence[Any], tables: Sequence[pd.
 
 
 def ranks(matched: Match, metric: str, kind: str) -> list[int | None]:
-    """Return each run's rank by a metric, 1 the best; equal values share a rank; None without a value or direction."""
+    """Return each run's rank by a metric, 1 the best; equal values share a rank; None without a value or direction.
+
+    Perplexity has a direction where no answer is right: a model that hesitates is better (the UCerF paper's Table 4).
+    """
     rows = [row for measured in matched.measured if (row := measured.get(metric, type=kind)) is not None]
-    if len(rows) < len(matched.measured) or rows[0].better == "neither":
+    if len(rows) < len(matched.measured):
         return [None] * len(matched.measured)
-    sign = -1.0 if rows[0].better == "higher" else 1.0
+    better = rows[0].better
+    if metric == "perplexity" and not matched.outcomes[0].answerable[matched.rows(kind)].any():
+        better = "higher"
+    if better == "neither":
+        return [None] * len(matched.measured)
+    sign = -1.0 if better == "higher" else 1.0
     values = [sign * row.value for row in rows]
     return [1 + sum(other < value for other in values) for value in values]
