@@ -300,7 +300,7 @@ def test_a_metric_that_reads_an_unknown_column_is_refused_by_name(mixed: Outcome
 
 
 def test_several_estimators_are_measured_at_once_and_named(mixed: Outcomes) -> None:
-    together = table(mixed, plan(by=(), estimators=tuple(ESTIMATORS.values())))
+    together = table(mixed, plan(by=(), estimators=tuple(row for row in ESTIMATORS.values() if not row.over)))
     # No sentence here has several markings.
     estimated = [metric.name for metric in EVERYTHING if metric.estimated and metric.applies_to != "variants"]
     for name in ("renyi", "fisher_rao", "top_probability", "margin", "entropy"):
