@@ -54,7 +54,9 @@ def test_options_reach_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_unknown_scheme_is_told_which_there_are() -> None:
-    with pytest.raises(EquipoiseError, match="there is no engine 'olama'; there are: default, gguf, hf, planted"):
+    with pytest.raises(
+        EquipoiseError, match="there is no engine 'olama'; there are: default, ensemble, gguf, hf, planted"
+    ):
         open_engine("olama:llama3")
 
 

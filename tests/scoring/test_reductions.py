@@ -28,7 +28,7 @@ PROMPTS = [
     Prompt(name, "task", "", f"The {name} told the driver that she", (" was", " refers to the driver", " was late"))
     for name in ("nurse", "clerk", "secretary of the board")
 ]
-OVER_ALL = {name: one for name, one in ESTIMATORS.items() if one.reduction}
+OVER_ALL = {name: one for name, one in ESTIMATORS.items() if one.reduction.startswith("vocab")}
 
 
 @given(st.lists(st.floats(-30, 30, width=32), min_size=2, max_size=60))

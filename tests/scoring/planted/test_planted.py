@@ -168,7 +168,7 @@ def test_it_is_opened_by_its_settings() -> None:
         ("strength=inf", "planted: strength must be finite"),
         ("mass=0", r"planted: mass must be in \(0, 1\]"),
         ("mass=1.5", r"planted: mass must be in \(0, 1\]"),
-        ("noise=-1", "noise and male must not be negative"),
+        ("noise=-1", "noise, male and wording must not be negative"),
     ],
 )
 def test_a_setting_it_does_not_take_is_refused(settings: str, message: str) -> None:
