@@ -1,127 +1,89 @@
-"""What do fewer bits change? The same prompts in float32, bfloat16, float16, int8 and int4, held against float32.
+"""How much `--precision` saves, and whether its intervals hold: betting sequences against planned looks.
 
-python benchmarks/precision.py [--model FOLDER] [--data winobias] [--limit 400] [--bos auto] [--dtypes bfloat16,float16]
-
-The default model comes from a file of 4 bits in groups of 32, so rounding it to 8 or 4 bits again changes next to
-nothing. The lines "lost bits drawn" are of the same model with the bits that its file lost drawn at random, uniformly
-within half a step of 4 bits: a model whose weights are on no grid, like one as it was trained.
+500 planted audits of each kind: a population of sets is drawn, asked in random order, and stopped by either rule.
+Planned looks are the rule for identity disparities: at each of K looks a normal interval at level 1 - 0.05/K, with the
+correction for a finite population. Prints a Markdown table: sets asked on average as a share of all, and coverage.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import tempfile
-import time
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Sequence
+from statistics import NormalDist
 
 import numpy as np
-import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from equipoise.datasets import open_dataset
-from equipoise.measuring.measure import Plan, measure, measured_items
-from equipoise.metrics import METRICS
-from equipoise.records import Outcomes, Prompt, RunKey, Score
-from equipoise.scoring.default_model import model_folder
-from equipoise.scoring.engine import EngineOptions
-from equipoise.scoring.huggingface import engine as engines
-from equipoise.scoring.huggingface import head
-from equipoise.scoring.opening import open_engine
-from equipoise.tasks import open_task
+from equipoise.stats.sequential import betting_sequence, frequent_looks, planned_looks
 
-GROUP = 32
-STEPS = 15
+LEVEL = 0.95
+Values = np.ndarray
+Stop = tuple[int, float, float]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default=None)
-    parser.add_argument("--data", default="winobias")
-    parser.add_argument("--limit", type=int)
-    parser.add_argument("--bos", default="auto")
-    parser.add_argument("--dtypes", default="bfloat16,float16")
-    chosen = parser.parse_args()
-    folder = str(chosen.model or model_folder())
-    dataset = open_dataset(chosen.data)
-    dataset = dataset.limited(chosen.limit) if chosen.limit else dataset
-    task = open_task("next-word")
-    prompts = [prompt for example in dataset.examples for prompt in task.prompts(example)]
-
-    def outcomes(model: str, *, plain_head: bool = False, **options: Any) -> Outcomes:
-        start = time.perf_counter()
-        scores = scored(model, prompts, EngineOptions(bos=chosen.bos, **options), plain_head=plain_head)
-        print(f"# {options} {time.perf_counter() - start:.1f} s", flush=True)
-        return task.outcomes(dataset.examples, prompts, scores)
-
-    exact = outcomes(folder, dtype="float32")
-    report("float32", exact, exact)
-    for dtype in filter(None, chosen.dtypes.split(",")):
-        report(f"{dtype}, rounded logits", exact, outcomes(folder, dtype=dtype, plain_head=True))
-        report(f"{dtype}, logits in float32", exact, outcomes(folder, dtype=dtype))
-    for bits in ("int8", "int4"):
-        report(bits, exact, outcomes(folder, dtype="float32", quantize=bits))
-    with tempfile.TemporaryDirectory() as scratch:
-        dither(folder, scratch)
-        drawn = outcomes(scratch, dtype="float32")
-        report("lost bits drawn, float32", drawn, drawn)
-        for bits in ("int8", "int4"):
-            report(f"lost bits drawn, {bits}", drawn, outcomes(scratch, dtype="float32", quantize=bits))
-
-
-def scored(model: str, prompts: Sequence[Prompt], options: EngineOptions, *, plain_head: bool) -> list[Score]:
-    """Return the scores of the prompts; with a plain head, logits are rounded to the model's dtype."""
-    kept = head.is_widened
-    if plain_head:
-        head.is_widened = engines.is_widened = lambda _: False
-    try:
-        engine = open_engine(model, options)
-        order = engine.batches(prompts)
-        scores: dict[int, Score] = {}
-        for places, batch in zip(order, engine.score([prompts[i] for i in batch] for batch in order), strict=True):
-            scores |= dict(zip(places, batch, strict=True))
-        return [scores[place] for place in range(len(prompts))]
-    finally:
-        head.is_widened = engines.is_widened = kept
-
-
-def report(name: str, exact: Outcomes, other: Outcomes) -> None:
-    """Print how far the log-probabilities are apart, and what that changes."""
-    difference = np.abs(exact.logprobs - other.logprobs)
-    row = {
-        "name": name,
-        "n": len(difference),
-        "largest_nats": float(f"{difference.max():.2g}"),
-        "mean_nats": float(f"{difference.mean():.2g}"),
-        "changed_answers": int((exact.predicted != other.predicted).sum()),
-        "exact_ties": int((other.logprobs[:, 0] == other.logprobs[:, 1]).sum()),
-        **metrics(other),
+def populations() -> dict[str, Callable[[np.random.Generator, int], Values]]:
+    """Return the planted populations, as values in [0, 1]."""
+    return {
+        "UCerF (sd 0.07)": lambda rng, n: 1 - np.abs(rng.normal(0, 0.12, n)).clip(0, 1),
+        "flip rate 0.1": lambda rng, n: (rng.random(n) < 0.1).astype(float),
+        "accuracy 0.75": lambda rng, n: (rng.random(n) < 0.75).astype(float),
+        "accuracy gap 0.05, from -1 to 1": lambda rng, n: rng.choice([0.0, 0.5, 1.0], n, p=[0.03, 0.89, 0.08]),
     }
-    print(json.dumps(row), flush=True)
 
 
-def metrics(outcomes: Outcomes) -> dict[str, float]:
-    """Return accuracy and UCerF of each type of sentence."""
-    plan = Plan([METRICS[name] for name in ("accuracy", "ucerf")], by=("type",), resamples=200)
-    rows, _ = measure(measured_items(outcomes, plan), plan, RunKey("", "", ""))
-    return {f"{row.metric} {row.group}": round(row.estimate.value, 4) for row in rows if row.group.startswith("type=")}
+def betting(values: Values, width: float) -> Stop:
+    """Return where a betting sequence stops, and its interval there; widths never grow, so the look is bisected."""
+    looks = frequent_looks(len(values))
+    low, high = 0, len(looks)
+    while low < high:
+        middle = (low + high) // 2
+        ends = betting_sequence(values[: looks[middle]], len(values), level=LEVEL, target=width)
+        low, high = (low, middle) if ends[1] - ends[0] < width else (middle + 1, high)
+    if low == len(looks):
+        return len(values), float(values.mean()), float(values.mean())
+    return looks[low], *betting_sequence(values[: looks[low]], len(values), level=LEVEL, target=width)
 
 
-@torch.inference_mode()
-def dither(source: str, target: str) -> None:
-    """Save the model with every weight of its linear layers moved at random, within half a step of 4 bits."""
-    model = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32)
-    generator = torch.Generator().manual_seed(0)
-    for layer in model.modules():
-        if type(layer) is torch.nn.Linear and layer is not model.get_output_embeddings():
-            groups = layer.weight.reshape(len(layer.weight), -1, GROUP)
-            step = (groups.amax(dim=2, keepdim=True) - groups.amin(dim=2, keepdim=True)) / STEPS
-            groups += (torch.rand(groups.shape, generator=generator) - 0.5) * step
-    model.save_pretrained(target)
-    AutoTokenizer.from_pretrained(source).save_pretrained(target)
-    assert (Path(target) / "model.safetensors").exists()
+def planned(values: Values, width: float) -> Stop:
+    """Return where planned looks stop, and their interval there."""
+    looks = planned_looks(len(values))
+    z = NormalDist().inv_cdf(1 - (1 - LEVEL) / (2 * max(1, len(looks))))
+    for look in looks:
+        seen = values[:look]
+        reach = z * float(seen.std(ddof=1)) / np.sqrt(look) * np.sqrt(1 - look / len(values))
+        if 2 * reach < width:
+            return look, float(seen.mean()) - reach, float(seen.mean()) + reach
+    return len(values), float(values.mean()), float(values.mean())
+
+
+def row(name: str, size: int, width: float, audits: int) -> list[str]:
+    """Return the cells of one kind of audit."""
+    rng = np.random.default_rng(5)
+    draw = populations()[name]
+    scale = 2.0 if "from -1 to 1" in name else 1.0
+    asked: dict[str, list[float]] = {"betting": [], "planned": []}
+    covered: dict[str, list[bool]] = {"betting": [], "planned": []}
+    for _ in range(audits):
+        values = rng.permutation(draw(rng, size))
+        for rule, function in (("betting", betting), ("planned", planned)):
+            count, low, high = function(values, width / scale)
+            asked[rule].append(count / size)
+            covered[rule].append(low - 1e-9 <= float(values.mean()) <= high + 1e-9)
+    cells = [f"{np.mean(asked[rule]):.0%}, {np.mean(covered[rule]):.1%}" for rule in asked]
+    return [name, f"{size:,}", f"{width:g}", *cells]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--audits", type=int, default=500)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[780, 8000])
+    options = parser.parse_args(arguments)
+    print("| metric | sets | precision | betting: asked, covered | planned looks: asked, covered |")
+    print("|---|---|---|---|---|")
+    for size in options.sizes:
+        for name in populations():
+            for width in (0.05, 0.02, 0.01):
+                print("|", " | ".join(row(name, size, width, options.audits)), "|", flush=True)
 
 
 if __name__ == "__main__":

@@ -179,7 +179,7 @@ def verdicts(results: Results, part: str) -> list[str]:
     """Return the lines of a table of paired tests: every UCerF arm against the task loss and augmentation."""
     rows, p_values = [], []
     for arm in (arm for arm in results.arms if arm.startswith("UCerF")):
-        for other in ("task loss", "augmentation"):
+        for other in (name for name in ("task loss", "augmentation") if name in results.runs):
             a, b = (results.answers(name, part, answerable=True) for name in (arm, other))
             softer = [mine.softened(theirs.values("certainty").mean()) for mine, theirs in zip(b, a, strict=False)]
             contests = [_contest(a, b, name) for name in ("ucerf", "accuracy", "flips")]

@@ -189,6 +189,7 @@ def test_a_column_of_weights_for_each_resample_gives_a_value_for_each(metric: Me
 # --- metrics as measures of a model ----------------------------------------------------------------------------
 
 ALIKE, SKEWED, CONTRARY = "alike", "skewed", "contrary"
+OCCUPATIONS = ("carpenter", "mechanic", "janitor", "lawyer", "baker", "cleaner", "nurse", "secretary")
 
 
 def model(make_outcomes: Any, kind: str, *, answerable: bool) -> Outcomes:
@@ -212,7 +213,7 @@ def model(make_outcomes: Any, kind: str, *, answerable: bool) -> Outcomes:
             none = 0.0 if answerable else (1 / 3 if kind == ALIKE else 0.01)
             pair_probs = np.array([right, 1 - right] if gold == 0 else [1 - right, right]) * (1 - none)
             row = {"pair": f"p{pair}", "probs": (*pair_probs, none), "gender": gender, "mass": 0.5}
-            row |= {"side": side, "stereotype": "pro" if pro else "anti"}
+            row |= {"side": side, "stereotype": "pro" if pro else "anti", "occupation": OCCUPATIONS[pair]}
             row["expects"] = gold if pro != (kind == CONTRARY) else 1 - gold
             rows.append(row | ({"gold": gold} if answerable else {}))
     return make_outcomes(rows)

@@ -93,7 +93,8 @@ def sequence_probability(probs: Floats) -> Floats:
     maximum sequence probability.
     """
     _k(probs)
-    top: Floats = probs.max(axis=1)
+    # Scores in low precision may add up to a little more than 1.
+    top: Floats = np.minimum(probs.max(axis=1), 1.0)
     return top
 
 

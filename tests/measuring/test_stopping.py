@@ -6,8 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import equipoise
+from equipoise.cli import app
+from equipoise.cli.costs import expected_share
 from equipoise.datasets import open_dataset
 from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Plan, measure
@@ -80,3 +83,18 @@ def test_joint_intervals_are_wider() -> None:
     apart, joint = (planned_sample(DATA.examples, list(COLUMN_OF), 0.05, joint=joint) for joint in (False, True))
     widths = [guaranteed(Items(few), sample, 0.95)["ucerf", "type2"] for sample in (apart, joint)]
     assert np.subtract(widths[1].high, widths[1].low) > np.subtract(widths[0].high, widths[0].low)
+
+
+def test_costs_are_told_before_they_are_spent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["audit", "smollm2", "--wordings", "built-in", "--limit", "30", "--dry-run"]
+    result = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert result.exit_code == 0 and not list(tmp_path.iterdir()), "nothing is asked, nothing is written"
+    assert "600" in result.output, "30 sentences, two pronouns, ten wordings"
+    assert "precision 0.02" in " ".join(result.output.split())
+
+
+def test_the_expected_share_falls_with_the_sentences_and_rises_with_the_precision() -> None:
+    shares = [expected_share(width, 16_000, level=0.95) for width in (0.05, 0.02, 0.01)]
+    assert 0.1 < shares[0] < 0.35 < shares[1] < shares[2] < 1
+    assert expected_share(0.02, 1000, level=0.95) > shares[1]

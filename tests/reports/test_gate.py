@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,7 +16,7 @@ import pytest
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.records import EquipoiseError
-from equipoise.reports.gate import gate, junit, parse_requirement
+from equipoise.reports.gate import Check, gate, junit, parse_requirement
 from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.scoring.planted.identities import PlantedIdentities
@@ -39,6 +40,14 @@ def test_the_interval_is_tested_not_the_point(planted_run: Path) -> None:
     assert gate(planted_run, [f"eo_sum <= {odds.high + 1e-6:.8f}"])[0].passed
     assert not gate(planted_run, [f"eo_sum <= {(odds.value + odds.high) / 2:.8f}"])[0].passed
     assert gate(planted_run, [f"eo_sum <= {(odds.value + odds.high) / 2:.8f}"], test_at="value")[0].passed
+
+
+def test_what_was_found_is_the_reason_where_there_is_one_else_the_number() -> None:
+    check = Check("ucerf >= 0.9", "all", "low end", 0.5, ">=", 0.9, "undecided", more=7)
+    assert check.found == "low end 0.5000; the interval holds the bound, about 7 more sets would decide it"
+    assert replace(check, more=None).found.endswith("more data cannot decide it")
+    assert replace(check, outcome="FAILED").found == "low end 0.5000"
+    assert replace(check, why="no interval").found == "no interval"
 
 
 def test_a_gate_knows_three_answers(planted_run: Path) -> None:

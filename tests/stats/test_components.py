@@ -52,7 +52,7 @@ def test_planted_components_are_recovered_and_covered(audits: list, place: int) 
 def test_shares_add_up_to_one() -> None:
     rows = components(planted(np.random.default_rng(2)), draws=50)
     assert sum(row.share.value for row in rows) == pytest.approx(1)
-    assert all(row.share.low < row.share.high for row in rows)
+    assert all(row.share.low < row.share.high for row in rows if row.share.value > 0)
 
 
 def test_a_table_that_only_the_wording_changes_has_no_other_component() -> None:

@@ -123,3 +123,11 @@ def test_by_default_a_p_value_is_never_below_one_in_5001() -> None:
     result = difference(np.ones(80), np.zeros(80), np.arange(80) // 2, Trial(resamples=20))
     assert result.p == pytest.approx(1 / 5001, rel=1e-9)
     assert (Trial().resamples, Trial().permutations, Trial().level) == (2000, 5000, 0.95)
+
+
+def test_a_seed_gives_the_same_interval_and_p_in_every_version() -> None:
+    generator = np.random.default_rng(0)
+    sides = [Statistic(mean, [generator.random(40)], np.arange(40)) for _ in range(2)]
+    (difference,) = paired_differences([Contest([sides[0]], [sides[1]], 40)], clusters=40)
+    expected = (0.0464448, -0.0482093, 0.1554078, 0.3465307)
+    assert (difference.value, difference.low, difference.high, difference.p) == pytest.approx(expected, abs=2e-6)

@@ -18,6 +18,7 @@ from . import (
     config,
     data,
     doctor,
+    drawn,
     estimators,
     exports,
     hub,
@@ -56,6 +57,7 @@ app.command("schema")(listings.schema)
 app.command("compare")(reports.compare)
 app.command("estimators")(estimators.estimators)
 app.command("sensitivity")(sensitivity.sensitivity)
+app.command("drawn")(drawn.drawn)
 app.command("figures")(reports.figures)
 app.command("tables")(reports.tables)
 app.command("gate")(reports.gate)

@@ -12,6 +12,7 @@ from ..records import EquipoiseError
 from .choices import Cluster, Tracker, WorkerCores, Workers
 from .config import Config, PrintConfig, config_text
 from .console import printable, progress_bar
+from .costs import tell_costs
 from .results import show_run
 
 if TYPE_CHECKING:
@@ -263,6 +264,10 @@ def audit(
     workers: Workers = None,
     worker_cores: WorkerCores = None,
     log: Log = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Only tell the prompts, about how long they take, what --precision saves."),
+    ] = False,
     no_html: NoHtml = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -307,32 +312,31 @@ def audit(
     chosen |= chosen_options(dropout=dropout, passes=passes)
     chosen |= chosen_options(server=server, samples=samples, concurrency=concurrency, timeout=timeout)
     chosen |= chosen_options(cluster=cluster, workers=workers, worker_cores=worker_cores)
+    chosen |= {
+        "seeds": seeds,
+        "seed": seed,
+        "columns": column_map(columns or []),
+        "questions": question or [],
+        "as_published": as_published,
+        "pronouns": [pronoun.strip() for pronoun in pronouns.split(",")],
+        "token_aggregate": token_aggregate,
+        "answer_space": answer_space,
+        "both": both,
+        "crossed": crossed,
+        "joint": joint,
+        "device": device,
+        "dtype": dtype,
+        "bos": bos,
+        "reductions": reductions,
+        "trust_remote_code": trust_remote_code,
+        "allow_pickle": allow_pickle,
+    }
+    asked = (data or ["builtin"], task or ["next-word"])
+    if dry_run:
+        tell_costs(model, *asked, chosen)
+        return
     with progress_bar(quiet=quiet) as progress:
-        run = run_audit(
-            model,
-            data=data or ["builtin"],
-            task=task or ["next-word"],
-            out=out,
-            progress=progress,
-            seeds=seeds,
-            seed=seed,
-            columns=column_map(columns or []),
-            questions=question or [],
-            as_published=as_published,
-            pronouns=[pronoun.strip() for pronoun in pronouns.split(",")],
-            token_aggregate=token_aggregate,
-            answer_space=answer_space,
-            both=both,
-            crossed=crossed,
-            joint=joint,
-            device=device,
-            dtype=dtype,
-            bos=bos,
-            trust_remote_code=trust_remote_code,
-            allow_pickle=allow_pickle,
-            reductions=reductions,
-            **chosen,
-        )
+        run = run_audit(model, *asked, out=out, progress=progress, **chosen)
     write_page(run.path, no_html=no_html)
     show_run(run, quiet=quiet, as_json=as_json)
     log_run(run, log, quiet=quiet)

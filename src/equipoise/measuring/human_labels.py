@@ -74,7 +74,7 @@ def label_study(items: Items, estimators: Sequence[Estimator], plan: Resamples) 
     others = max(1, len(estimators) - 1)
     for estimator in estimators:
         certainty = items.certainty(estimator)[rows]
-        confidence = 1 / k + (1 - 1 / k) * certainty
+        confidence = np.clip(1 / k + (1 - 1 / k) * certainty, 0.0, 1.0)
         curve = np.concatenate([auroc(hits, certainty, np.ones((n, 1))), auroc(hits, certainty, weights)])
         errors = ece(hits.astype(float), confidence), ece(hits.astype(float), confidence, weights=weights)
         over = (confidence @ weights) / weights.sum(axis=0) - drawn_agreement
@@ -82,7 +82,7 @@ def label_study(items: Items, estimators: Sequence[Estimator], plan: Resamples) 
             Agreeing(
                 estimator.name,
                 interval_of(curve[0], curve[1:], n, plan),
-                interval_of(float(errors[0]), np.asarray(errors[1]), n, plan),
+                _error(float(errors[0]), np.asarray(errors[1]), n, plan),
                 interval_of(float(confidence.mean() - hits.mean()), over, n, plan),
                 None if first is None else _difference(curve - first, n, plan, others),
             )
@@ -95,7 +95,15 @@ def _difference(curves: Floats, n: int, plan: Resamples, tests: int) -> Estimate
     """Return the difference of two areas; the intervals of all of them hold together (Bonferroni)."""
     reach = NormalDist().inv_cdf(1 - (1 - plan.level) / (2 * tests)) * float(np.std(curves[1:], ddof=1))
     value = float(curves[0])
+    if reach < 1e-12:
+        return Estimate(value, np.nan, np.nan, plan.level, n, "no interval: both order all items alike")
     return Estimate(value, value - reach, value + reach, plan.level, n, "bootstrap standard error, Bonferroni")
+
+
+def _error(value: float, samples: Floats, n: int, plan: Resamples) -> Estimate:
+    """Return a calibration error; resampling makes it larger, so its interval is as wide as the deviations are."""
+    reach = float(np.quantile(np.abs(samples - value), plan.level, method="higher"))
+    return Estimate(value, max(0.0, value - reach), value + reach, plan.level, n, "bootstrap of deviations")
 
 
 def auroc(hits: Booleans, certainty: Floats, weights: NDArray[np.floating]) -> Floats:

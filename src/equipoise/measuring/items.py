@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..datasets.occupations import OCCUPATIONS
 from ..metrics import confidence, fairness, stereotyped_answers
 from ..metrics.sides import side_columns
 from ..metrics.table.open_answers import MEANINGS
@@ -139,6 +140,7 @@ class Items:
             "lean_disambiguated": np.where(somebody, lean, np.nan),
             **{f"said_{meaning}": self._said(place) for place, meaning in enumerate(reversed(MEANINGS), start=1)},
             "chose_both": np.where(self.flagged(BOTH_OFFERED), self.predicted == outcomes.k - 1, np.nan),
+            "imbalance": workforce_imbalance(outcomes.group("occupation")),
             "probs": outcomes.probs,
             "logprobs": outcomes.logprobs,
             "gold": outcomes.gold,
@@ -272,6 +274,12 @@ class Items:
         return all(
             bool(np.all((members[:, i] == ABSENT) | (codes[members[:, i]] == first))) for i in range(members.shape[1])
         )
+
+
+def workforce_imbalance(occupation: NDArray[Any]) -> Floats:
+    """Return |share of women - 1/2| x 2 of each item's occupation; NaN where it is not one of the 40."""
+    known = {name: abs(job.female_share - 50) / 50 for name, job in OCCUPATIONS.items()}
+    return np.array([known.get(str(name), np.nan) for name in occupation], dtype=np.float64)
 
 
 def suffix(estimator: Estimator) -> str:

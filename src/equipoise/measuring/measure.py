@@ -124,6 +124,8 @@ def measured_points(items: Items, plan: Plan) -> tuple[list[Point], list[str]]:
         for job in chosen_jobs:
             if job.metric.unit not in cell.units or job.key != cell.key:
                 continue
+            if "imbalance" in job.metric.inputs and "occupation" in cell.parts:
+                continue  # one occupation has no trend over occupations
             if cell.mixed and not job.metric.mixes_answerable:
                 # Types keep the two apart. Where they do not, or there are none, the user has to know.
                 if set(cell.parts) == ({"type"} if typed else set()):

@@ -59,6 +59,7 @@ COLUMNS = {
         ),
         Column("flipped_against", "1 if it changes against the stereotype, else 0; NaN without", (0, 1), whole=True),
         Column("flip_sign", "flipped_toward - flipped_against", (-1, 1)),
+        Column("imbalance", "|share of women - 1/2| x 2 in the referent's occupation, NaN where not known", (0, 1)),
         Column("stereotype_within", "as `stereotype`, in sets that have both", names=("pro", "anti")),
         Column("gender_within", "as `gender`, in sets with male and female", names=("male", "female", "neutral")),
         Column("correct_sampled", "probability that an answer drawn from the candidates is right, NaN without", (0, 1)),

@@ -281,6 +281,29 @@ def ucerf_group_disparity(
     return np.abs(desirability_differences(*columns, subset=subset, weights=weights)).sum(axis=0)
 
 
+SAME_IMBALANCE = 1e-6
+"""A variance of imbalances up to this is rounding: there is no line through one point."""
+
+
+def workforce_trend(pair_values: Floats, imbalance: Floats, *, weights: Weights = None) -> Value:
+    """Return the slope of U over the imbalance of the referent's workforce: the least-squares line over sets.
+
+    Imbalance is |share of women - 1/2| x 2: 0 where as many women as men work, 1 where only one of them does. Negative:
+    the model treats he and she less alike where the workforce is more one-sided (UCerF paper, section 5.4). Undefined
+    where all sets have the same imbalance.
+    """
+    known = ~np.isnan(pair_values) & ~np.isnan(imbalance)
+    x, y = np.where(known, imbalance, 0.0), np.where(known, pair_values, 0.0)
+    rows = np.stack([known.astype(np.float64), x, y, x * x, x * y])
+    n, sx, sy, sxx, sxy = rows.sum(axis=1) if weights is None else rows @ weights
+    spread = n * sxx - sx * sx
+    flat = np.asarray(spread <= SAME_IMBALANCE * n * n)
+    if flat.ndim == 0 and flat:
+        raise UndefinedMetric("the trend of an empty group, or over workforces of the same imbalance")
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(flat, np.nan, (n * sxy - sx * sy) / spread)
+
+
 def fairness_performance(performance: Floats, pair_values: Floats, *, weights: Weights = None) -> Value:
     """Return FP = performance x UCerF, in [0, 1]; higher is better (UCerF eq. 6).
 

@@ -31,10 +31,12 @@ UCERF = Paper(
     {
         "Fig. 5": "nurses and physicians in SynthBias",
         "Fig. 6": "WinoBias and SynthBias by next word",
+        "Table 2": "SynthBias by next word",
         "Table 4": "WinoBias by next word",
         "Table 5": "WinoBias by multiple choice",
         "Table 6": "WinoBias after a chain of thought",
         "Table 7": "larger models on WinoBias",
+        "Table 8": "BBQ by category",
         "Table 9": "UCerF with other uncertainty estimators",
     },
 )

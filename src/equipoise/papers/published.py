@@ -67,6 +67,8 @@ def published_values(paper: str) -> list[PublishedValue]:
     for number in published():
         if number.paper == paper:
             parts = {**{name: getattr(number, name) for name in groups}, gender: number.gender}
+            if number.dataset == "bbq":
+                parts = {"category": number.attribute}
             group = group_label({name: value for name, value in parts.items() if value})
             about = (number.dataset, number.task, group, number.metric, number.printed)
             doubt = ERRATA[number.doubt].text if number.doubt else ""

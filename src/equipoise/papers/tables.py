@@ -112,6 +112,8 @@ def _here(wanted: Published, parts: Mapping[tuple[str, str], Part]) -> str:
         return _case_study(part, wanted)
     groups = {"type": wanted.type, "augmentation": wanted.augmentation, "attribute": wanted.attribute}
     groups |= {"predicted_gender" if wanted.paper == "gender-ece" else "gender": wanted.gender}
+    if wanted.dataset == "bbq":
+        groups = {"category": wanted.attribute}
     measured = part.measured.get(wanted.metric, **groups)
     return NOTHING if measured is None else f"{span(measured)} (n = {measured.n:,})"
 

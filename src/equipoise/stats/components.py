@@ -18,6 +18,7 @@ import numpy as np
 from ..records import Estimate, Floats, UndefinedMetric
 
 METHOD = "analysis of variance; generalised interval (Weerahandi 1993)"
+NOTHING = "no interval: the component is 0 in all draws"
 CROSS = " × "
 Factors = tuple[str, ...]
 
@@ -87,7 +88,8 @@ def components(table: Table, *, level: float = 0.95, draws: int = 2000, seed: in
 
 def _estimate(value: Floats, samples: Floats, level: float, n: int) -> Estimate:
     low, high = np.quantile(np.maximum(samples, 0.0), [(1 - level) / 2, (1 + level) / 2])
-    # A component that cannot be told from 0 still has an upper end, unless the table does not vary at all.
+    if not high > low:
+        return Estimate(max(float(value[0]), 0.0), np.nan, np.nan, level, n, NOTHING)
     return Estimate(max(float(value[0]), 0.0), float(low), float(high), level, n, METHOD)
 
 

@@ -50,7 +50,7 @@ FRESH = 24
 GROWTH_OF_LOOKS = 1.05
 """A sequence may be looked at as often as one likes; more often than this a batch would be too small to be quick."""
 
-STEPS = 40
+STEPS = 20
 """Halvings in the search for each end of an interval."""
 
 

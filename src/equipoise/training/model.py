@@ -80,6 +80,9 @@ def set_trained_weights(model: Any, weights: Mapping[str, Tensor]) -> None:
 
 def save(model: Any, tokenizer: Any, plan: Plan, folder: Path) -> None:
     """Write the adapter, or with method "full" the whole model and its tokenizer, into the folder."""
-    model.save_pretrained(folder)
     if plan.method == "full":
+        model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
+    else:
+        # The embeddings are not trained; to find that out, peft would ask the hub for a model of the base's name.
+        model.save_pretrained(folder, save_embedding_layers=False)

@@ -69,8 +69,19 @@ def test_the_interval_of_a_difference_comes_from_both_and_covers() -> None:
 
 def test_datasets_are_apart_unless_one_is_the_neutral_form_of_the_other(folders: list[str]) -> None:
     assert are_apart(("winobias", "synthbias")) and not are_apart(("genderlex", "genderlex-someone"))
-    with pytest.raises(EquipoiseError, match="has no dataset 'synthbias'; it has builtin, mine"):
+    with pytest.raises(EquipoiseError, match=r"has no dataset 'synthbias' in .*; there are builtin, mine"):
         between_datasets(folders, ("builtin", "synthbias"))
+
+
+def test_two_runs_of_a_model_may_have_a_dataset_each(folders: list[str], tmp_path: Path) -> None:
+    other = equipoise.audit("planted:strength=1,bias=0.2", "builtin", out=tmp_path / "other", **QUICK)
+    with pytest.raises(EquipoiseError, match="has no dataset 'mine'"):
+        between_datasets([str(other.path)], ("builtin", "mine"))
+    table = Path(folders[0]).parent / "mine.csv"
+    equipoise.audit("planted:strength=1,bias=0.2", str(table), out=tmp_path / "mine", **QUICK)
+    joined = between_datasets([str(other.path), str(tmp_path / "mine")], ("builtin", "mine"), metrics=("accuracy",))
+    whole = between_datasets([folders[0]], ("builtin", "mine"), metrics=("accuracy",))
+    assert [row.difference.value for row in joined] == [row.difference.value for row in whole]
 
 
 def test_the_command_writes_a_page_and_prints_what_holds(folders: list[str], tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_headline_verdict_and_all_sections_are_there(opened: Opened, page: Path,
     tab, run = opened(page), Run(planted_run)
     assert tab.inner_text("h1") == "planted"
     shown = [one.get_attribute("id") for one in tab.locator("main > section").all()]
-    assert len(shown) == len(SECTIONS) - 7 and "glossary" in shown
+    assert len(shown) == len(SECTIONS) - 8 and "glossary" in shown
     assert not {"calibration", "identities", "categories", "tasks", "answers", "pairs", "parts"} & set(shown)
     gap = run.parts[0].measured.get("desirability_gap", type="type2")
     assert f"{gap.value:.3f} [{gap.low:.3f}, {gap.high:.3f}]" in tab.inner_text("#findings")

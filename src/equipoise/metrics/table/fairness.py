@@ -111,6 +111,17 @@ FAIRNESS = (
     _set(
         "fp", fairness.fairness_performance, ("performance", "u"), "higher", "FP", "performance x UCerF", leading=True
     ),
+    _set(
+        "workforce_trend",
+        fairness.workforce_trend,
+        ("u", "imbalance"),
+        "neither",
+        "Trend over the workforce",
+        "slope of U over |share of women - 1/2| x 2 of the referent's occupation; 0: no trend",
+        bounds=(-math.inf, math.inf),
+        unit="contrast",
+        applies_to="labelled",
+    ),
     Metric(
         "accuracy",
         mean,

@@ -19,7 +19,7 @@ from ...records import ABSENT, EquipoiseError, Integers, Outcomes, parse_group
 from ...runs.measurements import kind_title
 from ...runs.run import Run
 from ...stats.paired import CORRECTIONS, Difference, Trial, paired_differences
-from .matching import Match, match, opened
+from .matching import Match, match, opened, shared_estimators
 
 TESTED = tuple(metric.name for metric in METRICS.values() if metric.leading)
 """The metrics whose differences are tested by default, where the runs have them."""
@@ -171,7 +171,7 @@ def _tests(runs: Sequence[Run], matches: Sequence[Match], choices: Choices, say:
     """Yield every tested difference; all p-values of the comparison are corrected together."""
     differences: list[tuple[str, str, str, str, str, str, Difference]] = []
     pairs = list(combinations(range(len(runs)), 2))
-    plan = Plan(choices.rows(), by=())
+    plan = Plan(choices.rows(), shared_estimators(runs), by=())
     trial = Trial(choices.resamples, choices.permutations, choices.level, choices.seed)
     for number, (matched, (a, b)) in enumerate([(m, pair) for m in matches for pair in pairs]):
         say("comparing", number, len(matches) * len(pairs))

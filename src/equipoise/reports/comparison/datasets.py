@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,13 +60,8 @@ def between_datasets(
     paths: Sequence[str], data: Sequence[str], *, metrics: Sequence[str] = (), correction: str = "holm"
 ) -> list[Moved]:
     """Return how each metric of each run differs between two datasets, for every task and type that both have."""
-    runs = named_apart([Run(path) for path in paths])
-    for run in runs:
-        unknown = [name for name in data if name not in run.manifest.datasets]
-        if unknown:
-            known = ", ".join(run.manifest.datasets)
-            raise EquipoiseError(f"the run in {run.path} has no dataset {unknown[0]!r}; it has {known}")
-    compared = [(run.name, *where) for run in runs for where in _values(run, data, metrics or TESTED)]
+    several = _series([Run(path) for path in paths], data)
+    compared = [(name, *where) for name, parts in several.items() for where in _values(parts, data, metrics or TESTED)]
     if not compared:
         raise EquipoiseError(f"{data[0]} and {data[1]} have no task, type and metric in common")
     differences = [independent_difference(first.estimate, second.estimate) for *_, (first, second) in compared]
@@ -81,8 +76,28 @@ def between_datasets(
     return moved
 
 
-def _values(run: Run, data: Sequence[str], metrics: Sequence[str]) -> Iterator[tuple[str, str, Values]]:
-    parts = {(part.dataset, part.task): part.measured for part in run.parts}
+def _series(runs: Sequence[Run], data: Sequence[str]) -> dict[str, dict[tuple[str, str], Measurements]]:
+    """Return the measurements of each model by dataset and task: of a run with both datasets, or of a run for each."""
+    whole = [run for run in runs if set(data) <= set(run.manifest.datasets)]
+    several = {run.name: [run] for run in named_apart(whole)}
+    for run in runs:
+        if run not in whole:
+            several.setdefault(run.manifest.model, []).append(run)
+    for name, joined in several.items():
+        known = [dataset for run in joined for dataset in run.manifest.datasets]
+        missing = [dataset for dataset in data if dataset not in known]
+        if missing:
+            places = ", ".join(str(run.path) for run in joined)
+            raise EquipoiseError(f"{name} has no dataset {missing[0]!r} in {places}; there are {', '.join(known)}")
+    return {
+        name: {(part.dataset, part.task): part.measured for run in joined for part in run.parts}
+        for name, joined in several.items()
+    }
+
+
+def _values(
+    parts: Mapping[tuple[str, str], Measurements], data: Sequence[str], metrics: Sequence[str]
+) -> Iterator[tuple[str, str, Values]]:
     for task in dict.fromkeys(task for _, task in parts):
         first, second = (parts.get((name, task), Measurements([])) for name in data)
         for kind in dict.fromkeys((*first.kinds, *second.kinds)):

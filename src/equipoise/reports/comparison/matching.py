@@ -18,6 +18,7 @@ from ...records import ABSENT, EquipoiseError, Integers, Outcomes
 from ...runs.measurements import Measurements, ordered_kinds
 from ...runs.run import Run, all_parts
 from ...runs.selection import selected_ids
+from ...uncertainty import ESTIMATORS, PERPLEXITY, Estimator
 from .rows import RowRun, joined_clusters
 
 SHOWN = (*(metric.name for metric in METRICS.values() if metric.leading), "perplexity")
@@ -166,7 +167,7 @@ def _matched(dataset: str, task: str, parts: Sequence[Any], tables: Sequence[pd.
     items, measured = [], []
     for part, table in zip(parts, rows, strict=True):
         outcomes = part.run.folder.outcomes_of(table, part.run.groups)
-        plan = Plan([METRICS[name] for name in SHOWN], by=())
+        plan = Plan([METRICS[name] for name in SHOWN], shared_estimators([part.run for part in parts]), by=())
         items.append(measured_items(outcomes, plan))
         if len(table) == len(part.items):
             measured.append(part.measured)
@@ -176,11 +177,28 @@ def _matched(dataset: str, task: str, parts: Sequence[Any], tables: Sequence[pd.
     return Match(dataset, task, items, measured, dropped)
 
 
+def shared_estimators(runs: Sequence[Run]) -> list[Estimator]:
+    """Return the estimators to compare by: perplexity, or, where not all runs have it, what else they all have."""
+    settings = [run.manifest.settings.get("estimators", [PERPLEXITY.name]) for run in runs]
+    shared = [name for name in settings[0] if all(name in names for names in settings)]
+    rows = [ESTIMATORS[name] for name in shared if name in ESTIMATORS]
+    plain = [row for row in rows if not row.reduction and not row.over]
+    return [PERPLEXITY] if PERPLEXITY in plain or not plain else plain
+
+
 def ranks(matched: Match, metric: str, kind: str) -> list[int | None]:
-    """Return each run's rank by a metric, 1 the best; equal values share a rank; None without a value or direction."""
+    """Return each run's rank by a metric, 1 the best; equal values share a rank; None without a value or direction.
+
+    Perplexity has a direction where no answer is right: a model that hesitates is better (the UCerF paper's Table 4).
+    """
     rows = [row for measured in matched.measured if (row := measured.get(metric, type=kind)) is not None]
-    if len(rows) < len(matched.measured) or rows[0].better == "neither":
+    if len(rows) < len(matched.measured):
         return [None] * len(matched.measured)
-    sign = -1.0 if rows[0].better == "higher" else 1.0
+    better = rows[0].better
+    if metric == "perplexity" and not matched.outcomes[0].answerable[matched.rows(kind)].any():
+        better = "higher"
+    if better == "neither":
+        return [None] * len(matched.measured)
+    sign = -1.0 if better == "higher" else 1.0
     values = [sign * row.value for row in rows]
     return [1 + sum(other < value for other in values) for value in values]

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from ...metrics import METRICS
 from ...runs.measurements import kind_title, metric_named
+from ...uncertainty import ESTIMATORS
 from ..behaviour.verdicts import cautions
 from ..behaviour.views import Estimated, short
 from ..categories.section import category_section
@@ -107,7 +108,9 @@ def leaderboard(matched: Match, names: Sequence[str], kind: str) -> list[Mapping
 
 def shown_metrics(matched: Match, kind: str) -> list[str]:
     """Return the metrics of the leaderboard that some run has a value of."""
-    return [name for name in SHOWN if any(measured.get(name, type=kind) is not None for measured in matched.measured)]
+    suffixes = ("", *(f"_{name.replace('-', '_')}" for name in ESTIMATORS))
+    names = [f"{name}{suffix}" for name in SHOWN for suffix in (suffixes if METRICS[name].estimated else ("",))]
+    return [name for name in names if any(measured.get(name, type=kind) is not None for measured in matched.measured)]
 
 
 def _moved(placed: Mapping[str, Sequence[int | None]], number: int) -> str:
@@ -124,7 +127,7 @@ def _leaderboard(comparison: Comparison) -> Section:
         for kind in matched.kinds:
             rows = leaderboard(matched, comparison.names, kind)
             metrics = shown_metrics(matched, kind)
-            better = [METRICS[name].better for name in metrics]
+            better = [metric_named(name).better for name in metrics]
             title = f"{matched}, {kind_title(kind)}"
             moved = any(row["moved"] for row in rows)
             tables.append(

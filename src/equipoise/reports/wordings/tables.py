@@ -53,7 +53,7 @@ def sentences(part: WordingPart) -> Iterator[str]:
 
 
 def _percent(share: Ends) -> str:
-    return f"[{share.low:.0%}, {share.high:.0%}]"
+    return "[no interval]" if share.low != share.low else f"[{share.low:.1%}, {share.high:.1%}]"
 
 
 def spread_table(part: WordingPart) -> Table:

@@ -1,0 +1,59 @@
+"""What an audit will cost, before anything is spent: prompts, a rough time, and what `--precision` would save."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import typer
+
+from .console import plain_table, print_out, printable
+
+PRECISIONS = (0.05, 0.02, 0.01)
+SPREAD = 0.19
+"""The variance of accuracy 0.75: of the metrics that `--precision` waits for it is the one that usually needs most."""
+
+
+def tell_costs(model: str, data: Sequence[str], tasks: Sequence[str], choices: Mapping[str, Any]) -> None:
+    """Print the prompts of each dataset and task, about how long they take, and how many a precision would need."""
+    from ..datasets import open_datasets
+    from ..settings import Settings
+    from ..suites.forecast import forecast
+    from ..suites.rehearsal import rehearse
+    from ..tasks import open_tasks
+
+    settings = Settings(**choices)
+    passes = settings.passes if settings.dropout else 1
+    rows = []
+    for dataset in open_datasets(data, settings.dataset):
+        sentences = len({example.cluster_id for example in dataset.examples})
+        for task in open_tasks(tasks, settings.task):
+            rehearsal = rehearse(task, dataset)
+            seconds = None if settings.server else forecast(model, rehearsal, device=settings.device)
+            time = "not known" if seconds is None else _time(passes * seconds)
+            shares = [expected_share(width, sentences, level=settings.level) for width in PRECISIONS]
+            saved = [f"{round(share * rehearsal.prompts):,}" for share in shares]
+            asked = [f"{rehearsal.prompts:,}", f"{rehearsal.texts:,}", time]
+            rows.append((f"{dataset.name} · {task.name}", f"{sentences:,}", *asked, *saved))
+    widths = [f"prompts at precision {width:g}" for width in PRECISIONS]
+    print_out(plain_table(("data", "base sentences", "prompts", "texts", "about", *widths), rows))
+    typer.echo(
+        printable(
+            "Times are rough, within a factor of about three; the progress shows the measured rate. What a precision"
+            " needs is for an accuracy of 0.75, each type having half of the sentences; flips and UCerF need less."
+        )
+    )
+
+
+def expected_share(width: float, sentences: int, *, level: float) -> float:
+    """Return about which share of the sentences is asked until an interval of accuracy is that narrow."""
+    kind = max(1.0, sentences / 2)
+    needed = 8 * SPREAD * math.log(2 / (1 - level)) / width**2
+    return min(1.0, needed / (needed + kind))
+
+
+def _time(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

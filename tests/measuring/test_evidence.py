@@ -1,0 +1,39 @@
+"""Which interval a metric gets depends on its evidence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equipoise.measuring.evidence import Evidence, interval
+from equipoise.metrics import METRICS
+from equipoise.stats.resampling import Statistic
+
+
+def gap_evidence(units: int, undefined: float) -> Evidence:
+    """Return evidence of a gap in accuracy, of whose 100 resamples a share has no value."""
+    metric = METRICS["accuracy_gap"]
+    correct = np.tile([1.0, 0.0, 1.0], units)[: 2 * units]
+    kinds = np.repeat(np.array(["pro", "anti"], dtype=object), units)
+    statistic = Statistic(metric.function, [correct, kinds], np.tile(np.arange(units), 2))
+    assert metric.differences is not None
+    centre = np.asarray(metric.differences.function(correct, kinds))
+    samples = centre[:, None] + np.linspace(-0.1, 0.1, 100)
+    samples[:, : round(100 * undefined)] = np.nan
+    return Evidence(metric, [statistic], samples, float(metric.function(correct, kinds)))
+
+
+@pytest.mark.parametrize(("undefined", "method"), [(0.0, "bootstrap"), (0.5, "bootstrap"), (0.6, "betting")])
+def test_resamples_are_used_where_at_least_half_of_them_have_a_value(undefined: float, method: str) -> None:
+    assert interval(gap_evidence(60, undefined), 2, 0.95)[2].startswith(method)
+
+
+@pytest.mark.parametrize(("units", "reach"), [(60, 2.0930), (199, 1.9971), (200, 1.9720), (600, 1.9639)])
+def test_gaps_of_few_units_count_a_third_of_them_as_degrees_of_freedom(units: int, reach: float) -> None:
+    # The largest of 95% of the deviations is 0.095 by linspace; Student's t at the stated degrees of freedom widens it.
+    low, high, method = interval(gap_evidence(units, 0.0), 2, 0.95)
+    value = gap_evidence(units, 0.0).value
+    widened = 0.1 * 95 / 99 * reach / 1.95996 * np.sqrt(units / (units - 1))
+    assert method == f"bootstrap of deviations, 100 resamples of {units} clusters"
+    assert high == pytest.approx(value + widened, abs=0.0021)
+    assert low == pytest.approx(max(0.0, value - widened), abs=0.0021)

@@ -1,0 +1,56 @@
+"""A metric made of means is taken apart into them, and its interval holds for every mean at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equipoise.stats import bounded, means
+from equipoise.stats.resampling import Statistic
+
+
+def apart(first: np.ndarray, second: np.ndarray, *, weights: Any) -> np.ndarray:
+    """Return the absolute difference of two means under weights."""
+    sums = [np.stack([values, np.ones_like(values)]) @ weights for values in (first, second)]
+    return np.asarray(np.abs(sums[0][0] / sums[0][1] - sums[1][0] / sums[1][1]))
+
+
+def gap() -> Statistic:
+    return Statistic(apart, [np.array([1.0, 0.0, 1.0]), np.array([1.0, 1.0, 0.0])], np.array([0, 0, 1]))
+
+
+def ends(monkeypatch: pytest.MonkeyPatch, *pairs: tuple[float, float]) -> None:
+    """Let the means have these intervals, in turn."""
+    given = iter(pairs)
+    monkeypatch.setattr(bounded, "mean_interval", lambda *_, **__: next(given))
+
+
+def test_the_units_of_a_mean_are_the_means_of_its_clusters() -> None:
+    assert [units.tolist() for units in means.units(gap())] == [[0.5, 1.0], [1.0, 0.0]]
+
+
+def test_a_function_without_weights_is_not_taken_apart() -> None:
+    assert means.units(Statistic(np.median, [np.array([0.0, 1.0])], np.array([0, 1]))) == []
+
+
+@pytest.mark.parametrize(("between", "low"), [(0.045, 0.0), (0.055, 0.055)])
+def test_a_gap_smaller_than_a_step_between_tried_means_may_be_none(
+    monkeypatch: pytest.MonkeyPatch, between: float, low: float
+) -> None:
+    # Nine means are tried from 0.0 to 0.4, and nine of the other interval: steps of 0.05.
+    ends(monkeypatch, (0.0, 0.4), (0.4 + between, 0.8 + between))
+    assert means.joint_interval(gap(), 1.0, level=0.95) == pytest.approx((low, 0.8 + between))
+
+
+def test_the_means_share_the_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    levels = []
+
+    def interval(*_: object, level: float, **__: object) -> tuple[float, float]:
+        levels.append(level)
+        return 0.0, 1.0
+
+    monkeypatch.setattr(bounded, "mean_interval", interval)
+    means.joint_interval(gap(), 1.0, level=0.9)
+    assert levels == pytest.approx([0.95, 0.95])
