@@ -136,8 +136,8 @@ def histogram_chart(histogram: Histogram) -> Markup:
         parts += [path(outline, f"area {class_of(tone)}", closed=True), path(outline, f"outline {class_of(tone)}")]
     parts += _bars_that_open(histogram, x, y)
     if len(histogram.series) > 1:
-        for number, ((name, counts), tone) in enumerate(zip(histogram.series, histogram.tones, strict=True)):
-            down, label = height + 54 + number * 17, f"{short(name, 40)} (n = {int(counts.sum()):,})"
+        for number, ((name, _), tone) in enumerate(zip(histogram.series, histogram.tones, strict=True)):
+            down, label = height + 54 + number * 17, f"{short(name, 30)} ({_size(histogram, number)})"
             parts += [mark(x.start + 6, down - 4, tone), text(x.start + 16, down, label, class_="label")]
     unit = "pairs" if histogram.quantity == "U" else "sentences"
     parts.append(text((x.start + x.end) / 2, height + 32, histogram.quantity, anchor="middle", class_="tick"))
@@ -148,6 +148,13 @@ def histogram_chart(histogram: Histogram) -> Markup:
     title = f"Histogram of {histogram.quantity}, {histogram.part}, {histogram.kind}"
     rows = len(histogram.series) if len(histogram.series) > 1 else 0
     return picture(height + 44 + rows * 17, title, caption, parts)
+
+
+def _size(histogram: Histogram, number: int) -> str:
+    """Return n of a series in words: sentences, and how many answers they gave where that is more."""
+    answers = int(histogram.series[number][1].sum())
+    n = histogram.sizes[number] if histogram.sizes else answers
+    return f"n = {n:,}" if n == answers else f"n = {n:,}, {answers:,} answers"
 
 
 def _bars_that_open(histogram: Histogram, x: Axis, y: Axis) -> list[Markup]:

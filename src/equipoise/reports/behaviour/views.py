@@ -91,6 +91,8 @@ class Histogram:
     series: Sequence[tuple[str, Floats]]
     tones: Sequence[Named] = ("neither",)
     type: str = ""
+    sizes: Sequence[int] = ()
+    """The sentences behind each series; fewer than it counts where each was asked in several option orders."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,8 @@ def histograms(part: Part) -> Iterator[Histogram]:
         edges = np.linspace(scale.low, 1.0, 41 if scale.low < 0 else 21)
         series = [(strip.name, np.histogram(strip.values, edges)[0].astype(np.float64)) for strip in scale.strips]
         tones = [strip.tone for strip in scale.strips]
-        yield Histogram(scale.part, scale.kind, "D" if scale.low < 0 else "certainty", edges, series, tones, scale.type)
+        quantity, sizes = "D" if scale.low < 0 else "certainty", [strip.n for strip in scale.strips]
+        yield Histogram(scale.part, scale.kind, quantity, edges, series, tones, scale.type, sizes)
     for kind in part.kinds:
         pairs = part.of_kind(part.pairs, kind)
         values = column(pairs, main_estimator(pairs, "u")) if len(pairs) else np.empty(0)

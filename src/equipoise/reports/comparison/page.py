@@ -266,8 +266,8 @@ def scatter_chart(title: str, several: Sequence[Place]) -> Markup:
     """Return UCerF against performance with intervals on both, and lines of equal FP."""
     height = 300.0
     x = _axis([place.performance for place in several], 46.0, WIDTH - 14.0)
-    y = _axis([place.ucerf for place in several], height, 16.0)
-    parts = [y.beside(x.start, grid_to=x.end), x.below(height, grid_to=16.0), *_contours(x, y)]
+    y = _axis([place.ucerf for place in several], height, 28.0)
+    parts = [y.beside(x.start, grid_to=x.end), x.below(height, grid_to=28.0), *_contours(x, y)]
     for series, place in enumerate(several):
         across, up = x(place.performance.value), y(place.ucerf.value)
         parts.append(whisker(x, up, place.performance.low, place.performance.high, series))
@@ -275,7 +275,7 @@ def scatter_chart(title: str, several: Sequence[Place]) -> Markup:
             parts.append(line(across, y(place.ucerf.low), across, y(place.ucerf.high), f"whisker s{series % 8}"))
         parts.append(mark(across, up, series, size=5))
     parts.append(text((x.start + x.end) / 2, height + 32, "performance", anchor="middle", class_="tick"))
-    parts.append(text(2, 10, "UCerF", class_="tick"))
+    parts.append(text(2, 13, "UCerF", class_="tick"))
     for series, place in enumerate(several):
         foot = height + 54 + series * 18
         caption = f"{short(place.name)}: FP {place.performance.value * place.ucerf.value:.3f}"

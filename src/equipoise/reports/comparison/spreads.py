@@ -19,7 +19,7 @@ from ..palette import class_of
 from ..svg.drawing import WIDTH, Axis, line, mark, path, picture, steps, text, whisker
 from ..svg.values import Values, estimated
 
-TOP, BOTTOM = 16.0, 150.0
+TOP, BOTTOM = 28.0, 162.0
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def spread_chart(view: Spread) -> Markup:
     x = Axis(view.low, 1.0, 48.0, WIDTH - 12.0)
     shares = [view.shares(values) for _, values in view.series]
     y = Axis(0.0, max(float(share.max()) for share in shares) * 1.05, BOTTOM, TOP)
-    parts = [y.beside(x.start, grid_to=x.end), x.below(BOTTOM), text(2, 10, "share", class_="tick")]
+    parts = [y.beside(x.start, grid_to=x.end), x.below(BOTTOM), text(2, 13, "share", class_="tick")]
     for number, ((name, values), share) in enumerate(zip(view.series, shares, strict=True)):
         outline = steps(view.edges, share, x, y)
         parts += [path(outline, f"area {class_of(number)}", closed=True), path(outline, f"outline {class_of(number)}")]

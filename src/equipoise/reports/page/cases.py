@@ -104,7 +104,8 @@ def _part_columns(part: Part) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def _orders(part: Part, firsts: pd.DataFrame) -> list[str]:
     """Return the options of every set by number, as they were shown, "" where none were."""
-    if not part.run.manifest.tasks.get(part.task, {}).get("options"):
+    asked = part.run.manifest.tasks.get(part.task, {})
+    if not (asked.get("options") or asked.get("seeds")):
         return [""] * len(firsts)
     variants = firsts["variant"].fillna("").astype(str)
     rows = zip(firsts["cluster_id"].astype(str), variants, firsts["k"], firsts["slots"], strict=True)
