@@ -123,6 +123,14 @@ def test_a_file_that_was_altered_is_fetched_again(tmp_path: Path, mirror) -> Non
     assert file_faults(card(), tmp_path) == []
 
 
+def test_what_a_killed_download_left_is_removed_by_the_next(tmp_path: Path, mirror) -> None:
+    (tmp_path / ".part-fetch").mkdir()
+    (tmp_path / ".part-fetch" / "tmpx7").write_bytes(b"half")
+    mirror(Behaviour())
+    fetch(card(), to=tmp_path)
+    assert not list(tmp_path.glob(".part-*")) and not list(tmp_path.rglob("tmp*"))
+
+
 def test_a_broken_transfer_is_tried_again(tmp_path: Path, mirror) -> None:
     server = mirror(Behaviour(break_after=100_000, breaks=2))
     fetch(card(), to=tmp_path)

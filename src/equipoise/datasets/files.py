@@ -1,6 +1,6 @@
 """Where dataset files are: the user's own folder first, then the cache; and how they get into the cache.
 
-pooch downloads a file under a temporary name, checks its SHA-256 and only then gives it its final name.
+pooch downloads a file into a work folder and checks its SHA-256; only then it gets its final name.
 """
 
 from __future__ import annotations
@@ -8,14 +8,16 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import urllib.parse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock
 
-from ..cache import cache_folder
+from ..cache import WORK, cache_folder
 from ..records import DatasetError
 from .cards import CARDS, Card, CardFile, card_of
 from .dataset import Fault
@@ -75,19 +77,33 @@ def fetch(card: Card, *, to: Path | None = None, report: Report = lambda name, d
     folder = to or cached_dataset_folder(card.name)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / ".fetch.lock"):
+        with FileLock(folder / ".fetch.lock"), _work_folder(folder) as work:
             for file in card.files:
                 target = folder / file.path
                 if not (target.is_file() and _is_whole(target, file)):
-                    _download(_mirrored(card.url(file)), target, file, report)
+                    _download(_mirrored(card.url(file)), work / target.name, file, report)
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    os.replace(work / target.name, target)
                 report(file.path, file.size, file.size)
     except OSError as error:
         raise DatasetError(f"cannot write into {folder}: {error.strerror or error}") from None
     return folder
 
 
+@contextmanager
+def _work_folder(folder: Path) -> Iterator[Path]:
+    """Give a folder to download into, without what a killed download left there: the lock says that none runs."""
+    work = folder / f"{WORK}fetch"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
 def _download(url: str, target: Path, file: CardFile, report: Report) -> None:
-    """Write the file under its final name once its SHA-256 has been checked, or raise."""
+    """Write the file once its SHA-256 has been checked, or raise."""
     import pooch
     from requests import ConnectionError, HTTPError, RequestException, Timeout
 
