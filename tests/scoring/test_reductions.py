@@ -114,4 +114,5 @@ def test_the_command_line_has_them(tiny_llama: Callable[..., Path], tmp_path: Pa
     arguments = ["audit", str(tiny_llama()), "--limit", "8", "--resamples", "5", "--reductions", "--no-html"]
     result = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / "run")], catch_exceptions=False)
     assert result.exit_code == 0
-    assert "vocab_bits" in result.output
+    shown = CliRunner().invoke(app, ["report", str(tmp_path / "run"), "--all", "--no-html"], catch_exceptions=False)
+    assert "vocab_bits" in shown.output

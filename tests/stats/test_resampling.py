@@ -56,7 +56,8 @@ def test_replayed_sums_give_what_weighted_rows_give(metric: Metric) -> None:
     (values,) = evaluate([statistic], chunks)
     expected = row_wise(statistic, next(chunks()))
     assert values.shape == (RESAMPLES,) and not np.isnan(expected).all()
-    np.testing.assert_allclose(values, expected, atol=1e-6)
+    # Sums are held in single precision; a slope divides by a small one.
+    np.testing.assert_allclose(values, expected, atol=5e-6)
     assert np.ptp(values) > 0
 
 

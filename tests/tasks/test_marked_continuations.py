@@ -72,9 +72,9 @@ def test_sentences_without_markers_have_no_such_column() -> None:
 def test_it_survives_the_run_folder_and_a_choice_of_rows() -> None:
     task, examples, prompts = asked("R")
     outcomes = task.outcomes(examples, prompts, scored(prompts, [0.2, 0.3, 0.25]))
-    again = outcomes_from_frame(
-        outcomes_frame({"model": "m", "dataset": "d", "task": "t"}, outcomes, {}), list(outcomes.groups)
-    )
+    derived = {name: np.zeros(len(outcomes)) for name in ("correct", "perplexity", "candidate_mass")}
+    table = outcomes_frame({"model": "m", "dataset": "d", "task": "t"}, outcomes, derived)
+    again = outcomes_from_frame(table, list(outcomes.groups))
     assert again.logprobs_with_marker == pytest.approx(outcomes.logprobs_with_marker)
     assert again.take(np.array([1])).logprobs_with_marker.shape == (1, 2)
 
