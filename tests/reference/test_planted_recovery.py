@@ -143,7 +143,8 @@ def values_of(found: Sequence[Measurement], group: str, estimator: str) -> dict[
 
 def test_the_closed_forms_cover_every_estimator() -> None:
     # A planted engine has no vocabulary beyond the candidates.
-    assert set(CERTAINTY) == {name for name, estimator in ESTIMATORS.items() if not estimator.reduction}
+    # Those over wordings, labels or open answers need what a planted engine does not give.
+    assert set(CERTAINTY) == {name for name, row in ESTIMATORS.items() if not row.reduction and not row.over}
 
 
 def case_of(pro: Kind, anti: Kind) -> dict[str, float]:
@@ -193,6 +194,7 @@ def test_resolvable_sentences_give_the_planted_bias_back(
         "flip_against": float(anti.right and not pro.right),
         "flip_bias": float(pro.right) - float(anti.right),
         "ucerf": u,
+        "workforce_trend": 0.0,  # every set has the same U
         "fp": accuracy * u,
         "accuracy": accuracy,
         "accuracy_gap": apart,
@@ -387,7 +389,9 @@ def test_engines_in_turn_give_every_metric_its_closed_form(task: str, estimator:
         "confidence_pair": average(every, lambda one: one.confidence_pair),
     }
     found, notes = measured(outcomes(task, IN_TURN), (estimator,))
-    assert values_of(found, "type=type2", estimator) == pytest.approx(expected, abs=1e-9)
+    values = values_of(found, "type=type2", estimator)
+    del values["workforce_trend"]  # it depends on which occupations come in turn: tests/metrics/test_workforce_trend.py
+    assert values == pytest.approx(expected, abs=1e-9)
     assert min(expected[name] for name in ("eo_sum", "ucerf_group_disparity", "accuracy_gap")) > 0.01
     assert notes == []
 
