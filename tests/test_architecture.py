@@ -180,6 +180,7 @@ def test_help_loads_neither_torch_nor_tables() -> None:
     assert not {"torch", "transformers", "pandas", "numpy.random", "pyarrow"} & set(loaded)
 
 
+@pytest.mark.slow
 def test_a_scorer_needs_no_package_for_tables() -> None:
     absent = ("pandas", "pyarrow", "rich", "typer")
     blocked = "".join(f"sys.modules[{name!r}] = None\n" for name in absent)

@@ -43,6 +43,7 @@ def test_the_wheel_holds_every_file_of_the_package_and_its_types(wheel: Path) ->
     assert wheel.name == f"equipoise-{__version__}-py3-none-any.whl"
 
 
+@pytest.mark.slow
 def test_the_wheel_works_in_an_empty_environment_without_extras(wheel: Path, tmp_path: Path) -> None:
     """Only the wheel and its required packages: the extras' modules are hidden."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)

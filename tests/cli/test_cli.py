@@ -124,6 +124,7 @@ def test_an_old_terminal_is_no_reason_to_fail(equipoise: Command, audited: tuple
     assert (result.returncode, result.stderr) == (0, "") and "ucerf" in result.stdout
 
 
+@pytest.mark.slow
 def test_json_is_all_that_stands_on_standard_output(forked: Command, audited: tuple[Path, Result]) -> None:
     folder, _ = audited
     result = forked("report", folder, "--json", cwd=folder)
@@ -409,6 +410,7 @@ def test_a_wrong_command_is_one_sentence(forked: Command, words: tuple[str, ...]
     refused(forked(*words, cwd=tmp_path))
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_is_no_error(environ: dict[str, str], audited: tuple[Path, Result]) -> None:
     for words in (f"report {audited[0]}", "--help", f"report {audited[0]} --json"):
         line = f"set -o pipefail; {sys.executable} -m equipoise {words} | head -c 1"

@@ -87,6 +87,7 @@ def test_the_real_files_have_the_sets_and_faults_that_are_known(
     assert set(kinds.values()) == {rows // 4}
 
 
+@pytest.mark.slow
 def test_a_real_set_has_the_same_options_in_swapped_roles(real_data: RealData) -> None:
     dataset = load_bbq(real_data("bbq"))
     assert len(dataset.examples) == 11956

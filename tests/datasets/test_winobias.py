@@ -379,6 +379,7 @@ def test_synthbias_pairs_are_of_opposite_gender_and_one_form(synthbias: Dataset)
     check_pairs(synthbias)
 
 
+@pytest.mark.slow
 def test_the_text_files_of_synthbias_hold_the_same_examples_and_pairs(synthbias: Dataset, real_data) -> None:
     other = load_synthbias(real_data("synthbias") / "winobias_format")
     assert kinds(other) == {**kinds(synthbias), "repeated sentence": 26}

@@ -105,6 +105,7 @@ def unknown_options(words: list[str]) -> list[str]:
     return sorted(given - known - {"--help", "--version", "--install-completion", "--show-completion"})
 
 
+@pytest.mark.slow
 def test_every_command_and_option_in_a_block_is_known() -> None:
     assert len(OURS) > 60
     faults = {str(command): unknown for command in OURS if (unknown := unknown_options(command.words))}
@@ -113,6 +114,7 @@ def test_every_command_and_option_in_a_block_is_known() -> None:
     assert not groups, "a command that does not exist"
 
 
+@pytest.mark.slow
 def test_every_command_and_option_in_the_text_is_known() -> None:
     faults = []
     for path in PAGES:

@@ -17,6 +17,7 @@ LIMITS = {"builtin": 24, "bbq:Religion": 1}
 EXACT = 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("data", "task"), [("builtin", "next-word"), ("builtin", "mcq"), ("bbq:Religion", "mcq")])
 def test_they_agree_with_the_metrics_of_a_run(
     data: str, task: str, real_data: Callable[[str], Path], tmp_path: Path

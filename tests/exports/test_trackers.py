@@ -109,6 +109,7 @@ def log_records(content: bytes) -> Iterator[bytes]:
             record = b""
 
 
+@pytest.mark.slow
 def test_wandb_offline(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import wandb
     from wandb.proto.wandb_internal_pb2 import Record

@@ -111,6 +111,7 @@ def test_vocabulary_entropy_is_compared(tiny_llama: Callable[..., Path], tmp_pat
     assert {"all", "type=type2"} <= agree_with_the_audits(runs, "vocab_bits", "vocab_mass")
 
 
+@pytest.mark.slow
 def test_seeds_are_averaged_and_counted_once(tmp_path: Path) -> None:
     runs = [
         equipoise.audit(

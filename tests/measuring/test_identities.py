@@ -112,6 +112,7 @@ def test_occupations_are_told_apart_by_identity(run: Run) -> None:
     assert {parts["gender"] for parts in cells} == {"male", "female"}
 
 
+@pytest.mark.slow
 def test_measuring_again_without_the_engine_gives_the_same(run: Run) -> None:
     before = run.measurements
     again = equipoise.remeasure(run.path, resamples=200).measurements
@@ -131,6 +132,7 @@ def outcomes_of(engine: PlantedIdentities, dataset, path: Path):
     return ask
 
 
+@pytest.mark.slow
 def test_equal_identities_are_seldom_found_to_differ(tmp_path: Path) -> None:
     data = identity_dataset(
         open_dataset("builtin").limited(120), recipe(augmentations=["R"], attributes=["age", "race"])

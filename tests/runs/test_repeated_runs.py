@@ -39,6 +39,7 @@ def contents(folder: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["planted:noise=1", "model"])
 def test_two_clean_runs_are_equal_byte_for_byte(
     engine: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

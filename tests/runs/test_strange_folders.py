@@ -246,6 +246,7 @@ NONSENSE = [
 """Tables that pass for whole: their hashes are right."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "column", "change"), NONSENSE)
 def test_every_command_meets_a_table_of_nonsense_with_one_sentence(
     finished: Path, name: str, column: str, change: str

@@ -45,6 +45,7 @@ def scored(engine: Any) -> list[Any]:
     return list(engine.score([PROMPTS[i] for i in batch] for batch in batches))
 
 
+@pytest.mark.slow
 def test_two_processes_give_what_one_gives_in_its_order(folder: Path, several: SeveralDevices) -> None:
     one = open_engine(str(folder))
     assert several.identity == one.identity

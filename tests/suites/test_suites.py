@@ -112,6 +112,7 @@ def test_another_choice_is_another_folder_and_how_it_is_computed_is_not(suite_fi
     assert len({folder(choice) for choice in ("", "seed = 1", "level = 0.9", "as_published = true")}) == 4
 
 
+@pytest.mark.slow
 def test_budgets_are_kept(suite_file: Write) -> None:
     with pytest.raises(SuiteError, match="the cells ask 12 prompts, the budget is 5"):
         plan(read_suite(suite_file(BASIS + "[settings]\n[budget]\nprompts = 5")), Choices())

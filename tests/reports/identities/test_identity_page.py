@@ -182,6 +182,7 @@ def test_lines_are_drawn_where_several_augmentations_were_asked(run: Run) -> Non
     assert one is not None and "Confidence by augmentation" not in one.body and "radar" in one.body
 
 
+@pytest.mark.slow
 def test_a_full_run_adds_little_to_the_page_and_prints_within_its_budget(opened: Opened, tmp_path: Path) -> None:
     choices = {"base": "builtin", "limit": 100, "resamples": 20, "metrics": ["confidence"]}
     equipoise.audit("planted:strength=0.3,bias=0.5,noise=1", "winoidentity", out=tmp_path / "run", **choices)

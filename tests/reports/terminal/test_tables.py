@@ -75,6 +75,7 @@ def numbers(table: pd.DataFrame) -> list[str]:
     return [f"{row.value:.3f} [{row.low:.3f}, {row.high:.3f}]" for row in table[shown].dropna().itertuples()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [60, NARROW, 100, 140, WIDE])
 def test_no_number_is_dropped_or_cut_at_any_width(measured: pd.DataFrame, width: int) -> None:
     text = rendered(measured, width)

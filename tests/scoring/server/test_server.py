@@ -167,6 +167,7 @@ def test_a_request_is_tried_again(serve: Any, statuses: list[int]) -> None:
     assert server.refuse["/v1/completions"] == []
 
 
+@pytest.mark.slow
 def test_slow_bytes_run_into_the_total_time_limit(serve: Any) -> None:
     server = serve()
     engine = opened(server, timeout=0.5)
