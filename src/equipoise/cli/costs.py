@@ -21,6 +21,7 @@ def tell_costs(model: str, data: Sequence[str], tasks: Sequence[str], choices: M
     from ..settings import Settings
     from ..suites.forecast import forecast
     from ..suites.rehearsal import rehearse
+    from ..suites.status import duration
     from ..tasks import open_tasks
 
     settings = Settings(**choices)
@@ -31,7 +32,7 @@ def tell_costs(model: str, data: Sequence[str], tasks: Sequence[str], choices: M
         for task in open_tasks(tasks, settings.task):
             rehearsal = rehearse(task, dataset)
             seconds = None if settings.server else forecast(model, rehearsal, device=settings.device)
-            time = "not known" if seconds is None else _time(passes * seconds)
+            time = "not known" if seconds is None else duration(max(1.0, passes * seconds))
             shares = [expected_share(width, sentences, level=settings.level) for width in PRECISIONS]
             saved = [f"{round(share * rehearsal.prompts):,}" for share in shares]
             asked = [f"{rehearsal.prompts:,}", f"{rehearsal.texts:,}", time]
@@ -51,9 +52,3 @@ def expected_share(width: float, sentences: int, *, level: float) -> float:
     kind = max(1.0, sentences / 2)
     needed = 8 * SPREAD * math.log(2 / (1 - level)) / width**2
     return min(1.0, needed / (needed + kind))
-
-
-def _time(seconds: float) -> str:
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

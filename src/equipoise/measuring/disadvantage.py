@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..records import Booleans, Estimate, Floats
-from .sentence_intervals import Contrast
+from .sentence_intervals import METHOD, Contrast
 from .sentence_table import NONE, Resampling, SentenceTable, resampled_means
 
 Row = tuple[str, dict[str, str], Estimate]
@@ -19,8 +19,6 @@ Row = tuple[str, dict[str, str], Estimate]
 GROUPS = (("privileged", "pro"), ("disadvantaged", "pro"), ("privileged", "anti"), ("disadvantaged", "anti"))
 CONTRASTS = {"double_disadvantage": (1, 0, 0, -1), "disadvantage_interaction": (-1, 1, 1, -1)}
 """Metric -> what each of the four means counts."""
-
-METHOD = "percentile bootstrap, {resamples} resamples of base sentences"
 
 
 def disadvantages(table: SentenceTable, plan: Resampling) -> Iterator[Row]:

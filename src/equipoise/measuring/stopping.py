@@ -7,7 +7,7 @@ betting sequence without replacement, and is about the whole dataset.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -79,6 +79,11 @@ def _contrast(names: NDArray[np.object_], plus: str, minus: str) -> Floats:
     return np.where(names == plus, 1.0, np.where(names == minus, -1.0, 0.0))
 
 
+def _shares(signs: Floats, plus: float, minus: float) -> Floats:
+    """Return what each example counts in a mean, or in a difference of two means, given how many there are in all."""
+    return np.where(signs > 0, 1 / max(plus, 1), 0) - np.where(signs < 0, 1 / max(minus, 1), 0)
+
+
 def facts_of(examples: Sequence[Example]) -> Facts:
     """Return what is known of examples."""
 
@@ -108,7 +113,7 @@ def planned_sample(examples: Sequence[Example], metrics: Sequence[str], precisio
             bounds = COLUMNS[COLUMN_OF[metric]].bounds
             if not plus or (metric.endswith("_gap") and not minus) or bounds is None:
                 continue
-            shares = np.where(signs > 0, 1 / max(plus, 1), 0) - np.where(signs < 0, 1 / max(minus, 1), 0)
+            shares = _shares(signs, plus, minus)
             ends = [np.where(shares > 0, bounds[end], bounds[1 - end]) * shares * count for end in (0, 1)]
             inside = np.unique(facts.cluster[facts.kind == kind])
             low, high = (np.bincount(facts.cluster, values)[inside] for values in ends)
@@ -133,7 +138,7 @@ def guaranteed(items: Items, sample: Sample, level: float) -> dict[tuple[str, st
     for name, (plus, minus, low, high) in sample.totals.items():
         kind, metric = name.rsplit("/", 1)
         signs = facts.signs(metric, kind)
-        shares = np.where(signs > 0, 1 / max(plus, 1), 0) - np.where(signs < 0, 1 / max(minus, 1), 0)
+        shares = _shares(signs, plus, minus)
         count = sample.population[kind]
         values = np.where(shares != 0, table[COLUMN_OF[metric]].to_numpy(dtype=np.float64), 0.0) * shares * count
         asked = list(dict.fromkeys(facts.cluster[facts.kind == kind].tolist()))
@@ -178,9 +183,7 @@ def with_guarantee(rows: Sequence[Measurement], items: Items, sample: Sample | N
 def _with_interval(row: Measurement, estimate: Estimate | None) -> Measurement:
     if estimate is None:
         return row
-    old = row.estimate
-    new = Estimate(old.value, estimate.low, estimate.high, estimate.level, old.n, estimate.method)
-    return Measurement(row.metric, row.model, row.dataset, row.task, row.group, new, row.better)
+    return replace(row, estimate=replace(estimate, value=row.estimate.value, n=row.estimate.n))
 
 
 def widths(estimates: Mapping[tuple[str, str], Estimate]) -> dict[str, float]:

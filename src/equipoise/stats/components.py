@@ -9,7 +9,7 @@ Groups are all there are: their component is the mean square of their effects.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, combinations
 
@@ -100,10 +100,15 @@ def _positive_sum(variances: Mapping[Factors, Floats]) -> Floats:
     return total
 
 
-def _effects(table: Table, subset: Factors) -> Floats:
-    """Return the effects of a factor or interaction: means less the effects of all that it contains."""
+def _effects(table: Table, subset: Factors, *, within: str = "") -> Floats:
+    """Return the effects of a factor or interaction: means less the effects of all that it contains.
+
+    They are of the whole table, or within each level of a factor.
+    """
     effects: Floats = table.values
     for axis, name in enumerate(table.factors):
+        if name == within:
+            continue
         mean = effects.mean(axis=axis, keepdims=True)
         effects = effects - mean if name in subset else mean
     return effects
@@ -145,14 +150,9 @@ def _freedom_of_sentences(table: Table, subset: Factors, mean_square: float) -> 
     return max(1.0, 2 * mean_square**2 / variance) if variance > 0 else float(table.freedom(subset))
 
 
-def _profiles(table: Table, subset: Sequence[str]) -> Floats:
+def _profiles(table: Table, subset: Factors) -> Floats:
     """Return the effects of the other factors within each sentence, one row a sentence."""
-    effects: Floats = table.values
-    for axis, name in enumerate(table.factors):
-        if name == table.resampled:
-            continue
-        mean = effects.mean(axis=axis, keepdims=True)
-        effects = effects - mean if name in subset else mean
+    effects = _effects(table, subset, within=table.resampled)
     place = table.factors.index(table.resampled)
     return np.moveaxis(effects, place, 0).reshape(table.sizes[table.resampled], -1)
 

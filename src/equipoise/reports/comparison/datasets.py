@@ -17,7 +17,7 @@ from ...stats.paired import CORRECTIONS, Difference
 from ..page.html import page
 from ..page.rendering import Section, render
 from .compare import DETECTED, TESTED
-from .matching import named_apart
+from .matching import named_apart, places
 
 Values = tuple[Measurement, Measurement]
 
@@ -110,11 +110,9 @@ def _values(
 def _ranks(values: Values, rivals: Sequence[Values]) -> tuple[int, int] | None:
     if len(rivals) < 2 or values[0].better == "neither":
         return None
-    sign = -1 if values[0].better == "higher" else 1
-    first, second = (
-        1 + sum(sign * rival[side].value < sign * values[side].value for rival in rivals) for side in (0, 1)
-    )
-    return first, second
+    first, second = (places([rival[side].value for rival in rivals], values[0].better) for side in (0, 1))
+    place = rivals.index(values)
+    return first[place], second[place]
 
 
 def sentences(moved: Sequence[Moved], data: Sequence[str]) -> Iterator[str]:

@@ -164,10 +164,10 @@ def _matched(dataset: str, task: str, parts: Sequence[Any], tables: Sequence[pd.
     if any(isinstance(part.run, RowRun) for part in parts):
         clusters = joined_clusters([table["cluster_id"] for table in rows])
         rows = [table.assign(cluster_id=clusters) for table in rows]
+    plan = Plan([METRICS[name] for name in SHOWN], shared_estimators([part.run for part in parts]), by=())
     items, measured = [], []
     for part, table in zip(parts, rows, strict=True):
         outcomes = part.run.folder.outcomes_of(table, part.run.groups)
-        plan = Plan([METRICS[name] for name in SHOWN], shared_estimators([part.run for part in parts]), by=())
         items.append(measured_items(outcomes, plan))
         if len(table) == len(part.items):
             measured.append(part.measured)
@@ -199,6 +199,10 @@ def ranks(matched: Match, metric: str, kind: str) -> list[int | None]:
         better = "higher"
     if better == "neither":
         return [None] * len(matched.measured)
+    return [*places([row.value for row in rows], better)]
+
+
+def places(values: Sequence[float], better: str) -> list[int]:
+    """Return the rank of each value, 1 the best; equal values share a rank."""
     sign = -1.0 if better == "higher" else 1.0
-    values = [sign * row.value for row in rows]
-    return [1 + sum(other < value for other in values) for value in values]
+    return [1 + sum(sign * other < sign * value for other in values) for value in values]

@@ -13,7 +13,7 @@ import pandas as pd
 
 from ...catalog import find
 from ...measuring.estimator_values import set_values, usable_estimators
-from ...measuring.estimators import Resamples, Standing, Study, study
+from ...measuring.estimators import PairOrder, Resamples, Standing, Study, study
 from ...metrics import METRICS, Metric
 from ...progress import Progress, shown
 from ...records import EquipoiseError, Estimate, UndefinedMetric
@@ -124,14 +124,7 @@ def tables(studies: Sequence[PartStudy]) -> dict[str, pd.DataFrame]:
 
 def _standing_rows(part: PartStudy) -> Iterator[dict[str, Any]]:
     for standing in part.study.standings:
-        ranks = {"rank_best": standing.rank.best, "rank_worst": standing.rank.worst}
-        yield {
-            **part.names,
-            "model": standing.run,
-            "estimator": standing.estimator,
-            **estimate_columns(standing.ucerf),
-            **ranks,
-        }
+        yield {**part.names, "model": standing.run, "estimator": standing.estimator, **standing_columns(standing)}
     for run, flips in zip(part.study.values.runs, part.study.flips, strict=True):
         yield {**part.names, "metric": "flip_rate", "model": run, "estimator": "", **estimate_columns(flips)}
 
@@ -145,10 +138,7 @@ def _agreement_rows(part: PartStudy) -> Iterator[dict[str, Any]]:
 
 def _order_rows(part: PartStudy) -> Iterator[dict[str, Any]]:
     for order in part.study.orders:
-        named = {"first": order.first, "second": order.second, "verdict": order.verdict}
-        settled = {"higher_first": order.for_first, "higher_second": order.for_second, "not_settled": order.open}
-        words = {name: "; ".join(estimators) for name, estimators in settled.items()}
-        yield {**part.names, **named, **words, "sets_that_change_sides": len(order.sides), "sets": order.sets}
+        yield {**part.names, **order_columns(order), "sets_that_change_sides": len(order.sides), "sets": order.sets}
 
 
 def _side_rows(part: PartStudy) -> Iterator[dict[str, Any]]:
@@ -164,6 +154,19 @@ def _side_rows(part: PartStudy) -> Iterator[dict[str, Any]]:
     for run, crossing in zip(part.study.values.runs, part.study.crossing, strict=True):
         for set_id in crossing:
             yield {**part.names, "change": "lowest quarter", "first": run, "second": "", "set_id": set_id}
+
+
+def standing_columns(standing: Standing) -> dict[str, Any]:
+    """Return a run's UCerF and rank as the columns of a file."""
+    ranks = {"rank_best": standing.rank.best, "rank_worst": standing.rank.worst}
+    return {**estimate_columns(standing.ucerf), **ranks}
+
+
+def order_columns(order: PairOrder) -> dict[str, Any]:
+    """Return the order of two runs, and what settles it, as the columns of a file."""
+    settled = {"higher_first": order.for_first, "higher_second": order.for_second, "not_settled": order.open}
+    words = {name: "; ".join(names) for name, names in settled.items()}
+    return {"first": order.first, "second": order.second, "verdict": order.verdict, **words}
 
 
 def estimate_columns(estimate: Estimate) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from ...runs.measurements import Measurements
 from ...runs.run import Run
 from ...stats.bounded import ENOUGH_UNITS
 from ..comparison.matching import Match, match, named_apart
-from ..estimators.studies import PartStudy, estimate_columns, measured_by
+from ..estimators.studies import PartStudy, estimate_columns, measured_by, order_columns, standing_columns
 
 
 @dataclass(frozen=True)
@@ -127,9 +127,8 @@ def _spread_rows(part: WordingPart) -> Iterator[dict[str, Any]]:
 
 def _ucerf_rows(part: WordingPart) -> Iterator[dict[str, Any]]:
     for standing in part.part.study.standings:
-        ranks = {"rank_best": standing.rank.best, "rank_worst": standing.rank.worst}
         named = {**part.part.names, "model": standing.run, "wording": standing.estimator}
-        yield {**named, **estimate_columns(standing.ucerf), **ranks}
+        yield {**named, **standing_columns(standing)}
     for row in part.worded.robust:
         for wording, estimate in (("mean of all", row.mean), (f"worst: {row.wording}", row.worst)):
             yield {**part.part.names, "model": row.run, "wording": wording, **estimate_columns(estimate)}
@@ -145,6 +144,4 @@ def _component_rows(part: WordingPart) -> Iterator[dict[str, Any]]:
 
 def _order_rows(part: WordingPart) -> Iterator[dict[str, Any]]:
     for order in part.part.study.orders:
-        settled = {"higher_first": order.for_first, "higher_second": order.for_second, "not_settled": order.open}
-        words = {name: "; ".join(wordings) for name, wordings in settled.items()}
-        yield {**part.part.names, "first": order.first, "second": order.second, "verdict": order.verdict, **words}
+        yield {**part.part.names, **order_columns(order)}
