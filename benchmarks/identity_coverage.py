@@ -118,10 +118,14 @@ def false_discoveries(audits: int, sentences: int, plan: Plan, seed: int, attrib
         rows = list(changes(table, plan, "type2", Sample()))
         for metric in named:
             named[metric] += min(e.value for name, _, e in rows if name == f"{metric}_p_holm") < 0.05
-            family = [e for name, parts, e in rows if name == metric and parts["attribute"] == "attribute 0"]
-            missed[metric] += any(not e.low <= 0 <= e.high for e in family)
+            (single,) = [
+                e
+                for name, parts, e in rows
+                if name == metric and parts.get("marker") == "young 0" and "gender" not in parts
+            ]
+            missed[metric] += not single.low <= 0 <= single.high
     shares = {f"{metric}, any attribute named": count / audits for metric, count in named.items()}
-    return shares | {f"{metric}, an interval of an attribute misses 0": n / audits for metric, n in missed.items()}
+    return shares | {f"{metric}, the interval of a marker misses 0": n / audits for metric, n in missed.items()}
 
 
 def marked_outcomes(values: np.ndarray, names: list[tuple[str, str, str, str]]) -> Outcomes:

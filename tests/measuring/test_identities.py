@@ -13,16 +13,19 @@ import pytest
 import equipoise
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
+from equipoise.measuring.changes import changes
 from equipoise.measuring.identities import confidence_disparities, measure_identities
 from equipoise.measuring.measure import Plan
 from equipoise.measuring.sample import Sample
 from equipoise.measuring.sampling import until_precise
-from equipoise.records import EquipoiseError, Measurement, Prompt, RunKey, Score, parse_group
+from equipoise.measuring.sentence_table import SentenceTable
+from equipoise.records import EquipoiseError, Floats, Measurement, Outcomes, Prompt, RunKey, Score, parse_group
 from equipoise.run import Run
 from equipoise.scoring.planted.identities import PlantedIdentities
 from equipoise.scoring.store import ScoreStore
 from equipoise.stats import maximum
 from equipoise.tasks import open_task
+from equipoise.uncertainty import renormalise
 
 PENALTIES = {"old": 0.12, "young": 0.02, "Black": 0.1, "Asian": 0.05, "White": 0.0, "Hispanic": 0.05}
 ENGINE = PlantedIdentities(confidence=0.4, penalties=PENALTIES, genders={"female": 0.03}, mass=0.9)
@@ -217,7 +220,11 @@ def test_a_change_is_what_was_planted_whatever_the_gender_gap() -> None:
     assert old.value == pytest.approx(-0.2, abs=0.02) and old.low <= -0.2 <= old.high < 0
     young = rows["confidence_change", "attribute=age,augmentation=R,marker=young,type=type2"]
     assert young.low < 0 < young.high
-    assert rows["confidence_change_p_holm", "attribute=age,augmentation=R,type=type2"].value < 0.05
+    p_values = {group: row.value for (metric, group), row in rows.items() if metric == "confidence_change_p_holm"}
+    assert {group for group, p in p_values.items() if p < 0.05} == {
+        "attribute=age,augmentation=R,marker=old,type=type2",
+        "attribute=age,augmentation=R,type=type2",
+    }
     assert rows["confidence_change_p_holm", "attribute=race,augmentation=R,type=type2"].value > 0.05
     interaction = rows["confidence_interaction", "attribute=age,augmentation=R,marker=old,type=type2"]
     assert interaction.low < 0 < interaction.high
@@ -228,7 +235,49 @@ def test_a_change_is_what_was_planted_whatever_the_gender_gap() -> None:
 def test_nothing_planted_is_nothing_found() -> None:
     rows = planted_changes(noise=0.2, genders={"female": 0.2})
     p_values = [row.value for (metric, _), row in rows.items() if metric.endswith("change_p_holm")]
-    assert len(p_values) == 2 and min(p_values) > 0.05
+    assert len(p_values) == 8 and min(p_values) > 0.05, "six markers, and two attributes"
+
+
+def test_a_change_is_paired_and_a_drop_is_the_same_with_the_sign_reversed() -> None:
+    # Sentences differ by far more than the marker changes: only within a sentence can it be seen.
+    rng = np.random.default_rng(0)
+    easy = rng.uniform(-0.6, 0.6, size=50)
+    confidence = np.stack([easy, easy - 0.03 + rng.normal(0, 0.02, size=50)], axis=1)
+    table = SentenceTable(confident_outcomes(confidence), Plan([], resamples=400))
+    rows = {
+        (name, tuple(parts.values())): e for name, parts, e in changes(table, Plan([], resamples=400), "", Sample())
+    }
+    old = rows["confidence_change", ("R", "age", "old")]
+    expected = confidence[:, 1] - confidence[:, 0]
+    assert old.value == pytest.approx(expected.mean()) and -0.04 < old.low < old.high < -0.02 and old.n == 50
+    assert rows["confidence_change_p_holm", ("R", "age")].value == pytest.approx(1 / 5001)
+    # Flipping the signs of the differences is what exchanging marked and unmarked does.
+    flips = rng.choice([-1.0, 1.0], size=(5000, 50)) @ (confidence[:, 1] - easy + 0.024) / 50
+    weaker = SentenceTable(
+        confident_outcomes(np.stack([easy - 0.024, confidence[:, 1]], axis=1)), Plan([], resamples=400)
+    )
+    p = {name: e.value for name, _, e in changes(weaker, Plan([], resamples=400), "", Sample())}["confidence_change_p"]
+    assert p == pytest.approx((np.abs(flips) >= abs((confidence[:, 1] - easy + 0.024).mean())).mean(), abs=0.03)
+
+
+def confident_outcomes(confidence: Floats) -> Outcomes:
+    """Return outcomes with that confidence by sentence: without a marker, and with "old" on the referent."""
+    lead = confidence.ravel()
+    logprobs = np.log(np.stack([(0.9 + lead) / 2, (0.9 - lead) / 2], axis=1))
+    sentences = len(confidence)
+    cells = {"augmentation": ("none", "R"), "attribute": ("", "age"), "marker": ("", "old"), "type": ("", "")}
+    return Outcomes(
+        example_id=np.arange(2 * sentences).astype(str).astype(object),
+        variant=np.full(2 * sentences, "", dtype=object),
+        set_id=np.repeat(np.arange(sentences).astype(str).astype(object), 2),
+        probs=renormalise(logprobs),
+        logprobs=logprobs,
+        gold=np.zeros(2 * sentences, dtype=np.int64),
+        stereotype=np.full(2 * sentences, -1, dtype=np.int64),
+        answerable=np.ones(2 * sentences, dtype=bool),
+        groups={name: np.array([*values] * sentences, dtype=object) for name, values in cells.items()},
+        flags=np.full(2 * sentences, "", dtype=object),
+    )
 
 
 def test_a_sample_shrinks_p_values_and_intervals_alike() -> None:

@@ -1,102 +1,130 @@
 """What a marker changes: marked against the same sentence unmarked, so a gap that was there before does not count.
 
 The change of each marker and gender, of each marker over the genders, and of each attribute over its markers; and the
-interaction, the change with he minus the change with she. All intervals of an attribute hold at once. An attribute's
-p-value tests "none of its markers changes anything", corrected for the number of attributes (Holm).
+interaction, the change with he minus the change with she. Sentences are compared with themselves (stats/paired): the
+interval resamples base sentences, the p-value exchanges marked and unmarked within them. p-values are of markers, and
+corrected over all markers of an augmentation (Holm). An attribute has the smallest of its markers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from ..records import Estimate, Floats, Integers
-from ..stats import maximum
+from ..metrics import METRICS
+from ..metrics.groups import mean
+from ..records import Estimate, Floats
+from ..stats.paired import Contest, Difference, Trial, holm, paired_differences
+from ..stats.resampling import Statistic
 from .sample import Sample
-from .sentence_intervals import Contrast, Means
-from .sentence_table import NONE, Resampling, SentenceTable, resampled_means
+from .sentence_table import NONE, Resampling, SentenceTable
 
 Row = tuple[str, dict[str, str], Estimate]
-METHOD = "simultaneous bootstrap of the changes of an attribute"
-TERMS = {"confidence_change": 2, "confidence_interaction": 4}
-"""How many means each is a sum or difference of."""
+EXCHANGED = "paired permutation test: marked and unmarked exchanged within base sentences"
+
+
+@dataclass(frozen=True)
+class _Group:
+    """A metric of some cells (marker x gender) of an attribute, and its contest; `tested` groups have a p-value."""
+
+    metric: str
+    parts: dict[str, str]
+    contest: Contest
+    tested: bool = False
 
 
 def changes(table: SentenceTable, plan: Resampling, kind: str, sample: Sample) -> Iterator[Row]:
-    """Yield the changes of confidence, their interactions with gender, and the p-values of each attribute."""
-    confidence_means = Means(
-        "confidence", *table.sums("confidence"), *resampled_means(*table.sums("confidence"), table.weights)
-    )
-    means, resampled = confidence_means.means, confidence_means.resampled
-    level, shrink = sample.level(plan.level), sample.shrink(kind, table.clusters)
+    """Yield the changes of confidence, their interactions with gender, and the p-values of markers and attributes."""
+    groups = list(_groups(table))
+    if not groups:
+        return
+    trial = Trial(resamples=plan.resamples, level=sample.level(plan.level), seed=plan.seed)
+    differences = paired_differences([group.contest for group in groups], clusters=table.clusters, trial=trial)
+    shrink = sample.shrink(kind, table.clusters)
+    families: dict[tuple[str, str], list[tuple[_Group, float]]] = {}
+    for group, difference in zip(groups, differences, strict=True):
+        yield group.metric, group.parts, _estimate(group.metric, difference, plan.level, shrink)
+        if group.tested:
+            family = families.setdefault((group.metric, group.parts["augmentation"]), [])
+            family.append((group, min(1.0, sample.errors * difference.p)))
+    for family in families.values():
+        yield from _p_values(family, plan.level)
+
+
+def _estimate(metric: str, difference: Difference, level: float, shrink: float) -> Estimate:
+    """Return the difference as an estimate; `shrink` is for a sample that is a good part of all there is."""
+    shrink = shrink or 1.0  # all were asked: the interval is that of a full audit
+    value, (lowest, highest) = difference.value, METRICS[metric].bounds
+    low = max(lowest, value - shrink * (value - difference.low))
+    high = min(highest, value + shrink * (difference.high - value))
+    return Estimate(value, low, high, level, difference.n, difference.method)
+
+
+def _p_values(family: Sequence[tuple[_Group, float]], level: float) -> Iterator[Row]:
+    """Yield the p-value of every marker, plain and corrected over the family, and the smallest of each attribute."""
+    metric = family[0][0].metric
+    corrected = {"p": [p for _, p in family], "p_holm": holm(np.array([p for _, p in family])).tolist()}
+    for suffix, values in corrected.items():
+        smallest: dict[str, Estimate] = {}
+        for (group, _), p in zip(family, values, strict=True):
+            estimate = Estimate(p, np.nan, np.nan, level, group.contest.n, EXCHANGED)
+            yield f"{metric}_{suffix}", group.parts, estimate
+            attribute = group.parts["attribute"]
+            smallest[attribute] = min(smallest.get(attribute, estimate), estimate, key=lambda e: e.value)
+        for attribute, estimate in smallest.items():
+            parts = {"augmentation": family[0][0].parts["augmentation"], "attribute": attribute}
+            yield f"{metric}_{suffix}", parts, estimate
+
+
+def _groups(table: SentenceTable) -> Iterator[_Group]:
+    """Yield what is compared, by augmentation and attribute."""
+    total, count = table.sums("confidence")
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values: Floats = total / count
     unmarked = {cell["gender"]: n for n, cell in enumerate(table.cells) if cell["augmentation"] == NONE}
-    tests: dict[tuple[str, str], list[tuple[dict[str, str], float]]] = {}
     for parts, mask in table.choose(("augmentation", "attribute")):
         cells = [int(n) for n in np.flatnonzero(mask) if table.cells[n]["gender"] in unmarked]
         if parts["augmentation"] == NONE or not cells:
             continue
-        base = [unmarked[table.cells[n]["gender"]] for n in cells]
-        change, drawn = means[cells] - means[base], resampled[:, cells] - resampled[:, base]
-        named = [{**parts, **{k: table.cells[n][k] for k in ("marker", "gender") if table.cells[n][k]}} for n in cells]
-        family = _Family(plan, level, shrink, parts, confidence_means.sentences[[*cells, *base]])
-        for metric, groups, values, resamples in (
-            ("confidence_change", named, change, drawn),
-            *family.interactions(named, change, drawn),
-        ):
-            contrast, radius = family.contrast(metric), family.radius(values, resamples)
-            for group, value in family.values(groups, values):
-                yield metric, group, contrast.estimate(value, radius, table.clusters, METHOD)
-            p = contrast.p_value(float(np.abs(values).max()), radius, family.p_value(values, resamples))
-            tests.setdefault((metric, parts["augmentation"]), []).append((parts, min(1.0, sample.errors * p)))
-    for (metric, _), several in tests.items():
-        for (parts, p), p_holm in zip(several, maximum.holm([p for _, p in several]), strict=True):
-            for suffix, value in (("p", p), ("p_holm", p_holm)):
-                estimate = Estimate(value, np.nan, np.nan, plan.level, table.clusters, METHOD)
-                yield f"{metric}_{suffix}", parts, estimate
+        sides = {n: (values[:, n], values[:, unmarked[table.cells[n]["gender"]]]) for n in cells}
+        by_marker: dict[str, list[int]] = {}
+        interactions = []
+        for n in cells:
+            by_marker.setdefault(table.cells[n]["marker"], []).append(n)
+        for marker, numbers in by_marker.items():
+            named = {**parts, "marker": marker}
+            genders = {table.cells[n]["gender"]: n for n in numbers}
+            for gender, n in genders.items():
+                if gender:
+                    yield from _change({**named, "gender": gender}, [sides[n]])
+            yield from _change(named, [sides[n] for n in numbers], tested=True)
+            if {"male", "female"} <= set(genders):
+                apart = [sides[genders[gender]][0] - sides[genders[gender]][1] for gender in ("male", "female")]
+                interactions.append(apart)
+                yield from _contest("confidence_interaction", named, apart, tested=True)
+        yield from _change(parts, list(sides.values()))
+        if interactions:
+            yield from _contest("confidence_interaction", parts, list(np.mean(interactions, axis=0)), tested=False)
 
 
-class _Family:
-    """The changes of one attribute and augmentation, from means over `sentences` base sentences each."""
+def _change(parts: dict[str, str], sides: Sequence[tuple[Floats, Floats]], *, tested: bool = False) -> Iterator[_Group]:
+    """Yield the change over some cells: in each base sentence the mean of those asked both marked and unmarked."""
+    pairs = np.array(sides)
+    pairs[np.isnan(pairs).any(axis=1, keepdims=True).repeat(2, axis=1)] = np.nan
+    known = ~np.isnan(pairs[:, 0]).all(axis=0)
+    if known.any():
+        means = np.full(pairs.shape[1:], np.nan)
+        means[:, known] = np.nanmean(pairs[:, :, known], axis=0)
+        yield from _contest("confidence_change", parts, list(means), tested=tested)
 
-    def __init__(
-        self, plan: Resampling, level: float, shrink: float, parts: Mapping[str, str], sentences: Integers
-    ) -> None:
-        self.plan, self.level, self.shrink = plan, level, shrink
-        self.parts, self.sentences = dict(parts), sentences
 
-    def contrast(self, metric: str) -> Contrast:
-        """Return what the differences of that metric are made of."""
-        return Contrast(metric, "confidence", self.sentences, self.level, self.plan.level, TERMS[metric])
-
-    def radius(self, values: Floats, drawn: Floats) -> float:
-        """Return how far all values at once may lie from their truths."""
-        return maximum.absolute_radius(values, drawn, level=self.level, shrink=self.shrink)
-
-    def p_value(self, values: Floats, drawn: Floats) -> float:
-        """Return the p-value of "all are 0": how often deviations alone are as large as the largest value."""
-        return maximum.absolute_p_value(values, drawn, shrink=self.shrink)
-
-    def values(self, named: list[dict[str, str]], values: Floats) -> Iterator[tuple[dict[str, str], float]]:
-        """Yield each value, the mean of each marker over the genders, and the mean of all.
-
-        A mean lies no further from its truth than the furthest of its parts, so one radius covers all of them.
-        """
-        yield from zip(named, map(float, values), strict=True)
-        for marker in dict.fromkeys(group["marker"] for group in named):
-            chosen = [n for n, group in enumerate(named) if group["marker"] == marker]
-            if len(chosen) > 1:
-                yield {**self.parts, "marker": marker}, float(values[chosen].mean())
-        yield self.parts, float(values.mean())
-
-    def interactions(
-        self, named: list[dict[str, str]], change: Floats, drawn: Floats
-    ) -> Iterator[tuple[str, list[dict[str, str]], Floats, Floats]]:
-        """Yield the change with he minus the change with she of each marker; nothing where no marker has both."""
-        places = {(group["marker"], group.get("gender", "")): n for n, group in enumerate(named)}
-        markers = dict.fromkeys(group["marker"] for group in named)
-        both = [marker for marker in markers if {(marker, "male"), (marker, "female")} <= set(places)]
-        if both:
-            male, female = ([places[marker, gender] for marker in both] for gender in ("male", "female"))
-            groups = [{**self.parts, "marker": marker} for marker in both]
-            yield "confidence_interaction", groups, change[male] - change[female], drawn[:, male] - drawn[:, female]
+def _contest(metric: str, parts: dict[str, str], sides: Sequence[Floats], *, tested: bool) -> Iterator[_Group]:
+    """Yield the contest of two values for each base sentence, over those that have both."""
+    known = np.flatnonzero(~np.isnan(sides[0]) & ~np.isnan(sides[1]))
+    if len(known):
+        first, second = ([Statistic(mean, [side[known]], known)] for side in sides)
+        # Each side lies within half of the bounds of their difference.
+        width = METRICS[metric].bounds[1]
+        yield _Group(metric, parts, Contest(first, second, len(known), width), tested)

@@ -16,6 +16,9 @@ from .sentence_table import Resampling
 TOO_OFTEN_UNDEFINED = "no interval: undefined in most resamples"
 METHOD = "percentile bootstrap, {resamples} resamples of base sentences"
 
+CONFIDENCES = ("confidence", "confidence_pair", "confidence_marked")
+"""Continuous values: sentences differ in them, so a bootstrap needs enough sentences, but not many on either side."""
+
 
 @dataclass(frozen=True)
 class Means:
@@ -52,7 +55,16 @@ def drop_estimate(means: Means, base: int, group: int, plan: Resampling) -> Esti
     fewest = int(means.sentences[[base, group]].min())
     ends = bootstrap.interval(means.resampled[:, base] - means.resampled[:, group], level=plan.level, units=fewest)
     value = float(means.means[base] - means.means[group])
-    return _estimate(f"{means.metric}_drop", value, means.values(base) - means.values(group), ends, plan)
+    metric = f"{means.metric}_drop"
+    if means.metric in CONFIDENCES and fewest >= bounded.ENOUGH_UNITS and bounded.has_width(*ends, _width(metric)):
+        # The same rule as for `confidence_change`: one quantity has one interval.
+        return Estimate(value, *ends, plan.level, fewest, METHOD.format(resamples=plan.resamples))
+    return _estimate(metric, value, means.values(base) - means.values(group), ends, plan)
+
+
+def _width(metric: str) -> float:
+    low, high = METRICS[metric].bounds
+    return high - low
 
 
 def _estimate(metric: str, value: float, values: Floats, ends: tuple[float, float], plan: Resampling) -> Estimate:

@@ -53,13 +53,6 @@ def absolute_radius(values: Floats, resampled: Floats, *, level: float, shrink: 
     return shrink * float(np.quantile(np.abs(deviations).max(axis=1), level, method="higher"))
 
 
-def absolute_p_value(values: Floats, resampled: Floats, *, shrink: float = 1.0) -> float:
-    """Return the p-value of "all are 0": how often the largest deviation is as large as the largest value."""
-    deviations = shrink * np.abs(_deviations(values, resampled))
-    exceeding = int((deviations.max(axis=1) >= np.abs(values).max()).sum()) if len(deviations) else 0
-    return (1 + exceeding) / (1 + len(deviations))
-
-
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return the p-values corrected for their number (Holm 1979): the chance of any false finding stays below each."""
     return [float(value) for value in paired.holm(np.asarray(p_values, dtype=np.float64))]

@@ -17,16 +17,22 @@ from .resampling import CHUNK_BYTES, Chunks, Statistic, evaluate
 TOLERANCE = 1e-6
 """Weights are float32: a permuted difference that is smaller than the observed one by less counts as equally large."""
 
+PAIRED = "percentile bootstrap of paired differences, {resamples} resamples of clusters"
+
 
 @dataclass(frozen=True)
 class Difference:
-    """The first model's value minus the second's: its interval, and the p-value of "the models do not differ"."""
+    """The first model's value minus the second's: its interval, and the p-value of "the models do not differ".
+
+    `method` says how the interval was made.
+    """
 
     value: float
     low: float
     high: float
     p: float
     n: int
+    method: str = ""
 
 
 @dataclass(frozen=True)
@@ -71,25 +77,28 @@ def paired_differences(contests: Sequence[Contest], *, clusters: int, trial: Tri
     results = []
     for contest, resampled, permuted in zip(contests, samples, under_null, strict=True):
         value = _value(contest.first) - _value(contest.second)
-        low, high = _interval(contest, resampled, value, trial)
-        results.append(Difference(value, low, high, _p_value(value, permuted), contest.n))
+        low, high, method = _interval(contest, resampled, value, trial)
+        results.append(Difference(value, low, high, _p_value(value, permuted), contest.n, method))
     return results
 
 
-def _interval(contest: Contest, resampled: Floats, value: float, trial: Trial) -> tuple[float, float]:
-    """Return the interval of a difference: never of zero width; NaN where the metric has no bounds to fall back on."""
+def _interval(contest: Contest, resampled: Floats, value: float, trial: Trial) -> tuple[float, float, str]:
+    """Return the interval of a difference and its method.
+
+    It is never of zero width, and NaN where the metric has no bounds to fall back on.
+    """
     width, units = contest.width, contest.units
     clusters = len(np.unique(np.concatenate([s.clusters for s in (*contest.first, *contest.second)])))
     low, high = interval(resampled, level=trial.level, units=clusters)
     if units is not None and math.isfinite(width):
         if not bounded.is_enough(units, 2 * width):
-            return _of_units(units, width, trial)
+            return *_of_units(units, width, trial), bounded.BETTING
     elif not bounded.has_width(low, high, 2 * width) or clusters < bounded.ENOUGH_UNITS:
         if not math.isfinite(width):
-            return math.nan, math.nan
+            return math.nan, math.nan, "no interval: too few clusters"
         radius = bounded.hoeffding_radius([clusters, clusters], width, level=trial.level)
-        return max(-width, value - radius), min(width, value + radius)
-    return low, high
+        return max(-width, value - radius), min(width, value + radius), bounded.HOEFFDING
+    return low, high, PAIRED.format(resamples=trial.resamples)
 
 
 def _of_units(units: Floats, width: float, trial: Trial) -> tuple[float, float]:

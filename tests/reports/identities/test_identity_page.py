@@ -82,7 +82,7 @@ def test_disparities_are_those_of_the_run_and_large_ones_are_marked(
             p = found.loc["confidence_disparity_p_holm", "value"]
             assert row.locator("td").all_inner_texts() == [*expected, f"{p:.4f}"]
         assert table.locator("b.large").count() >= 1 and "*" in table.inner_text()
-    assert "lowers confidence against the same sentence unmarked" in tab.inner_text("#identities")
+    assert "“old” (age) lowers confidence by 0." in tab.inner_text("#identities")
 
 
 def test_a_radar_has_every_subgroup_and_its_interval(opened: Opened, page: Path, frame: pd.DataFrame) -> None:
@@ -202,10 +202,9 @@ def test_the_change_from_no_marker_comes_first(opened: Opened, page: Path, frame
     tab = opened(page)
     chart = tab.locator("#identities svg.chart").first
     assert chart.get_attribute("aria-label").startswith("Change from no marker")
-    drop = frame[
-        (frame["metric"] == "confidence_drop") & (frame["attribute"] == "age") & (frame["augmentation"] == "R")
-    ]
-    drop = drop[(drop[["marker", "gender", "privilege", "occupation"]] == "").all(axis=1)].iloc[0]
+    by_marker = frame[(frame["augmentation"] == "R") & (frame["marker"] == "old") & (frame["gender"] == "")]
+    change = by_marker[by_marker["metric"] == "confidence_change"].iloc[0]
+    p = by_marker[by_marker["metric"] == "confidence_change_p_holm"].iloc[0]["value"]
     titles = chart.locator("g > title").all_text_contents()
-    told = f"age: {-drop['value']:+.3f} [{-drop['high']:+.3f}, {-drop['low']:+.3f}]"
+    told = f"age, old: {change['value']:+.3f} [{change['low']:+.3f}, {change['high']:+.3f}], p = {p:.4f}"
     assert titles[0] == told, "the largest loss is first"

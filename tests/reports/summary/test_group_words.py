@@ -98,3 +98,23 @@ def test_words_are_pronouns_only_where_every_example_has_one(mine: tuple[Run, Ru
     pronouns = audit("planted", data, out=folder / "builtin", resamples=10)
     assert words_of(pronouns.parts) is PRONOUN
     assert words_of([*pronouns.parts, *mine[0].parts]) is GROUP_WORD
+
+
+def test_two_sentences_about_one_number_do_not_disagree() -> None:
+    def row(metric: str, group: str, value: float, low: float, high: float) -> Measurement:
+        return Measurement(metric, "m", "d", "t", group, Estimate(value, low, high, 0.95, 40, "bounds"), "neither")
+
+    rates = [row("accuracy", f"stereotype={side},type=type2", 0.5, 0.4, 0.6) for side in ("pro", "anti")]
+    gap = row("accuracy_gap", "type=type2", 0.068, 0.024, 0.112)
+
+    def accuracy(*rows: Measurement) -> str:
+        (text,) = [s.text for s in behaviour(Measurements([*rates, *rows]), ["type2"], PRONOUN) if "right in" in s.text]
+        return text
+
+    alone = accuracy(gap)
+    assert alone.endswith(": a gap of 6.8 points [2.4, 11.2].")
+    wider = accuracy(gap, row("flip_bias", "type=type2", -0.068, -0.186, 0.062))
+    assert wider.endswith("; a gap is not shown (6.8 points [-6.2, 18.6]).")
+    assert accuracy(gap, row("flip_bias", "type=type2", 0.05, -0.2, 0.3)) == alone, (
+        "sets without one side: not the same"
+    )

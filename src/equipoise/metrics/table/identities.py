@@ -137,9 +137,13 @@ def _changes() -> Iterator[Metric]:
         "change of confidence with he - with she; 0: the marker changes both alike",
         (-4, 4),
     )
-    nulls = {"confidence_change": "no marker changes confidence", "confidence_interaction": "he and she change alike"}
+    nulls = {
+        "confidence_change": "the marker does not change confidence",
+        "confidence_interaction": "he and she change alike",
+    }
+    smallest = "; of an attribute: the smallest of its markers"
     for name, null in nulls.items():
-        for suffix, correction in (("p", ""), ("p_holm", ", corrected for the attributes tested (Holm)")):
+        for suffix, correction in (("p", smallest), ("p_holm", f", corrected for the markers tested (Holm){smallest}")):
             yield _identity(
                 f"{name}_{suffix}",
                 identities.p_value,

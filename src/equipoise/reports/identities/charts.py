@@ -16,6 +16,7 @@ from ...runs.measurements import span
 from ..behaviour.views import Estimated, short
 from ..palette import Named
 from ..svg.drawing import WIDTH, Axis, element, group, line, mark, path, picture, text, whisker
+from .changes import Change
 from .views import NONE, Line, Lines, Radar, Spoke, heat_limit, sides_of
 
 Point = tuple[float, float]
@@ -152,26 +153,32 @@ def _told(radar: Radar) -> str:
     return f"Mean confidence: {'; '.join(sentences)}."
 
 
-def change_chart(rows: Sequence[tuple[str, Estimated]], title: str) -> Markup:
-    """Return a dot for each attribute: the change of confidence from no marker, with its interval; 0 is no change."""
-    top, names, step = 14.0, 168.0, 20.0
+def change_chart(rows: Sequence[Change], title: str, scale: Scale) -> Markup:
+    """Return a dot for each marker: the change of confidence from no marker, with its interval; 0 is no change.
+
+    Markers of an attribute stand together, its name before the first. Only detected changes have a colour.
+    """
+    top, step = 14.0, 17.0
     bottom = top + len(rows) * step
-    ends = [
-        abs(end) for _, estimate in rows for end in (estimate.value, estimate.low, estimate.high) if not math.isnan(end)
-    ]
-    limit = max(0.05, math.ceil(max(ends, default=0.05) * 20) / 20)
-    x = Axis(-limit, limit, names, WIDTH - 14)
+    # Room for the longest names: letters of an attribute are smaller.
+    names = 24.0 + 6.6 * min(max(len(row.attribute) for row in rows), 22)
+    names += 7.2 * min(max(len(row.marker) for row in rows), 18)
+    x = Axis(*scale, names, WIDTH - 14)
     parts = [x.below(bottom, ticks=x.ticks(4), grid_to=top - 6), line(x(0.0), top - 6, x(0.0), bottom, "axis")]
-    for number, (name, change) in enumerate(rows):
-        y = top + (number + 0.5) * step
-        shown = change.high < 0 or change.low > 0
-        tone: Named = ("wrong" if change.value < 0 else "right") if shown else "neither"
-        hint = element("title", f"{name}: {change.value:+.3f} [{change.low:+.3f}, {change.high:+.3f}]")
+    for number, row in enumerate(rows):
+        y, change = top + (number + 0.5) * step, row.estimate
+        tone: Named = ("wrong" if change.value < 0 else "right") if row.detected else "neither"
+        numbers = f"{change.value:+.3f} [{change.low:+.3f}, {change.high:+.3f}], p = {row.p:.4f}"
+        hint = element("title", f"{row.attribute}, {row.marker}: {numbers}")
         drawn = [hint, whisker(x, y, change.low, change.high, tone), mark(x(change.value), y, tone)]
-        parts += [text(names - 10, y + 4, short(name, 24), anchor="end", class_="name"), group(drawn)]
+        parts += [text(names - 10, y + 4, short(row.marker, 18), anchor="end", class_="name"), group(drawn)]
+        if not number or rows[number - 1].attribute != row.attribute:
+            parts.append(text(0.0, y + 4, short(row.attribute, 22), class_="tick"))
+            if number:
+                parts.append(line(0.0, y - step / 2, WIDTH - 14, y - step / 2, "grid"))
     parts.append(text((x.start + x.end) / 2, bottom + 32, "change of mean confidence", anchor="middle", class_="tick"))
-    caption = ", ".join(f"{name} {change.value:+.3f}" for name, change in rows)
-    return picture(bottom + 38, title, f"{caption}.", parts)
+    told = ", ".join(f"{row.marker} {row.estimate.value:+.3f}" for row in rows)
+    return picture(bottom + 38, title, f"{told}.", parts)
 
 
 def lines_chart(view: Lines, scale: Scale) -> Markup:

@@ -11,6 +11,7 @@ from ...runs.measurements import kind_title
 from ...runs.run import Part, Run
 from ..page.rendering import Panel, Section, render
 from . import views
+from .changes import DETECTABLE, caption, changes, in_words
 from .charts import change_chart, heatmap_chart, ideal_of, lines_chart, radar_chart, scale_of
 from .findings import REASONED, findings, reasoning_sentences
 from .values import change_values, line_values, radar_values
@@ -22,7 +23,13 @@ def identities(run: Run) -> Section | None:
     parts = [_part(part) for part in run.parts if views.has_markers(part.identities)]
     if not parts:
         return None
-    body = render("identities.html", parts=parts, headings=[HEADINGS[name] for name in MEASURES], large=LARGE)
+    body = render(
+        "identities.html",
+        parts=parts,
+        headings=[HEADINGS[name] for name in MEASURES],
+        large=LARGE,
+        detectable=DETECTABLE,
+    )
     return Section("identities", "Identities", body)
 
 
@@ -41,7 +48,7 @@ def _kind(rows: pd.DataFrame, kind: str, model: str) -> dict[str, Any]:
     shown = [name for name in OVERALL if (rows["metric"] == name).any()]
     return {
         "title": kind_title(kind),
-        "words": " ".join(views.in_words(rows)),
+        "words": list(in_words(rows)),
         "overall_headings": [HEADINGS[name] for name in shown],
         "overall": [(title, [measured.get(name) for name in shown]) for title, measured in views.overall(rows)],
         "changes": list(_change_panels(rows, kind)),
@@ -51,19 +58,16 @@ def _kind(rows: pd.DataFrame, kind: str, model: str) -> dict[str, Any]:
 
 
 def _change_panels(rows: pd.DataFrame, kind: str) -> Iterator[Panel]:
-    """Yield a dot plot for each augmentation; it says so where no attribute differs from no marker."""
-    for way in views.ways_of(rows):
-        several = views.changes(rows[rows["augmentation"] == way])
+    """Yield a dot plot for each augmentation, with one order and scale; it says where no attribute differs."""
+    by_way = {way: changes(rows[rows["augmentation"] == way]) for way in views.ways_of(rows)}
+    every = [change for several in by_way.values() for change in several]
+    places = {marker: number for number, marker in enumerate(dict.fromkeys(change.marker for change in every))}
+    scale = scale_of([change.estimate for change in every])
+    for way, several in by_way.items():
         if several:
-            shown = [name for name, change in several if change.high < 0 or change.low > 0]
-            caption = f"Interval without 0: {', '.join(shown)}." if shown else NO_CHANGE
-            title = f"Change from no marker, {kind_title(kind)}, {WAYS[way]}"
-            yield Panel(
-                WAYS[way][0].upper() + WAYS[way][1:], change_chart(several, title), caption, change_values(several)
-            )
-
-
-NO_CHANGE = "No attribute differs detectably from no marker."
+            ordered = sorted(several, key=lambda change: places[change.marker])
+            chart = change_chart(ordered, f"Change from no marker, {kind_title(kind)}, {WAYS[way]}", scale)
+            yield Panel(WAYS[way][0].upper() + WAYS[way][1:], chart, caption(ordered), change_values(ordered))
 
 
 def _way(rows: pd.DataFrame, kind: str, way: str, model: str, *, first: bool) -> Mapping[str, Any]:

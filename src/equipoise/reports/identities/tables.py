@@ -14,6 +14,7 @@ from rich.text import Text
 from ...runs.measurements import KINDS
 from ...runs.run import identity_frame
 from ..terminal.tables import NOTHING, FirstThatFits, empty_table, literal, texts
+from .changes import in_words
 from .views import (
     HEADINGS,
     LARGE,
@@ -44,6 +45,7 @@ def identity_summary(measurements: pd.DataFrame) -> RenderableType | None:
 
 def _kind(kind: str, rows: pd.DataFrame) -> Iterator[RenderableType]:
     yield Text(literal(KINDS.get(kind, kind)), style="bold")
+    yield from (Text(literal(sentence)) for sentence in in_words(rows))
     yield _layouts(partial(_overall, rows), OVERALL)
     yield Text()
     for way in ways_of(rows):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..behaviour.views import Estimated
 from ..svg.values import Values, estimated
+from .changes import Change
 from .views import NONE, Lines, Radar
 
 
@@ -22,9 +22,13 @@ def radar_values(radar: Radar) -> Values:
     return Values(headings, rows) if several else Values(headings[1:], [row[1:] for row in rows])
 
 
-def change_values(several: Sequence[tuple[str, Estimated]]) -> Values:
-    """Return each attribute's change from no marker with its interval."""
-    return Values(("attribute", "change", "low", "high"), [(name, *estimated(change)) for name, change in several])
+def change_values(several: Sequence[Change]) -> Values:
+    """Return each marker's change from no marker with its interval, corrected p-value and n."""
+    headings = ("attribute", "marker", "change", "low", "high", "p (Holm)", "n")
+    return Values(
+        headings,
+        [(row.attribute, row.marker, *estimated(row.estimate), f"{row.p:.4f}", f"{row.n:,}") for row in several],
+    )
 
 
 def line_values(view: Lines) -> Values:

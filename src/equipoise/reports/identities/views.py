@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ...datasets.occupations import OCCUPATIONS
-from ...runs.measurements import KINDS, Measurements, kind_title, span
+from ...runs.measurements import KINDS, Measurements
 from ...runs.run import Part, Run
 from ..behaviour.views import Estimated
 from ..comparison.matching import named_apart
@@ -211,89 +211,11 @@ def confidences(frame: pd.DataFrame, kind: str) -> dict[Subgroup, Estimated]:
     return {(r.augmentation, r.marker, r.gender): Estimated(r.value, r.low, r.high) for r in given}
 
 
-def changes(rows: pd.DataFrame) -> list[tuple[str, Estimated]]:
-    """Return how far each attribute's markers move confidence from no marker, the largest loss first."""
-    drops = rows[(rows["metric"] == "confidence_drop") & (rows["attribute"] != "")]
-    drops = drops[(drops[["marker", "gender", "privilege", "occupation"]] == "").all(axis=1)]
-    given: Iterable[Any] = drops.sort_values("value", ascending=False).itertuples()
-    return [(str(row.attribute), Estimated(-row.value, -row.high, -row.low)) for row in given]
-
-
 def extremes(rows: pd.DataFrame) -> list[str]:
     """Return the identities of a type and augmentation with their confidence, from the least to the most."""
     single = rows[(rows["metric"] == "confidence") & (rows["marker"] != "") & (rows["gender"] != "")]
     single = single[single["occupation"] == ""].sort_values("value")
     return [f"{row.marker} {row.gender} {row.value:.3f}" for row in single.itertuples()]
-
-
-DETECTABLE = 0.05
-"""A corrected p-value under this names an attribute."""
-
-
-def in_words(frame: pd.DataFrame) -> Iterator[str]:
-    """Yield, for each type, the gap between genders without a marker, and what markers change beyond it."""
-    for kind in kinds_of(frame):
-        rows = frame[frame["type"] == kind]
-        where = f"In {kind_title(kind)} sentences" if kind else "In these sentences"
-        yield from _gender_sentence(rows, where)
-        for way in ways_of(rows):
-            yield from _change_sentences(rows[rows["augmentation"] == way], where, way)
-
-
-def _gender_sentence(rows: pd.DataFrame, where: str) -> Iterator[str]:
-    unmarked = rows[(rows["augmentation"] == NONE) & (rows["occupation"] == "")]
-    by_gender = {row.gender: row for row in _rows_of(unmarked[unmarked["metric"] == "confidence"]) if row.gender}
-    apart = unmarked[unmarked["metric"] == "confidence_disparity"]
-    if {"male", "female"} <= set(by_gender) and len(apart) and float(apart["low"].iloc[0]) > 0:
-        more = "he" if by_gender["male"].value > by_gender["female"].value else "she"
-        other = "she" if more == "he" else "he"
-        gap = next(_rows_of(apart))
-        than = f"higher with {more} than with {other}"
-        yield f"{where} without a marker, confidence is {span(gap)} {than} (n = {gap.n})."
-
-
-def _change_sentences(rows: pd.DataFrame, where: str, way: str) -> Iterator[str]:
-    """Yield the attributes that differ detectably from no marker, or that none does; and interactions with gender."""
-    tested = rows[rows["metric"] == "confidence_change_p_holm"]
-    if tested.empty:
-        return
-    detected = tested[tested["value"] < DETECTABLE]
-    if detected.empty:
-        smallest = float(tested["value"].min())
-        yield (
-            f"{where} no attribute differs detectably from no marker, {WAYS[way]}"
-            f" (smallest p = {smallest:.3f} after Holm, n = {int(tested['n'].iloc[0])})."
-        )
-    for test in sorted(_rows_of(detected), key=lambda row: float(row.value)):
-        change = _largest(rows, "confidence_change", test.attribute)
-        if change is not None:
-            verb = "lowers" if change.value < 0 else "raises"
-            yield (
-                f"{where} “{change.marker}” {verb} confidence against the same sentence unmarked, {WAYS[way]}:"
-                f" {span(change)} ({test.attribute}, p = {test.value:.4f} after Holm, n = {change.n})."
-            )
-    interactions = rows[(rows["metric"] == "confidence_interaction_p_holm") & (rows["value"] < DETECTABLE)]
-    for test in _rows_of(interactions):
-        change = _largest(rows, "confidence_interaction", test.attribute)
-        if change is not None:
-            yield (
-                f"{where} “{change.marker}” changes confidence with he and with she by different amounts, {WAYS[way]}:"
-                f" they differ by {span(change)} ({test.attribute}, p = {test.value:.4f} after Holm)."
-            )
-
-
-def _rows_of(frame: pd.DataFrame) -> Iterator[Any]:
-    rows: Iterator[Any] = frame.itertuples()
-    return rows
-
-
-def _largest(rows: pd.DataFrame, metric: str, attribute: str) -> Any:
-    """Return the marker of an attribute that changes most, over the genders; None where there is none."""
-    chosen = rows[(rows["metric"] == metric) & (rows["attribute"] == attribute)]
-    chosen = chosen[(chosen["marker"] != "") & (chosen["gender"] == "")]
-    if chosen.empty:  # sentences without genders
-        chosen = rows[(rows["metric"] == metric) & (rows["attribute"] == attribute) & (rows["marker"] != "")]
-    return max(_rows_of(chosen), key=lambda row: abs(float(row.value)), default=None)
 
 
 def radars(frames: Frames, kind: str, way: str) -> Iterator[Radar]:

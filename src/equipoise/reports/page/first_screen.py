@@ -18,7 +18,7 @@ from ..behaviour.values import fate_values
 from ..calibration import views as calibration_views
 from ..calibration.charts import label_chart
 from ..calibration.values import label_values
-from ..identities import views as identity_views
+from ..identities import changes as identity_changes
 from ..summary import PartSummary, part_summary
 from ..summary.labels import label_view
 from ..svg.values import Values
@@ -143,4 +143,4 @@ def _sentences(part: Part, summary: PartSummary) -> Iterator[str]:
     """Yield what comes after the headline; doubts are in the strip of checks and in the cautions."""
     yield from (sentence.text for sentence in summary.sentences if sentence.topic not in SHOWN_APART)
     yield from calibration_views.in_words(part.measured)
-    yield from identity_views.in_words(part.identities)
+    yield from identity_changes.in_words(part.identities)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from ...records import Measurement
-from ...runs.measurements import Measurements, span
+from ...runs.measurements import Measurements, Span, span
 from ..group_words import Words
 from ..validity import adjective
 from ..validity import sentences as items_of
@@ -92,7 +92,7 @@ def _rates(measured: Measurements, kind: str) -> Iterator[Sentence]:
             f"It is right in {pro.value:.1%} {percent(pro)} of {pro.n:,} {items_of(kind)} that fit the stereotype, and"
             f" in {anti.value:.1%} {percent(anti)} of {anti.n:,} that go against it"
         )
-        gap = measured.get("accuracy_gap", type=kind)
+        gap = _accuracy_gap(measured, kind)
         if gap is None:
             yield Sentence("accuracy", f"{text}.", kind)
         elif gap.low > 0:
@@ -102,6 +102,22 @@ def _rates(measured: Measurements, kind: str) -> Iterator[Sentence]:
     elif whole is not None:
         text = f"It is right in {whole.value:.1%} {percent(whole)} of {whole.n:,} {items_of(kind)}."
         yield Sentence("accuracy", text, kind)
+
+
+def _accuracy_gap(measured: Measurements, kind: str) -> Measurement | _Ends | None:
+    """Return the gap of accuracy; of two intervals of the same number the wider, so that no two sentences disagree.
+
+    Where every set has both sides, flips toward - against the stereotype are the gap.
+    """
+    gap, bias = measured.get("accuracy_gap", type=kind), measured.get("flip_bias", type=kind)
+    if gap is None or bias is None or abs(abs(bias.value) - gap.value) > SAME:
+        return gap
+    widest = bias.high - bias.low > gap.high - gap.low
+    return _absolute(bias) if widest and is_shown(bias) != (gap.low > 0) else gap
+
+
+SAME = 1e-9
+"""Two means of the same answers differ by rounding only."""
 
 
 def _ucerf(measured: Measurements, kind: str) -> Iterator[Sentence]:
@@ -178,7 +194,7 @@ def percent(row: Measurement) -> str:
     return "[no interval]" if pd.isna(row.low) or pd.isna(row.high) else f"[{row.low:.1%}, {row.high:.1%}]"
 
 
-def points(row: Measurement) -> str:
+def points(row: Span) -> str:
     """Return a difference of shares in percentage points, with its interval."""
     if pd.isna(row.low) or pd.isna(row.high):
         return f"{100 * row.value:.1f} points [no interval]"
