@@ -147,7 +147,8 @@ class Bench:
         return curves, time.perf_counter() - began
 
     def validator(self, plan: Plan) -> Validator:
-        return Validator(self.parts["validation"], self.questions, self.unseen, plan)
+        outside = [item for item in self.parts["builtin"] if item.answerable]
+        return Validator(self.parts["validation"], self.questions, self.unseen, plan, outside)
 
     @torch.no_grad()
     def scores(self) -> dict[str, np.ndarray]:

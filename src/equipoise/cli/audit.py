@@ -28,8 +28,8 @@ Estimators = Annotated[
     typer.Option(
         "--estimator",
         help="Uncertainty estimator: perplexity, entropy, renyi, fisher-rao, margin, top-probability, and over "
-        "the whole vocabulary (audits with --reductions) vocab-entropy, vocab-renyi, vocab-fisher-rao. Repeatable: "
-        "no estimator needs the model again. Names of all but perplexity are added to the metrics'.",
+        "the whole vocabulary (audits with --reductions) vocab-entropy, vocab-renyi, vocab-fisher-rao; p-true asks "
+        "the model whether its answer is true. Repeatable. Names of all but perplexity are added to the metrics'.",
     ),
 ]
 By = Annotated[
