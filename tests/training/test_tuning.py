@@ -17,7 +17,7 @@ import pytest
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.exposure import exposure_notes
-from equipoise.records import RunError
+from equipoise.records import DatasetError, ModelError, RunError
 from equipoise.reports.learning.page import write_learning_page
 from equipoise.run import audit
 from equipoise.training import Limits, Plan, Questions, TrainingError, open_training_sets, trained_on, tune
@@ -162,6 +162,14 @@ def test_nothing_is_kept_where_every_checkpoint_breaks_a_guard(tiny_folder: Path
         tune(str(tiny_folder), out=tmp_path / "a", plan=plan, limits=impossible, markers=False, device="cpu")
 
 
+def test_a_run_that_failed_before_its_first_step_may_begin_anew(tiny_folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="no such file"):
+        tune(str(tiny_folder), data="mistyped.csv", out=tmp_path / "a", plan=PLAN)
+    with pytest.raises(ModelError, match="planted cannot be trained"):
+        tune("planted", out=tmp_path / "a", plan=PLAN, markers=False)
+    assert json.loads((tmp_path / "a" / "training" / "settings.json").read_text())["model"] == "planted"
+
+
 def test_a_folder_with_other_files_is_not_written_to(tiny_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(TrainingError, match="is not empty"):
@@ -216,7 +224,9 @@ def test_every_way_to_cheat_is_noticed(name: str) -> None:
 
 FAULTS = [
     ({"steps": 0}, "steps must be at least 1"),
-    ({"weight": -1.0}, "weight must not be negative"),
+    ({"weight": -1.0}, "weight must be a number of at least 0, not -1"),
+    ({"learning_rate": float("nan")}, "learning_rate must be a number of at least 0, not nan"),
+    ({"estimator": "luck"}, "estimator 'luck' is not one of perplexity"),
     ({"method": "luck"}, "method 'luck'"),
     ({"task_members": "luck"}, "task_members 'luck'"),
 ]

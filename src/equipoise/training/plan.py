@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from .objective import TrainingError
+from .certainty import CERTAINTIES
+from .objective import PARITIES, TrainingError
 
 METHODS = ("lora", "full")
 TASK_MEMBERS = ("all", "one", "stereotypical")
@@ -44,16 +45,17 @@ class Plan:
     held_out: int = 4
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise TrainingError(f"method {self.method!r} is not one of {', '.join(METHODS)}")
-        if self.task_members not in TASK_MEMBERS:
-            raise TrainingError(f"task_members {self.task_members!r} is not one of {', '.join(TASK_MEMBERS)}")
+        known = {"method": METHODS, "task_members": TASK_MEMBERS, "parity": PARITIES, "estimator": tuple(CERTAINTIES)}
+        for name, choices in known.items():
+            if getattr(self, name) not in choices:
+                raise TrainingError(f"{name} {getattr(self, name)!r} is not one of {', '.join(choices)}")
         for name in ("steps", "answerable", "validate_every", "checkpoint_every", "patience", "rank", "leash_rows"):
             if getattr(self, name) < 1:
                 raise TrainingError(f"{name} must be at least 1, not {getattr(self, name)}")
         for field in fields(self):
-            if isinstance(getattr(self, field.name), int | float) and getattr(self, field.name) < 0:
-                raise TrainingError(f"{field.name} must not be negative, it is {getattr(self, field.name)}")
+            value = getattr(self, field.name)
+            if isinstance(value, int | float) and not 0 <= value < float("inf"):
+                raise TrainingError(f"{field.name} must be a number of at least 0, not {value}")
 
     @property
     def rate(self) -> float:
