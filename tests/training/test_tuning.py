@@ -47,13 +47,17 @@ def rows(file: Path) -> list[dict[str, float]]:
         return [{name: float(value) for name, value in row.items()} for row in csv.DictReader(lines)]
 
 
-def test_steps_lower_the_loss_of_the_sets_that_they_ask(tiny_folder: Path) -> None:
+@pytest.mark.parametrize("target", ["base", "labels"])
+def test_steps_lower_the_loss_of_the_sets_that_they_ask(target: str, tiny_folder: Path) -> None:
+    plan = replace(PLAN, target=target, answerable=12, learning_rate=1e-2)
     network, tokenizer = load_for_training(str(tiny_folder), device="cpu")
-    network, reference = prepare(network, "tiny", PLAN)
+    network, reference = prepare(network, "tiny", plan)
     sets = open_training_sets(markers=False)
     neutral = NeutralText(tokenizer, neutral_paragraphs())
-    losses = StepLoss(sets, Questions(tokenizer), neutral, reference, PLAN)
-    run = TuneRun(network, losses, Validator(sets[:2], Questions(tokenizer), neutral, PLAN), PLAN, ANY)
+    losses = StepLoss(sets, Questions(tokenizer), neutral, reference, plan)
+    gold = [item.members[0].gold for item in losses.drawn(3)]
+    assert (gold.count(0), gold.count(1), gold.count(None)) == (6, 6, 1)
+    run = TuneRun(network, losses, Validator(sets[:2], Questions(tokenizer), neutral, plan), plan, ANY)
     values = [run.step(0)["loss"] for _ in range(8)]
     assert values[-1] < 0.98 * values[0]
 

@@ -9,15 +9,20 @@ from .objective import PARITIES, TrainingError
 
 METHODS = ("lora", "full")
 TASK_MEMBERS = ("all", "one", "stereotypical")
+TARGETS = ("base", "labels")
 
 
 @dataclass(frozen=True)
 class Plan:
     """How to tune. The loss is task + `weight` x UCerF + `leash` x KL on neutral text.
 
-    The task loss is the cross-entropy over the candidates, plus `mass` x the negative raw log-probability of the right
-    answer, which keeps the candidates probable. `task_members` says which members of a set it sees: "all" (counter-
-    factual augmentation), "one" (one at random) or "stereotypical" (those whose answer fits the stereotype).
+    `target` says what the task loss asks for. "base": the base model's own answer, averaged over the members of a set,
+    so that it keeps what it knows and gives all members the same answer. "labels": the right answers of the data.
+    The task loss is the cross-entropy over the candidates, plus `mass` x a part that keeps the candidates probable: for
+    labels the negative raw log-probability of the right answer, else what their log-probability has lost to the base.
+    `task_members` says which members of a set it sees: "all" (for labels: counterfactual augmentation), "one" (one at
+    random) or "stereotypical" (those whose answer fits the stereotype). `balanced` draws as many sets about the first
+    person as about the second in every step.
     `outside_sets` is how many built-in sets each validation asks at most, 0 for all: they are never trained on.
     """
 
@@ -31,7 +36,9 @@ class Plan:
     mass: float = 0.2
     leash: float = 1.0
     leash_rows: int = 4
+    target: str = "base"
     task_members: str = "all"
+    balanced: bool = True
     learning_rate: float = 0.0
     warmup: int = 10
     method: str = "lora"
@@ -45,7 +52,13 @@ class Plan:
     held_out: int = 4
 
     def __post_init__(self) -> None:
-        known = {"method": METHODS, "task_members": TASK_MEMBERS, "parity": PARITIES, "estimator": tuple(CERTAINTIES)}
+        known = {
+            "method": METHODS,
+            "task_members": TASK_MEMBERS,
+            "target": TARGETS,
+            "parity": PARITIES,
+            "estimator": tuple(CERTAINTIES),
+        }
         for name, choices in known.items():
             if getattr(self, name) not in choices:
                 raise TrainingError(f"{name} {getattr(self, name)!r} is not one of {', '.join(choices)}")
