@@ -130,3 +130,9 @@ def test_a_clear_difference_is_shown_by_enough_values() -> None:
     groups = np.repeat(np.array(["a", "b"], dtype=object), 60)
     low, high = joint_interval(Statistic(difference, [values, groups], np.arange(120)), 1.0, level=0.95) or (0, 0)
     assert 0.3 < low < 0.8 < high
+
+
+def test_one_mean_at_once_is_hoeffding_s_own_radius_and_more_means_lie_farther() -> None:
+    radii = [bounded.simultaneous_radius(40, means, 2.0, level=0.95) for means in (1, 2, 10)]
+    assert radii[0] == pytest.approx(bounded.hoeffding_radius([40], 2.0, level=0.95), abs=1e-12)
+    assert radii == sorted(set(radii))
