@@ -63,8 +63,8 @@ def test_data_that_teach_a_rule_of_position_are_refused(copying_folder: Path, tm
     ]
     pd.DataFrame(rows).to_csv(tmp_path / "rule.csv", index=False)
     plan = Plan(
-        method="full", steps=30, learning_rate=1e-2, leash=0, mass=0, validate_every=15, validation_sets=32,
-        outside_sets=80,
+        method="full", target="labels", steps=30, learning_rate=1e-2, leash=0, mass=0, validate_every=15,
+        validation_sets=32, outside_sets=80,
     )  # fmt: skip
     with pytest.raises(TrainingError, match=r"right person is mentioned first fell .* to name the second person"):
         tune(

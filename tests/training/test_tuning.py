@@ -17,7 +17,7 @@ import pytest
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.exposure import exposure_notes
-from equipoise.records import RunError
+from equipoise.records import DatasetError, ModelError, RunError
 from equipoise.reports.learning.page import write_learning_page
 from equipoise.run import audit
 from equipoise.training import Limits, Plan, Questions, TrainingError, open_training_sets, trained_on, tune
@@ -47,13 +47,17 @@ def rows(file: Path) -> list[dict[str, float]]:
         return [{name: float(value) for name, value in row.items()} for row in csv.DictReader(lines)]
 
 
-def test_steps_lower_the_loss_of_the_sets_that_they_ask(tiny_folder: Path) -> None:
+@pytest.mark.parametrize("target", ["base", "labels"])
+def test_steps_lower_the_loss_of_the_sets_that_they_ask(target: str, tiny_folder: Path) -> None:
+    plan = replace(PLAN, target=target, answerable=12, learning_rate=1e-2)
     network, tokenizer = load_for_training(str(tiny_folder), device="cpu")
-    network, reference = prepare(network, "tiny", PLAN)
+    network, reference = prepare(network, "tiny", plan)
     sets = open_training_sets(markers=False)
     neutral = NeutralText(tokenizer, neutral_paragraphs())
-    losses = StepLoss(sets, Questions(tokenizer), neutral, reference, PLAN)
-    run = TuneRun(network, losses, Validator(sets[:2], Questions(tokenizer), neutral, PLAN), PLAN, ANY)
+    losses = StepLoss(sets, Questions(tokenizer), neutral, reference, plan)
+    gold = [item.members[0].gold for item in losses.drawn(3)]
+    assert (gold.count(0), gold.count(1), gold.count(None)) == (6, 6, 1)
+    run = TuneRun(network, losses, Validator(sets[:2], Questions(tokenizer), neutral, plan), plan, ANY)
     values = [run.step(0)["loss"] for _ in range(8)]
     assert values[-1] < 0.98 * values[0]
 
@@ -162,6 +166,14 @@ def test_nothing_is_kept_where_every_checkpoint_breaks_a_guard(tiny_folder: Path
         tune(str(tiny_folder), out=tmp_path / "a", plan=plan, limits=impossible, markers=False, device="cpu")
 
 
+def test_a_run_that_failed_before_its_first_step_may_begin_anew(tiny_folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="no such file"):
+        tune(str(tiny_folder), data="mistyped.csv", out=tmp_path / "a", plan=PLAN)
+    with pytest.raises(ModelError, match="planted cannot be trained"):
+        tune("planted", out=tmp_path / "a", plan=PLAN, markers=False)
+    assert json.loads((tmp_path / "a" / "training" / "settings.json").read_text())["model"] == "planted"
+
+
 def test_a_folder_with_other_files_is_not_written_to(tiny_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(TrainingError, match="is not empty"):
@@ -216,7 +228,9 @@ def test_every_way_to_cheat_is_noticed(name: str) -> None:
 
 FAULTS = [
     ({"steps": 0}, "steps must be at least 1"),
-    ({"weight": -1.0}, "weight must not be negative"),
+    ({"weight": -1.0}, "weight must be a number of at least 0, not -1"),
+    ({"learning_rate": float("nan")}, "learning_rate must be a number of at least 0, not nan"),
+    ({"estimator": "luck"}, "estimator 'luck' is not one of perplexity"),
     ({"method": "luck"}, "method 'luck'"),
     ({"task_members": "luck"}, "task_members 'luck'"),
 ]

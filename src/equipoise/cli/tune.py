@@ -20,6 +20,10 @@ def tune(
             "--data", help="grammar (our own sets, CC0), synthbias, or the path of a table or of a built dataset."
         ),
     ] = "grammar",
+    target: Annotated[
+        str,
+        typer.Option("--target", help="base (the model's own answers, averaged within sets) or labels (of the data)."),
+    ] = "base",
     weight: Annotated[float, typer.Option("--weight", help="Weight of the UCerF loss; 0 trains the task only.")] = 1.0,
     leash: Annotated[
         float, typer.Option("--leash", help="Weight of the divergence from the base on neutral text.")
@@ -63,6 +67,7 @@ def tune(
         steps=steps,
         answerable=sets,
         unanswerable=sets // 2,
+        target=target,
         weight=weight,
         temperature=temperature,
         estimator=estimator,

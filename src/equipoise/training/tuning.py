@@ -82,7 +82,8 @@ def _questions(tokenizer: Any, splits: Splits, reference: Reference, plan: Plan)
     cut = 3 * len(paragraphs) // 4
     neutral, unseen = NeutralText(tokenizer, paragraphs[:cut]), NeutralText(tokenizer, paragraphs[cut:])
     losses = StepLoss(splits.train, questions, neutral, reference, plan)
-    return losses, Validator(splits.validation, questions, unseen, plan, outside_sets(plan.outside_sets))
+    outside = outside_sets(plan.outside_sets)
+    return losses, Validator(splits.validation, questions, unseen, plan, outside, reference)
 
 
 def _report(state: State, held_out: Sequence[str]) -> dict[str, Any]:

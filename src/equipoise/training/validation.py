@@ -17,8 +17,9 @@ import torch
 from ..records import ABSENT, Floats
 from .certainty import certainty
 from .counterfactual_set import TrainingSet
-from .neutral import NeutralText
+from .neutral import NeutralText, Reference
 from .objective import ucerf_values
+from .own_answers import divergence, own_answers
 from .plan import Limits, Plan
 from .questions import Batch, Questions, candidate_logprobs
 
@@ -90,22 +91,27 @@ class Validator:
         neutral: NeutralText,
         plan: Plan,
         outside: Sequence[TrainingSet] = (),
+        reference: Reference | None = None,
     ) -> None:
-        self._plan, self._neutral = plan, neutral
+        self._plan, self._neutral, self._reference = plan, neutral, reference
         chosen = spread(sets, plan.validation_sets)
         self.sets, self.outside_sets = len(chosen), len(outside)
         self._batches = _batches(chosen, questions)
         self._outside = _batches(outside, questions)
+        self._own: list[torch.Tensor] = []
 
     @torch.no_grad()
     def run(self, model: Any) -> Validation:
         """Return how the model does; its training mode is left as it was."""
         training = model.training
         model.eval()
-        parts, outside = (
-            [self._measure(candidate_logprobs(model, batch).cpu(), batch) for batch in batches]
-            for batches in (self._batches, self._outside)
+        asked, asked_outside = (
+            [candidate_logprobs(model, batch).cpu() for batch in batches] for batches in (self._batches, self._outside)
         )
+        parts = [self._measure(*pair) for pair in zip(asked, self._batches, strict=True)]
+        outside = [self._measure(*pair) for pair in zip(asked_outside, self._outside, strict=True)]
+        for part, logprobs, shares in zip(parts, asked, self._own_answers(), strict=False):
+            part["task"] = divergence(logprobs, shares).double().numpy()
         perplexity = self._neutral.perplexity(model)
         model.train(training)
         values = {name: _mean(parts, name) for name in (*_SHOWN, *_HIDDEN)}
@@ -113,6 +119,12 @@ class Validator:
         loss = float(np.nan_to_num(values["task"]) + self._plan.weight * unfair)
         beyond = {f"outside_{shown}": _mean(outside, name) for shown, name in _OUTSIDE.items()}
         return Validation(loss=loss, perplexity=perplexity, **{name: values[name] for name in _SHOWN}, **beyond)
+
+    def _own_answers(self) -> list[torch.Tensor]:
+        """Return the base's answers to the validation sets, asked once; nothing where labels are the target."""
+        if self._reference is not None and self._plan.target == "base" and not self._own:
+            self._own = [own_answers(self._reference, batch).shares.cpu() for batch in self._batches]
+        return self._own
 
     def _measure(self, logprobs: torch.Tensor, batch: dict[str, torch.Tensor]) -> dict[str, Floats]:
         gold, sets = batch["gold"], batch["sets"]
