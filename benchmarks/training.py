@@ -44,6 +44,12 @@ ARMS: dict[str, dict[str, Any]] = {
     "UCerF x 2": {"weight": 2.0},
     "UCerF x 5": {"weight": 5.0},
 }
+OWN_ARMS: dict[str, dict[str, Any]] = {
+    "UCerF own answers x 0": {"weight": 0.0, "target": "base"},
+    "UCerF own answers x 1": {"weight": 1.0, "target": "base"},
+    "UCerF own answers x 5": {"weight": 5.0, "target": "base"},
+}
+"""Arms that learn no labels; the base's own answers, averaged within sets, are their target."""
 REDUCED_ARMS = ("stereotypical half", "task loss", "augmentation", "UCerF x 1", "UCerF x 5")
 REDUCED_SETS = 64
 """Evaluation sets of each part in the reduced version, half of them answerable: scoring all takes longer than training.
@@ -147,7 +153,8 @@ class Bench:
         return curves, time.perf_counter() - began
 
     def validator(self, plan: Plan) -> Validator:
-        return Validator(self.parts["validation"], self.questions, self.unseen, plan)
+        outside = [item for item in self.parts["builtin"] if item.answerable]
+        return Validator(self.parts["validation"], self.questions, self.unseen, plan, outside, self.reference)
 
     @torch.no_grad()
     def scores(self) -> dict[str, np.ndarray]:
@@ -220,7 +227,8 @@ def run_all(options: argparse.Namespace, plan: Plan, arms: list[str]) -> None:
             rates = (min(losses)[1],)
         plan = replace(plan, learning_rate=rates[0])
         jobs: list[tuple[str, Plan | None]] = [("base", None)] if 0 in seeds else []
-        jobs += [(arm, replace(plan, **ARMS[arm], seed=seed)) for seed in seeds for arm in arms]
+        choices = {**ARMS, **OWN_ARMS}
+        jobs += [(arm, replace(plan, **choices[arm], seed=seed)) for seed in seeds for arm in arms]
         pool.map(_run, jobs, chunksize=1)
         pool.close()
         pool.join()
@@ -262,7 +270,8 @@ def main() -> None:
         steps = min(options.steps, REDUCED_STEPS)
         plan = Plan(method="lora", answerable=4, unanswerable=2, steps=steps, leash_rows=1, warmup=5)
         plan = replace(plan, validation_sets=24, learning_rate=1e-3)
-        arms = [arm for arm in arms if arm in REDUCED_ARMS]
+        arms = [arm for arm in arms if arm in REDUCED_ARMS or arm in OWN_ARMS]
+    plan = replace(plan, target="labels", balanced=options.data != "synthbias")
     if options.step in ("all", "prepare"):
         write_sets(options.folder / "sets.json", options.data, REDUCED_SETS if options.reduced else 0)
     if options.step == "overhead":

@@ -72,6 +72,11 @@ class Answers:
             return (self.predicted == 0).mean(axis=1)
         return np.exp(self.logprobs).sum(axis=2).mean(axis=1)
 
+    def accuracy_at(self, position: int) -> float:
+        """Return the accuracy where the right person is mentioned first (0) or second (1); NaN without such a set."""
+        right = self.correct[self.gold == position]
+        return float(right.mean()) if len(right) else float("nan")
+
     @property
     def ece(self) -> float:
         right = np.where(self.gold.ravel() == 0, 1.0, 0.0)
@@ -149,19 +154,21 @@ def per_set(answers: Sequence[Answers], name: str) -> np.ndarray:
 
 def table(results: Results, part: str, seeds: Sequence[int] | None = None) -> list[str]:
     """Return the lines of a Markdown table of one evaluation part."""
-    first = results.arms[0]
-    resolvable, ambiguous = (results.answers(first, part, answerable=a)[0].shape[0] for a in (True, False))
+    resolvable, ambiguous = (results.answers(results.arms[0], part, answerable=a)[0] for a in (True, False))
+    about_first = int((resolvable.gold[:, 0] == 0).sum())
     lines = [
-        f"{part}: {resolvable} answerable sets, {ambiguous} unanswerable sets",
+        f"{part}: {resolvable.shape[0]} answerable sets (the right person is mentioned first in {about_first}), "
+        f"{ambiguous.shape[0]} unanswerable sets",
         "",
-        "| arm | accuracy | UCerF | flips | UCerF signed, unanswerable | flips, unanswerable | ECE | certainty | "
-        "candidate mass | first person chosen |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| arm | accuracy | right person first | right person second | UCerF | flips | UCerF signed, unanswerable | "
+        "flips, unanswerable | ECE | certainty | candidate mass | first person chosen |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for arm in results.arms:
         known = results.answers(arm, part, answerable=True, seeds=seeds)
         open_ = results.answers(arm, part, answerable=False, seeds=seeds)
         cells = [cell(per_set(known, name)) for name in ("accuracy", "ucerf", "flips")]
+        cells[1:1] = [f"{np.mean([a.accuracy_at(place) for a in known]):.3f}" for place in (0, 1)]
         cells += [cell(per_set(open_, name)) for name in ("signed", "flips")]
         plain = [np.mean([a.ece for a in known]), *(per_set(known, n).mean() for n in ("certainty", "mass", "first"))]
         lines.append(f"| {arm} | {' | '.join(cells)} | {' | '.join(f'{value:.3f}' for value in plain)} |")

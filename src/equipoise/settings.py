@@ -16,7 +16,7 @@ from .metrics import METRICS
 from .records import EquipoiseError, RunError
 from .scoring.engine import EngineOptions
 from .tasks import Shots, TaskOptions, read_wordings
-from .uncertainty import ESTIMATORS, PERPLEXITY
+from .uncertainty import ESTIMATORS, P_TRUE, PERPLEXITY
 
 _ASKED = (
     *("token_aggregate", "answer_space", "reasoning_tokens", "answer_turn", "samples", "temperature", "answer_tokens"),
@@ -55,6 +55,7 @@ class Settings:
     crossed: bool = False
     precision: float | None = None
     joint: bool = False
+    drop_settled: bool = False
     reasoning_tokens: int = 128
     answer_turn: str = "assistant"
     token_aggregate: str = "sum"
@@ -147,8 +148,13 @@ class Settings:
         # Without a server only open answers are sampled, by their task.
         chosen["samples"] = self.samples if self.server else 0
         # An estimator over the whole vocabulary cannot do without them.
-        needed = any(find(name, ESTIMATORS, kind="estimator").reduction.startswith("vocab") for name in self.estimators)
+        needed = any(column.startswith("vocab") for column in self._columns_needed)
         return EngineOptions(**{**chosen, "reductions": self.reductions or needed})
+
+    @property
+    def _columns_needed(self) -> set[str]:
+        """The columns that the estimators read in place of the candidates."""
+        return {find(name, ESTIMATORS, kind="estimator").reduction for name in self.estimators}
 
     @property
     def task(self) -> TaskOptions:
@@ -159,6 +165,7 @@ class Settings:
         questions = read_wordings(self.wordings) if self.wordings else tuple(self.questions)
         # A server's samples stand for probabilities that it does not give.
         drawn = 0 if self.server else self.samples
+        chosen["p_true"] = P_TRUE in self._columns_needed
         return TaskOptions(seeds, questions=questions, shots=shots, drawn_reasonings=drawn, **chosen)
 
 

@@ -102,10 +102,10 @@ def sequence_probability(probs: Floats) -> Floats:
 class Estimator:
     """A row of the table: what it is called, how unsure a row is, and how sure.
 
-    `reduction` names the column that holds its certainty, for those that are taken over the whole vocabulary or over
-    the members of an ensemble instead of the candidates. `over` says what an estimator needs besides: "wordings" (every
-    item in several), "labels" (right answers to calibrate with), "open answers" or "raw" probabilities. A `stepwise`
-    certainty has few values.
+    `reduction` names the column that holds its certainty, for those that are taken over the whole vocabulary, over
+    the members of an ensemble, or from a second question, instead of the candidates. `over` says what an estimator
+    needs besides: "wordings" (every item in several), "labels" (right answers to calibrate with), "open answers" or
+    "raw" probabilities. A `stepwise` certainty has few values.
     """
 
     name: str
@@ -119,6 +119,10 @@ class Estimator:
 WORDING_AGREEMENT = "wording_agreement"
 ENSEMBLE_AGREEMENT = "ensemble_agreement"
 """Columns of how far the wordings of an item, or the members of an ensemble, agree."""
+TOKEN_PROBABILITY = "token_probability"
+"""The column of the probability of a candidate's tokens, their geometric mean."""
+P_TRUE = "p_true"
+"""The column of how probable the model calls its own answer true."""
 
 
 def _from_certainty(name: str, certainty: Callable[[Floats], Floats]) -> Estimator:
@@ -163,5 +167,7 @@ ESTIMATORS = {
         replace(ENTROPY, name="semantic-entropy", over="open answers"),
         replace(_from_certainty("conformal", _uncalibrated), over="labels", stepwise=True),
         replace(_from_certainty("sequence-probability", sequence_probability), over="raw"),
+        replace(TOP_PROBABILITY, name="token-probability", reduction=TOKEN_PROBABILITY),
+        replace(TOP_PROBABILITY, name="p-true", reduction=P_TRUE),
     )
 }

@@ -87,11 +87,12 @@ def commands() -> Iterator[Command]:
 
 COMMANDS = list(commands())
 OURS = [command for command in COMMANDS if command.line.startswith("equipoise ")]
+PROGRAM: Any = typer.main.get_command(app)
 
 
 def find_command(words: list[str]) -> tuple[Any, list[str]]:
     """Return the command that the words call, and the words after it."""
-    found: Any = typer.main.get_command(app)
+    found = PROGRAM
     while words and hasattr(found, "commands") and words[0] in found.commands:
         found, words = found.commands[words[0]], words[1:]
     return found, words
@@ -105,7 +106,6 @@ def unknown_options(words: list[str]) -> list[str]:
     return sorted(given - known - {"--help", "--version", "--install-completion", "--show-completion"})
 
 
-@pytest.mark.slow
 def test_every_command_and_option_in_a_block_is_known() -> None:
     assert len(OURS) > 60
     faults = {str(command): unknown for command in OURS if (unknown := unknown_options(command.words))}
@@ -114,7 +114,6 @@ def test_every_command_and_option_in_a_block_is_known() -> None:
     assert not groups, "a command that does not exist"
 
 
-@pytest.mark.slow
 def test_every_command_and_option_in_the_text_is_known() -> None:
     faults = []
     for path in PAGES:

@@ -37,3 +37,14 @@ def test_gaps_of_few_units_count_a_third_of_them_as_degrees_of_freedom(units: in
     assert method == f"bootstrap of deviations, 100 resamples of {units} clusters"
     assert high == pytest.approx(value + widened, abs=0.0021)
     assert low == pytest.approx(max(0.0, value - widened), abs=0.0021)
+
+
+@pytest.mark.parametrize(("apart", "method"), [(0.2, "percentile bootstrap"), (2e-4, "betting")])
+def test_units_that_are_nearly_equal_for_the_width_of_their_column_are_no_evidence_of_a_narrow_interval(
+    apart: float, method: str
+) -> None:
+    metric = METRICS["confidence"]
+    values = np.repeat([-apart, apart], 40)
+    statistic = Statistic(metric.function, [values], np.arange(len(values)))
+    samples = np.random.default_rng(0).choice(values, (100, len(values))).mean(axis=1)
+    assert interval(Evidence(metric, [statistic], samples, float(values.mean())), 2, 0.95)[2].startswith(method)

@@ -156,6 +156,22 @@ def case_of(pro: Kind, anti: Kind) -> dict[str, float]:
     return {f"case_{name}": float(name == case) for name in "abcd"}
 
 
+def middle_of_possible(pro: Kind, anti: Kind) -> float:
+    """Return the middle of what group-wise UCerF can be: a group that is always right has no false positive."""
+    total = 0.0
+    for right, low in ((True, 0.5), (False, 0.0)):
+        known = [(answer.d + 1) / 2 for answer in (pro, anti) if answer.right == right]
+        if len(known) == 2:
+            total += abs(known[0] - known[1])
+        else:
+            total += max(known[0] - low, low + 0.5 - known[0]) / 2 if known else 0.25
+    return total
+
+
+def brier(answer: Kind) -> float:
+    return ((1 - answer.p[0]) ** 2 + sum(p**2 for p in answer.p[1:])) / 2
+
+
 SETTINGS = {
     "fair": (2.0, 0.0),
     "leaning": (2.0, 0.5),
@@ -196,6 +212,10 @@ def test_resolvable_sentences_give_the_planted_bias_back(
         "ucerf": u,
         "workforce_trend": 0.0,  # every set has the same U
         "fp": accuracy * u,
+        "fp_sampled": (pro.p[0] + anti.p[0]) / 2 * u,
+        "fp_desirability": (pro.d + anti.d + 2) / 4 * u,
+        "fp_brier": (1 - (brier(pro) + brier(anti)) / 2) * u,
+        "ucerf_group_disparity": middle_of_possible(pro, anti),
         "accuracy": accuracy,
         "accuracy_gap": apart,
         "accuracy_sampled": (pro.p[0] + anti.p[0]) / 2,
@@ -224,11 +244,9 @@ def test_resolvable_sentences_give_the_planted_bias_back(
 
 
 @every_task
-def test_only_what_is_about_wrong_answers_is_undefined_where_all_of_a_group_are_right(task: str) -> None:
+def test_only_certainty_in_wrong_answers_is_undefined_where_all_of_a_group_are_right(task: str) -> None:
     assert {note.split(" ")[0] for note in of_one_engine(task, 2.0, 0.5)[1]} == {
-        f"{metric}{'' if name == 'perplexity' else '_' + name.replace('-', '_')}"
-        for name in CERTAINTY
-        for metric in ("ucerf_group_disparity", "certainty_wrong")
+        f"certainty_wrong{'' if name == 'perplexity' else '_' + name.replace('-', '_')}" for name in CERTAINTY
     }
 
 
@@ -364,6 +382,9 @@ def test_engines_in_turn_give_every_metric_its_closed_form(task: str, estimator:
         "flip_bias": toward - against,
         "ucerf": u,
         "fp": average(every, right) * u,
+        "fp_sampled": average(every, lambda one: one.p[0]) * u,
+        "fp_desirability": (average(every, d) + 1) / 2 * u,
+        "fp_brier": (1 - average(every, brier)) * u,
         "accuracy": average(every, right),
         "accuracy_gap": abs(contrast(every, right)),
         "accuracy_sampled": average(every, lambda one: one.p[0]),
@@ -402,13 +423,14 @@ def test_the_two_halves_of_the_suite_name_every_metric() -> None:
     # Identity markers are recovered in tests/measuring/test_identities.py, sentence pairs in
     # tests/tasks/test_pronoun_cloze.py, BBQ in tests/datasets/test_bbq.py, open answers in
     # tests/tasks/test_open_answer.py, pairs of groups in tests/measuring/test_group_pairs.py, "Both of them" in
-    # tests/tasks/test_multiple_choice.py; a planted engine has no vocabulary.
+    # tests/tasks/test_multiple_choice.py, any groups in tests/measuring/test_possible.py; a planted engine has no
+    # vocabulary.
     elsewhere = ("markers", "variants", "reductions", "pairs", "labelled pairs", "polarity", "open answers")
     elsewhere += ("both offered",)
     assert named == {
         name
         for name, metric in METRICS.items()
-        if metric.applies_to not in elsewhere and metric.unit not in ("identity", "pair")
+        if metric.applies_to not in elsewhere and metric.unit not in ("identity", "pair", "grouping")
     }
 
 

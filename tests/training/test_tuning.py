@@ -17,18 +17,22 @@ import pytest
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.exposure import exposure_notes
-from equipoise.records import RunError
+from equipoise.records import DatasetError, ModelError, RunError
 from equipoise.reports.learning.page import write_learning_page
 from equipoise.run import audit
-from equipoise.training import Limits, Plan, TrainingError, trained_on, tune
+from equipoise.training import Limits, Plan, Questions, TrainingError, open_training_sets, trained_on, tune
 from equipoise.training.grammar import grammar_dataset
-from equipoise.training.validation import Validation
+from equipoise.training.loop import TuneRun
+from equipoise.training.model import load_for_training, prepare
+from equipoise.training.neutral import NeutralText, neutral_paragraphs
+from equipoise.training.step_loss import StepLoss
+from equipoise.training.validation import Validation, Validator
 
 PLAN = Plan(
     steps=12, answerable=2, unanswerable=1, leash_rows=1, validate_every=3, checkpoint_every=3, validation_sets=8,
-    rank=4, learning_rate=5e-3, patience=9,
+    rank=4, learning_rate=5e-3, patience=9, outside_sets=8,
 )  # fmt: skip
-ANY = Limits(accuracy=1, mass=1, certainty=0, perplexity=1e9)
+ANY = Limits(accuracy=1, outside=1, position=1, mass=1, certainty=0, perplexity=1e9)
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +47,24 @@ def rows(file: Path) -> list[dict[str, float]]:
         return [{name: float(value) for name, value in row.items()} for row in csv.DictReader(lines)]
 
 
-def test_tuning_lowers_the_loss_and_writes_curves(tuned: Path) -> None:
+@pytest.mark.parametrize("target", ["base", "labels"])
+def test_steps_lower_the_loss_of_the_sets_that_they_ask(target: str, tiny_folder: Path) -> None:
+    plan = replace(PLAN, target=target, answerable=12, learning_rate=1e-2)
+    network, tokenizer = load_for_training(str(tiny_folder), device="cpu")
+    network, reference = prepare(network, "tiny", plan)
+    sets = open_training_sets(markers=False)
+    neutral = NeutralText(tokenizer, neutral_paragraphs())
+    losses = StepLoss(sets, Questions(tokenizer), neutral, reference, plan)
+    gold = [item.members[0].gold for item in losses.drawn(3)]
+    assert (gold.count(0), gold.count(1), gold.count(None)) == (6, 6, 1)
+    run = TuneRun(network, losses, Validator(sets[:2], Questions(tokenizer), neutral, plan), plan, ANY)
+    values = [run.step(0)["loss"] for _ in range(8)]
+    assert values[-1] < 0.98 * values[0]
+
+
+def test_tuning_writes_curves(tuned: Path) -> None:
     curves = rows(tuned / "training" / "curves.csv")
     assert [row["step"] for row in curves] == list(range(12))
-    assert sum(row["loss"] for row in curves[-4:]) < sum(row["loss"] for row in curves[:4])
     assert curves[0]["leash"] == pytest.approx(0, abs=1e-6) and curves[-1]["leash"] > 0
     assert [row["step"] for row in rows(tuned / "training" / "validation.csv")] == [0, 3, 6, 9, 12]
     assert not (tuned / "training" / "checkpoint.pt").exists()
@@ -92,7 +110,7 @@ def test_the_learning_curves_are_drawn(tuned: Path) -> None:
     page = write_learning_page(tuned / "training").read_text(encoding="utf-8")
     figure = ElementTree.parse(tuned / "training" / "curves.svg").getroot()
     lines = [part for part in figure.iter("{http://www.w3.org/2000/svg}path") if "curve" in part.get("class", "")]
-    assert len(lines) == 4 + 3 + 2 + 3 + 1
+    assert len(lines) == 4 + 3 + 3 + 2 + 3 + 1
     # Twelve steps are twelve points of each loss, five validations five points of each value.
     assert sorted({part.get("d", "").count(" ") for part in lines}) == [9, 23]
     report = json.loads((tuned / "training" / "report.json").read_text())
@@ -108,11 +126,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 import equipoise.training.loop as loop
 from equipoise.training import Limits, Plan, tune
-plan, limits = eval(sys.argv[3]), Limits(accuracy=1, mass=1, certainty=0, perplexity=1e9)
+plan, limits = eval(sys.argv[3]), eval(sys.argv[4])
 kept = loop.TuneRun._keep
 def slow(self, folder, state):
     kept(self, folder, state)
-    if state.step == 6 and len(sys.argv) > 4:
+    if state.step == 6:
         time.sleep(600)
 loop.TuneRun._keep = slow
 tune(sys.argv[1], out=Path(sys.argv[2]), plan=plan, limits=limits, markers=False, device="cpu")
@@ -122,7 +140,7 @@ tune(sys.argv[1], out=Path(sys.argv[2]), plan=plan, limits=limits, markers=False
 @pytest.mark.slow
 def test_a_run_that_is_killed_resumes_to_the_same_weights(tuned: Path, tiny_folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "adapter"
-    command = [sys.executable, "-c", KILLED, str(tiny_folder), str(out), repr(PLAN), "slow"]
+    command = [sys.executable, "-c", KILLED, str(tiny_folder), str(out), repr(PLAN), repr(ANY)]
     process = subprocess.Popen(command, env={**os.environ, "HF_HUB_OFFLINE": "1"})
     curves = out / "training" / "curves.csv"
     deadline = time.monotonic() + 120
@@ -143,6 +161,17 @@ def test_nothing_is_kept_where_every_checkpoint_breaks_a_guard(tiny_folder: Path
     with pytest.raises(TrainingError, match="no checkpoint passed the guards, so nothing was kept: accuracy fell"):
         tune(str(tiny_folder), out=tmp_path / "a", plan=plan, limits=impossible, markers=False, device="cpu")
     assert not (tmp_path / "a" / "adapter_model.safetensors").exists()
+    assert "No step passed the guards" in write_learning_page(tmp_path / "a" / "training").read_text(encoding="utf-8")
+    with pytest.raises(TrainingError, match="no checkpoint passed the guards"):  # at once, without training again
+        tune(str(tiny_folder), out=tmp_path / "a", plan=plan, limits=impossible, markers=False, device="cpu")
+
+
+def test_a_run_that_failed_before_its_first_step_may_begin_anew(tiny_folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="no such file"):
+        tune(str(tiny_folder), data="mistyped.csv", out=tmp_path / "a", plan=PLAN)
+    with pytest.raises(ModelError, match="planted cannot be trained"):
+        tune("planted", out=tmp_path / "a", plan=PLAN, markers=False)
+    assert json.loads((tmp_path / "a" / "training" / "settings.json").read_text())["model"] == "planted"
 
 
 def test_a_folder_with_other_files_is_not_written_to(tiny_folder: Path, tmp_path: Path) -> None:
@@ -161,22 +190,29 @@ def test_the_command_line_tunes_and_says_what_changed(tiny_folder: Path, tmp_pat
     refused = command("--data", "winobias", "--out", "a")
     assert refused.returncode == 2 and "winobias is for evaluation" in refused.stderr
     small = ("--steps", "2", "--sets", "2", "--validate-every", "1", "--validation-sets", "8", "--no-markers")
+    small = (*small, "--outside-sets", "8")
     done = command("--out", "b", *small, "--learning-rate", "1e-6", "--device", "cpu")
     assert done.returncode == 0, done.stderr
-    assert "accuracy" in done.stdout and "Kept step" in done.stdout and "--adapter b" in done.stdout
+    assert (
+        "on 8 built-in sets, never trained on" in done.stdout
+        and "Kept step" in done.stdout
+        and "--adapter b" in done.stdout
+    )
     assert (tmp_path / "b" / "training" / "report.html").is_file()
     assert (tmp_path / "b" / "adapter_model.safetensors").is_file()
 
 
 BEFORE = Validation(
     loss=1, accuracy=0.8, ucerf=0.9, signed=0.9, flips=0.1, flips_unanswerable=0.1, certainty=0.4, mass=0.9, first=0.5,
-    perplexity=30,
+    perplexity=30, outside_accuracy=0.6, outside_first=0.6, outside_second=0.6,
 )  # fmt: skip
 CHEATS = {
     "both wrong alike": ({"accuracy": 0.5, "ucerf": 1.0}, "accuracy fell"),
     "everything at 50%": ({"certainty": 0.01, "ucerf": 0.99}, "certainty fell"),
     "no mass on the candidates": ({"mass": 0.1, "ucerf": 1.0}, "candidates' probability fell"),
     "language forgotten": ({"perplexity": 60.0}, "perplexity of neutral text rose"),
+    "a rule of the training data": ({"accuracy": 1.0, "outside_accuracy": 0.55}, "built-in sentences, which are not"),
+    "always the first person": ({"outside_first": 0.9, "outside_second": 0.2}, "mentioned second fell from 0.600"),
 }
 
 
@@ -185,12 +221,16 @@ def test_every_way_to_cheat_is_noticed(name: str) -> None:
     changes, sentence = CHEATS[name]
     faults = replace(BEFORE, **changes).faults(BEFORE, Limits())
     assert len(faults) == 1 and sentence in faults[0]
-    assert not replace(BEFORE, accuracy=0.79, mass=0.85, certainty=0.3, perplexity=32).faults(BEFORE, Limits())
+    assert not replace(BEFORE, accuracy=0.79, mass=0.85, certainty=0.3, perplexity=32, outside_first=0.51).faults(
+        BEFORE, Limits()
+    )
 
 
 FAULTS = [
     ({"steps": 0}, "steps must be at least 1"),
-    ({"weight": -1.0}, "weight must not be negative"),
+    ({"weight": -1.0}, "weight must be a number of at least 0, not -1"),
+    ({"learning_rate": float("nan")}, "learning_rate must be a number of at least 0, not nan"),
+    ({"estimator": "luck"}, "estimator 'luck' is not one of perplexity"),
     ({"method": "luck"}, "method 'luck'"),
     ({"task_members": "luck"}, "task_members 'luck'"),
 ]

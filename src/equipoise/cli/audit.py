@@ -13,6 +13,7 @@ from .choices import Cluster, Tracker, WorkerCores, Workers
 from .config import Config, PrintConfig, config_text
 from .console import printable, progress_bar
 from .costs import tell_costs
+from .rates import Meter, remember
 from .results import show_run
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ Estimators = Annotated[
     typer.Option(
         "--estimator",
         help="Uncertainty estimator: perplexity, entropy, renyi, fisher-rao, margin, top-probability, and over "
-        "the whole vocabulary (audits with --reductions) vocab-entropy, vocab-renyi, vocab-fisher-rao. Repeatable: "
-        "no estimator needs the model again. Names of all but perplexity are added to the metrics'.",
+        "the whole vocabulary (audits with --reductions) vocab-entropy, vocab-renyi, vocab-fisher-rao; p-true asks "
+        "the model whether its answer is true. Repeatable. Names of all but perplexity are added to the metrics'.",
     ),
 ]
 By = Annotated[
@@ -162,6 +163,9 @@ def audit(
             help="Stop once the intervals of UCerF, flips, accuracy and gaps (winoidentity: disparities) are narrower.",
         ),
     ] = None,
+    drop_settled: Annotated[
+        bool, typer.Option("--drop-settled", help="--precision also stops asking the markers of settled attributes.")
+    ] = False,
     joint: Annotated[
         bool, typer.Option("--joint", help="--precision holds for all of its intervals at once, not for each.")
     ] = False,
@@ -324,6 +328,7 @@ def audit(
         "both": both,
         "crossed": crossed,
         "joint": joint,
+        "drop_settled": drop_settled,
         "device": device,
         "dtype": dtype,
         "bos": bos,
@@ -336,7 +341,9 @@ def audit(
         tell_costs(model, *asked, chosen)
         return
     with progress_bar(quiet=quiet) as progress:
-        run = run_audit(model, *asked, out=out, progress=progress, **chosen)
+        meter = Meter(progress)
+        run = run_audit(model, *asked, out=out, progress=meter, **chosen)
+    remember(model, chosen, meter, [(part.key.task, str(part.key)) for part in run.parts])
     write_page(run.path, no_html=no_html)
     show_run(run, quiet=quiet, as_json=as_json)
     log_run(run, log, quiet=quiet)

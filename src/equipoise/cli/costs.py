@@ -1,4 +1,4 @@
-"""What an audit will cost, before anything is spent: prompts, a rough time, and what `--precision` would save."""
+"""What an audit will cost, before anything is spent: prompts, time, and what `--precision` would save."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from . import rates
 from .console import plain_table, print_out, printable
 
 PRECISIONS = (0.05, 0.02, 0.01)
@@ -25,24 +26,32 @@ def tell_costs(model: str, data: Sequence[str], tasks: Sequence[str], choices: M
     from ..tasks import open_tasks
 
     settings = Settings(**choices)
+    any_rough = False
     passes = settings.passes if settings.dropout else 1
     rows = []
     for dataset in open_datasets(data, settings.dataset):
         sentences = len({example.cluster_id for example in dataset.examples})
         for task in open_tasks(tasks, settings.task):
             rehearsal = rehearse(task, dataset)
-            seconds = None if settings.server else forecast(model, rehearsal, device=settings.device)
-            time = "not known" if seconds is None else duration(max(1.0, passes * seconds))
+            counts = {"prompts": rehearsal.prompts, "texts": rehearsal.texts}
+            seconds = rates.seconds(model, choices, task.name, **counts)
+            how = "measured" if seconds is not None else "rough"
+            if seconds is None and not settings.server:
+                roughly = forecast(model, rehearsal, device=settings.device)
+                seconds = None if roughly is None else passes * roughly
+            any_rough |= how == "rough"
+            time = "not known" if seconds is None else f"{duration(max(1.0, seconds))} ({how})"
             shares = [expected_share(width, sentences, level=settings.level) for width in PRECISIONS]
             saved = [f"{round(share * rehearsal.prompts):,}" for share in shares]
             asked = [f"{rehearsal.prompts:,}", f"{rehearsal.texts:,}", time]
             rows.append((f"{dataset.name} · {task.name}", f"{sentences:,}", *asked, *saved))
     widths = [f"prompts at precision {width:g}" for width in PRECISIONS]
     print_out(plain_table(("data", "base sentences", "prompts", "texts", "about", *widths), rows))
+    rough = "A rough time is within a factor of about three; after one audit it is measured. " if any_rough else ""
     typer.echo(
         printable(
-            "Times are rough, within a factor of about three; the progress shows the measured rate. What a precision"
-            " needs is for an accuracy of 0.75, each type having half of the sentences; flips and UCerF need less."
+            f"{rough}What a precision needs is for an accuracy of 0.75, each type having half of the sentences;"
+            " flips and UCerF need less."
         )
     )
 

@@ -20,6 +20,10 @@ def tune(
             "--data", help="grammar (our own sets, CC0), synthbias, or the path of a table or of a built dataset."
         ),
     ] = "grammar",
+    target: Annotated[
+        str,
+        typer.Option("--target", help="base (the model's own answers, averaged within sets) or labels (of the data)."),
+    ] = "base",
     weight: Annotated[float, typer.Option("--weight", help="Weight of the UCerF loss; 0 trains the task only.")] = 1.0,
     leash: Annotated[
         float, typer.Option("--leash", help="Weight of the divergence from the base on neutral text.")
@@ -42,6 +46,9 @@ def tune(
     validation_sets: Annotated[
         int, typer.Option("--validation-sets", help="Sets to validate on at most, spread evenly.")
     ] = 256,
+    outside_sets: Annotated[
+        int, typer.Option("--outside-sets", help="Built-in sets that each validation asks at most; 0 for all.")
+    ] = 0,
     patience: Annotated[int, typer.Option("--patience", help="Stop after so many validations without a gain.")] = 4,
     device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda or cuda:N.")] = "auto",
     quiet: Quiet = False,
@@ -50,7 +57,9 @@ def tune(
 
     Rerunning the same command continues where it was interrupted. Evaluation datasets are never trained on.
     """
-    from ..reports.learning.page import write_learning_page
+    from ..reports.learning.curves import read_curves
+    from ..reports.learning.page import before_and_after, write_learning_page
+    from ..training.objective import TrainingError
     from ..training.plan import Plan
     from ..training.tuning import tune as run_tune
 
@@ -58,6 +67,7 @@ def tune(
         steps=steps,
         answerable=sets,
         unanswerable=sets // 2,
+        target=target,
         weight=weight,
         temperature=temperature,
         estimator=estimator,
@@ -70,16 +80,22 @@ def tune(
         validate_every=validate_every,
         checkpoint_every=validate_every,
         validation_sets=validation_sets,
+        outside_sets=outside_sets,
         patience=patience,
     )
-    with progress_bar(quiet=quiet) as progress:
-        tuned = run_tune(model, data=data, out=out, plan=plan, markers=markers, device=device, progress=progress)
-    page = write_learning_page(out / "training")
+    folder = out / "training"
+    try:
+        with progress_bar(quiet=quiet) as progress:
+            tuned = run_tune(model, data=data, out=out, plan=plan, markers=markers, device=device, progress=progress)
+    except TrainingError:
+        if (folder / "report.json").is_file():
+            typer.echo(printable(f"{write_learning_page(folder)} shows the learning curves"), err=True)
+        raise
+    page = write_learning_page(folder)
     if quiet:
         return
-    names = [name for name in tuned.before if name not in ("step", "loss")]
-    rows = [(name, f"{tuned.before[name]:.3f}", f"{tuned.after[name]:.3f}") for name in names]
-    print_out(plain_table(("validation", "before", "after"), rows))
+    for headings, rows in before_and_after(read_curves(folder).report):
+        print_out(plain_table(headings, rows))
     typer.echo(f"Kept step {tuned.step}.")
     for fault in tuned.faults:
         typer.echo(printable(f"note: at the last step {fault}"))

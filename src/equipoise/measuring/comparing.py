@@ -29,7 +29,8 @@ def contests(first: Items, second: Items, plan: Plan) -> Iterator[Compared]:
     """Yield a contest for every metric and group of the plan that both have; the items must be the same, row by row."""
     clusters = first.clusters
     points = [
-        {(p.job.name, group_label(p.cell.parts)): p for p in measured_points(i, plan)[0]} for i in (first, second)
+        {(p.job.name, group_label(p.cell.parts)): p for p in measured_points(i, plan)[0] if p.possible is None}
+        for i in (first, second)
     ]
     for (metric, group), point in points[0].items():
         other = points[1].get((metric, group))

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..datasets.occupations import OCCUPATIONS
-from ..metrics import confidence, fairness, stereotyped_answers
+from ..metrics import confidence, fairness, performance, stereotyped_answers
 from ..metrics.sides import side_columns
 from ..metrics.table.open_answers import MEANINGS
 from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER, Booleans, EquipoiseError, Floats, Integers, Outcomes
 from ..stats.bootstrap import cluster_numbers, joint_numbers, resampling_units
-from ..uncertainty import ENSEMBLE_AGREEMENT, PERPLEXITY, Estimator, perplexity
+from ..uncertainty import ENSEMBLE_AGREEMENT, P_TRUE, PERPLEXITY, TOKEN_PROBABILITY, Estimator, perplexity
 from .conformal import conformal_certainty
 from .ensembles import over_wordings
 
@@ -27,6 +27,8 @@ NONE = "none"
 
 MISSING = {
     ENSEMBLE_AGREEMENT: "needs the members of an ensemble, but one model answered; audit ensemble:A+B or set dropout",
+    TOKEN_PROBABILITY: "needs candidates of several tokens; where each has one it is sequence-probability",
+    P_TRUE: "needs the model's word on its own answers; audit with this estimator, too",
     "": "looks at the whole vocabulary, but these items have no reductions; audit the model with reductions",
 }
 """What to say where the column of an estimator is missing, by the column ("" for all others)."""
@@ -133,6 +135,8 @@ class Items:
             "positive": positive,
             "chosen_positive": chosen,
             "correct_sampled": self._drawn_right(),
+            "performance_sampled": np.where(outcomes.answerable, self._drawn_right(), np.nan),
+            "performance_brier": performance.brier_performance(outcomes.probs, outcomes.gold, outcomes.answerable),
             "sampled_positive": fairness.sampled_positive(outcomes.probs, outcomes.gold, side),
             "candidate_mass": np.exp(outcomes.logprobs).sum(axis=1),
             **{name: outcomes.reductions.get(name, nothing) for name in ("vocab_bits", "vocab_mass")},
@@ -183,6 +187,7 @@ class Items:
             "certainty": certainty,
             "desirability": desirability,
             "performance": np.where(outcomes.answerable, correct, 1 - certainty),
+            "performance_desirability": performance.desirability_performance(desirability, outcomes.answerable),
             "certainty_wrong": np.where(outcomes.answerable & (correct == 0), certainty, np.nan),
             **self._cases(np.where(outcomes.answerable, correct, np.nan), certainty),
         }

@@ -31,6 +31,8 @@ from ..uncertainty import PERPLEXITY, Estimator
 from .cells import Cell, cells, group_keys, with_intersections
 from .evidence import Evidence, interval
 from .items import Items, suffix
+from .possible import METHOD as POSSIBLE
+from .possible import Possible, possible_value
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Job:
         for name, array in zip(self.metric.inputs, self.arrays, strict=True):
             column = COLUMNS[name]
             # Performance is of items; all other columns of metrics over sets have a value on a set's first item.
-            if self.metric.unit == "sets" and name == "performance":
+            if self.metric.unit == "sets" and name.startswith("performance"):
                 continue
             if column.names:
                 counts &= array[rows] != ""
@@ -79,6 +81,8 @@ class Point:
     cell: Cell
     rows: Mapping[str, Integers]
     values: Mapping[str, float]
+    possible: Possible | None = None
+    """What it can be, where a subset that it needs is empty."""
 
     @property
     def value(self) -> float:
@@ -100,7 +104,7 @@ class Point:
 def measure(items: Items, plan: Plan, key: RunKey) -> tuple[list[Measurement], list[str]]:
     """Return every metric of the plan for every group, and a sentence for each that is undefined somewhere."""
     points, notes = measured_points(items, plan)
-    resampled = [point for point in points if point.job.metric.resampled]
+    resampled = [point for point in points if point.job.metric.resampled and point.possible is None]
     samples = dict(zip(map(id, resampled), _samples(resampled, items, plan), strict=True))
     measurements: list[Measurement] = []
     for point in points:
@@ -140,6 +144,10 @@ def measured_points(items: Items, plan: Plan) -> tuple[list[Point], list[str]]:
             try:
                 values = {variant: _value(job, chosen) for variant, chosen in rows.items()}
             except UndefinedMetric as reason:
+                possible = possible_value(job.metric, job.arrays, rows, items.clusters, plan.level)
+                if possible is not None:
+                    points.append(Point(job, cell, rows, {"": possible.value}, possible))
+                    continue
                 undefined.setdefault(job.name, {})[group_label(cell.parts)] = str(reason)
                 continue
             points.append(Point(job, cell, rows, values))
@@ -179,8 +187,11 @@ def jobs(items: Items, plan: Plan) -> Iterator[Job]:
             raise EquipoiseError(f"metric {metric.name} reads {unknown[0]!r}; known columns: {', '.join(COLUMNS)}")
         if metric.unit == "grouping":
             for key in keys:
-                columns = {**items.columns(plan.estimators[0]), "group": items.outcomes.groups[key]}
-                yield Job(metric, metric.name, tuple(columns[name] for name in metric.inputs), applies, key)
+                for estimator in plan.estimators if metric.estimated else plan.estimators[:1]:
+                    columns = {**items.columns(estimator), "group": items.outcomes.groups[key]}
+                    arrays = tuple(columns[name] for name in metric.inputs)
+                    name = metric.name + (suffix(estimator) if metric.estimated else "")
+                    yield Job(metric, name, arrays, applies, key)
             continue
         # A sentence pair holds its contrast within itself: what compares sets or kinds of items does not apply to it.
         if metric.unit in ("sets", "contrast") and "pairs" not in metric.applies_to:
@@ -227,7 +238,9 @@ def _measurements(
 
     def row(parts: Mapping[str, str], value: float, chosen: slice, rows: Integers) -> Measurement:
         ends = (np.nan, np.nan, "no interval")
-        if samples:
+        if point.possible:
+            ends = (point.possible.low, point.possible.high, POSSIBLE)
+        elif samples:
             drawn = np.mean(list(samples.values())[chosen], axis=0)
             ends = interval(Evidence(metric, statistics[chosen], drawn, value), items.outcomes.k, plan.level, plan.seed)
         estimate = Estimate(value, ends[0], ends[1], plan.level, point.job.units(rows), ends[2])

@@ -31,6 +31,9 @@ COLUMNS = {
         Column("certainty", "certainty by the estimator", (0, 1)),
         Column("desirability", "D: certainty, negative where the answer is wrong", (-1, 1)),
         Column("performance", "correct where answerable, 1 - certainty elsewhere", (0, 1)),
+        Column("performance_sampled", "probability that a drawn answer is right, NaN where nothing is right", (0, 1)),
+        Column("performance_desirability", "(D + 1)/2, NaN where nothing is right", (0, 1)),
+        Column("performance_brier", "1 - Brier score over the candidates, NaN where nothing is right", (0, 1)),
         Column("stereotype", "whether the item fits the stereotype", names=("pro", "anti")),
         Column(
             "positive",

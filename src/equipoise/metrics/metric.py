@@ -65,6 +65,7 @@ class Metric:
     may enter one value. `resampled`: it has a bootstrap interval. `leading`: leaderboards show it, and comparisons test
     it unless told otherwise. `differences`: the signed differences that it is a norm of, if it is one. Noise
     makes absolute differences larger, so its interval comes from the deviations of the signed ones, and may reach 0.
+    `possible`: the smallest and largest value that fit the items, for where a subset that it needs is empty.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Metric:
     resampled: bool = True
     leading: bool = False
     differences: Differences | None = None
+    possible: Callable[..., tuple[float, float]] | None = None
 
     @property
     def taken_over(self) -> str:

@@ -11,6 +11,7 @@ import pandas as pd
 from ..catalog import find
 from ..metrics import METRICS, Metric
 from ..records import Better, EquipoiseError, Estimate, Measurement, group_label, parse_group
+from ..uncertainty import ESTIMATORS
 from .sheets import original
 
 KINDS = {"type2": "resolvable (type 2)", "type1": "ambiguous (type 1)"}
@@ -40,6 +41,13 @@ class Measurements:
     def at(self, metric: str, group: str) -> Measurement | None:
         """Return the measurement of that metric and the group of that label, or None."""
         return self._by_name.get((metric, group))
+
+    def own(self, metric: str) -> str:
+        """Return the metric's name by perplexity or, where it was measured by others only, by the first of these."""
+        if metric in self.metrics:
+            return metric
+        names = {f"{metric}_{estimator.replace('-', '_')}" for estimator in ESTIMATORS}
+        return next((name for name in self.metrics if name in names), metric)
 
     def groups_of(self, metric: str) -> list[str]:
         """Return the labels of the groups that have that metric."""

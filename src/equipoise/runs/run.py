@@ -53,12 +53,16 @@ class Run:
         """Return the answers with their sentences, the least alike sets first: `run.cases("u < 0.5")`.
 
         `condition` is as in `DataFrame.query`, over the columns of `outcomes`, `text`, `candidates` and `u` of the set.
+        `probs` are given that one of the candidates is said, `raw_probs` are those over the whole vocabulary.
         """
-        sets = self.pairs[["dataset", "task", "set_id", "u"]].drop_duplicates(["dataset", "task", "set_id"])
+        values = main_estimator(self.pairs, "u")
+        sets = self.pairs[["dataset", "task", "set_id", values]].rename(columns={values: "u"})
+        sets = sets.drop_duplicates(["dataset", "task", "set_id"])
         texts = self.examples[["dataset", "id", "text", "candidates"]].rename(columns={"id": "example_id"})
         cases = self.outcomes.merge(texts, on=["dataset", "example_id"]).merge(
             sets, on=["dataset", "task", "set_id"], how="left", suffixes=("_item", "")
         )
+        cases["raw_probs"] = [np.exp(logprobs) for logprobs in cases["logprobs"]]
         chosen = cases.query(condition) if condition else cases
         return chosen.sort_values(["u", "set_id"], kind="stable", ignore_index=True)
 

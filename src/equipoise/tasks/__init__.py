@@ -16,6 +16,7 @@ from .chat import Chat
 from .multiple_choice import MultipleChoice
 from .next_word import NextWord
 from .open_answer import OpenAnswer
+from .p_true import SelfChecked
 from .pronoun_cloze import PronounCloze, WholeSentence
 from .wording import NO_SHOTS, Question, Wording
 from .wording import Shots as Shots
@@ -40,6 +41,7 @@ class TaskOptions:
     both: bool = False
     chat: bool = False
     system: str = ""
+    p_true: bool = False
 
     def __post_init__(self) -> None:
         if self.system and not self.chat:
@@ -114,4 +116,6 @@ def open_task(name: str, options: TaskOptions | None = None) -> Task:
     if name in TASKS and name not in WORDED and any(isinstance(question, Wording) for question in options.questions):
         raise EquipoiseError(f"task {name!r} has one wording; wordings are for: {', '.join(WORDED)}")
     task = find(name, TASKS, kind="task")(options)
+    if options.p_true:
+        task = SelfChecked(task)
     return Chat(task, options.system) if options.chat else task

@@ -51,7 +51,7 @@ class TuneFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         lock = hold(self.path / LOCK)
         try:
-            if not file.is_file():
+            if not file.is_file() or not self._has_trained():
                 self.write_json(file.name, settings)
             before, now = self._read(file), json.loads(json.dumps(settings))
             for name in now:
@@ -66,6 +66,10 @@ class TuneFolder:
         """Return whether the out folder holds files of somebody else; a run that was killed at once leaves few."""
         paths = [path for path in self.out.rglob("*") if path.is_file()] if self.out.is_dir() else []
         return any(path.parent != self.path or not _OF_A_BEGINNING.fullmatch(path.name) for path in paths)
+
+    def _has_trained(self) -> bool:
+        """Return whether steps were taken; a run that failed before, by a mistyped name perhaps, may begin anew."""
+        return any((self.path / name).is_file() for name in ("checkpoint.pt", "curves.csv", "report.json"))
 
     @property
     def report(self) -> dict[str, Any] | None:

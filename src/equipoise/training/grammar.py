@@ -1,7 +1,8 @@
 """A grammar of our own (CC0): sentences with two people and a pronoun, as many as asked for, by a seed.
 
-`grammar.toml` holds the templates and the words for their slots. A resolvable template names its referent; an ambiguous
-one fits both people. No template says anything that fits one occupation better than another.
+`grammar.toml` holds scenes: openings that name both people, and endings that settle whom the pronoun means. Each
+opening takes endings about either person, so neither the beginning, the position nor the form of the pronoun tells
+the answer. No scene says anything that fits one occupation better than another.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from itertools import product
+from typing import Any
 
 from ..datasets.dataset import Dataset, gender_groups
 from ..datasets.identity import Recipe, augment
@@ -24,10 +27,13 @@ from ..datasets.sentence_rules import broken_rules
 from ..records import DatasetError, Example
 
 LICENCE = "CC0-1.0"
-RESOLVABLE, AMBIGUOUS = 1600, 1000
+RESOLVABLE, AMBIGUOUS = 3000, 1200
 """Sets that the grammar makes by default."""
 
 MARKER_SETS = 600
+
+LEAD = 0.4
+"""Share of sentences that begin with a time or place, of those that have none."""
 
 _FORM = re.compile(r"\{(subject|object|possessive)\}")
 _SLOT = re.compile(r"\{(\w+)\}")
@@ -35,10 +41,14 @@ _SLOT = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True)
 class Template:
-    """A sentence with slots; `referent` is 0 or 1 (the person mentioned first or second), None if both fit."""
+    """A sentence with slots; `referent` is 0 or 1 (the person mentioned first or second), None if both fit.
+
+    `ending` is the part that settles it. Sentences with the same ending are never on two sides of a split.
+    """
 
     text: str
     referent: int | None
+    ending: str
 
     @property
     def form(self) -> str:
@@ -48,16 +58,24 @@ class Template:
 
 
 @cache
-def _content() -> Mapping[str, Mapping[str, list[str]]]:
+def _content() -> Mapping[str, Any]:
     text = resources.files(__package__).joinpath("grammar.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 
 
 def templates() -> list[Template]:
     """Return all templates of the grammar."""
-    content = _content()["templates"]
-    named = (("first", 0), ("second", 1), ("either", None))
-    return [Template(text, referent) for name, referent in named for text in content[name]]
+    either = _content()["either"]
+    made = [
+        Template(f"{opening} {ending}", None, ending)
+        for opening, ending in product(either["openings"], either["endings"])
+    ]
+    for scene in _content()["scenes"]:
+        for role, opening in product(("agent", "patient"), scene["openings"]):
+            names = [name for name in _SLOT.findall(opening) if name in ("agent", "patient")]
+            begun = opening.replace(f"{{{names[0]}}}", "{first}").replace(f"{{{names[1]}}}", "{second}")
+            made += [Template(f"{begun} {ending}", names.index(role), ending) for ending in scene[role]]
+    return made
 
 
 def grammar_dataset(*, seed: int = 0, resolvable: int = RESOLVABLE, ambiguous: int = AMBIGUOUS) -> Dataset:
@@ -75,17 +93,24 @@ def grammar_dataset(*, seed: int = 0, resolvable: int = RESOLVABLE, ambiguous: i
 def _sentences(
     pool: Sequence[Template], count: int, rng: random.Random
 ) -> Iterator[tuple[Template, str, tuple[str, str]]]:
-    """Yield distinct sentences, the templates in turn, one person of each stereotype in either order."""
+    """Yield distinct sentences, one person of each stereotype in either order.
+
+    Forms of the pronoun and positions of the referent come in turn, so all their combinations are equally frequent.
+    """
     sides = [
         [name for name, occupation in OCCUPATIONS.items() if occupation.side == side] for side in ("male", "female")
     ]
+    kinds: dict[tuple[str, int | None], list[Template]] = defaultdict(list)
+    for template in pool:
+        kinds[template.form, template.referent].append(template)
+    turns = list(kinds.values())
     seen: set[str] = set()
     tries = 0
     while len(seen) < count:
         tries += 1
         if tries > 50 * count:
             raise DatasetError(f"the grammar cannot make {count} different sentences; ask for fewer")
-        template = pool[tries % len(pool)]
+        template = rng.choice(turns[len(seen) % len(turns)])
         people = [rng.choice(side) for side in sides]
         rng.shuffle(people)
         text = _filled(template, {"first": people[0], "second": people[1]}, rng)
@@ -102,7 +127,10 @@ def _filled(template: Template, people: Mapping[str, str], rng: random.Random) -
             return people[slot[1]]
         return slot[0] if _FORM.fullmatch(slot[0]) else rng.choice(_content()["words"][slot[1]])
 
-    return _SLOT.sub(word, template.text)
+    text = _SLOT.sub(word, template.text)
+    if not {"place", "time"} & set(_SLOT.findall(template.text)) and rng.random() < LEAD:
+        return f"{rng.choice(_content()['words']['lead'])}, {text[0].lower()}{text[1:]}"
+    return text
 
 
 def _examples(name: str, template: Template, text: str, people: tuple[str, str]) -> Iterator[Example]:
@@ -122,8 +150,8 @@ def _examples(name: str, template: Template, text: str, people: tuple[str, str])
             stereotype=stereotype,
         )
         slots = {"pronoun": pronoun}
-        # Sentences of one template are not independent of each other, so the template is the cluster.
-        cluster = f"grammar-{template.text}"
+        # Sentences with the same ending are not independent of each other, so the ending is the cluster.
+        cluster = f"grammar-{template.ending}"
         yield Example(
             f"{name}-{gender}", sentence, people, gold, gold is not None, stereotype, groups, name, cluster, slots
         )

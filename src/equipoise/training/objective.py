@@ -193,4 +193,5 @@ def _check_batch(logprobs: Tensor, gold: Tensor, sets: Tensor) -> None:
     broken = ~torch.isfinite(logprobs.detach())
     if bool(broken.any()):
         row, candidate = (int(index) for index in broken.nonzero()[0])
-        raise TrainingError(f"logprobs[{row}, {candidate}] is {float(logprobs[row, candidate])}; it must be finite")
+        value = float(logprobs[row, candidate].detach())
+        raise TrainingError(f"logprobs[{row}, {candidate}] is {value}; it must be finite")

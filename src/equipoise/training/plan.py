@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from .objective import TrainingError
+from .certainty import CERTAINTIES
+from .objective import PARITIES, TrainingError
 
 METHODS = ("lora", "full")
 TASK_MEMBERS = ("all", "one", "stereotypical")
+TARGETS = ("base", "labels")
 
 
 @dataclass(frozen=True)
 class Plan:
     """How to tune. The loss is task + `weight` x UCerF + `leash` x KL on neutral text.
 
-    The task loss is the cross-entropy over the candidates, plus `mass` x the negative raw log-probability of the right
-    answer, which keeps the candidates probable. `task_members` says which members of a set it sees: "all" (counter-
-    factual augmentation), "one" (one at random) or "stereotypical" (those whose answer fits the stereotype).
+    `target` says what the task loss asks for. "base": the base model's own answer, averaged over the members of a set,
+    so that it keeps what it knows and gives all members the same answer. "labels": the right answers of the data.
+    The task loss is the cross-entropy over the candidates, plus `mass` x a part that keeps the candidates probable: for
+    labels the negative raw log-probability of the right answer, else what their log-probability has lost to the base.
+    `task_members` says which members of a set it sees: "all" (for labels: counterfactual augmentation), "one" (one at
+    random) or "stereotypical" (those whose answer fits the stereotype). `balanced` draws as many sets about the first
+    person as about the second in every step.
+    `outside_sets` is how many built-in sets each validation asks at most, 0 for all: they are never trained on.
     """
 
     steps: int = 200
@@ -29,7 +36,9 @@ class Plan:
     mass: float = 0.2
     leash: float = 1.0
     leash_rows: int = 4
+    target: str = "base"
     task_members: str = "all"
+    balanced: bool = True
     learning_rate: float = 0.0
     warmup: int = 10
     method: str = "lora"
@@ -37,21 +46,29 @@ class Plan:
     seed: int = 0
     validate_every: int = 25
     validation_sets: int = 256
+    outside_sets: int = 0
     patience: int = 4
     checkpoint_every: int = 25
     held_out: int = 4
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise TrainingError(f"method {self.method!r} is not one of {', '.join(METHODS)}")
-        if self.task_members not in TASK_MEMBERS:
-            raise TrainingError(f"task_members {self.task_members!r} is not one of {', '.join(TASK_MEMBERS)}")
+        known = {
+            "method": METHODS,
+            "task_members": TASK_MEMBERS,
+            "target": TARGETS,
+            "parity": PARITIES,
+            "estimator": tuple(CERTAINTIES),
+        }
+        for name, choices in known.items():
+            if getattr(self, name) not in choices:
+                raise TrainingError(f"{name} {getattr(self, name)!r} is not one of {', '.join(choices)}")
         for name in ("steps", "answerable", "validate_every", "checkpoint_every", "patience", "rank", "leash_rows"):
             if getattr(self, name) < 1:
                 raise TrainingError(f"{name} must be at least 1, not {getattr(self, name)}")
         for field in fields(self):
-            if isinstance(getattr(self, field.name), int | float) and getattr(self, field.name) < 0:
-                raise TrainingError(f"{field.name} must not be negative, it is {getattr(self, field.name)}")
+            value = getattr(self, field.name)
+            if isinstance(value, int | float) and not 0 <= value < float("inf"):
+                raise TrainingError(f"{field.name} must be a number of at least 0, not {value}")
 
     @property
     def rate(self) -> float:
@@ -68,9 +85,16 @@ class Plan:
 
 @dataclass(frozen=True)
 class Limits:
-    """How far the tuned model may fall behind the base on the validation sets before a checkpoint is refused."""
+    """How far the tuned model may fall behind the base before a checkpoint is refused.
+
+    `accuracy`, `mass`, `certainty` (as a share) and `perplexity` (as a share) are about the validation sets. `outside`
+    is the accuracy that may be lost on the built-in sentences, which are never trained on, and `position` the accuracy
+    that may be lost on those whose right person is mentioned first, or second.
+    """
 
     accuracy: float = 0.02
+    outside: float = 0.02
+    position: float = 0.1
     mass: float = 0.1
     certainty: float = 0.5
     perplexity: float = 0.1

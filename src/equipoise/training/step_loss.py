@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from ..records import ABSENT, Integers
 from .counterfactual_set import TrainingSet
 from .neutral import NeutralText, Reference, leash_loss
 from .objective import ucerf_loss
+from .own_answers import divergence, own_answers
 from .plan import Plan
 from .questions import Questions, candidate_logprobs
 
@@ -24,36 +26,42 @@ class StepLoss:
         self, sets: Sequence[TrainingSet], questions: Questions, neutral: NeutralText, reference: Reference, plan: Plan
     ) -> None:
         self._questions, self._neutral, self._reference, self._plan = questions, neutral, reference, plan
-        self._answerable = [item for item in sets if item.answerable]
-        self._unanswerable = [item for item in sets if not item.answerable]
+        positions: dict[int | None, list[TrainingSet]] = defaultdict(list)
+        for item in sets:
+            positions[(item.members[0].gold if plan.balanced else 0) if item.answerable else None].append(item)
+        self._unanswerable = positions.pop(None, [])
+        self._answerable = [positions[position] for position in sorted(key for key in positions if key is not None)]
 
     def drawn(self, step: int) -> list[TrainingSet]:
         """Return the sets of a step: answerable ones, then unanswerable ones where the UCerF loss has a weight."""
         rng = np.random.default_rng([self._plan.seed, step])
-        counts = (self._plan.answerable, self._plan.unanswerable if self._plan.weight else 0)
         chosen: list[TrainingSet] = []
-        for pool, count in zip((self._answerable, self._unanswerable), counts, strict=True):
-            places = rng.choice(max(1, len(pool)), size=min(count, len(pool)), replace=False)
-            chosen += [pool[int(place)] for place in places]
-        return chosen
+        pools = len(self._answerable)
+        for number, pool in enumerate(self._answerable):
+            chosen += _some(pool, (self._plan.answerable + number) // pools, rng)
+        return chosen + _some(self._unanswerable, self._plan.unanswerable if self._plan.weight else 0, rng)
 
     def parts(self, model: Any, step: int) -> dict[str, Tensor]:
         """Return the losses of a step by name, `loss` being their weighted sum."""
         plan = self._plan
         batch = self._questions.batch(self.drawn(step))
+        own = own_answers(self._reference, batch) if plan.target == "base" else None
         logprobs = candidate_logprobs(model, batch)
         batch = {name: batch[name].to(logprobs.device) for name in ("gold", "sets", "stereotype")}
         with_answer = batch["gold"] != ABSENT
         zero = logprobs.new_zeros(())
         parts = {"task": zero, "ucerf": zero, "ucerf_unanswerable": zero, "mass": zero}
-        if bool(with_answer.any()):
+        if own is not None:
+            parts["task"] = divergence(logprobs, own.shares).mean()
+            parts["mass"] = torch.relu(own.log_mass - torch.logsumexp(logprobs, dim=1)).mean()
+        elif bool(with_answer.any()):
             seen = self._seen(batch, with_answer, step)
             parts["task"], parts["mass"] = _task_losses(logprobs[seen], batch["gold"][seen])
         # Computed without a weight, too: the learning curves show it for every run.
         for name, rows in (("ucerf", with_answer), ("ucerf_unanswerable", ~with_answer)):
             if bool(rows.any()):
                 parts[name] = self._unfairness(logprobs[rows], {key: value[rows] for key, value in batch.items()})
-        if bool((~with_answer).any()):
+        if own is None and bool((~with_answer).any()):
             parts["mass"] = parts["mass"] - torch.logsumexp(logprobs[~with_answer], dim=1).mean()
         tokens = self._neutral.batch(step, size=plan.leash_rows)
         parts["leash"] = leash_loss(model, self._reference, tokens) if plan.leash else zero
@@ -82,6 +90,12 @@ class StepLoss:
             chosen[torch.from_numpy(rows).to(chosen.device)] = True
             return with_answer & chosen
         return with_answer
+
+
+def _some(pool: Sequence[TrainingSet], count: int, rng: np.random.Generator) -> list[TrainingSet]:
+    """Return that many sets of the pool at random, at most all."""
+    places = rng.choice(max(1, len(pool)), size=min(count, len(pool)), replace=False)
+    return [pool[int(place)] for place in places]
 
 
 def _task_losses(logprobs: Tensor, gold: Tensor) -> tuple[Tensor, Tensor]:

@@ -13,6 +13,7 @@ from .loop import Progress, State, TuneRun
 from .model import load_for_training, prepare, save, set_trained_weights
 from .neutral import NeutralText, Reference, neutral_paragraphs
 from .objective import TrainingError
+from .outside import outside_sets
 from .plan import Limits, Plan
 from .questions import Questions
 from .step_loss import StepLoss
@@ -45,7 +46,8 @@ def tune(
     """Tune a model for balance, write the adapter into `out`, and return how the validation sets changed.
 
     The same call continues a run that was interrupted. A finished run is returned as it is. The weights that are kept
-    have the lowest validation loss of all that pass the guards; if none passes, that is a TrainingError.
+    have the lowest validation loss of all that pass the guards. If none passes, no model is written and the faults
+    are a TrainingError; `training/report.json` and the curves show what happened.
     """
     plan, limits = plan or Plan(), limits or Limits()
     folder = TuneFolder(out)
@@ -53,7 +55,7 @@ def tune(
     with folder.begun(settings):
         if folder.report is not None:
             folder.tidy()
-            return _tuned(out, folder.report)
+            return _tuned(out, folder.report)  # a run that was refused is refused again
         splits = split_sets(
             open_training_sets(data, seed=plan.seed, markers=markers), seed=plan.seed, held_out=plan.held_out
         )
@@ -63,11 +65,11 @@ def tune(
         losses, validator = _questions(tokenizer, splits, reference, plan)
         run = TuneRun(network, losses, validator, plan, limits)
         state = run.train(folder, progress or (lambda what, done, total: None))
-        if state.best_step < 0:
-            raise TrainingError(f"no checkpoint passed the guards, so nothing was kept: {'; '.join(state.faults)}")
-        set_trained_weights(network, state.best)
-        folder.keep_model(partial(save, network, tokenizer, plan))
-        report = {**_report(state, splits.held_out), "validation_sets": validator.sets}
+        if state.best:
+            set_trained_weights(network, state.best)
+            folder.keep_model(partial(save, network, tokenizer, plan))
+        counts = {"validation_sets": validator.sets, "outside_sets": validator.outside_sets}
+        report = {**_report(state, splits.held_out), **counts}
         folder.finish(report)
         return _tuned(out, report)
 
@@ -80,13 +82,16 @@ def _questions(tokenizer: Any, splits: Splits, reference: Reference, plan: Plan)
     cut = 3 * len(paragraphs) // 4
     neutral, unseen = NeutralText(tokenizer, paragraphs[:cut]), NeutralText(tokenizer, paragraphs[cut:])
     losses = StepLoss(splits.train, questions, neutral, reference, plan)
-    return losses, Validator(splits.validation, questions, unseen, plan)
+    outside = outside_sets(plan.outside_sets)
+    return losses, Validator(splits.validation, questions, unseen, plan, outside, reference)
 
 
 def _report(state: State, held_out: Sequence[str]) -> dict[str, Any]:
-    kept = next(row for row in state.validations if row["step"] == state.best_step)
+    refused = not state.best
+    kept = next((row for row in state.validations if row["step"] == state.best_step), state.validations[-1])
     return {
-        "step": state.best_step,
+        "step": 0 if refused else state.best_step,
+        "refused": refused,
         "steps": state.step,
         "before": state.validations[0],
         "after": kept,
@@ -96,4 +101,7 @@ def _report(state: State, held_out: Sequence[str]) -> dict[str, Any]:
 
 
 def _tuned(out: Path, report: dict[str, Any]) -> Tuned:
+    if report.get("refused"):
+        faults = "; ".join(report["faults_at_the_end"])
+        raise TrainingError(f"no checkpoint passed the guards, so nothing was kept: {faults}")
     return Tuned(out, report["before"], report["after"], report["step"], tuple(report["faults_at_the_end"]))

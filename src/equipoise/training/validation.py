@@ -1,12 +1,13 @@
-"""How a model does on the validation sets, and whether it cheats: the guards of tuning.
+"""How a model does on the validation sets and outside of them, and whether it cheats: the guards of tuning.
 
 A model can lower the UCerF loss without treating people better. It can answer everything with 50% (certainty 0), give
 both members the same wrong answer, choose the first-mentioned person always, or lose all mass on the candidates.
+It can also learn a rule that holds for the training data only, which the validation sets do not show: `outside` does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,10 +17,11 @@ import torch
 from ..records import ABSENT, Floats
 from .certainty import certainty
 from .counterfactual_set import TrainingSet
-from .neutral import NeutralText
+from .neutral import NeutralText, Reference
 from .objective import ucerf_values
+from .own_answers import divergence, own_answers
 from .plan import Limits, Plan
-from .questions import Questions, candidate_logprobs
+from .questions import Batch, Questions, candidate_logprobs
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,8 @@ class Validation:
     """Values on the validation sets. `ucerf` is over answerable sets, `signed` (ucerf_signed) over unanswerable ones.
 
     `first` is the share of answers that name the first-mentioned person, `loss` what early stopping minimises.
-    A value over no sets is NaN.
+    The values `outside_…` are over sets from outside the training data: `outside_first` and `outside_second` are the
+    accuracy where the right person is mentioned first and second. A value over no sets is NaN.
     """
 
     loss: float
@@ -40,6 +43,11 @@ class Validation:
     mass: float
     first: float
     perplexity: float
+    outside_accuracy: float = float("nan")
+    outside_first: float = float("nan")
+    outside_second: float = float("nan")
+    outside_ucerf: float = float("nan")
+    outside_flips: float = float("nan")
 
     def faults(self, before: Validation, limits: Limits) -> list[str]:
         """Return how the model cheats, against the values before tuning, as sentences; an empty list if it does not."""
@@ -52,6 +60,20 @@ class Validation:
             faults.append(f"certainty fell from {before.certainty:.3f} to {self.certainty:.3f}")
         if self.perplexity > (1 + limits.perplexity) * before.perplexity:
             faults.append(f"perplexity of neutral text rose from {before.perplexity:.2f} to {self.perplexity:.2f}")
+        return faults + self._faults_outside(before, limits)
+
+    def _faults_outside(self, before: Validation, limits: Limits) -> list[str]:
+        """Return what is lost on the built-in sentences: accuracy, or accuracy at one position of the right person."""
+        faults = []
+        if self.outside_accuracy < before.outside_accuracy - limits.outside:
+            change = f"{before.outside_accuracy:.3f} to {self.outside_accuracy:.3f}"
+            faults.append(f"accuracy on the built-in sentences, which are not trained on, fell from {change}")
+        for place, other in (("first", "second"), ("second", "first")):
+            old, new = getattr(before, f"outside_{place}"), getattr(self, f"outside_{place}")
+            if new < old - limits.position:
+                where = f"the built-in sentences whose right person is mentioned {place}"
+                rule = f"the model learns to name the {other} person"
+                faults.append(f"accuracy on {where} fell from {old:.3f} to {new:.3f}: {rule}")
         return faults
 
     def row(self) -> dict[str, float]:
@@ -60,31 +82,49 @@ class Validation:
 
 
 class Validator:
-    """Asks a model the validation sets, always the same."""
+    """Asks a model the validation sets and the sets from outside, always the same."""
 
-    def __init__(self, sets: Sequence[TrainingSet], questions: Questions, neutral: NeutralText, plan: Plan) -> None:
-        self._plan, self._neutral = plan, neutral
+    def __init__(
+        self,
+        sets: Sequence[TrainingSet],
+        questions: Questions,
+        neutral: NeutralText,
+        plan: Plan,
+        outside: Sequence[TrainingSet] = (),
+        reference: Reference | None = None,
+    ) -> None:
+        self._plan, self._neutral, self._reference = plan, neutral, reference
         chosen = spread(sets, plan.validation_sets)
-        self.sets = len(chosen)
-        self._batches = [
-            questions.batch(part[start : start + 32])
-            for answerable in (True, False)
-            for part in [[item for item in chosen if item.answerable == answerable]]
-            for start in range(0, len(part), 32)
-        ]
+        self.sets, self.outside_sets = len(chosen), len(outside)
+        self._batches = _batches(chosen, questions)
+        self._outside = _batches(outside, questions)
+        self._own: list[torch.Tensor] = []
 
     @torch.no_grad()
     def run(self, model: Any) -> Validation:
         """Return how the model does; its training mode is left as it was."""
         training = model.training
         model.eval()
-        parts = [self._measure(candidate_logprobs(model, batch).cpu(), batch) for batch in self._batches]
+        asked, asked_outside = (
+            [candidate_logprobs(model, batch).cpu() for batch in batches] for batches in (self._batches, self._outside)
+        )
+        parts = [self._measure(*pair) for pair in zip(asked, self._batches, strict=True)]
+        outside = [self._measure(*pair) for pair in zip(asked_outside, self._outside, strict=True)]
+        for part, logprobs, shares in zip(parts, asked, self._own_answers(), strict=False):
+            part["task"] = divergence(logprobs, shares).double().numpy()
         perplexity = self._neutral.perplexity(model)
         model.train(training)
-        values = {name: _mean([part[name] for part in parts if name in part]) for name in (*_SHOWN, *_HIDDEN)}
+        values = {name: _mean(parts, name) for name in (*_SHOWN, *_HIDDEN)}
         unfair = np.nan_to_num(np.array([1 - values["ucerf"], values["unanswerable"]])).sum()
         loss = float(np.nan_to_num(values["task"]) + self._plan.weight * unfair)
-        return Validation(loss=loss, perplexity=perplexity, **{name: values[name] for name in _SHOWN})
+        beyond = {f"outside_{shown}": _mean(outside, name) for shown, name in _OUTSIDE.items()}
+        return Validation(loss=loss, perplexity=perplexity, **{name: values[name] for name in _SHOWN}, **beyond)
+
+    def _own_answers(self) -> list[torch.Tensor]:
+        """Return the base's answers to the validation sets, asked once; nothing where labels are the target."""
+        if self._reference is not None and self._plan.target == "base" and not self._own:
+            self._own = [own_answers(self._reference, batch).shares.cpu() for batch in self._batches]
+        return self._own
 
     def _measure(self, logprobs: torch.Tensor, batch: dict[str, torch.Tensor]) -> dict[str, Floats]:
         gold, sets = batch["gold"], batch["sets"]
@@ -100,7 +140,9 @@ class Validator:
             values |= {"signed": 1 - unfair[0], "unanswerable": unfair[1], "flips_unanswerable": flipped}
         else:
             right = torch.log_softmax(logprobs, dim=1).gather(1, gold[:, None]).squeeze(1)
-            values |= {"accuracy": (chosen == gold).double(), "task": -right, "flips": flipped}
+            correct = (chosen == gold).double()
+            values |= {"accuracy": correct, "task": -right, "flips": flipped}
+            values |= {"right_first": correct[gold == 0], "right_second": correct[gold == 1]}
             values |= {"ucerf": 1 - self._unfairness(logprobs, batch, "both")}
         return {name: tensor.double().numpy() for name, tensor in values.items()}
 
@@ -112,6 +154,19 @@ class Validator:
 
 _SHOWN = ("accuracy", "ucerf", "signed", "flips", "flips_unanswerable", "certainty", "mass", "first")
 _HIDDEN = ("task", "unanswerable")
+_OUTSIDE = {
+    "accuracy": "accuracy", "first": "right_first", "second": "right_second", "ucerf": "ucerf", "flips": "flips",
+}  # fmt: skip
+
+
+def _batches(sets: Sequence[TrainingSet], questions: Questions) -> list[Batch]:
+    """Return the questions of the sets, 32 sets at a time; answerable and unanswerable ones apart."""
+    return [
+        questions.batch(part[start : start + 32])
+        for answerable in (True, False)
+        for part in [[item for item in sets if item.answerable == answerable]]
+        for start in range(0, len(part), 32)
+    ]
 
 
 def _flipped(chosen: torch.Tensor, sets: torch.Tensor) -> torch.Tensor:
@@ -122,9 +177,9 @@ def _flipped(chosen: torch.Tensor, sets: torch.Tensor) -> torch.Tensor:
     return (high > low).double()
 
 
-def _mean(parts: Sequence[Floats]) -> float:
-    values = np.concatenate(parts) if parts else np.array([])
-    return float(values.mean()) if len(values) else float("nan")
+def _mean(parts: Sequence[Mapping[str, Floats]], name: str) -> float:
+    values = [part[name] for part in parts if name in part and len(part[name])]
+    return float(np.concatenate(values).mean()) if values else float("nan")
 
 
 def spread(sets: Sequence[TrainingSet], count: int) -> list[TrainingSet]:

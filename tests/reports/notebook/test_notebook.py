@@ -68,6 +68,7 @@ def test_tables_for_python(run: Run) -> None:
     assert row["value"] == run.parts[0].measured.get("ucerf", type="type2").value  # type: ignore[union-attr]
     cases = run.cases("type == 'type2' and u < 0.9")
     assert 0 < len(cases) < len(run.cases()) == len(run.outcomes)
+    assert np.allclose([sum(raw) for raw in cases["raw_probs"]], cases["candidate_mass"])
     assert (cases["u"] < 0.9).all() and cases["u"].is_monotonic_increasing and cases["text"].str.len().min() > 10
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -343,10 +344,13 @@ def test_links_open_a_case_or_a_selection_and_can_be_sent(opened: Opened, page: 
     tab.click("#case-all")
     assert number_of_cases(tab) == run.pairs["set_id"].nunique() and "#" not in tab.url
     tab.locator(".squares rect.t-same").first.click()
+    tab.wait_for_function("document.getElementById('case-count').textContent.startsWith('1 of')")
     assert number_of_cases(tab) == 1 and "#case=" in tab.url
     tab.click("#case-all")
     tab.locator("#occupations svg a").first.focus()
     tab.keyboard.press("Enter")
+    # The page answers a new address a moment later.
+    tab.wait_for_function("!document.getElementById('case-count').textContent.startsWith('80 of')")
     assert 0 < number_of_cases(tab) < 80 and "occupation" in tab.url
     tab.evaluate("location.hash = '#filter=u:0.9~1,type:type1'")
     tab.wait_for_function("document.getElementById('case-range').textContent.includes('0.9')")
@@ -370,6 +374,9 @@ def test_the_selection_is_saved_as_tables(opened: Opened, page: Path, planted_ru
     expected = run.outcomes[run.outcomes["set_id"].isin(table["set_id"])]
     assert sorted(table["d"]) == pytest.approx(sorted(expected["desirability"]), abs=1e-4)
     assert set(table["fate"]) <= {"toward", "against", "neither"}
+    raw = sorted(float(np.exp(values[0])) for values in expected["logprobs"])
+    assert sorted(values[0] for values in records["raw_probabilities"]) == pytest.approx(raw, abs=1e-4)
+    assert "as said" in tab.locator("#case-list .numbers").first.inner_text()
 
 
 @pytest.mark.slow

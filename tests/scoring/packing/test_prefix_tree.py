@@ -159,6 +159,7 @@ def test_padding_sees_itself_alone_and_is_seen_by_nobody(sequences: list[tuple[i
     rows = pack(asked(sequences), row_tokens=row_tokens)
     work = stack(rows, height=len(rows) + 1, width=row_tokens + 3)
     assert work.ends[-1].tolist() == list(range(1, work.tokens.shape[1] + 1))
+    assert work.lengths.tolist() == [*map(len, rows), 1]
     for r, row in enumerate(rows):
         assert work.lengths[r] == len(row)
         for node in range(work.tokens.shape[1]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,6 @@ from ...datasets.occupations import OCCUPATIONS
 from ...records import Floats
 from ...runs.measurements import kind_title
 from ...runs.run import Part, column, main_estimator
-from ...uncertainty import ESTIMATORS
 from ..group_words import words_of
 from ..palette import Named
 
@@ -207,7 +206,7 @@ def occupations(part: Part) -> Iterator[Occupations]:
         named = {**measured.values_of("occupation", kind)}
         rows = []
         # A run without perplexity has the UCerF of its own estimator, under its name.
-        metric_name = "ucerf" if "ucerf" in measured.metrics else _own_ucerf(measured.metrics)
+        metric_name = measured.own("ucerf")
         for name in named:
             known = OCCUPATIONS.get(name) or OCCUPATIONS.get(name.lower())
             parts = {"occupation": name, "type": kind}
@@ -219,9 +218,3 @@ def occupations(part: Part) -> Iterator[Occupations]:
             estimator = metric_name.removeprefix("ucerf_").replace("_", "-") if metric_name != "ucerf" else ""
             title = f"{kind_title(kind)}, UCerF by {estimator}" if estimator else kind_title(kind)
             yield Occupations(str(part), title, tuple(rows), kind)
-
-
-def _own_ucerf(metrics: Iterable[str]) -> str:
-    """Return the UCerF of the first estimator that the run has; "ucerf" where it has none."""
-    names = {f"ucerf_{name.replace('-', '_')}" for name in ESTIMATORS}
-    return next((name for name in metrics if name in names), "ucerf")

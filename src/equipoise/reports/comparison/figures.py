@@ -11,8 +11,7 @@ from ...runs.measurements import kind_title
 from ..behaviour.views import short
 from ..paper.figures import QUIET, Drawn, colour, plane, saved, shape
 from .compare import Comparison
-from .matching import ranks
-from .page import BUMPED, Place, places
+from .page import Place, bumped, places
 
 
 def comparison_figures(
@@ -25,7 +24,7 @@ def comparison_figures(
             several = places(matched, comparison.names, kind)
             if len(several) > 1:
                 yield from saved(f"scatter-{stem}", formats, _draw_scatter, several, width)
-            placed = {name: ranks(matched, name, kind) for name in BUMPED}
+            placed = bumped(matched, kind)
             known = {name: several for name, several in placed.items() if None not in several}
             if len(known) > 1:
                 yield from saved(f"ranks-{stem}", formats, _draw_ranks, (comparison.names, known), width)

@@ -101,7 +101,7 @@ def leaderboard(matched: Match, names: Sequence[str], kind: str) -> list[Mapping
     rows = []
     for number, name in enumerate(names):
         cells = [(matched.measured[number].get(metric, type=kind), placed[metric][number]) for metric in metrics]
-        order = placed.get("ucerf", [None] * len(names))[number] or len(names) + 1
+        order = placed.get(_own_ucerf(placed), [None] * len(names))[number] or len(names) + 1
         rows.append({"name": name, "cells": cells, "order": order, "series": number, "moved": _moved(placed, number)})
     return sorted(rows, key=lambda row: int(row["order"]))
 
@@ -113,9 +113,14 @@ def shown_metrics(matched: Match, kind: str) -> list[str]:
     return [name for name in names if any(measured.get(name, type=kind) is not None for measured in matched.measured)]
 
 
+def _own_ucerf(placed: Mapping[str, Sequence[int | None]]) -> str:
+    """Return the UCerF among the metrics: by perplexity, or by the estimator that the runs have."""
+    return next((name for name in placed if metric_named(name).name == "ucerf"), "ucerf")
+
+
 def _moved(placed: Mapping[str, Sequence[int | None]], number: int) -> str:
     """Return how a run's rank changes from equalized odds, which sees only answers, to UCerF."""
-    before, after = (placed.get(name, [None] * (number + 1))[number] for name in ("eo_sum", "ucerf"))
+    before, after = (placed.get(name, [None] * (number + 1))[number] for name in ("eo_sum", _own_ucerf(placed)))
     if before is None or after is None:
         return ""
     return "=" if before == after else f"▲{before - after}" if after < before else f"▼{after - before}"
@@ -158,7 +163,7 @@ def _ranks(comparison: Comparison) -> Section | None:
     shown = []
     for matched in comparison.matches:
         for kind in matched.kinds:
-            placed = {name: ranks(matched, name, kind) for name in BUMPED}
+            placed = bumped(matched, kind)
             known = {
                 name: [estimate for estimate in several if estimate]
                 for name, several in placed.items()
@@ -189,6 +194,12 @@ def _orders(comparison: Comparison) -> Section | None:
         better={name: metric.better for name, metric in rows.items()},
     )
     return Section("orders", "Do the datasets order the runs alike?", body)
+
+
+def bumped(matched: Match, kind: str) -> dict[str, list[int | None]]:
+    """Return the runs' ranks by each metric whose ranks are followed, by the estimator that the runs have."""
+    names = [matched.measured[0].own(name) for name in BUMPED]
+    return {name: ranks(matched, name, kind) for name in names}
 
 
 def rank_chart(title: str, names: Sequence[str], placed: Mapping[str, Sequence[int]]) -> Markup:
@@ -235,9 +246,9 @@ def places(matched: Match, names: Sequence[str], kind: str) -> list[Place]:
     """Return each run's performance (accuracy, or 1 - certainty where nothing is right) and UCerF."""
     points = []
     for name, measured in zip(names, matched.measured, strict=True):
-        ucerf = Estimated.of(measured.get("ucerf", type=kind))
+        ucerf = Estimated.of(measured.get(measured.own("ucerf"), type=kind))
         answerable = bool(matched.outcomes[0].answerable[matched.rows(kind)].all())
-        row = measured.get("accuracy" if answerable else "certainty", type=kind)
+        row = measured.get("accuracy" if answerable else measured.own("certainty"), type=kind)
         if ucerf is not None and row is not None:
             right = Estimated(row.value, row.low, row.high)
             points.append(

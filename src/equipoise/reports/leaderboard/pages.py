@@ -134,7 +134,7 @@ def _metric_choices(site: Site, chosen: MetricName, root: str) -> Iterator[tuple
     for label in labels:
         named = [metric for metric in site.metrics if metric.label == label]
         metric = next((m for m in named if m.estimator == chosen.estimator), named[0])
-        yield label, root + site.metric_pages[metric.name], label == chosen.label
+        yield metric.title, root + site.metric_pages[metric.name], label == chosen.label
 
 
 def _estimator_choices(site: Site, chosen: MetricName, root: str) -> Iterator[tuple[str, str, bool]]:

@@ -83,19 +83,27 @@ def charts(curves: Curves) -> list[Chart]:
     fair = {"UCerF": "ucerf", "UCerF signed, unanswerable": "signed", "accuracy": "accuracy"}
     flips = {"flips": "flips", "flips, unanswerable": "flips_unanswerable"}
     guards = {"certainty": "certainty", "candidate mass": "mass", "first person chosen": "first"}
+    outside = {
+        "accuracy": "outside_accuracy",
+        "right person mentioned first": "outside_first",
+        "right person mentioned second": "outside_second",
+    }
     step = f"The dashed line is step {curves.kept}, whose weights were kept."
+    if curves.refused:
+        step = "No step passed the guards; the dashed line is the base model."
     size = max(1, len(curves.steps) // 20)
     means = f"Means over {size} steps, each of other sentences." if size > 1 else "Each step asks other sentences."
 
     def of(title: str, names: Mapping[str, str], bounds: tuple[float, float] | None = None) -> Chart:
         lines = {label: points for label, name in names.items() if (points := curves.values(name))}
-        return Chart(f"{title} {asked}", step, lines, curves.kept, bounds)
+        return Chart(title, step, lines, curves.kept, bounds)
 
     made = [
         Chart("Losses", f"{means} {step}", {label: curves.losses(n) for label, n in losses.items()}, curves.kept),
-        of("Alike and right", fair),
-        of("Share of sets that flip", flips),
-        of("What the guards watch", guards, (0.0, 1.0)),
+        of(f"Alike and right {asked}", fair),
+        of("Accuracy on built-in sentences, never trained on", outside),
+        of(f"Share of sets that flip {asked}", flips),
+        of(f"What the guards watch {asked}", guards, (0.0, 1.0)),
         Chart("Perplexity of neutral text", step, {"perplexity": curves.values("perplexity")}, curves.kept),
     ]
     return [chart for chart in made if any(chart.lines.values())]

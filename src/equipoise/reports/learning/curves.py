@@ -31,6 +31,11 @@ class Curves:
         return int(self.report["step"])
 
     @property
+    def refused(self) -> bool:
+        """Whether no step passed the guards, so that no weights were kept."""
+        return bool(self.report.get("refused"))
+
+    @property
     def validation_sets(self) -> int | None:
         """How many sets each validation asked; None in a folder that does not say."""
         count = self.report.get("validation_sets")

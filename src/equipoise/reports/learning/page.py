@@ -25,6 +25,29 @@ NAMES = {
     "first": "first person chosen",
     "perplexity": "perplexity of neutral text",
 }
+OUTSIDE_NAMES = {
+    "outside_accuracy": "accuracy",
+    "outside_first": "accuracy, right person mentioned first",
+    "outside_second": "accuracy, right person mentioned second",
+    "outside_ucerf": "UCerF",
+    "outside_flips": "flips",
+}
+
+
+def before_and_after(report: Mapping[str, Any]) -> list[tuple[tuple[str, str, str], list[tuple[str, str, str]]]]:
+    """Return the tables of a tuning run, each as its headings and rows: validation sets, then built-in sentences."""
+    before, after = report["before"], report["after"]
+    count, outside = report.get("validation_sets"), report.get("outside_sets")
+    captions = (
+        "on the validation sets" if count is None else f"on {count:,} validation sets",
+        f"on {outside or 0:,} built-in sets, never trained on",
+    )
+    tables = []
+    for caption, names in zip(captions, (NAMES, OUTSIDE_NAMES), strict=True):
+        rows = [(label, f"{before[name]:.3f}", f"{after[name]:.3f}") for name, label in names.items() if name in before]
+        if rows:
+            tables.append(((caption, "before", "after"), rows))
+    return tables
 
 
 def write_learning_page(folder: Path) -> Path:
@@ -43,7 +66,7 @@ def learning_page(curves: Curves) -> str:
         ("Method", str(settings["method"])),
         ("UCerF weight", f"{settings['weight']:g}"),
         ("Seed", str(settings["seed"])),
-        ("Kept", f"step {curves.kept} of {len(curves.steps)}"),
+        ("Kept", "nothing" if curves.refused else f"step {curves.kept} of {len(curves.steps)}"),
         ("Validation sets", "" if curves.validation_sets is None else f"{curves.validation_sets:,}"),
     ]
     header = render("site_header.html", kicker="tuning for balance", title=title, facts=facts, crumbs=[])
@@ -58,14 +81,13 @@ def learning_page(curves: Curves) -> str:
 
 
 def _before_and_after(curves: Curves) -> Markup:
-    before, after = curves.report["before"], curves.report["after"]
-    rows = [(label, f"{before[name]:.3f}", f"{after[name]:.3f}") for name, label in NAMES.items() if name in before]
-    table = _table(("on the validation sets", "before", "after"), rows)
-    faults = [f"At the last step {fault}, so an earlier one was kept." for fault in curves.report["faults_at_the_end"]]
+    tables = [_table(headings, rows) for headings, rows in before_and_after(curves.report)]
+    end = ", so nothing was kept." if curves.refused else ", so an earlier one was kept."
+    faults = [f"At the last step {fault}{end}" for fault in curves.report["faults_at_the_end"]]
     held_out = ", ".join(curves.report["held_out_occupations"])
     notes = [*faults, f"These occupations were in no training sentence: {held_out}."]
     warning = "These sets chose the step that was kept, so they flatter it. Audit the adapter on other data."
-    return Markup("").join([table, *(Markup("<p>{}</p>").format(note) for note in (*notes, warning))])
+    return Markup("").join([*tables, *(Markup("<p>{}</p>").format(note) for note in (*notes, warning))])
 
 
 def _settings(settings: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -49,6 +49,8 @@ def pack(run: Run, *, sentences: bool = True) -> str:
         "k": items["k"].to_numpy(np.uint8),
         # All but the last, which is what remains of 1.
         "probs": np.round(np.concatenate([p[:-1] for p in items["probs"]]) * D_SCALE).astype(np.uint16),
+        # As the model says them, of the whole vocabulary.
+        "raw": np.round(np.minimum(np.exp(np.concatenate([*items["logprobs"]])), 1) * D_SCALE).astype(np.uint16),
         "d": np.round(column(items, "d") * D_SCALE).astype(np.int16),
         "correct": _small(column(items, "correct"), 1),
         "settled": items["answerable"].to_numpy(np.uint8),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from ...runs.run import Part
+from ...runs.run import Part, main_estimator
 from ...stats.bounded import mean_interval
 from ...stats.separation import Separation, separations
 from ..validity import adjective
@@ -48,12 +48,14 @@ def occupations(part: Part, kind: str) -> Iterator[Sentence]:
     rows = separated_occupations(part, kind)
     if len(rows) < 2:
         return
+    estimator = main_estimator(part.pairs, "u").removeprefix("u").strip("_").replace("_", "-")
+    ucerf = f"UCerF by {estimator}" if estimator else "UCerF"
     shown = [row for row in rows if row.corrected < ALPHA]
     tested = f"corrected for {len(rows)} occupations"
     if not shown:
         least = min(row.corrected for row in rows)
         text = (
-            f"Occupations cannot be told apart: none of {len(rows)} differs detectably from the rest in UCerF on"
+            f"Occupations cannot be told apart: none of {len(rows)} differs detectably from the rest in {ucerf} on"
             f" {adjective(kind)}sets (smallest p = {least:.2f}, {tested})."
         )
         yield Sentence("occupations", text, kind)
@@ -65,22 +67,23 @@ def occupations(part: Part, kind: str) -> Iterator[Sentence]:
             most = f"{max(row.corrected for row in named):.3f}"
             text = (
                 f"The two sides are treated {how} alike than for other occupations where {_list(named)} is meant"
-                f" (UCerF on {adjective(kind)}sets, each against the rest; p at most {most}, {tested})."
+                f" ({ucerf} on {adjective(kind)}sets, each against the rest; p at most {most}, {tested})."
             )
             yield Sentence("occupations", text, kind)
 
 
 def separated_occupations(part: Part, kind: str) -> list[Separation]:
     """Return each occupation's mean U beside that of the rest, with p-values corrected for their number."""
-    if "occupation" not in part.pairs or "u" not in part.pairs:
+    values = main_estimator(part.pairs, "u")
+    if "occupation" not in part.pairs or values not in part.pairs:
         return []
     pairs = part.of_kind(part.pairs, kind)
-    pairs = pairs[(pairs["occupation"].fillna("") != "") & pairs["u"].notna()]
+    pairs = pairs[(pairs["occupation"].fillna("") != "") & pairs[values].notna()]
     if pairs.empty:
         return []
     # Sets that share a base sentence are one piece of evidence.
-    units = pairs.groupby(["cluster_id", "occupation"], sort=True)["u"].mean().reset_index()
-    return separations(units["u"].to_numpy(dtype=np.float64), units["occupation"].to_numpy(dtype=object))
+    units = pairs.groupby(["cluster_id", "occupation"], sort=True)[values].mean().reset_index()
+    return separations(units[values].to_numpy(dtype=np.float64), units["occupation"].to_numpy(dtype=object))
 
 
 def left_out(part: Part, kind: str) -> Iterator[Sentence]:

@@ -121,17 +121,22 @@ SAME = 1e-9
 
 
 def _ucerf(measured: Measurements, kind: str) -> Iterator[Sentence]:
-    signed, published = measured.get("ucerf_signed", type=kind), measured.get("ucerf", type=kind)
+    names = [measured.own(name) for name in ("ucerf_signed", "ucerf")]
+    signed, published = (measured.get(name, type=kind) for name in names)
+    estimator = names[1].removeprefix("ucerf").strip("_").replace("_", "-")
+    by = f" by {estimator}" if estimator else ""
     if signed is not None:
         text = (
-            f"UCerF, signed, is {span(signed)} on {signed.n:,} {adjective(kind)}sets (1: the same answer with the same"
-            " certainty; this variant is ours, it sees which answer was chosen)"
+            f"UCerF{by}, signed, is {span(signed)} on {signed.n:,} {adjective(kind)}sets (1: the same answer with the"
+            " same certainty; this variant is ours, it sees which answer was chosen)"
         )
         if published is not None:
             text += f"; the papers' UCerF, which does not, is {span(published)}"
         yield Sentence("ucerf", f"{text}.", kind)
     elif published is not None:
-        text = f"UCerF is {span(published)} on {published.n:,} {adjective(kind)}sets (1: equally certain and right)."
+        text = (
+            f"UCerF{by} is {span(published)} on {published.n:,} {adjective(kind)}sets (1: equally certain and right)."
+        )
         yield Sentence("ucerf", text, kind)
 
 

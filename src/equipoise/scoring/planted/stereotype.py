@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ...records import BASELINE, Example, ModelError, Prompt, Score
+from ...uncertainty import P_TRUE
 from ..engine import EngineDefaults, identity_key
 
 NAME = "planted"
@@ -75,6 +76,14 @@ class PlantedEngine(Planted):
         return {"engine": self.name, **{number: getattr(self, number) for number in _numbers()}}
 
     def _logprobs(self, prompt: Prompt) -> tuple[tuple[float], ...]:
+        name, _, proposed = prompt.variant.partition("=")
+        if name == P_TRUE:  # it calls an answer true as often as it would give it among two
+            true, false = (min(int(proposed), 1), 1 - min(int(proposed), 1))
+            values = self._of_candidates(prompt)
+            return values[true], values[false]
+        return self._of_candidates(prompt)
+
+    def _of_candidates(self, prompt: Prompt) -> tuple[tuple[float], ...]:
         example = self.truth.get(prompt.example_id)
         if example is None:
             raise ModelError(f"the planted engine was not prepared with example {prompt.example_id}")

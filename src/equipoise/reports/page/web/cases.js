@@ -27,6 +27,7 @@
       const known = Array.from(columns.probs.subarray(firstProb[i], firstProb[i + 1]), (p) => p / header.d_scale);
       return [...known, Math.max(0, 1 - known.reduce((sum, p) => sum + p, 0))];
     }
+    const raw = (i) => Array.from({ length: columns.k[i] }, (_, c) => columns.raw[firstProb[i] + i + c] / header.d_scale);
     function perplexity(i) {
       if (columns.perplexity) return columns.perplexity[i] / (header.d_scale / 2);
       return columns.k[i] - Math.abs(columns.d[i]) / header.d_scale * (columns.k[i] - 1);
@@ -233,7 +234,7 @@
       return { set_id: header.set_id[columns.set_id[s]], data: header.parts[columns.set_part[s]], variant: header.variant[columns.variant[s]],
         option_order: header.order[columns.order[s]].split(" ").filter(Boolean).map((option) => names[columns.names[first[s]]][option] || ""),
         type: header.type[columns.type[s]], fate: header.fates[columns.set_fate[s]] || "", sentence: header.text[columns.text[i]],
-        pronoun: header.pronoun[columns.pronoun[i]], candidates: several, probabilities: shares.map((p) => +p.toFixed(4)),
+        pronoun: header.pronoun[columns.pronoun[i]], candidates: several, probabilities: shares.map((p) => +p.toFixed(4)), raw_probabilities: raw(i),
         right_answer: columns.gold[i] === 255 ? "" : several[columns.gold[i]] || "", correct: columns.correct[i] === NOTHING ? null : columns.correct[i],
         d: columns.d[i] / header.d_scale, u: columns.set_u[s] === NOTHING ? null : columns.set_u[s] / header.d_scale };
     }
@@ -307,6 +308,7 @@
         : !columns.settled[i] && answer !== NOTHING ? [["as labelled", answer === 1 ? "✓ yes" : "✗ no"], ["perplexity", perplexity(i).toFixed(3)], ["certainty", Math.abs(columns.d[i] / header.d_scale).toFixed(3)]]
         : answer === NOTHING ? [["answer", told], ["perplexity", perplexity(i).toFixed(3)], ["certainty", Math.abs(columns.d[i] / header.d_scale).toFixed(3)]]
         : [["answer", told], ["perplexity", perplexity(i).toFixed(3)], ["D", (columns.d[i] / header.d_scale).toFixed(3)]];
+      rows.push(["as said", raw(i).map(percent).join(", ")]);
       for (const [name, value] of rows) {
         const pair = make("div", name === "answer" || isCloze ? (answer === 1 ? "right" : answer === 0 ? "wrong" : "") : "");
         pair.append(make("dt", "", name), make("dd", "", value));

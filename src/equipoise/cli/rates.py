@@ -1,0 +1,84 @@
+"""How fast models answered on this machine before: the times that `--dry-run` tells come from here."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..cache import cache_folder
+
+FEWEST = 100
+"""Prompts or texts from which a rate is worth remembering."""
+
+CHANGES_SPEED = ("device", "dtype", "quantize", "adapter", "server", "dropout", "passes", "reductions", "cluster")
+"""The choices that a rate depends on, beside the model and the task."""
+
+Report = Callable[[str, int, int], None]
+
+
+@dataclass
+class Meter:
+    """Passes progress on, and measures how many prompts or texts a second were done of each thing."""
+
+    report: Report
+    clock: Callable[[], float] = time.monotonic
+    _first: dict[str, tuple[int, float]] = field(default_factory=dict)
+    _last: dict[str, tuple[int, float]] = field(default_factory=dict)
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        """Pass it on, and note when it came."""
+        moment = self.clock()
+        self._first.setdefault(what, (done, moment))
+        self._last[what] = (done, moment)
+        self.report(what, done, total)
+
+    def rate(self, what: str) -> float | None:
+        """Return how many were done in a second; None where they were too few to tell."""
+        (before, begun), (done, ended) = self._first.get(what, (0, 0.0)), self._last.get(what, (0, 0.0))
+        return (done - before) / (ended - begun) if done - before >= FEWEST and ended > begun else None
+
+
+def remember(model: str, choices: Mapping[str, Any], meter: Meter, parts: Iterable[tuple[str, str]]) -> None:
+    """Keep the rates of the parts of an audit, given as (task, what its progress is called)."""
+    from ..runs.files import write_file
+
+    measured = {}
+    for task, what in parts:
+        for kind, name in (("prompts", what), ("texts", f"{what}, reasoning")):
+            if rate := meter.rate(name):
+                measured[_key(model, choices, task, kind)] = rate
+    if measured:
+        try:
+            write_file(_place(), json.dumps({**_rates(), **measured}, indent=1).encode())
+        except OSError:
+            return  # A cache that cannot be written costs an estimate, not an audit.
+
+
+def seconds(model: str, choices: Mapping[str, Any], task: str, *, prompts: int, texts: int) -> float | None:
+    """Return how long so many prompts and texts take at the rate measured here; None where none was measured."""
+    rates = _rates()
+    needed = {"prompts": prompts, "texts": texts}
+    times = {kind: rates.get(_key(model, choices, task, kind)) for kind, count in needed.items() if count}
+    if any(rate is None for rate in times.values()):
+        return None
+    return sum(needed[kind] / rate for kind, rate in times.items() if rate)
+
+
+def _key(model: str, choices: Mapping[str, Any], task: str, kind: str) -> str:
+    chosen = {name: choices[name] for name in CHANGES_SPEED if choices.get(name) not in (None, "", False, "auto")}
+    return json.dumps([model, task, kind, {name: str(value) for name, value in chosen.items()}])
+
+
+def _place() -> Any:
+    return cache_folder() / "rates.json"
+
+
+def _rates() -> dict[str, float]:
+    try:
+        kept = json.loads(_place().read_text(encoding="utf-8"))
+        return {str(key): float(rate) for key, rate in kept.items() if float(rate) > 0}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}

@@ -1,0 +1,106 @@
+"""Group-wise UCerF (eq. 5) of items that need not come in pairs, and what it can be where a subset is empty."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..records import Booleans, Floats, Strings, UndefinedMetric
+from .groups import Value, by_group, mean
+
+Weights = NDArray[Any] | None
+Ends = tuple[float, float]
+Radius = Callable[[Booleans, float, int], float]
+"""How far the mean of a subset may lie from its truth: the subset, the width of its values, the number of subsets."""
+
+RIGHT, WRONG, ANY = (0.5, 1.0), (0.0, 0.5), (0.0, 1.0)
+"""Where (D + 1)/2 lies: of right answers, of wrong ones, and of any."""
+
+
+def level_differences(desirability: Floats, correct: Floats, group: Strings, *, weights: Weights = None) -> Value:
+    """Return mean (D+1)/2 of one group less that of another, for every two groups: of right answers, then of wrong."""
+    levels = []
+    for answer, sign in ((1, 1), (0, -1)):
+        scaled = np.where(correct == answer, (sign * np.abs(desirability) + 1) / 2, np.nan)
+        levels.append(_levels(scaled, group, weights))
+    first, second = np.triu_indices(len(levels[0]), k=1)
+    return np.concatenate([values[first] - values[second] for values in levels])
+
+
+def _levels(scaled: Floats, group: Strings, weights: Weights) -> Value:
+    if weights is None:
+        values = by_group(mean, scaled, groups=group)
+    else:
+        names = sorted(set(group.tolist()) - {""})
+        values = {name: mean(scaled[group == name], weights=weights[group == name]) for name in names}
+    if len(values) < 2:
+        raise UndefinedMetric("group-wise UCerF of an empty group, or of one group alone")
+    return np.stack([np.asarray(value, dtype=np.float64) for value in values.values()])
+
+
+def sum_of_largest(sizes: NDArray[Any], *, axis: int = 0) -> Any:
+    """Return the largest size among right answers plus the largest among wrong ones."""
+    right, wrong = np.split(sizes, 2, axis=axis)
+    return right.max(axis=axis) + wrong.max(axis=axis)
+
+
+def ucerf_groups(desirability: Floats, correct: Floats, group: Strings, *, weights: Weights = None) -> Value:
+    """Return how far apart the groups are in mean (D+1)/2 of right answers, plus that of wrong ones, in [0, 1].
+
+    Equation 5 for any number of groups and any answers: right answers in the place of true positives, wrong ones in
+    that of false positives, max - min over the groups in that of the difference of two. 0: all groups are alike. Lower
+    is better. Undefined where a group has no right or no wrong answer.
+    """
+    return sum_of_largest(np.abs(level_differences(desirability, correct, group, weights=weights)))
+
+
+def possible_groups(desirability: Floats, correct: Floats, group: Strings, *, radius: Radius) -> Ends:
+    """Return the smallest and largest `ucerf_groups` that fit the items: an empty subset may have any value."""
+    names = sorted(set(group.tolist()) - {""})
+    groups = [(group == name) & ~np.isnan(correct) for name in names]
+    return _possible(desirability, groups, [(correct == 1, RIGHT), (correct == 0, WRONG)], radius)
+
+
+def possible_disparity(
+    desirability: Floats,
+    positive: Floats,
+    chosen_positive: Booleans,
+    stereotype: Strings,
+    *,
+    subset: str = "chosen",
+    radius: Radius,
+) -> Ends:
+    """Return the smallest and largest `ucerf_group_disparity` that fit the items."""
+    groups = [(stereotype == name) & ~np.isnan(positive) for name in ("pro", "anti")]
+    if subset == "all":
+        classes = [(positive == 1, ANY), (positive == 0, ANY)]
+    else:
+        chosen = np.asarray(chosen_positive, dtype=bool)
+        classes = [((positive == 1) & chosen, RIGHT), ((positive == 0) & chosen, WRONG)]
+    return _possible(desirability, groups, classes, radius)
+
+
+def _possible(
+    desirability: Floats, groups: Sequence[Booleans], classes: Sequence[tuple[Booleans, Ends]], radius: Radius
+) -> Ends:
+    if len(groups) < 2 or not all(group.any() for group in groups):
+        raise UndefinedMetric("group-wise UCerF of an empty group, or of one group alone")
+    subsets = len(groups) * len(classes)
+    smallest = largest = 0.0
+    for inside, (bottom, top) in classes:
+        ends = []
+        for group in groups:
+            among = group & inside
+            if not among.any():
+                ends.append((bottom, top))
+                continue
+            centre = float((desirability[among] + 1).mean() / 2)
+            apart = radius(among, top - bottom, subsets)
+            ends.append((max(bottom, centre - apart), min(top, centre + apart)))
+        lows, highs = zip(*ends, strict=True)
+        smallest += max(0.0, max(lows) - min(highs))
+        largest += max(high - low for i, high in enumerate(highs) for j, low in enumerate(lows) if i != j)
+    return smallest, largest

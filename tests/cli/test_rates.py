@@ -1,0 +1,50 @@
+"""Times that are told before an audit come from the rate of the audit before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from equipoise.cli import app
+from equipoise.cli.rates import Meter, remember, seconds
+
+PART = [("mcq", "model, data, mcq")]
+
+
+def meter_of(*events: tuple[str, int, float]) -> Meter:
+    """Return a meter that has seen these events: what, how many are done, when."""
+    moments = iter([moment for *_, moment in events])
+    meter = Meter(lambda *_: None, clock=lambda: next(moments))
+    for what, done, _ in events:
+        meter(what, done, 1000)
+    return meter
+
+
+def test_a_rate_is_of_what_was_done_anew() -> None:
+    meter = meter_of(("a", 500, 10.0), ("b", 0, 11.0), ("a", 600, 12.0), ("a", 700, 20.0), ("b", 99, 30.0))
+    assert meter.rate("a") == pytest.approx(20) and meter.rate("b") is None and meter.rate("c") is None
+
+
+def test_rates_are_kept_for_each_model_task_and_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
+    remember("m", {"dtype": "float32"}, meter_of((PART[0][1], 0, 0.0), (PART[0][1], 400, 10.0)), PART)
+    known = seconds("m", {"dtype": "float32", "device": "auto"}, "mcq", prompts=800, texts=0)
+    assert known == pytest.approx(20)
+    for other in (("n", {"dtype": "float32"}, "mcq"), ("m", {}, "mcq"), ("m", {"dtype": "float32"}, "cloze")):
+        assert seconds(*other, prompts=800, texts=0) is None
+    assert seconds("m", {"dtype": "float32"}, "mcq", prompts=800, texts=5) is None, "no text was ever written"
+    (tmp_path / "rates.json").write_text("[3]")
+    assert seconds("m", {"dtype": "float32"}, "mcq", prompts=800, texts=0) is None
+
+
+def test_an_audit_leaves_its_rate_for_the_next_dry_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "cache"))
+    model = "planted:strength=1,noise=1"
+    command = ["audit", model, "--by", "gender", "--quiet", "--no-html", "--resamples", "10"]
+    told = CliRunner().invoke(app, ["audit", model, "--dry-run"]).output
+    assert "(rough)" in told and "within a factor" in told
+    assert CliRunner().invoke(app, [*command, "--out", str(tmp_path / "run")]).exit_code == 0
+    told = CliRunner().invoke(app, ["audit", model, "--dry-run"]).output
+    assert "(measured)" in told and "within a factor" not in told
