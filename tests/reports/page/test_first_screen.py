@@ -89,3 +89,16 @@ def test_no_picture_of_answers_to_a_question_that_was_not_understood(planted_run
     block = first_block(part)
     assert block["pictures"] == [] and block["worst"] == ""
     assert "the question was not understood" in block["leads"][0] and len(block["leads"]) == 1
+
+
+def test_cautions_are_of_what_is_compared_and_begin_with_answers_that_are_worthless(
+    several: Path, tmp_path: Path
+) -> None:
+    guessed = Run(several)
+    asked = audit("planted:mass=0.01", limit=8, resamples=20, out=tmp_path)
+    texts = [text for _, text in cautions([guessed, asked])]
+    assert texts[0].startswith("The model did not understand the question") and len(texts) > 1
+    assert cautions([guessed, asked], lambda part: False) == []
+    task = guessed.parts[0].task
+    places = [place for several, _ in cautions([guessed], lambda part: part.task == task) for place in several]
+    assert places and not [place for place in places if place.endswith(guessed.parts[1].task)]
