@@ -26,6 +26,7 @@ from ..page.rendering import Panel, Section, panels, render
 from ..published import Measured, PublishedValue, published_section
 from ..svg.drawing import WIDTH, Axis, group, line, mark, path, picture, text, whisker
 from ..svg.values import Values, estimated
+from ..validity import DOUBT, INVALID
 from .compare import Comparison, Tested
 from .matching import SHOWN, Match, ranks
 from .orders import order_sentences, orders
@@ -90,9 +91,9 @@ def _verdicts(comparison: Comparison) -> Section | None:
     def is_compared(part: Part) -> bool:
         return any(part.task == match.task and part.dataset in match.dataset for match in comparison.matches)
 
-    doubts = cautions(comparison.runs, is_compared)
-    body = render("comparison_verdicts.html", verdicts=several, cautions=doubts)
-    return Section("verdicts", "What was found", body) if several or doubts else None
+    worthless, doubts = (cautions(comparison.runs, is_compared, states=states) for states in ((INVALID,), (DOUBT,)))
+    body = render("comparison_verdicts.html", verdicts=several, worthless=worthless, cautions=doubts)
+    return Section("verdicts", "What was found", body) if several or worthless or doubts else None
 
 
 def _dropped(matches: Sequence[Match]) -> str:
