@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,17 @@ def test_a_part_of_a_run_is_the_run_on_that_part(runs: Path) -> None:
     assert part.manifest.datasets == asked.manifest.datasets
     assert all(finding.passed for finding in verify(part.path))
     assert len(load(runs / "all").outcomes) > len(part.outcomes)
+
+
+def test_sentences_without_their_counterpart_can_be_left_out(tmp_path: Path) -> None:
+    whole = open_dataset("builtin", DatasetOptions(limit=12))
+    first = whole.examples[0]
+    rest = replace(whole, examples=tuple(e for e in whole.examples if e.id != first.id))
+    alone = [e.id for e in rest.examples if e.set_id == first.set_id]
+    assert [e.id for e in open_dataset(rest, DatasetOptions(where=("paired=no",))).examples] == alone != []
+    run = audit("planted", rest, out=tmp_path / "run", **QUICK)
+    part = select_run(run.path, ["paired=yes"], out=tmp_path / "part", **QUICK)
+    assert set(run.outcomes["example_id"]) - set(part.outcomes["example_id"]) == set(alone)
 
 
 def test_conditions_are_joined_by_and_within_and_by_or_between() -> None:

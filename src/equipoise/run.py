@@ -146,7 +146,8 @@ def _answers(key: RunKey, dataset: Dataset, ask: Callable[..., Outcomes], settin
     """Return the outcomes of the dataset, or of as much of it as the precision asked for needs."""
     if settings.precision is None:
         return Answers(key, dataset, outcomes_of(dataset, ask))
-    sampled = until_precise(dataset, ask, settings.plan, precision=settings.precision, joint=settings.joint)
+    joint, drop = settings.joint, settings.drop_settled
+    sampled = until_precise(dataset, ask, settings.plan, precision=settings.precision, joint=joint, drop=drop)
     return Answers(key, sampled.dataset, ask(sampled.dataset.examples), sampled)
 
 

@@ -55,6 +55,7 @@ class Settings:
     crossed: bool = False
     precision: float | None = None
     joint: bool = False
+    drop_settled: bool = False
     reasoning_tokens: int = 128
     answer_turn: str = "assistant"
     token_aggregate: str = "sum"

@@ -119,6 +119,8 @@ class Estimator:
 WORDING_AGREEMENT = "wording_agreement"
 ENSEMBLE_AGREEMENT = "ensemble_agreement"
 """Columns of how far the wordings of an item, or the members of an ensemble, agree."""
+TOKEN_PROBABILITY = "token_probability"
+"""The column of the probability of a candidate's tokens, their geometric mean."""
 P_TRUE = "p_true"
 """The column of how probable the model calls its own answer true."""
 
@@ -165,6 +167,7 @@ ESTIMATORS = {
         replace(ENTROPY, name="semantic-entropy", over="open answers"),
         replace(_from_certainty("conformal", _uncalibrated), over="labels", stepwise=True),
         replace(_from_certainty("sequence-probability", sequence_probability), over="raw"),
+        replace(TOP_PROBABILITY, name="token-probability", reduction=TOKEN_PROBABILITY),
         replace(TOP_PROBABILITY, name="p-true", reduction=P_TRUE),
     )
 }

@@ -171,6 +171,40 @@ def test_sampling_stops_early_and_covers_what_asking_all_would_give(data, tmp_pa
     assert types == {e.groups["type"] for e in data.examples}
 
 
+def test_markers_of_settled_attributes_are_not_asked_again(tmp_path: Path) -> None:
+    data = identity_dataset(open_dataset("builtin"), recipe(augmentations=["R"], attributes=["age", "race"]))
+    ask = outcomes_of(replace(ENGINE, noise=0.1), data, tmp_path / "scores.jsonl")
+    plan = Plan([], resamples=300)
+    everything = confidence_disparities(ask(data.examples), plan, Sample())
+    first = until_precise(data, ask, plan, precision=2.0)
+    assert first.sample is not None and len(first.looks) == 1
+    rows = confidence_disparities(ask(first.dataset.examples), plan, first.sample).values()
+    # Race has more markers than age, so its disparity takes longer to be known.
+    between = sum(row.high - row.low for row in rows) / 2
+    thin, whole = (until_precise(data, ask, plan, precision=between, drop=drop) for drop in (True, False))
+    assert thin.sample is not None and len(thin.dataset.examples) < len(whole.dataset.examples)
+    disparities = confidence_disparities(ask(thin.dataset.examples), plan, thin.sample)
+    asked = {name.split(",")[0]: row.n for name, row in disparities.items()}
+    assert asked == {"attribute=age": thin.looks[0].sentences, "attribute=race": thin.looks[-1].sentences}
+    for name, estimate in disparities.items():
+        assert estimate.low <= everything[name].value <= estimate.high
+        assert 0 < estimate.high - estimate.low < between
+
+
+def test_what_is_never_settled_is_asked_of_all_sentences(tmp_path: Path) -> None:
+    data = identity_dataset(open_dataset("builtin"), recipe(augmentations=["R"], attributes=["age", "race"]))
+    ask = outcomes_of(replace(ENGINE, noise=0.3), data, tmp_path / "scores.jsonl")
+    plan = Plan([], resamples=200)
+    last = until_precise(data, ask, plan, precision=1e-9).looks[-1]
+    assert "race" in last.widest
+    hard = until_precise(data, ask, plan, precision=last.width - 1e-6, drop=True)
+    assert hard.sample is not None and not hard.sample.population
+    rows = confidence_disparities(ask(hard.dataset.examples), plan, hard.sample)
+    asked = {name.split(",")[0]: row.n for name, row in rows.items()}
+    assert asked["attribute=race"] == last.of > asked["attribute=age"]
+    assert all(row.high > row.low for row in rows.values())
+
+
 def test_an_audit_with_a_precision_says_how_it_stopped(tmp_path: Path) -> None:
     choices = {"base": "builtin", "augment": ["R"], "attributes": ["age"], "resamples": 200, "metrics": ["confidence"]}
     run = equipoise.audit(replace(ENGINE, noise=0.03), "winoidentity", out=tmp_path, precision=0.1, **choices)

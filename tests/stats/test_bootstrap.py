@@ -231,3 +231,10 @@ def test_many_clusters_are_dealt_into_groups_of_equal_size(monkeypatch: pytest.M
     units = resampling_units(many)
     assert units[: 5 * most].tolist() == units[5 * most :].tolist()
     assert np.bincount(units[: 5 * most]).tolist() == [5] * most
+
+
+@pytest.mark.parametrize(("clusters", "units"), [(16_384, 16_384), (16_385, 16_384)])
+def test_clusters_are_dealt_into_groups_only_where_they_are_too_many(clusters: int, units: int) -> None:
+    numbers = module.resampling_units(np.arange(clusters))
+    assert len(np.unique(numbers)) == units
+    assert (clusters > module.MOST_UNITS) or numbers.tolist() == list(range(clusters))

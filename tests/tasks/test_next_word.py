@@ -141,3 +141,13 @@ def test_it_is_opened_by_name_with_its_options() -> None:
     assert open_task("next-word", TaskOptions(token_aggregate="mean")).settings["token_aggregate"] == "mean"
     with pytest.raises(EquipoiseError, match="there is no task 'next-wrd'; did you mean 'next-word'"):
         open_task("next-wrd")
+
+
+def test_candidates_of_several_tokens_have_the_probability_of_a_token() -> None:
+    asked = [example(), example(id="b")]
+    prompts = [prompt for sentence in asked for prompt in NextWord().prompts(sentence)]
+    scores = [score((-1.0, -3.0), (-1.5,)), score((-0.5, -0.7), (-4.0,))]
+    kept = NextWord().outcomes(asked, prompts, scores).reductions["token_probability"]
+    np.testing.assert_allclose(kept, np.exp([-1.5, -0.6]))
+    single = NextWord().outcomes(asked, prompts, [score((-1.0,), (-2.0,)), score((-0.5,), (-4.0,))])
+    assert "token_probability" not in single.reductions, "where each has one token it is the sequence's probability"

@@ -163,6 +163,9 @@ def audit(
             help="Stop once the intervals of UCerF, flips, accuracy and gaps (winoidentity: disparities) are narrower.",
         ),
     ] = None,
+    drop_settled: Annotated[
+        bool, typer.Option("--drop-settled", help="--precision also stops asking the markers of settled attributes.")
+    ] = False,
     joint: Annotated[
         bool, typer.Option("--joint", help="--precision holds for all of its intervals at once, not for each.")
     ] = False,
@@ -325,6 +328,7 @@ def audit(
         "both": both,
         "crossed": crossed,
         "joint": joint,
+        "drop_settled": drop_settled,
         "device": device,
         "dtype": dtype,
         "bos": bos,

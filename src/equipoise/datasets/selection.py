@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,20 +13,26 @@ from .dataset import Dataset
 CANDIDATE = "candidate"
 """A key that every example has: whom its pronoun may refer to."""
 
+PAIRED = "paired"
+"""A key that every example has: "yes" if the same sentence is there with another group word, else "no"."""
+
 NAMED_GROUPS = 12
 
 
 @dataclass(frozen=True)
 class Described:
-    """What a condition may ask of an example: its groups, and its candidates."""
+    """What a condition may ask of an example: its groups, its candidates, and whether it is one of several in a set."""
 
     groups: Mapping[str, str]
     candidates: Sequence[str]
+    paired: bool = False
 
     def values(self, key: str) -> Sequence[str]:
         """Return the values of a key: those of `candidate` are all candidates, those of a group at most one."""
         if key == CANDIDATE and CANDIDATE not in self.groups:
             return self.candidates
+        if key == PAIRED and PAIRED not in self.groups:
+            return ["yes" if self.paired else "no"]
         return [self.groups[key]] if self.groups.get(key) else []
 
 
@@ -69,7 +76,7 @@ def _reason(condition: Condition, examples: Sequence[Described], source: str) ->
     for key, wanted in condition.parts:
         values = {value for example in examples for value in example.values(key)}
         if not values:
-            names = sorted({name for example in examples for name in example.groups} | {CANDIDATE})
+            names = sorted({name for example in examples for name in example.groups} | {CANDIDATE, PAIRED})
             return f"{source} has no group {key!r}; where can name: {', '.join(names)}"
         for value in wanted:
             if value not in values:
@@ -82,6 +89,7 @@ def select(dataset: Dataset, where: Sequence[str]) -> Dataset:
     """Return the dataset with the examples that meet one of the conditions; all of it without conditions."""
     if not where:
         return dataset
-    described = [Described(example.groups, example.candidates) for example in dataset.examples]
+    sizes = Counter(example.set_id for example in dataset.examples)
+    described = [Described(e.groups, e.candidates, sizes[e.set_id] > 1) for e in dataset.examples]
     kept = chosen(described, where, dataset.name)
     return replace(dataset, examples=tuple(e for e, keep in zip(dataset.examples, kept, strict=True) if keep))

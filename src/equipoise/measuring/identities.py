@@ -175,18 +175,22 @@ def _disparities(
     """Yield max - min over the subgroups of each attribute, and the p-value of "none differs", corrected (Holm)."""
     attributes = [*table.choose(("augmentation", "attribute"))]
     attributes += [group for group in table.choose(("augmentation",)) if group[0]["augmentation"] == NONE]
-    level, shrink = sample.level(plan.level), sample.shrink(kind, table.clusters)
+    level = sample.level(plan.level)
     for name in (name for name in metrics if name in table.values):
-        table_means = Means(name, *table.sums(name), *resampled_means(*table.sums(name), table.weights))
+        total, count = table.sums(name)
+        table_means = Means(name, total, count, *resampled_means(total, count, table.weights))
         means, resampled = table_means.means, table_means.resampled
         tests: dict[str, list[tuple[dict[str, str], float]]] = {}
         for parts, mask in attributes:
             if mask.sum() < 2:
                 continue
+            # An audit may stop asking an attribute's markers earlier than others.
+            asked = int((count[:, mask] > 0).any(axis=1).sum())
+            shrink = sample.shrink(kind, asked)
             group_means, drawn = means[mask], resampled[:, mask]
             contrast = Contrast(f"{name}_disparity", name, table_means.sentences[mask], level, plan.level)
             radius = maximum.radius(group_means, drawn, level=level, shrink=shrink)
-            estimate = contrast.estimate(float(np.ptp(group_means)), radius, table.clusters, maximum.METHOD)
+            estimate = contrast.estimate(float(np.ptp(group_means)), radius, asked, maximum.METHOD)
             yield f"{name}_disparity", parts, estimate
             if name == "confidence" and parts["augmentation"] != NONE:
                 yield from _gender_gap(table, parts, mask, table_means, plan)

@@ -16,7 +16,7 @@ from ..metrics.sides import side_columns
 from ..metrics.table.open_answers import MEANINGS
 from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER, Booleans, EquipoiseError, Floats, Integers, Outcomes
 from ..stats.bootstrap import cluster_numbers, joint_numbers, resampling_units
-from ..uncertainty import ENSEMBLE_AGREEMENT, P_TRUE, PERPLEXITY, Estimator, perplexity
+from ..uncertainty import ENSEMBLE_AGREEMENT, P_TRUE, PERPLEXITY, TOKEN_PROBABILITY, Estimator, perplexity
 from .conformal import conformal_certainty
 from .ensembles import over_wordings
 
@@ -27,6 +27,7 @@ NONE = "none"
 
 MISSING = {
     ENSEMBLE_AGREEMENT: "needs the members of an ensemble, but one model answered; audit ensemble:A+B or set dropout",
+    TOKEN_PROBABILITY: "needs candidates of several tokens; where each has one it is sequence-probability",
     P_TRUE: "needs the model's word on its own answers; audit with this estimator, too",
     "": "looks at the whole vocabulary, but these items have no reductions; audit the model with reductions",
 }

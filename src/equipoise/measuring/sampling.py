@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..datasets import Dataset
-from ..records import EquipoiseError, Example, ModelError, Outcomes, RunKey, RunManifest
+from ..records import EquipoiseError, Example, ModelError, Outcomes, RunKey, RunManifest, group_label
 from ..stats.sequential import balanced_order, frequent_looks, planned_looks
 from .identities import confidence_disparities, widest
 from .items import Items
@@ -64,14 +64,17 @@ class Sampled:
         )
 
 
-def until_precise(dataset: Dataset, ask: Ask, plan: Plan, *, precision: float, joint: bool = False) -> Sampled:
+def until_precise(
+    dataset: Dataset, ask: Ask, plan: Plan, *, precision: float, joint: bool = False, drop: bool = False
+) -> Sampled:
     """Return the sample at which every interval that was asked for is narrower than `precision`.
 
     On marked sentences these are all confidence disparities, else UCerF, flip rate, accuracy and gaps (stopping.py).
 
     The base sentences come in batches balanced over type and occupation; the same seed gives the same batches, so
     an interrupted audit continues. The interval is about the dataset's own disparity: what asking all would give. The
-    guarantee is for each disparity by itself, or with `joint` for all of them at once (Bonferroni).
+    guarantee is for each disparity by itself, or with `joint` for all of them at once (Bonferroni). With `drop`, the
+    markers of an attribute are not asked of further sentences once its disparity is known that closely.
     """
     if precision <= 0:
         raise EquipoiseError(f"precision must be greater than 0, not {precision}")
@@ -86,18 +89,35 @@ def until_precise(dataset: Dataset, ask: Ask, plan: Plan, *, precision: float, j
     ordered = [list(sentences.values())[unit] for unit in order]
     sizes = planned_looks(len(ordered))
     population = dict(Counter(example.groups.get("type", "") for example in firsts))
-    keys = ("type", "augmentation", "attribute")
-    families = {tuple(e.groups.get(key, "") for key in keys) for e in dataset.examples if "marker" in e.groups}
+    families = {_family(example) for example in dataset.examples if "marker" in example.groups}
     sample = Sample(population, looks=max(1, len(sizes)), together=len(families) if joint else 1)
     looks: list[Look] = []
+    settled: set[str] = set()
+    examples: tuple[Example, ...] = ()
     for number, size in enumerate(sizes, start=1):
-        examples = tuple(example for group in ordered[:size] for example in group)
-        outcomes = ask(examples)
-        width, name = widest(confidence_disparities(outcomes, plan, sample))
+        further = (example for group in ordered[looks[-1].sentences if looks else 0 : size] for example in group)
+        examples += tuple(example for example in further if not settled or _family(example) not in settled)
+        disparities = confidence_disparities(ask(examples), plan, sample)
+        width, name = widest(disparities)
         looks.append(Look(number, len(sizes), size, len(ordered), len(examples), width, name))
         if width < precision:
             return Sampled(replace(dataset, examples=examples), tuple(looks), sample)
-    return Sampled(dataset, tuple(looks), None)
+        if drop:
+            settled |= {name for name, row in disparities.items() if row.high - row.low < precision}
+    if not settled:
+        return Sampled(dataset, tuple(looks), None)
+    # What is left is asked of all sentences, so its interval is not about a part of them.
+    rest = (example for group in ordered[sizes[-1] :] for example in group)
+    examples += tuple(example for example in rest if _family(example) not in settled)
+    return Sampled(replace(dataset, examples=examples), tuple(looks), replace(sample, population={}))
+
+
+def _family(example: Example) -> str:
+    """Return the disparity that an example is asked for, as confidence_disparities names it; "" without a marker."""
+    if "marker" not in example.groups:
+        return ""
+    names = ("type", "augmentation", "attribute")
+    return group_label({name: example.groups[name] for name in names if example.groups.get(name)})
 
 
 def _until_narrow(dataset: Dataset, ask: Ask, plan: Plan, *, precision: float, joint: bool) -> Sampled:

@@ -13,6 +13,9 @@ from ..datasets.selection import Described, chosen
 def selected_ids(examples: pd.DataFrame, where: Sequence[str], source: str) -> set[str]:
     """Return the ids of the examples of one dataset that meet one of the conditions."""
     groups = {text: json.loads(text) for text in examples["groups"].unique()}
-    rows = zip(examples["groups"], examples["candidates"], strict=True)
-    described = [Described(groups[text], [str(name) for name in candidates]) for text, candidates in rows]
+    paired = examples["set_id"].duplicated(keep=False)
+    rows = zip(examples["groups"], examples["candidates"], paired, strict=True)
+    described = [
+        Described(groups[text], [str(name) for name in candidates], bool(two)) for text, candidates, two in rows
+    ]
     return set(examples["id"][chosen(described, where, source)])

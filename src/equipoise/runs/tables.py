@@ -14,9 +14,9 @@ import pandas as pd
 
 from ..records import ABSENT, Example, Outcomes, SentencePair
 from ..scoring.reductions import REDUCTIONS
-from ..uncertainty import ENSEMBLE_AGREEMENT, P_TRUE
+from ..uncertainty import ENSEMBLE_AGREEMENT, P_TRUE, TOKEN_PROBABILITY
 
-SUMMARIES = (*REDUCTIONS, ENSEMBLE_AGREEMENT, P_TRUE)
+SUMMARIES = (*REDUCTIONS, ENSEMBLE_AGREEMENT, TOKEN_PROBABILITY, P_TRUE)
 """Columns that hold a summary of each item beyond its candidates."""
 
 ROWS = 65_536
@@ -231,7 +231,7 @@ FLAGS = {"outcomes.parquet": ("answerable",), "examples.parquet": ("answerable",
 LISTS = {"outcomes.parquet": ("probs", "logprobs")}
 DERIVED = {
     "outcomes.parquet": re.compile(
-        "correct|perplexity|candidate_mass|(certainty|desirability)(_.*)?|vocab_.*|ensemble_agreement|p_true|y|p"
+        "correct|perplexity|candidate_mass|(certainty|desirability)(_.*)?|vocab_.*|ensemble_agreement|token_probability|p_true|y|p"
     ),
     "pairs.parquet": re.compile("[dc]_.*|u(_.*)?"),
 }

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..records import ABSENT, Context, Example, Floats, Outcomes, Prompt, Sampling, Score
-from ..uncertainty import renormalise
+from ..uncertainty import TOKEN_PROBABILITY, renormalise
 
 Scorer = Callable[[Sequence[Prompt]], Sequence[Score]]
 """Returns the score of each prompt, in order."""
@@ -90,7 +90,10 @@ def gather(
         groups={name: _strings(example.groups.get(name, "") for example in rows) for name in names},
         flags=_strings(",".join(score.flags) for _, score in answers),
         logprobs_with_marker=logprobs_with_marker,
-        reductions=_reductions([score for _, score in answers]),
+        reductions={
+            **_reductions([score for _, score in answers]),
+            **_token_probabilities([score for _, score in answers], logprobs.shape[1]),
+        },
     )
 
 
@@ -98,6 +101,15 @@ def _reductions(scores: Sequence[Score]) -> dict[str, Floats]:
     """Return the summaries over the vocabulary that all the scores have."""
     names = [name for name in scores[0].reductions if all(name in score.reductions for score in scores)]
     return {name: np.array([score.reductions[name] for score in scores]) for name in names}
+
+
+def _token_probabilities(scores: Sequence[Score], candidates: int) -> dict[str, Floats]:
+    """Return the geometric mean of the token probabilities of the candidate where it is highest, if any has several."""
+    tokens = [score.token_logprobs[:candidates] for score in scores]
+    if all(len(candidate) == 1 for row in tokens for candidate in row):
+        return {}
+    means = [max((sum(candidate) / len(candidate) for candidate in row if candidate), default=np.nan) for row in tokens]
+    return {TOKEN_PROBABILITY: np.minimum(np.exp(means), 1.0)}
 
 
 def _strings(values: Iterable[str]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,9 @@ import pytest
 
 import equipoise
 from equipoise.reports.identities import views
+from equipoise.reports.identities.charts import heatmap_chart, lines_chart
 from equipoise.reports.identities.figures import disparity_table, draw, heatmap, lines, radar
+from equipoise.reports.identities.section import identities
 from equipoise.runs import Run
 from equipoise.runs.folder import RunFolder
 from equipoise.scoring.planted.identities import PlantedIdentities
@@ -111,3 +114,27 @@ def test_a_heatmap_of_two_tasks_is_refused(folder: Path) -> None:
     both = pd.concat(views.series([Run(folder / "both")]).values())
     with pytest.raises(ValueError, match="of one run, dataset and task"):
         views.heat_table(both, "type2", "R")
+
+
+def test_radars_and_heatmaps_of_the_page_are_of_their_own_task(folder: Path) -> None:
+    run = Run(folder / "both")
+    section = identities(run)
+    assert section is not None
+    chunks = {text.split("<", 1)[0]: text for text in str(section.body).split("<h3>")[1:]}
+    for part, penalty in zip(run.parts, PENALTIES.values(), strict=True):
+        (chunk,) = [text for title, text in chunks.items() if title.startswith(f"{part}, resolvable")]
+        (radar,) = re.findall(r"masc: old (-?[0-9.]+)\.</desc>", chunk)
+        (change,) = re.findall(r"old (-[0-9.]+), young \+0\.000\.</desc>", chunk)
+        assert float(radar) == pytest.approx(_old(penalty)) and float(change) == pytest.approx(-penalty)
+        chart = heatmap_chart(views.heat_table(part.identities, "type2", "R"), "Confidence")
+        cells = str(chart).split("</desc>", 1)[1]
+        assert cells in chunk
+
+
+def test_lines_of_the_page_are_of_their_own_run(folder: Path) -> None:
+    for name, penalty in PENALTIES.items():
+        frame = Run(folder / name).parts[0].identities
+        view = next(view for view in views.lines({name: frame}, "type2") if view.attribute == "age")
+        chart = str(lines_chart(view, (-1.0, 1.0)))
+        others = [f"{_old(other):.3f} [" for other in PENALTIES.values() if other != penalty]
+        assert f"{_old(penalty):.3f} [" in chart and not any(text in chart for text in others)

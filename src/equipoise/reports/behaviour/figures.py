@@ -12,8 +12,7 @@ from ...runs.measurements import kind_title
 from ...runs.run import Run
 from ..calibration.figures import part_figures as calibration
 from ..comparison.compare import Comparison
-from ..comparison.matching import ranks
-from ..comparison.page import BUMPED, Place, places
+from ..comparison.page import Place, bumped, places
 from ..identities.figures import part_figures as identities
 from ..paper.figures import FORMATS, QUIET, WIDTHS, Drawn, colour, saved, shape, stroke
 from . import views
@@ -46,7 +45,7 @@ def comparison_figures(
             several = places(matched, comparison.names, kind)
             if len(several) > 1:
                 yield from saved(f"scatter-{stem}", formats, _draw_scatter, several, width)
-            placed = {name: ranks(matched, name, kind) for name in BUMPED}
+            placed = bumped(matched, kind)
             known = {name: several for name, several in placed.items() if None not in several}
             if len(known) > 1:
                 yield from saved(f"ranks-{stem}", formats, _draw_ranks, (comparison.names, known), width)

@@ -163,7 +163,7 @@ def _ranks(comparison: Comparison) -> Section | None:
     shown = []
     for matched in comparison.matches:
         for kind in matched.kinds:
-            placed = {name: ranks(matched, name, kind) for name in BUMPED}
+            placed = bumped(matched, kind)
             known = {
                 name: [estimate for estimate in several if estimate]
                 for name, several in placed.items()
@@ -194,6 +194,12 @@ def _orders(comparison: Comparison) -> Section | None:
         better={name: metric.better for name, metric in rows.items()},
     )
     return Section("orders", "Do the datasets order the runs alike?", body)
+
+
+def bumped(matched: Match, kind: str) -> dict[str, list[int | None]]:
+    """Return the runs' ranks by each metric whose ranks are followed, by the estimator that the runs have."""
+    names = [matched.measured[0].own(name) for name in BUMPED]
+    return {name: ranks(matched, name, kind) for name in names}
 
 
 def rank_chart(title: str, names: Sequence[str], placed: Mapping[str, Sequence[int]]) -> Markup:

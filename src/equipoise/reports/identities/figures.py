@@ -45,6 +45,8 @@ def draw(runs: Sequence[Run], folder: Path, *, suffix: str = "png") -> list[Path
                     if figure is not None:
                         files.append(_save(figure, folder / f"{stem}-{kind or 'all'}-{way}.{suffix}"))
                 for name, rows in frames.items():
+                    if way not in ways_of(rows):  # this run or task did not ask that augmentation
+                        continue
                     file = f"heatmap-{kind or 'all'}-{way}-{file_stem(name)}.{suffix}"
                     files.append(_save(heatmap(rows, kind, way, name), folder / file))
             files.append(_save(lines(frames, kind), folder / f"lines-{kind or 'all'}.{suffix}"))
