@@ -44,7 +44,7 @@ NAMED_FOR = {
     "mlflow": ("exports/trackers/mlflow_run.py",),
     "wandb": ("exports/trackers/wandb_run.py",),
     "tensorboardX": ("exports/trackers/tensorboard_run.py",),
-    "matplotlib": ("reports/*/figures.py",),
+    "matplotlib": ("reports/*/figures.py", "reports/paper/canvas.py", "reports/paper/fonts.py"),
     "fastapi": ("builder/survey/web/*.py",),
     "sqlalchemy": ("builder/survey/database/*.py",),
 }

@@ -8,8 +8,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import Any, Literal, NamedTuple
 
@@ -376,25 +377,24 @@ def parse_group(label: str) -> dict[str, str]:
     return {} if label == "all" else dict(_split(label))
 
 
-_ESCAPES = {",": "%2C", "=": "%3D"}
+_ESCAPES = {"%": "%25", ",": "%2C", "=": "%3D"}
 
 
 def _escape(text: str, marks: str) -> str:
-    text = text.replace("%", "%25")
-    for mark in marks:
+    for mark in f"%{marks}":
         text = text.replace(mark, _ESCAPES[mark])
     return text
 
 
 def _unescape(text: str) -> str:
-    for mark, escape in _ESCAPES.items():
+    for mark, escape in reversed(_ESCAPES.items()):
         text = text.replace(escape, mark)
-    return text.replace("%25", "%")
+    return text
 
 
-def _split(label: str) -> Iterator[tuple[str, str]]:
-    for part in label.split(","):
-        key, separator, value = part.partition("=")
-        if not separator or not key:
-            raise EquipoiseError(f"group {label!r} is not `all` or key=value parts joined by commas")
-        yield _unescape(key), _unescape(value)
+@lru_cache(maxsize=65536)
+def _split(label: str) -> tuple[tuple[str, str], ...]:
+    parts = [part.partition("=") for part in label.split(",")]
+    if not all(key and separator for key, separator, _ in parts):
+        raise EquipoiseError(f"group {label!r} is not `all` or key=value parts joined by commas")
+    return tuple((_unescape(key), _unescape(value)) for key, _, value in parts)

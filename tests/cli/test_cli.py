@@ -85,9 +85,9 @@ def test_the_version_is_printed(equipoise: Command, tmp_path: Path) -> None:
 
 def test_an_audit_prints_its_table_and_where_the_folder_is(audited: tuple[Path, Result]) -> None:
     folder, result = audited
-    assert result.returncode == 0
-    # On a busy machine a step that takes long says how far it is.
-    assert all(re.match(r"[\w ·-]+: (\d|done)", line) for line in result.stderr.splitlines())
+    # On a slow machine there are lines of progress, nothing else.
+    others = [line for line in result.stderr.splitlines() if not re.search(r" [\d,]+ of [\d,]+, .* left$", line)]
+    assert result.returncode == 0 and not others
     assert "planted on builtin · next-word" in result.stdout and "planted on builtin · mcq" in result.stdout
     assert "sure and right" in result.stdout and "Everything is in run/" in result.stdout
     assert "95% intervals" in result.stdout

@@ -136,3 +136,11 @@ def test_one_mean_at_once_is_hoeffding_s_own_radius_and_more_means_lie_farther()
     radii = [bounded.simultaneous_radius(40, means, 2.0, level=0.95) for means in (1, 2, 10)]
     assert radii[0] == pytest.approx(bounded.hoeffding_radius([40], 2.0, level=0.95), abs=1e-12)
     assert radii == sorted(set(radii))
+
+
+@pytest.mark.parametrize(("level", "seed"), [(0.2, 20), (0.5, 160)])
+def test_values_that_rule_every_mean_out_leave_one_step_around_their_own(level: float, seed: int) -> None:
+    values = np.random.default_rng(seed).beta(0.3, 0.3, 40)
+    low, high = bounded.betting_interval(values, level=level, seed=seed)
+    step = 1 / bounded.GRID
+    assert (low, high) == pytest.approx((values.mean() - step, values.mean() + step), abs=1e-12)

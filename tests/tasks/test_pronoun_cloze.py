@@ -54,6 +54,11 @@ def test_a_cloze_asks_for_the_words_after_what_precedes_them(pairs: Path) -> Non
     assert (sentence.context, sentence.continuations) == ("The nurse said that", (" he was late.", " she was late."))
 
 
+def test_a_pronoun_may_begin_the_sentence() -> None:
+    (cloze,) = PronounCloze().prompts(about_a_pronoun("He thanked the nurse.", "he"))
+    assert (cloze.context, cloze.continuations) == ("", ("he", "she"))
+
+
 def test_a_sentence_that_begins_with_the_difference_has_an_empty_context_and_no_space(tmp_path: Path) -> None:
     path = tmp_path / "first.csv"
     path.write_text("sent_x,sent_y\nTall people sing.,Short people sing.\n")

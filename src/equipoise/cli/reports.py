@@ -100,13 +100,16 @@ def figures(
     quiet: Quiet = False,
 ) -> None:
     """Write every figure of a run for publication; of several runs, those of their comparison."""
-    from ..reports.behaviour.figures import FORMATS, comparison_figures, run_figures
+    from ..reports.behaviour.figures import run_figures
+    from ..reports.paper.figures import FORMATS
     from ..runs.run import Run
 
     formats = tuple(kind or FORMATS)
     if len(runs) == 1:
         drawn = run_figures(Run(runs[0]), width=width, formats=formats)
     else:
+        from ..reports.comparison.figures import comparison_figures
+
         drawn = comparison_figures(_compared(runs, {"intersect": intersect}, quiet=quiet), width=width, formats=formats)
     _write_all(((figure.name, figure.content) for figure in drawn), runs, out, "figures", quiet=quiet)
 

@@ -13,7 +13,9 @@ from typer.testing import CliRunner
 import equipoise
 from equipoise.cli import app
 from equipoise.records import EquipoiseError
-from equipoise.reports.identities.figures import disparity_table, draw, heatmap, radar
+from equipoise.reports.identities import views
+from equipoise.reports.identities.figures import disparity_table, draw, heatmap
+from equipoise.reports.identities.radars.figures import places, radar, shared_scale
 from equipoise.reports.identities.tables import identity_summary
 from equipoise.run import Run
 from equipoise.runs.run import identity_frame
@@ -32,10 +34,16 @@ def run(tmp_path_factory) -> Run:
 def test_the_radar_has_every_subgroup_on_its_rim_and_its_values(run: Run) -> None:
     frame = identity_frame(run.measurements)
     axes = radar({"planted": frame}, "type2", "R").axes[0]
-    rim = [label.get_text() for label in axes.get_xticklabels()]
+    rim = [text.get_text() for text in axes.texts if not text.get_text()[0].isdigit() and "-" not in text.get_text()]
     assert rim == ["fem", "fem:\nyoung", "fem:\nold", "masc", "masc:\nyoung", "masc:\nold"]
-    values = axes.get_lines()[0].get_ydata()
+    scale = shared_scale(list(views.radars({"planted": frame}, "type2", "R")), "type2")
+    x, y = axes.get_lines()[0].get_data()
+    away = np.hypot(x, y)
+    # Places lie on a line with the values, so a value can be read back between 0 and 1.
+    nothing, all_of_it = (np.hypot(*places([value], scale))[0] for value in (0.0, 1.0))
+    values = (away - nothing) / (all_of_it - nothing)
     assert values[2] == pytest.approx(0.4 - 0.3 - 0.05, abs=0.03) and values[3] == pytest.approx(0.4, abs=0.03)
+    assert x[0] == pytest.approx(0) and y[0] > 0 and y[3] < 0, "men opposite women"
 
 
 def test_the_heatmap_diverges_from_zero(run: Run) -> None:
@@ -43,7 +51,7 @@ def test_the_heatmap_diverges_from_zero(run: Run) -> None:
     (image,) = figure.axes[0].get_images()
     low, high = image.get_clim()
     assert low == -high
-    identities = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    identities = [text.get_text() for text in figure.axes[0].texts]
     assert "old fem" in identities and "masc" in identities
     row = np.asarray(image.get_array())[identities.index("old fem")]
     assert np.nanmean(row) == pytest.approx(0.05, abs=0.05)

@@ -14,7 +14,8 @@ import pytest
 import equipoise
 from equipoise.reports.identities import views
 from equipoise.reports.identities.charts import heatmap_chart, lines_chart
-from equipoise.reports.identities.figures import disparity_table, draw, heatmap, lines, radar
+from equipoise.reports.identities.figures import disparity_table, draw, heatmap, lines
+from equipoise.reports.identities.radars.figures import places, radar, shared_scale
 from equipoise.reports.identities.section import identities
 from equipoise.runs import Run
 from equipoise.runs.folder import RunFolder
@@ -66,14 +67,19 @@ def test_each_series_has_its_own_values(folder: Path, names: tuple[str, ...]) ->
     for (name, frame), penalty in zip(frames.items(), PENALTIES.values(), strict=True):
         figure = heatmap(frame, "type2", "R", name)
         assert figure.axes[0].get_title().startswith(name)
-        labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+        labels = [text.get_text() for text in figure.axes[0].texts]
         (image,) = figure.axes[0].get_images()
         row = np.asarray(image.get_array())[labels.index("old masc")]
         assert np.nanmean(row) == pytest.approx(_old(penalty), abs=1e-6)
     ages = next(axes for axes in radar(frames, "type2", "R").axes if axes.get_title() == "age")
-    rim = [label.get_text() for label in ages.get_xticklabels()]
-    drawn = {line.get_label(): line.get_ydata()[rim.index("masc:\nold")] for line in ages.get_lines()[: len(frames)]}
-    assert drawn == {name: pytest.approx(_old(p)) for name, p in zip(frames, PENALTIES.values(), strict=True)}
+    every = list(views.radars(frames, "type2", "R"))
+    (view,) = [view for view in every if view.attribute == "age"]
+    rim = [spoke.words for spoke in view.rim]
+    for line, penalty in zip(ages.get_lines()[: len(frames)], PENALTIES.values(), strict=True):
+        (expected,) = np.hypot(*places([_old(penalty)], shared_scale(every, "type2")))
+        drawn = np.hypot(*(values[rim.index(("masc:", "old"))] for values in line.get_data()))
+        assert drawn == pytest.approx(expected)
+    assert [line.get_label() for line in ages.get_lines()[: len(frames)]] == list(frames)
     axes = next(axes for axes in lines(frames, "type2").axes if axes.get_title() == "age")
     assert {round(float(line.get_ydata()[-1]), 6) for line in axes.get_lines() if len(line.get_ydata()) == 2} >= {
         round(_old(penalty), 6) for penalty in PENALTIES.values()

@@ -17,6 +17,8 @@ import equipoise
 from equipoise.progress import NotebookBars, shown
 from equipoise.records import EquipoiseError
 from equipoise.reports.comparison.verdicts import pair_verdicts
+from equipoise.reports.identities.radars.figures import places, shared_scale
+from equipoise.reports.identities.views import radars
 from equipoise.reports.notebook.figures import draw_differences
 from equipoise.runs import Run
 from equipoise.scoring.planted.identities import PlantedIdentities
@@ -102,8 +104,10 @@ def test_identities_are_drawn_from_the_measurements(tmp_path: Path) -> None:
     frame = marked.parts[0].identities.query("metric == 'confidence' and type == 'type2' and gender == 'female'")
     (old,) = frame.query("marker == 'old' and occupation == ''")["value"]
     age = next(axes for axes in figure.axes if axes.get_title() == "age")
-    rim = [label.get_text() for label in age.get_xticklabels()]
-    assert age.get_lines()[0].get_ydata()[rim.index("fem:\nold")] == pytest.approx(old)
+    every = list(radars({marked.name: marked.parts[0].identities}, "type2", "R"))
+    rim = [spoke.words for view in every if view.attribute == "age" for spoke in view.rim]
+    drawn = [values[rim.index(("fem:", "old"))] for values in age.get_lines()[0].get_data()]
+    assert np.hypot(*drawn) == pytest.approx(np.hypot(*places([old], shared_scale(every, "type2")))[0])
     assert len(figure.axes) == 2 and figure._repr_png_().startswith(PNG)
 
 

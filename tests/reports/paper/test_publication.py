@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from equipoise.records import EquipoiseError
-from equipoise.reports.behaviour.figures import comparison_figures, run_figures
+from equipoise.reports.behaviour.figures import run_figures
 from equipoise.reports.comparison.compare import Choices, compare
+from equipoise.reports.comparison.figures import comparison_figures
 from equipoise.reports.paper.publication import (
     PublishedTable,
     comma_separated,

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -15,11 +14,22 @@ from ...records import EquipoiseError
 from ...runs.measurements import KINDS, Measurements
 from ...runs.run import Part, Run
 from ..behaviour.views import Estimated
-from ..palette import IDEAL, tone_of
-from ..paper.figures import LOOK, QUIET, Drawn, colour, diverging, file_stem, laid_out, saved, shape
+from ..palette import tone_of
+from ..paper.figures import (
+    LOOK,
+    QUIET,
+    Drawn,
+    colour,
+    diverging,
+    file_stem,
+    laid_out,
+    save,
+    saved,
+    shape,
+)
 from . import views
-from .charts import ideal_of
 from .crossings.figures import crossing, trade_off
+from .radars.figures import radar
 from .views import LARGE, NONE, Frames, kinds_of, values_of, ways_of
 
 NAMES = {NONE: "no marker", "R": "R", "NR": "NR", "C": "C"}
@@ -72,51 +82,20 @@ def part_figures(part: Part, *, formats: Sequence[str]) -> Iterator[Drawn]:
         yield from saved(f"lines-{named}", formats, lambda of, _: lines(frames, of), kind, "page")
 
 
-def radar(frames: Frames, kind: str, way: str) -> Figure:
-    """Return a radar for each attribute: subgroups on the rim (unmarked ones too), a line a model."""
-    every = list(views.radars(frames, kind, way))
-    columns = min(5, len(every))
-    rows = -(-len(every) // columns)
-    figure = Figure(figsize=(3.6 * columns, 3.5 * rows + 0.7), layout="constrained")
-    for number, view in enumerate(every):
-        axes: Any = figure.add_subplot(rows, columns, number + 1, projection="polar")
-        angles = np.linspace(0, 2 * np.pi, len(view.rim), endpoint=False)
-        lowest, highest = 0.0, 0.0
-        for series, (model, estimates) in enumerate(view.series.items()):
-            values = _numbers(estimates)
-            lowest, highest = float(np.nanmin([lowest, *values])), float(np.nanmax([highest, *values]))
-            turns, tone = [*angles, angles[0]], colour(series)
-            style = {"color": tone, "linewidth": 1.6, "marker": shape(series), "markersize": 3}
-            axes.plot(turns, [*values, values[0]], label=model, **style)
-            low, high = _ends(estimates)
-            # The page's band: the intervals, closed to a ring.
-            axes.fill_between(turns, [*low, low[0]], [*high, high[0]], color=tone, alpha=0.18, linewidth=0)
-            lowest, highest = float(np.nanmin([lowest, *low])), float(np.nanmax([highest, *high]))
-        ideal = ideal_of(kind)
-        if ideal is not None:
-            # The paper's brown polygon: an ideal model is sure of everybody.
-            axes.plot([*angles, angles[0]], [ideal] * (len(angles) + 1), color=IDEAL, linewidth=1.2, label="ideal")
-            highest = max(highest, ideal)
-        axes.set_ylim(lowest - 0.05, highest + 0.05)
-        # Zero is where the model guesses: it needs a line of its own once values go below it.
-        axes.plot(np.linspace(0, 2 * np.pi, 100), np.zeros(100), color=QUIET, linewidth=0.8, linestyle=":")
-        axes.set_xticks(angles, ["\n".join(spoke.words) for spoke in view.rim], fontsize=8)
-        axes.tick_params(axis="y", labelsize=6, colors="#525a64")
-        axes.tick_params(axis="x", pad=9)
-        axes.set_title(view.attribute, y=1.18)
-    figure.suptitle(f"Mean coreference confidence, {KINDS.get(kind, kind)}, augmentation {way} (dotted: 0)\n")
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4)
-    return figure
-
-
 def lines(frames: Frames, kind: str) -> Figure:
     """Return, for each attribute, confidence of every marker without and with each augmentation; dashed for women."""
     every = list(views.lines(frames, kind))
     columns = min(4, len(every))
     rows = -(-len(every) // columns)
-    figure = Figure(figsize=(3.4 * columns + 1.6, 2.8 * rows + 0.6), layout="constrained")
-    grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
+    # Under each panel is its legend, where no line is: two names a row.
+    legend = 0.4 + 0.15 * -(-max(len({line.name for line in view.lines}) for view in every) // 2)
+    width, height = 3.4 * columns + 1.0, (2.5 + legend) * rows + 0.6
+    # Places are given: a layout engine would measure every text of every panel twice.
+    figure = Figure(figsize=(width, height))
+    figure.set_layout_engine("none")
+    inside = {"left": 0.75 / width, "right": 1 - 0.1 / width, "bottom": legend / height, "top": 1 - 0.8 / height}
+    cells = figure.add_gridspec(rows, columns, **inside, wspace=0.12, hspace=(legend + 0.3) / 2.2)
+    grid = cells.subplots(squeeze=False, sharey=True)
     models = list(frames)
     for axes in grid.ravel()[len(every) :]:
         axes.set_visible(False)
@@ -140,7 +119,7 @@ def lines(frames: Frames, kind: str) -> Figure:
         axes.axhline(0, color=QUIET, linewidth=0.8, linestyle=":")
         axes.set_xticks(range(len(view.ways)), [NAMES[way] for way in view.ways])
         axes.set_title(view.attribute)
-        axes.legend(fontsize=6.5)
+        axes.legend(fontsize=6.5, loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2, borderaxespad=0)
     for axes in grid[:, 0]:
         axes.set_ylabel("mean confidence")
     shapes = ", ".join(f"{'●◆■▲▼'[n % 5]} {model}" for n, model in enumerate(frames))
@@ -152,17 +131,33 @@ def heatmap(frame: pd.DataFrame, kind: str, way: str, name: str) -> Figure:
     """Return mean confidence by referent occupation and identity, in colours that diverge from 0."""
     table = views.heat_table(frame, kind, way)
     limit = views.heat_limit(table)
-    figure = Figure(figsize=(0.27 * table.shape[1] + 2.6, 0.22 * table.shape[0] + 2.2), layout="constrained")
-    axes: Any = figure.subplots()
+    rows, columns = ([str(name) for name in names] for names in (table.index, table.columns))
+    left, below = (0.25 + LETTER * max(map(len, names)) for names in (rows, columns))
+    wide, tall = max(0.27 * len(columns), 5.0), 0.22 * len(rows)
+    width, height = left + wide + 1.3, below + tall + 0.85
+    figure = Figure(figsize=(width, height))
+    figure.set_layout_engine("none")
+    axes: Any = figure.add_axes((left / width, (below + 0.4) / height, wide / width, tall / height))
     image = axes.imshow(table, cmap=diverging(), vmin=-limit, vmax=limit, aspect="auto")
-    axes.set_xticks(range(table.shape[1]), [str(name) for name in table.columns], rotation=90)
-    for label, side in zip(axes.get_xticklabels(), views.sides_of(table), strict=True):
-        label.set_color(tone_of(side).light if side else "black")
-    axes.set_yticks(range(table.shape[0]), [str(name) for name in table.index])
+    axes.set(xticks=[], yticks=[])
+    # Texts: a tick of matplotlib is six artists, and a run has six maps of a hundred names.
+    for number, row in enumerate(rows):
+        axes.text(-0.7, number, row, ha="right", va="center", fontsize=8)
+    for number, (column, side) in enumerate(zip(columns, views.sides_of(table), strict=True)):
+        tone = tone_of(side).light if side else "black"
+        axes.text(number, len(rows) - 0.3, column, ha="center", va="top", rotation=90, fontsize=8, color=tone)
     axes.set_title(f"{name}: confidence by referent and identity, {KINDS.get(kind, kind)}, {way}")
-    axes.set_xlabel("purple: stereotyped as men's work, green: as women's")
-    figure.colorbar(image, ax=axes, label="mean confidence (0: undecided, below: wrong)", shrink=0.9)
+    axes.text(0.0, -(below + 0.3) / tall, MEANING, transform=axes.transAxes)
+    beside = figure.add_axes(
+        ((left + wide + 0.2) / width, (below + 0.4 + 0.05 * tall) / height, 0.16 / width, 0.9 * tall / height)
+    )
+    figure.colorbar(image, cax=beside, label="mean confidence (0: undecided, below: wrong)")
     return figure
+
+
+MEANING = "purple: stereotyped as men's work, green: as women's"
+LETTER = 0.066
+"""Inches of a letter of a name, at most."""
 
 
 def disparity_table(frames: Frames) -> Figure:
@@ -227,7 +222,5 @@ def _crossing(named: Mapping[str, Measurements], kind: str, way: str) -> Figure:
 
 
 def _save(figure: Figure, path: Path) -> Path:
-    # Without a date, so that the same numbers give the same file.
-    metadata = {"Date": None} if path.suffix == ".svg" else None
-    laid_out(figure).savefig(path, metadata=metadata)
+    save(laid_out(figure), path, path.suffix[1:])
     return path

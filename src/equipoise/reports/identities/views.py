@@ -16,7 +16,6 @@ from ...datasets.occupations import OCCUPATIONS
 from ...runs.measurements import KINDS, Measurements
 from ...runs.run import Part, Run
 from ..behaviour.views import Estimated
-from ..comparison.matching import named_apart
 
 LARGE = 0.20
 """The paper marks disparities over this."""
@@ -109,7 +108,12 @@ def measured_series(runs: Sequence[Run]) -> dict[str, Measurements]:
 
 
 def _named_parts(runs: Sequence[Run]) -> dict[str, Part]:
-    parts = [part for run in (named_apart(runs) if len(runs) > 1 else runs) for part in run.parts]
+    if len(runs) > 1:
+        # Comparisons take long to import; most pages and figures are of one run.
+        from ..comparison.matching import named_apart
+
+        runs = named_apart(runs)
+    parts = [part for run in runs for part in run.parts]
     marked = [part for part in parts if has_markers(part.identities)]
     tasks = {run: {(part.dataset, part.task) for part in marked if part.run.name == run} for run in names_of(marked)}
     several = {(part.dataset, part.task) for part in marked}

@@ -19,7 +19,7 @@ from ..calibration.figures import reliability_diagram
 from ..calibration.reliability import reliability_table
 from ..calibration.views import reliability_of
 from ..comparison.compare import Comparison, Tested
-from ..identities.figures import radar
+from ..identities.radars.figures import radar
 from ..identities.views import has_markers, kinds_of, ways_of
 from ..paper.figures import LOOK, QUIET, WIDTHS, colour
 

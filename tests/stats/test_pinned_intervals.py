@@ -1,0 +1,109 @@
+"""No interval or p-value moves unnoticed: what the functions of the room give for drawn data is pinned.
+
+`python tests/stats/test_pinned_intervals.py` prints the numbers again. Change them only where a change is wanted, and
+say so under **Numbers** in CHANGELOG.md. Whether the numbers are right is tested in the other files.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from equipoise.metrics.fairness import accuracy_gap
+from equipoise.metrics.groups import mean
+from equipoise.records import Floats
+from equipoise.stats import bootstrap, bounded, maximum, means, paired, resampling, sequential
+
+PINNED = Path(__file__).with_suffix(".json")
+RNG_VALUES = np.random.default_rng(5).beta(2, 5, (3, 60))
+
+
+def numbers() -> dict[str, list[float]]:
+    """Return the results of every function, by a name that says how it was called."""
+    return {**_bounded(), **_resampled(), **_simultaneous(), **_sequential()}
+
+
+def _bounded() -> dict[str, list[float]]:
+    first, few = RNG_VALUES[0], RNG_VALUES[1, :7]
+    return {
+        "clopper-pearson": [*bounded.clopper_pearson(3, 9, level=0.9), *bounded.clopper_pearson(9, 9, level=0.8)],
+        "betting": [end for x in (first, few) for end in bounded.betting_interval(x, level=0.9, seed=3)],
+        "betting, strong": [*bounded.betting_interval(np.full(400, 0.97), level=0.99, seed=1)],
+        "bernstein": [end for x in (first, few) for end in bounded.bernstein_interval(x, level=0.9)],
+        "mean": [end for x in (first, few) for end in bounded.mean_interval(3 * x - 1, (-1, 2), level=0.9)],
+        "hoeffding": [
+            bounded.hoeffding_radius([5, 9], 2.0, level=0.9),
+            bounded.simultaneous_radius(8, 3, 1, level=0.9),
+        ],
+        "means": [*(means.joint_interval(_gap(), 1.0, level=0.9, seed=2) or ())],
+    }
+
+
+def _resampled() -> dict[str, list[float]]:
+    values, others, _ = RNG_VALUES
+    clusters = np.arange(60) // 2
+    contest = paired.Contest(
+        [resampling.Statistic(mean, [values], clusters)], [resampling.Statistic(mean, [others], clusters)], 30, 1.0
+    )
+    gaps = paired.Contest([_gap()], [_gap(others)], 20, 1.0)
+    trial = paired.Trial(resamples=90, permutations=150, level=0.9, seed=4)
+    found = [paired.paired_differences([pair], clusters=30, trial=trial)[0] for pair in (contest, gaps)]
+    estimates = [
+        bootstrap.bootstrap(mean, [values], clusters=clusters, seed=6, resamples=80, level=0.8),
+        bootstrap.bootstrap(accuracy_gap, list(_gap().arrays), clusters=clusters, seed=6, resamples=80),
+    ]
+    samples = np.random.default_rng(8).gamma(2, 1, (200, 2))
+    samples[:30, 1] = np.nan
+    return {
+        "paired": [number for d in found for number in (d.value, d.low, d.high, d.p, d.n)],
+        "bootstrap": [number for e in estimates for number in (e.value, e.low, e.high, e.n)],
+        "intervals": [end for pair in bootstrap.intervals(samples, level=0.9, units=[300, 40]) for end in pair],
+        "t": [bootstrap.t_factor(0.9, 7)],
+        "units": [*map(float, bootstrap.resampling_units(np.arange(16_400))[-8:])],
+        "corrected": [
+            *paired.holm(np.array([0.04, 0.01, 0.3])),
+            *paired.benjamini_hochberg(np.array([0.04, 0.01, 0.3])),
+        ],
+    }
+
+
+def _simultaneous() -> dict[str, list[float]]:
+    values = RNG_VALUES[:, :8].mean(axis=0)
+    drawn = values + 0.1 * np.random.default_rng(9).standard_normal((120, 8))
+    return {
+        "radius": [maximum.radius(values, drawn, level=0.9), maximum.radius(values, drawn, level=0.9, shrink=0.7)],
+        "range": [*maximum.range_interval(values, drawn, level=0.9), maximum.range_p_value(values, drawn)],
+        "absolute": [maximum.absolute_radius(values, drawn, level=0.9, shrink=0.8)],
+        "holm": maximum.holm([0.04, 0.01, 0.3, 0.02]),
+    }
+
+
+def _sequential() -> dict[str, list[float]]:
+    order = sequential.balanced_order(["a", "b", "b"] * 5, np.random.default_rng(1))
+    cuts = [(values, level) for values in (RNG_VALUES[0, :30], RNG_VALUES[1]) for level in (0.9, 0.99)]
+    return {
+        "looks": [*map(float, sequential.planned_looks(900)), *map(float, sequential.frequent_looks(120))],
+        "order": [*map(float, order)],
+        "sequence": [end for x, level in cuts for end in sequential.betting_sequence(x, 90, level=level, target=0.1)],
+    }
+
+
+def _gap(values: Floats | None = None) -> resampling.Statistic:
+    hits = (RNG_VALUES[2] if values is None else values) > 0.25
+    kinds = np.array(["pro", "anti", "pro", "anti", "anti"] * 12, dtype=object)
+    return resampling.Statistic(accuracy_gap, [hits.astype(float), kinds], np.arange(60) // 2)
+
+
+def test_drawn_data_give_the_pinned_numbers() -> None:
+    pinned, measured = json.loads(PINNED.read_text(encoding="utf-8")), numbers()
+    assert measured.keys() == pinned.keys()
+    moved = {name for name in pinned if measured[name] != pytest.approx(pinned[name], rel=1e-9, abs=1e-9)}
+    assert not moved
+
+
+if __name__ == "__main__":
+    lines = (f"{json.dumps(name)}: {json.dumps([float(x) for x in row])}" for name, row in numbers().items())
+    PINNED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
