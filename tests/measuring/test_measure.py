@@ -11,7 +11,7 @@ import pytest
 
 from equipoise.measuring import columns as run_columns
 from equipoise.measuring.items import Items
-from equipoise.measuring.measure import Plan, measured_items
+from equipoise.measuring.measure import Plan, _undefined_notes, measured_items
 from equipoise.measuring.measure import measure as measure_items
 from equipoise.metrics import METRICS, Metric
 from equipoise.metrics.columns import COLUMNS
@@ -341,6 +341,11 @@ def test_without_any_pair_ucerf_is_undefined_and_noted(make_outcomes) -> None:
     found, notes = measure(make_outcomes(rows), plan("ucerf", "accuracy", by=()), LABELS)
     assert {one.metric for one in found} == {"accuracy"}
     assert [note.split(" (")[0] for note in notes] == ["ucerf is undefined for all and 1 more group"]
+    _, notes = measure(make_outcomes(rows), plan("ucerf", by=("stereotype",)), LABELS)
+    assert [note.split(" (")[0] for note in notes] == ["ucerf is undefined for all and 5 more groups"]
+    assert list(_undefined_notes({"ece": {"all": "no label", "type=a": "", "type=b": ""}})) == [
+        "ece is undefined for all and 2 more groups (no label)"
+    ]
 
 
 def test_a_third_pronoun_joins_its_set(make_outcomes) -> None:
