@@ -66,7 +66,7 @@ ROOMS = {
         ("tasks/next_word.py", "tasks/multiple_choice.py", "tasks/pronoun_cloze.py", "tasks/answers.py"),
         ("tests/tasks", "tests/datasets/test_classification.py"),
     ),
-    "store": (("scoring/store.py",), ("tests/scoring/test_store.py",)),
+    "store": (("scoring/store.py",), ("tests/scoring/test_store.py", "tests/scoring/test_killed_store.py")),
     "packing": (("scoring/packing/prefix_tree.py", "scoring/packing/shape.py"), ("tests/scoring/packing",)),
     "datasets": (
         (

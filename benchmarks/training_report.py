@@ -320,8 +320,8 @@ def figure(results: Results, file: Path) -> None:
                 )  # fmt: skip
             axis.set(xlabel="accuracy", ylabel=label, title=part if not row else "")
             axis.grid(alpha=0.3)
-    axes[0][0].legend(fontsize=8)
-    canvas.tight_layout()
+    canvas.legend(*axes[0][0].get_legend_handles_labels(), loc="lower center", ncols=len(arms))
+    canvas.tight_layout(rect=(0, 0.04, 1, 1))
     file.parent.mkdir(parents=True, exist_ok=True)
     canvas.savefig(file, dpi=110)
 
