@@ -50,7 +50,7 @@ ROOMS = {
             "stats/resampling.py",
             "stats/means.py",
         ),
-        ("tests/stats",),
+        ("tests/stats/test_pinned_intervals.py", "tests/stats"),
     ),
     "measuring": (
         (
@@ -60,13 +60,13 @@ ROOMS = {
             "measuring/evidence.py",
             "measuring/identities.py",
         ),
-        ("tests/measuring", "tests/stats/test_bounded.py"),
+        ("tests/measuring/test_pinned.py", "tests/measuring", "tests/stats/test_bounded.py"),
     ),
     "tasks": (
         ("tasks/next_word.py", "tasks/multiple_choice.py", "tasks/pronoun_cloze.py", "tasks/answers.py"),
         ("tests/tasks", "tests/datasets/test_classification.py"),
     ),
-    "store": (("scoring/store.py",), ("tests/scoring/test_store.py",)),
+    "store": (("scoring/store.py",), ("tests/scoring/test_store.py", "tests/scoring/test_killed_store.py")),
     "packing": (("scoring/packing/prefix_tree.py", "scoring/packing/shape.py"), ("tests/scoring/packing",)),
     "datasets": (
         (
@@ -113,6 +113,9 @@ EQUIVALENT = {
     ("stats/resampling.py", "2", "ndim = 2"): "only 1 is told from more",
     ("stats/resampling.py", "2", "2**20"): "a bound on memory",
     ("stats/resampling.py", "20", "2**20"): "a bound on memory",
+    ("stats/resampling.py", "128", "2**20"): "a bound on memory",
+    ("stats/resampling.py", "1024", "2**20"): "a bound on memory",
+    ("reports/gate.py", "1", "permutations=1"): "a gate uses no p-value",
     ("reports/gate.py", "bound < tested.value"): "where they are equal the distance is 0, which is handled next",
     ("tasks/pronoun_cloze.py", "3", "FORMS[word][: 3"): "there are three forms",
 }

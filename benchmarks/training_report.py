@@ -202,6 +202,8 @@ def verdicts(results: Results, part: str) -> list[str]:
             )
             rows.append((arm, other, known, open_, f"{higher} of {len(a)}"))
             p_values += [known[0].p, known[2].p, known[3].p, *(difference.p for difference in open_)]
+    if not rows:
+        return []
     corrected = holm(np.array(p_values)).reshape(-1, 5)
     lines = [
         f"{part}: differences, with 95% intervals over sets and p corrected for all {len(p_values)} tests (Holm)",
@@ -229,11 +231,13 @@ def span(difference: Difference) -> str:
     return f"{difference.value:+.4f} [{difference.low:+.4f}, {difference.high:+.4f}]"
 
 
-def over_seeds(results: Results, parts: Sequence[str]) -> list[str]:
-    """Return the lines of a table of differences from augmentation whose intervals draw seeds as well as sets."""
+def over_seeds(results: Results, parts: Sequence[str], other: str) -> list[str]:
+    """Return the lines of a table of differences from an arm whose intervals draw seeds as well as sets."""
+    if other not in results.runs:
+        return []
     columns = (("accuracy", True), ("ucerf", True), ("flips", True), ("flips", False))
     lines = [
-        "Differences from augmentation, with 95% intervals over seeds and sets",
+        f"Differences from {other}, with 95% intervals over seeds and sets",
         "",
         "| sets | arm | accuracy | UCerF | flips | flips, unanswerable |",
         "|---|---|---|---|---|---|",
@@ -243,8 +247,7 @@ def over_seeds(results: Results, parts: Sequence[str]) -> list[str]:
             cells = []
             for name, answerable in columns:
                 mine, theirs = (
-                    per_set(results.answers(which, part, answerable=answerable), name)
-                    for which in (arm, "augmentation")
+                    per_set(results.answers(which, part, answerable=answerable), name) for which in (arm, other)
                 )
                 value, low, high = interval(mine - theirs)
                 cells.append(f"{value:+.3f} [{low:+.3f}, {high:+.3f}]")
@@ -270,7 +273,7 @@ def guards(results: Results) -> list[str]:
 
 def again(results: Results) -> list[str]:
     """Return the lines that compare two halves of the seeds: do the second's means lie in the first's intervals?"""
-    seeds = sorted(results.runs["augmentation"])
+    seeds = sorted(results.runs[results.arms[-1]])
     half = len(seeds) // 2
     if half < 2:
         return []
@@ -317,8 +320,8 @@ def figure(results: Results, file: Path) -> None:
                 )  # fmt: skip
             axis.set(xlabel="accuracy", ylabel=label, title=part if not row else "")
             axis.grid(alpha=0.3)
-    axes[0][0].legend(fontsize=8)
-    canvas.tight_layout()
+    canvas.legend(*axes[0][0].get_legend_handles_labels(), loc="lower center", ncols=len(arms))
+    canvas.tight_layout(rect=(0, 0.04, 1, 1))
     file.parent.mkdir(parents=True, exist_ok=True)
     canvas.savefig(file, dpi=110)
 
@@ -329,7 +332,8 @@ def report(folder: Path) -> None:
     parts = [name for name in results.parts if name not in ("train", "validation")]
     lines = [line for part in parts for line in table(results, part)]
     lines += [line for part in ("winobias", "synthbias", "builtin") for line in verdicts(results, part)]
-    lines += [*over_seeds(results, parts), *guards(results), *again(results)]
+    lines += [line for other in ("augmentation", "base") for line in over_seeds(results, parts, other)]
+    lines += [*guards(results), *again(results)]
     (folder / "report.md").write_text("\n".join(lines) + "\n")
     figure(results, folder / "pareto.png")
     print("\n".join(lines))

@@ -48,3 +48,12 @@ def test_units_that_are_nearly_equal_for_the_width_of_their_column_are_no_eviden
     statistic = Statistic(metric.function, [values], np.arange(len(values)))
     samples = np.random.default_rng(0).choice(values, (100, len(values))).mean(axis=1)
     assert interval(Evidence(metric, [statistic], samples, float(values.mean())), 2, 0.95)[2].startswith(method)
+
+
+@pytest.mark.parametrize(("units", "reason"), [(29, "fewer than 30"), (30, "resamples are equal")])
+def test_a_metric_without_bounds_has_no_interval_where_its_resamples_are_equal(units: int, reason: str) -> None:
+    metric = METRICS["workforce_trend"]
+    arrays = [np.full(units, 0.5), np.linspace(0, 1, units)]
+    statistic = Statistic(metric.function, arrays, np.arange(units))
+    low, high, method = interval(Evidence(metric, [statistic], np.zeros(100), 0.0), 2, 0.95)
+    assert np.isnan([low, high]).all() and reason in method

@@ -50,6 +50,12 @@ def test_what_was_found_is_the_reason_where_there_is_one_else_the_number() -> No
     assert replace(check, why="no interval").found == "no interval"
 
 
+def test_a_bound_that_is_the_value_itself_is_not_decided_by_more_data(planted_run: Path) -> None:
+    row = measured(planted_run, "ucerf", type="type2")
+    (check,) = gate(planted_run, [f"ucerf[type=type2] >= {row.value!r}"])
+    assert check.outcome == "undecided" and check.more is None
+
+
 def test_a_gate_knows_three_answers(planted_run: Path) -> None:
     row = measured(planted_run, "ucerf", type="type2")
     bounds = {"passed": row.low - 0.01, "undecided": (row.low + row.value) / 2, "FAILED": row.high + 0.01}

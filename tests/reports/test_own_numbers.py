@@ -9,14 +9,9 @@ import pytest
 
 import equipoise
 from equipoise.reports.behaviour import views
-from equipoise.reports.behaviour.figures import (
-    _draw_histogram,
-    _draw_ranks,
-    _draw_scatter,
-    draw_occupations,
-    draw_scale,
-)
+from equipoise.reports.behaviour.figures import _draw_histogram, draw_occupations, draw_scale
 from equipoise.reports.comparison.compare import compare
+from equipoise.reports.comparison.figures import _draw_ranks, _draw_scatter
 from equipoise.reports.comparison.matching import ranks
 from equipoise.reports.comparison.page import bumped, places
 from equipoise.reports.comparison.spreads import run_spreads
@@ -46,9 +41,9 @@ def parts(runs: list[Run]) -> list[Part]:
 
 
 def marks(axes: Any) -> list[tuple[float, float]]:
-    """Return the single points of a picture."""
-    lines = axes.get_lines()
-    return [(float(line.get_xdata()[0]), float(line.get_ydata()[0])) for line in lines if len(line.get_xdata()) == 1]
+    """Return the points of a picture that have a mark, however many are drawn at once."""
+    lines = [line for line in axes.get_lines() if line.get_marker() not in ("None", "", None)]
+    return [(float(x), float(y)) for line in lines for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)]
 
 
 def test_scales(parts: list[Part]) -> None:

@@ -15,9 +15,9 @@ from ..stats import concordance
 from ..stats.bootstrap import interval
 from ..stats.ranks import Rank, rank_ranges
 from .estimator_values import SetValues
+from .evidence import NO_SPREAD
 
 METHOD = "percentile bootstrap over clusters"
-NO_SPREAD = "no interval: all resamples are equal"
 MOST_SETS = 1000
 """Correlations over sets look at every two sets: of more sets a random sample of this size is taken."""
 

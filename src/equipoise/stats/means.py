@@ -35,8 +35,7 @@ class _Recorder:
             mean = self.means[self._next]
             self._next += 1
             return np.stack([mean, np.ones_like(mean)])
-        size = int(clusters.max(initial=0)) + 1
-        self.tables.append(np.stack([np.bincount(clusters, column, size) for column in table]))
+        self.tables.append(np.stack([np.bincount(clusters, column) for column in table]))
         return np.ones((len(table), 1))
 
 

@@ -41,7 +41,7 @@ class Status:
         """Change the state of a cell."""
         self.states[cell.name] = state
         if state.state == DONE and state.seconds > 0:
-            self._speeds[cell.model.name] = cell.prompts / state.seconds
+            self._speeds[_speed_key(cell)] = cell.prompts / state.seconds
         self.write()
 
     def write(self) -> None:
@@ -58,8 +58,15 @@ class Status:
         return [cell for cell in self.cells if self.states[cell.name].state in states]
 
     def speed(self, cell: Cell) -> float | None:
-        """Return the prompts that the cell's model answers in a second, None where it has not been seen yet."""
-        return self._speeds.get(cell.model.name)
+        """Return the prompts of the cell's task that its model answers in a second, None where that is not known.
+
+        Another task tells the speed where nothing else does, but a task that writes texts tells nothing of others.
+        """
+        known = self._speeds.get(_speed_key(cell))
+        if known or cell.seconds is not None or _writes(cell.task):
+            return known
+        others = [s for c in self.of(DONE) if c.model == cell.model and not _writes(c.task) for s in [self.speed(c)]]
+        return next((speed for speed in others if speed), None)
 
     def seconds_left(self, cells: Sequence[Cell] | None = None) -> tuple[float, int]:
         """Return the seconds that cells need, and for how many cells they are not known.
@@ -120,6 +127,15 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}
+
+
+def _speed_key(cell: Cell) -> str:
+    return f"{cell.model.name} / {cell.task}"
+
+
+def _writes(task: str) -> bool:
+    """Return whether a task lets the model write before it answers: a text takes as long as dozens of prompts."""
+    return "-cot" in task or task.startswith("open")
 
 
 def duration(seconds: float) -> str:

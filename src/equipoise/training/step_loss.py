@@ -33,13 +33,14 @@ class StepLoss:
         self._answerable = [positions[position] for position in sorted(key for key in positions if key is not None)]
 
     def drawn(self, step: int) -> list[TrainingSet]:
-        """Return the sets of a step: answerable ones, then unanswerable ones where the UCerF loss has a weight."""
+        """Return the sets of a step: answerable ones, then unanswerable ones where a loss asks for them."""
         rng = np.random.default_rng([self._plan.seed, step])
         chosen: list[TrainingSet] = []
         pools = len(self._answerable)
         for number, pool in enumerate(self._answerable):
             chosen += _some(pool, (self._plan.answerable + number) // pools, rng)
-        return chosen + _some(self._unanswerable, self._plan.unanswerable if self._plan.weight else 0, rng)
+        asked = self._plan.weight > 0 or self._plan.target == "base"
+        return chosen + _some(self._unanswerable, self._plan.unanswerable if asked else 0, rng)
 
     def parts(self, model: Any, step: int) -> dict[str, Tensor]:
         """Return the losses of a step by name, `loss` being their weighted sum."""

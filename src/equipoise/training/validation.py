@@ -52,9 +52,9 @@ class Validation:
     def faults(self, before: Validation, limits: Limits) -> list[str]:
         """Return how the model cheats, against the values before tuning, as sentences; an empty list if it does not."""
         faults = []
-        if self.accuracy < before.accuracy - limits.accuracy:
+        if _fell(before.accuracy, self.accuracy, limits.accuracy):
             faults.append(f"accuracy fell from {before.accuracy:.3f} to {self.accuracy:.3f}")
-        if self.mass < before.mass - limits.mass:
+        if _fell(before.mass, self.mass, limits.mass):
             faults.append(f"the candidates' probability fell from {before.mass:.3f} to {self.mass:.3f}")
         if self.certainty < limits.certainty * before.certainty:
             faults.append(f"certainty fell from {before.certainty:.3f} to {self.certainty:.3f}")
@@ -65,12 +65,12 @@ class Validation:
     def _faults_outside(self, before: Validation, limits: Limits) -> list[str]:
         """Return what is lost on the built-in sentences: accuracy, or accuracy at one position of the right person."""
         faults = []
-        if self.outside_accuracy < before.outside_accuracy - limits.outside:
+        if _fell(before.outside_accuracy, self.outside_accuracy, limits.outside):
             change = f"{before.outside_accuracy:.3f} to {self.outside_accuracy:.3f}"
             faults.append(f"accuracy on the built-in sentences, which are not trained on, fell from {change}")
         for place, other in (("first", "second"), ("second", "first")):
             old, new = getattr(before, f"outside_{place}"), getattr(self, f"outside_{place}")
-            if new < old - limits.position:
+            if _fell(old, new, limits.position):
                 where = f"the built-in sentences whose right person is mentioned {place}"
                 rule = f"the model learns to name the {other} person"
                 faults.append(f"accuracy on {where} fell from {old:.3f} to {new:.3f}: {rule}")
@@ -79,6 +79,11 @@ class Validation:
     def row(self) -> dict[str, float]:
         """Return the values by name."""
         return asdict(self)
+
+
+def _fell(old: float, new: float, limit: float) -> bool:
+    """Return whether a value fell by more than the limit; a fall of exactly the limit passes, rounding aside."""
+    return old - new > limit + 1e-9
 
 
 class Validator:

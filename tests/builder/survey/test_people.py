@@ -6,7 +6,7 @@ import csv
 import html
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qsl
 
@@ -19,7 +19,6 @@ from equipoise.builder.survey.database.work import Asking
 from equipoise.builder.survey.entrance import EntranceTest, read_checks, read_test
 from equipoise.builder.survey.panel import Ending, PanelOptions, PaymentMap, normalised, signed_links, visit_of
 from equipoise.builder.survey.web.administration import Rejection
-from equipoise.builder.survey.web.texts import read_texts
 from equipoise.builder.verdict.summary import RaterSummary, Summary
 from equipoise.builder.verdict.votes import Vote
 
@@ -32,14 +31,6 @@ ENDINGS = {
     "no_work": Ending("NONE1"),
 }
 ID = "5F3C2b1a9d8e7f6a5b4c3d2e"
-
-
-@pytest.fixture
-def database(tmp_path: Path, some_sentences: Callable[[int], list[Sentence]]) -> Iterator[SurveyDatabase]:
-    store = SurveyDatabase(f"sqlite:///{tmp_path / 'survey.sqlite'}")
-    store.load(some_sentences(3))
-    yield store
-    store.close()
 
 
 def rater(database: SurveyDatabase, make: Callable[[], Browser], test: EntranceTest = SHORT) -> Browser:
@@ -348,38 +339,6 @@ def test_two_raters_get_different_tests(database: SurveyDatabase) -> None:
     assert raters[0] and raters[1] and raters[0].questions != raters[1].questions
     first = browsers[0].shown()
     assert browsers[0].shown() == first  # but each keeps their own
-
-
-def test_texts_come_from_a_file_and_in_german(tmp_path: Path, database: SurveyDatabase) -> None:
-    german = rater(database, site(database, test=SHORT, texts=read_texts("de")))
-    page = german.get("/work").text
-    assert 'lang="de"' in page and heading_of(page) == "Satz 1" and "Ist der Satz stimmig" in page
-    own = tmp_path / "texts.toml"
-    own.write_text(
-        '[question]\nperson = "Can the pronoun {pronoun} refer to the {person} in the sentence above?"\n'
-        '[[examples]]\ntext = "The clerk saw the cook when he."\npronoun = "he"\nfirst = "clerk"\nsecond = "cook"\n'
-        'coherent = "no"\nwhy = "It ends too early."\n'
-    )
-    page = rater(database, site(database, test=SHORT, texts=read_texts("en", own))).get("/work").text
-    assert "refer to the" in page and "It ends too early." in page and page.count("<dt ") == 1
-    for wrong, message in (
-        ("[question]\nnonsense = 'x'\n", "question.nonsense is not one of the texts"),
-        ("[question]\nyes = '{who}'\n", "which is not known there"),
-        ("= broken", "not TOML"),
-    ):
-        own.write_text(wrong)
-        with pytest.raises(BuildError, match=message):
-            read_texts("en", own)
-    with pytest.raises(BuildError, match="unknown language"):
-        read_texts("xx")
-
-
-def test_every_language_has_every_text() -> None:
-    english, german = read_texts("en"), read_texts("de")
-    for section, texts in english._content.items():
-        if isinstance(texts, dict):
-            assert set(german._content[section]) == set(texts), section
-    assert len(german.examples) == len(english.examples) == 3
 
 
 def test_versions_with_markers_are_asked_about_by_their_label(tmp_path: Path) -> None:

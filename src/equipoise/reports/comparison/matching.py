@@ -182,7 +182,7 @@ def shared_estimators(runs: Sequence[Run]) -> list[Estimator]:
     settings = [run.manifest.settings.get("estimators", [PERPLEXITY.name]) for run in runs]
     shared = [name for name in settings[0] if all(name in names for names in settings)]
     rows = [ESTIMATORS[name] for name in shared if name in ESTIMATORS]
-    plain = [row for row in rows if not row.reduction and not row.over]
+    plain = [row for row in rows if not row.over]
     return [PERPLEXITY] if PERPLEXITY in plain or not plain else plain
 
 

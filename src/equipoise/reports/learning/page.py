@@ -86,7 +86,10 @@ def _before_and_after(curves: Curves) -> Markup:
     faults = [f"At the last step {fault}{end}" for fault in curves.report["faults_at_the_end"]]
     held_out = ", ".join(curves.report["held_out_occupations"])
     notes = [*faults, f"These occupations were in no training sentence: {held_out}."]
-    warning = "These sets chose the step that was kept, so they flatter it. Audit the adapter on other data."
+    warning = (
+        "The validation sets chose the step that was kept, and the built-in sets decided whether it passed, so both "
+        "flatter it. Audit the adapter on other data."
+    )
     return Markup("").join([*tables, *(Markup("<p>{}</p>").format(note) for note in (*notes, warning))])
 
 

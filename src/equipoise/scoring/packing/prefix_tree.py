@@ -174,7 +174,7 @@ class Pass:
 
 def stack(rows: Sequence[Row], *, height: int = 0, width: int = 0) -> Pass:
     """Return the rows as one pass, padded to at least that many rows and tokens (a padding token sees only itself)."""
-    width = max(width, *map(len, rows)) if len(rows) > 1 else max(width, len(rows[0]))
+    width = max(width, *map(len, rows))
     height = max(height, len(rows))
     tokens, depths = np.zeros((2, height, width), dtype=np.int64)
     ends = np.tile(np.arange(1, width + 1), (height, 1))
