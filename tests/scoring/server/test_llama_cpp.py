@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scoring_llama_cpp import LlamaCpp
 
 from equipoise.records import Message, Prompt
-from equipoise.scoring.default_model import gguf_file
 from equipoise.scoring.engine import EngineOptions
 from equipoise.scoring.opening import open_engine
-
-SERVE = """
-import sys, time
-from xllamacpp import CommonParams, Server
-parameters = CommonParams()
-parameters.model.path, parameters.port, parameters.hostnames = sys.argv[1], int(sys.argv[2]), ["127.0.0.1"]
-parameters.cpuparams.n_threads = 1
-parameters.n_ctx, parameters.n_parallel, parameters.warmup = 2048, 2, False
-server = Server(parameters)
-time.sleep(3600)
-"""
 
 PROMPTS = [
     Prompt(f"{who}-{pronoun}", "next-word", "", text.format(who, pronoun, pronoun), (" nurse", f" {who}"))
@@ -40,21 +25,9 @@ PROMPTS = [
 @pytest.fixture(scope="module")
 def url(default_model_folder: Path) -> Iterator[str]:
     pytest.importorskip("xllamacpp", reason="needs xllamacpp, of the dev extra")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with subprocess.Popen(
-        [sys.executable, "-c", SERVE, str(gguf_file()), str(port)], stderr=subprocess.DEVNULL
-    ) as server:
-        try:
-            for _ in range(600):
-                time.sleep(0.1)
-                with socket.socket() as line:
-                    if line.connect_ex(("127.0.0.1", port)) == 0:
-                        break
-            yield f"http://127.0.0.1:{port}/v1"
-        finally:
-            server.kill()
+    server = LlamaCpp()
+    yield f"http://127.0.0.1:{server.port}/v1"
+    server.kill()
 
 
 @pytest.mark.slow

@@ -17,8 +17,10 @@ from .http_client import Client, Limits
 from .methods import BOUNDED, check_task
 from .probe import Findings, probe
 
-BATCH = 64
-BATCHES_AT_ONCE = 4
+BATCH = 16
+"""Prompts that are kept together: with those under way, the most that a killed client has to ask again."""
+
+TEXTS_AT_ONCE = 64
 SHOWN_FAILURES = 3
 
 Answer = TypeVar("Answer")
@@ -41,6 +43,9 @@ class ServerEngine(EngineDefaults):
 
     async def _open(self, url: str, model: str, options: EngineOptions) -> tuple[Api, Findings]:
         self._client = Client(url, Limits(concurrency=options.concurrency, seconds=options.timeout))
+        # Prompts begin in turn. Without this, all would wait for their first requests, and none would end early.
+        self._prompts_at_once = asyncio.Semaphore(options.concurrency)
+        self._batches_at_once = 2 + options.concurrency // BATCH
         models = await served_models(self._client)
         if not model and len(models) != 1:
             raise ModelError(f"{url} serves {len(models)} models, name one of them: {', '.join(models)}")
@@ -94,7 +99,7 @@ class ServerEngine(EngineDefaults):
 
     @property
     def texts_at_once(self) -> int:
-        return BATCH
+        return TEXTS_AT_ONCE
 
     def generate(self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None) -> list[str]:
         return self._loop.run(self._generate(contexts, max_new_tokens, sampling))
@@ -128,7 +133,7 @@ class ServerEngine(EngineDefaults):
         for batch in batches:
             check_task(self._method, batch, name=self.name)
             tasks.append(asyncio.create_task(self._score(batch, identity, failures)))
-            if len(tasks) == BATCHES_AT_ONCE:
+            if len(tasks) == self._batches_at_once:
                 yield await tasks.popleft()
         while tasks:
             yield await tasks.popleft()
@@ -136,9 +141,12 @@ class ServerEngine(EngineDefaults):
     async def _score(
         self, batch: Sequence[Prompt], identity: str, failures: list[tuple[Prompt, EquipoiseError]]
     ) -> list[Score]:
-        answers = await asyncio.gather(
-            *(self._method.score(prompt, prompt.key(identity)) for prompt in batch), return_exceptions=True
-        )
+        async def score(prompt: Prompt) -> Score:
+            async with self._prompts_at_once:
+                answer: Score = await self._method.score(prompt, prompt.key(identity))
+                return answer
+
+        answers = await asyncio.gather(*map(score, batch), return_exceptions=True)
         scores = []
         for prompt, answer in zip(batch, answers, strict=True):
             if isinstance(answer, Score):
