@@ -13,6 +13,7 @@ from equipoise.datasets.dataset import Dataset
 from equipoise.reports.behaviour.verdicts import cautions
 from equipoise.reports.page.first_screen import data_checks, first_block, lead_place
 from equipoise.reports.page.html import write_run_page
+from equipoise.reports.validity import INVALID
 from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.scoring.planted.stereotype import PlantedEngine
@@ -89,3 +90,15 @@ def test_no_picture_of_answers_to_a_question_that_was_not_understood(planted_run
     block = first_block(part)
     assert block["pictures"] == [] and block["worst"] == ""
     assert "the question was not understood" in block["leads"][0] and len(block["leads"]) == 1
+
+
+def test_cautions_are_of_what_is_compared_and_worthless_answers_are_apart(several: Path, tmp_path: Path) -> None:
+    guessed = Run(several)
+    asked = audit("planted:mass=0.01", limit=8, resamples=20, out=tmp_path)
+    texts = [text for _, text in cautions([guessed, asked], states=(INVALID,))]
+    assert len(texts) == 1 and texts[0].startswith("The model did not understand the question")
+    assert len(cautions([guessed, asked])) > 1
+    assert cautions([guessed, asked], lambda part: False) == []
+    task = guessed.parts[0].task
+    places = [place for several, _ in cautions([guessed], lambda part: part.task == task) for place in several]
+    assert places and not [place for place in places if place.endswith(guessed.parts[1].task)]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from markupsafe import Markup, escape
 
 from ...runs.run import Part, Run
 from ..summary import part_summary
-from ..validity import FINE, OF_DATA, checks
+from ..validity import DOUBT, INVALID, OF_DATA, checks
 
 
 def part_verdicts(part: Part) -> Iterator[Markup]:
@@ -16,13 +16,18 @@ def part_verdicts(part: Part) -> Iterator[Markup]:
     yield from (escape(sentence.text) for sentence in part_summary(part).sentences if sentence.topic != "validity")
 
 
-def cautions(runs: Iterable[Run]) -> list[tuple[list[str], str]]:
+def cautions(
+    runs: Iterable[Run],
+    is_about: Callable[[Part], bool] = lambda part: True,
+    *,
+    states: Sequence[str] = (DOUBT, INVALID),
+) -> list[tuple[list[str], str]]:
     """Return why numbers of these runs should be doubted: each sentence once, with the places that it is about."""
     places: dict[str, list[str]] = {}
     for run in runs:
-        for part in run.parts:
+        for part in filter(is_about, run.parts):
             for check in checks(part):
-                if check.state != FINE:
+                if check.state in states:
                     # A fault of the data is the same whichever model was asked, and however.
                     place = part.dataset if check.name in OF_DATA else f"{run.name} on {part}"
                     places.setdefault(check.text, []).append(place)

@@ -12,7 +12,7 @@ from ..behaviour.views import short
 from ..palette import Named, class_of
 from ..summary.labels import LabelView
 from ..svg.drawing import WIDTH, Axis, element, group, legend, line, mark, path, picture, text
-from .views import NAMED, Reliability, Workforce
+from .views import NAMED, Reliability, Workforce, line_tone
 
 TOP, BOTTOM = 24.0, 270.0
 BARS = 64.0
@@ -31,11 +31,13 @@ def reliability_chart(view: Reliability) -> Markup:
     parts = [*_plane(x, y), text(2, 12, f"share that people call {short(view.side, 30)}", class_="tick")]
     beside = 1 if view.apart else len(view.lines)
     for number, (name, rows) in enumerate(view.lines):
-        parts.append(_line(x, y, rows, number, name))
-        parts += _bars(x, counts, rows, number, beside)
+        tone = line_tone(name, number)
+        parts.append(_line(x, y, rows, tone, name))
+        parts += _bars(x, counts, rows, tone, (number % beside, beside))
     names = [short(name, 40) for name, _ in view.lines]
     # Under everything: inside the plane it would lie over lines.
-    parts.append(legend(names, x.start + 6, base + 24))
+    tones = [line_tone(name, number) for number, (name, _) in enumerate(view.lines)]
+    parts.append(legend(names, x.start + 6, base + 24, tones=tones))
     parts.append(text(x.end, BOTTOM + 32, f"P({short(view.side, 30)}) of the model", anchor="end", class_="tick"))
     parts.append(text(2, BOTTOM + 46, "items", class_="tick"))
     parts.append(line(x.start, base, x.end, base, "axis"))
@@ -77,33 +79,34 @@ def _plane(x: Axis, y: Axis) -> list[Markup]:
     return [y.beside(x.start, grid_to=x.end), x.below(y.start), diagonal]
 
 
-def _line(x: Axis, y: Axis, rows: Any, number: int, name: str) -> Markup:
+def _line(x: Axis, y: Axis, rows: Any, tone: Named, name: str) -> Markup:
     points = [(x(row.confidence), y(row.rate)) for row in rows.itertuples()]
     marks: list[Markup] = []
     for (across, up), row in zip(points, rows.itertuples(), strict=True):
         hint = element("title", f"{name}, {_point_in_words(row)}")
-        marks.append(group([hint, _upright(across, y, row, number), mark(across, up, number, size=3.6)]))
-    return group([path(points, f"outline s{number}"), *marks])
+        marks.append(group([hint, _upright(across, y, row, tone), mark(across, up, tone, size=3.6)]))
+    return group([path(points, f"outline {class_of(tone)}"), *marks])
 
 
-def _upright(across: float, y: Axis, row: Any, number: int) -> Markup:
+def _upright(across: float, y: Axis, row: Any, tone: Named) -> Markup:
     """Return an interval as a vertical line, nothing where it has no ends."""
     if row.low != row.low or row.high != row.high:
         return Markup("")
-    return line(across, y(row.low), across, y(row.high), f"whisker thin s{number}")
+    return line(across, y(row.low), across, y(row.high), f"whisker thin {class_of(tone)}")
 
 
 def _point_in_words(row: Any) -> str:
     return f"P {row.confidence:.3f}: {row.rate:.3f} {interval(row)} of {row.items}"
 
 
-def _bars(x: Axis, counts: Axis, rows: Any, number: int, beside: int) -> Iterable[Markup]:
+def _bars(x: Axis, counts: Axis, rows: Any, tone: Named, place: tuple[int, int]) -> Iterable[Markup]:
     """Yield the number of items in each bin; groups that share bins are drawn side by side."""
+    number, beside = place
     for row in rows.itertuples():
         width = (x(row.end) - x(row.start) - 4) / beside
-        left = x(row.start) + 2 + number % beside * width
+        left = x(row.start) + 2 + number * width
         top = counts(row.items)
-        yield element("rect", x=left, y=top, width=width, height=counts.start - top, class_=f"mark s{number}")
+        yield element("rect", x=left, y=top, width=width, height=counts.start - top, class_=f"mark {class_of(tone)}")
         if width > 16:
             yield text(left + width / 2, top - 3, str(row.items), anchor="middle", class_="tick")
 

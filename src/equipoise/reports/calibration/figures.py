@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from ...metrics.calibration import reliability
 from ...runs.run import Part
+from ..palette import Named
 from ..paper.figures import LOOK, QUIET, WIDTHS, Drawn, colour, saved, shape, stroke
 from . import views
 from .views import Reliability, Workforce, reliability_of, workforce_of
@@ -48,8 +49,9 @@ def reliability_diagram(view: Reliability, width: float) -> Figure:
     _diagonal(above)
     beside = 1 if view.apart else len(view.lines)
     for number, (name, rows) in enumerate(view.lines):
-        _line(above, rows, number, f"{name} (n = {int(rows['items'].sum()):,})")
-        _counts(below, rows, number, beside)
+        tone = views.line_tone(name, number)
+        _line(above, rows, tone, f"{name} (n = {int(rows['items'].sum()):,})")
+        _counts(below, rows, tone, (number % beside, beside))
     above.set(ylabel=f"share labelled {view.side}", xlim=(0, 1), ylim=(0, 1))
     figure.legend(loc="outside upper center", ncols=1)
     below.set(xlabel=f"the model's P({view.side})", ylabel="items", xlim=(0, 1))
@@ -120,11 +122,12 @@ def _workforce(view: Workforce, width: float) -> Figure:
     return figure
 
 
-def _counts(axes: Any, rows: pd.DataFrame, number: int, beside: int) -> None:
+def _counts(axes: Any, rows: pd.DataFrame, tone: Named, place: tuple[int, int]) -> None:
     """Draw the number of items in each bin; groups that share bins are drawn side by side."""
+    number, beside = place
     width = 0.08 / beside
-    middle = (rows["start"] + rows["end"]) / 2 + (number % beside - (beside - 1) / 2) * width
-    axes.bar(middle, rows["items"], width=width, color=colour(number))
+    middle = (rows["start"] + rows["end"]) / 2 + (number - (beside - 1) / 2) * width
+    axes.bar(middle, rows["items"], width=width, color=colour(tone))
     if beside == 1:
         for x, items in zip(middle, rows["items"], strict=True):
             axes.annotate(str(items), (x, items), ha="center", va="bottom", fontsize=6)
@@ -134,15 +137,15 @@ def _diagonal(axes: Any) -> None:
     axes.plot([0, 1], [0, 1], color=QUIET, linestyle="--", linewidth=1, zorder=0)
 
 
-def _line(axes: Any, rows: pd.DataFrame, number: int, name: str) -> None:
+def _line(axes: Any, rows: pd.DataFrame, tone: Named, name: str) -> None:
     errors: Sequence[Any] = [(rows["rate"] - rows["low"]).clip(lower=0), (rows["high"] - rows["rate"]).clip(lower=0)]
     bars = axes.errorbar(
         rows["confidence"],
         rows["rate"],
         yerr=errors,
-        color=colour(number),
-        marker=shape(number),
-        linestyle=stroke(number),
+        color=colour(tone),
+        marker=shape(tone),
+        linestyle=stroke(tone),
         markersize=4,
         capsize=2,
         label=name,

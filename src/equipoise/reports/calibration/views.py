@@ -14,6 +14,7 @@ import pandas as pd
 
 from ...runs.measurements import Measurements
 from ...runs.run import Part
+from ..palette import Named
 from .reliability import occupation_table, reliability_table
 
 BY_GROUP = ("ece", "ece_floor", "ece_debiased", "brier", "human_alignment")
@@ -109,6 +110,11 @@ def reliability_of(table: pd.DataFrame, *, part: str = "", side: str = "first si
     names = names[1:] if apart else names
     lines = [(name, table[table["group"] == name]) for name in names[:SHOWN_LINES]]
     return Reliability(part, side, lines, apart, names[SHOWN_LINES:])
+
+
+def line_tone(name: str, number: int) -> Named:
+    """Return the tone of a group's line: those of he and she where that is the group, else one of the series."""
+    return {"predicted_gender=male": "he", "predicted_gender=female": "she"}.get(name, number)
 
 
 def reliability(part: Part) -> Reliability | None:

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from ...metrics import METRICS
 from ...runs.measurements import kind_title, metric_named
+from ...runs.run import Part
 from ...uncertainty import ESTIMATORS
 from ..behaviour.verdicts import cautions
 from ..behaviour.views import Estimated, short
@@ -25,6 +26,7 @@ from ..page.rendering import Panel, Section, panels, render
 from ..published import Measured, PublishedValue, published_section
 from ..svg.drawing import WIDTH, Axis, group, line, mark, path, picture, text, whisker
 from ..svg.values import Values, estimated
+from ..validity import DOUBT, INVALID
 from .compare import Comparison, Tested
 from .matching import SHOWN, Match, ranks
 from .orders import order_sentences, orders
@@ -85,8 +87,13 @@ def _measured(comparison: Comparison) -> Iterator[Measured]:
 def _verdicts(comparison: Comparison) -> Section | None:
     """Return what the tests show, a sentence for each pair of runs."""
     several = [verdict for verdict in pair_verdicts(comparison) if verdict.sentence]
-    body = render("comparison_verdicts.html", verdicts=several)
-    return Section("verdicts", "What was found", body) if several else None
+
+    def is_compared(part: Part) -> bool:
+        return any(part.task == match.task and part.dataset in match.dataset for match in comparison.matches)
+
+    worthless, doubts = (cautions(comparison.runs, is_compared, states=states) for states in ((INVALID,), (DOUBT,)))
+    body = render("comparison_verdicts.html", verdicts=several, worthless=worthless, cautions=doubts)
+    return Section("verdicts", "What was found", body) if several or worthless or doubts else None
 
 
 def _dropped(matches: Sequence[Match]) -> str:
@@ -141,7 +148,7 @@ def _leaderboard(comparison: Comparison) -> Section:
     return Section(
         "leaderboard",
         "Leaderboard",
-        render("leaderboard.html", tables=tables, cautions=cautions(comparison.runs), level=comparison.choices.level),
+        render("leaderboard.html", tables=tables, level=comparison.choices.level),
     )
 
 

@@ -70,7 +70,7 @@ NAMED = 7
 """So many markers are not listed any more: the picture names them."""
 
 
-def in_words(frame: pd.DataFrame) -> Iterator[str]:
+def in_words(frame: pd.DataFrame, *, interactions: bool = True) -> Iterator[str]:
     """Yield, for each type, the gap between genders without a marker, and what markers change beyond it."""
     for kind in kinds_of(frame):
         rows = frame[frame["type"] == kind]
@@ -79,7 +79,9 @@ def in_words(frame: pd.DataFrame) -> Iterator[str]:
         for way in ways_of(rows):
             part_rows = rows[rows["augmentation"] == way]
             yield from _change_sentence(changes(part_rows), f"{where}, {WAYS[way]},")
-            yield from _interaction_sentence(changes(part_rows, "confidence_interaction"), f"{where}, {WAYS[way]},")
+            if interactions:
+                both = changes(part_rows, "confidence_interaction")
+                yield from _interaction_sentence(both, f"{where}, {WAYS[way]},")
 
 
 def _gender_sentence(rows: pd.DataFrame, where: str) -> Iterator[str]:
@@ -131,14 +133,19 @@ def _clause(strongest_first: Sequence[Change], verb: str, tested: int) -> str:
 def _interaction_sentence(several: Sequence[Change], where: str) -> Iterator[str]:
     """Yield which marker changes confidence with he and with she by the most different amounts, if any does."""
     detected = [change for change in several if change.detected]
-    if detected:
-        largest = max(detected, key=lambda change: abs(change.estimate.value))
-        verb = "marker changes" if len(detected) == 1 else "markers change"
-        yield (
-            f"{where} {len(detected)} of {len(several)} {verb} confidence with he and with she by different amounts,"
-            f" most of all “{largest.marker}” ({largest.attribute}): change with he - with she"
-            f" {largest.estimate.value:+.3f} {interval(largest.estimate)} (p = {largest.p:.4f} after Holm)."
-        )
+    if not detected:
+        return
+    largest = max(detected, key=lambda change: abs(change.estimate.value))
+    name = f"“{largest.marker}” ({largest.attribute})"
+    if len(detected) == 1:
+        subject, named = f"{name} changes", ""
+    else:
+        subject, named = f"{len(detected)} of {len(several)} markers change", f", most of all {name}"
+    yield (
+        f"{where} {subject} confidence with he and with she by different amounts{named}: change with he - with she"
+        f" {largest.estimate.value:+.3f} {interval(largest.estimate)} (p < {DETECTABLE} after Holm over"
+        f" {_markers(len(several))}, n = {largest.n})."
+    )
 
 
 def _markers(count: int) -> str:

@@ -160,9 +160,13 @@ def change_chart(rows: Sequence[Change], title: str, scale: Scale) -> Markup:
     """
     top, step = 14.0, 17.0
     bottom = top + len(rows) * step
-    # Room for the longest names: letters of an attribute are smaller.
-    names = 24.0 + 6.6 * min(max(len(row.attribute) for row in rows), 22)
-    names += 7.2 * min(max(len(row.marker) for row in rows), 18)
+    heads = [not number or rows[number - 1].attribute != row.attribute for number, row in enumerate(rows)]
+    # Room for both names where an attribute begins, for the marker alone elsewhere.
+    letters = [
+        6.5 * min(len(r.attribute), 22) * head + 7.2 * min(len(r.marker), 18)
+        for r, head in zip(rows, heads, strict=True)
+    ]
+    names = 30.0 + max(letters)
     x = Axis(*scale, names, WIDTH - 14)
     parts = [x.below(bottom, ticks=x.ticks(4), grid_to=top - 6), line(x(0.0), top - 6, x(0.0), bottom, "axis")]
     for number, row in enumerate(rows):
@@ -172,11 +176,11 @@ def change_chart(rows: Sequence[Change], title: str, scale: Scale) -> Markup:
         hint = element("title", f"{row.attribute}, {row.marker}: {numbers}")
         drawn = [hint, whisker(x, y, change.low, change.high, tone), mark(x(change.value), y, tone)]
         parts += [text(names - 10, y + 4, short(row.marker, 18), anchor="end", class_="name"), group(drawn)]
-        if not number or rows[number - 1].attribute != row.attribute:
+        if heads[number]:
             parts.append(text(0.0, y + 4, short(row.attribute, 22), class_="tick"))
             if number:
                 parts.append(line(0.0, y - step / 2, WIDTH - 14, y - step / 2, "grid"))
-    parts.append(text((x.start + x.end) / 2, bottom + 32, "change of mean confidence", anchor="middle", class_="tick"))
+    parts.append(text(x.end, bottom + 32, "change of mean confidence", anchor="end", class_="tick"))
     told = ", ".join(f"{row.marker} {row.estimate.value:+.3f}" for row in rows)
     return picture(bottom + 38, title, f"{told}.", parts)
 

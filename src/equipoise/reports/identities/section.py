@@ -48,7 +48,8 @@ def _kind(rows: pd.DataFrame, kind: str, model: str) -> dict[str, Any]:
     shown = [name for name in OVERALL if (rows["metric"] == name).any()]
     return {
         "title": kind_title(kind),
-        "words": list(in_words(rows)),
+        "words": (words := list(in_words(rows, interactions=False))),
+        "interactions": [sentence for sentence in in_words(rows) if sentence not in words],
         "overall_headings": [HEADINGS[name] for name in shown],
         "overall": [(title, [measured.get(name) for name in shown]) for title, measured in views.overall(rows)],
         "changes": list(_change_panels(rows, kind)),

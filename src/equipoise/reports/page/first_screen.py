@@ -24,8 +24,8 @@ from ..summary.labels import label_view
 from ..svg.values import Values
 from ..validity import FINE, INVALID, OF_DATA, Check
 
-SHOWN_APART = ("flips", "labels", "validity")
-"""Sentences that have a place of their own on the first screen."""
+SHOWN_APART = ("flips", "labels", "validity", "left out")
+"""Sentences that have a place of their own: on the first screen, or among the notes."""
 
 FATE_ORDER = ("toward", "against", "neither", "same")
 
@@ -64,6 +64,7 @@ def first_block(part: Part) -> Mapping[str, Any]:
         "labels": (label_chart(labels), label_values(labels)) if labels else None,
         "beside": [] if invalid else [check.beside for check in summary.checks if check.beside],
         "sentences": list(_sentences(part, summary)),
+        "left_out": [sentence.text for sentence in summary.sentences if sentence.topic == "left out"],
         "worst": case_key(worst[0], str(part), worst[1]) if worst else "",
         "checks": summary.checks,
         "doubts": [check.text for check in summary.checks if check.state != FINE],
@@ -143,4 +144,4 @@ def _sentences(part: Part, summary: PartSummary) -> Iterator[str]:
     """Yield what comes after the headline; doubts are in the strip of checks and in the cautions."""
     yield from (sentence.text for sentence in summary.sentences if sentence.topic not in SHOWN_APART)
     yield from calibration_views.in_words(part.measured)
-    yield from identity_changes.in_words(part.identities)
+    yield from identity_changes.in_words(part.identities, interactions=False)

@@ -43,7 +43,7 @@ def findings(run: Run) -> Section:
         why=why,
         others=others,
         level=run.level,
-        notes=run.manifest.notes,
+        notes=[*run.manifest.notes, *block["left_out"]],
     )
     return Section("findings", "What was found", body)
 

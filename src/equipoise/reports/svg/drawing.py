@@ -149,9 +149,12 @@ def picture(
     )
 
 
-def legend(names: Sequence[str], x: float, y: float, *, gap: float = 16.0) -> Markup:
-    """Return the names with their marks, one under another."""
+def legend(
+    names: Sequence[str], x: float, y: float, *, gap: float = 16.0, tones: Sequence[Named] | None = None
+) -> Markup:
+    """Return the names with their marks, one under another; without tones they are the series in turn."""
     parts = []
     for number, name in enumerate(names):
-        parts += [mark(x, y + number * gap - 4, number), text(x + 10, y + number * gap, name, class_="label")]
+        tone = number if tones is None else tones[number]
+        parts += [mark(x, y + number * gap - 4, tone), text(x + 10, y + number * gap, name, class_="label")]
     return group(parts)

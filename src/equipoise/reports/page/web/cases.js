@@ -282,7 +282,8 @@
     function member(i, s, withText, word) {
       const node = make("div", "member");
       const who = make("div", "who");
-      who.append(make("strong", "", header.pronoun[columns.pronoun[i]] || word || "–"));
+      const name = header.pronoun[columns.pronoun[i]] || word;
+      if (name) who.append(make("strong", "", name));
       const stereotype = header.groups.stereotype ? header.groups.stereotype[columns["group:stereotype"][i]] : "";
       if (stereotype) who.append(make("span", "small", stereotype));
       if (withText) who.append(make("p", "own", header.text[columns.text[i]]));
@@ -336,7 +337,10 @@
       const { line, merged, words } = sentence(texts);
       const head = make("div", "case-head");
       const u = make("p", "u");
-      if (columns.set_u[s] !== NOTHING) u.append("U ", make("b", "", (columns.set_u[s] / header.d_scale).toFixed(3)));
+      const plain = columns.set_u[s], signed = columns.set_us[s], number = (value) => (value / header.d_scale).toFixed(3);
+      // U cannot see an answer that changed where none is right: the signed one comes first where they differ.
+      if (signed !== NOTHING && signed !== plain) u.append("signed U ", make("strong", "", number(signed)), " · ");
+      if (plain !== NOTHING) u.append("U ", make("b", "", number(plain)));
       if (texts[0] === "") line.textContent = people[columns.names[first[s]]].join(" · ");
       head.append(line, u);
       node.append(head);
