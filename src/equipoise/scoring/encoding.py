@@ -12,6 +12,9 @@ from ..records import Context, Message, ModelError, Prompt
 SPLIT_JOIN = "split-join"
 """Flag of a prompt whose last token would merge with the continuation: they are tokenised separately."""
 
+THINK, THOUGHT = "<think>", "</think>"
+"""What opens and closes the reasoning of a thinking model."""
+
 
 @dataclass(frozen=True)
 class Question:
@@ -67,6 +70,15 @@ class Encoder:
         }
 
     @property
+    def thinks(self) -> bool:
+        """Whether the model reasons before it answers: its chat template knows a think block and leaves it open."""
+        template = str(getattr(self._tokenizer, "chat_template", None) or "")
+        try:
+            return THOUGHT in template and THOUGHT not in self._chat((Message("user", "a"),))
+        except ModelError:  # a broken template is told when it is used
+            return False
+
+    @property
     def serialized(self) -> str | None:
         """The tokenizer as text that another process can read; None where it is not one of the tokenizers library."""
         return None if self._backend is None else str(self._backend.to_str())
@@ -111,6 +123,11 @@ class Encoder:
             raise ModelError(
                 "the model has no chat template; use a task without chat, or answer_turn plain for a chain of thought"
             )
+        if messages[-1].role == "assistant" and THOUGHT in messages[-1].content:
+            # Templates drop the reasoning of earlier turns, and many that of the last: it is put in place here.
+            prompt, answer = self._chat(messages[:-1]), messages[-1].content
+            is_open = prompt.rstrip().endswith(THINK)
+            return prompt.rstrip() + answer.removeprefix(THINK) if is_open else prompt + answer
         turns = [message._asdict() for message in messages]
         # A conversation that ends in the assistant's turn is continued there: the turn is the answer's beginning.
         end = "continue_final_message" if turns[-1]["role"] == "assistant" else "add_generation_prompt"

@@ -11,21 +11,14 @@ import json
 import os
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ..records import Context, Message, Sampling
 from .engine import Engine, identity_key
 from .lines import damage_note, read_lines
 from .store import Progress
-
-
-class Writer(Protocol):
-    """Takes contexts and the most tokens of a text; returns the text that the model writes after each context."""
-
-    def __call__(
-        self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None, /
-    ) -> dict[Context, str]: ...
 
 
 class TextStore:
@@ -35,21 +28,14 @@ class TextStore:
         self.path = path
         self.notes: list[str] = []
 
-    def writer(self, engine: Engine, progress: Progress | None = None) -> Writer:
+    def writer(self, engine: Engine, progress: Progress | None = None) -> StoredWriter:
         """Return a function that lets the engine write, and asks it only for texts that are not kept yet."""
+        return StoredWriter(self, engine, progress)
 
-        def write(
-            contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None, /
-        ) -> dict[Context, str]:
-            # Greedy texts are asked for and kept as before there was sampling.
-            limits = (max_new_tokens,) if sampling is None else (max_new_tokens, sampling)
-            return self._write(engine, contexts, limits, progress)
-
-        return write
-
-    def _write(
+    def write(
         self, engine: Engine, contexts: Sequence[Context], limits: tuple[Any, ...], progress: Progress | None
     ) -> dict[Context, str]:
+        """Return the text after each context: kept ones, and new ones of the engine, which are kept, too."""
         identity = identity_key(engine)
         # Neighbours in length share a batch, so that little of it is padding.
         unique = sorted(dict.fromkeys(contexts), key=lambda context: (len(str(context)), str(context)))
@@ -96,6 +82,27 @@ class TextStore:
             kept = f"{len(texts):,} texts are intact and kept; what is missing is asked again"
             self.notes.append(damage_note(self.path, removed, kept))
         return texts
+
+
+@dataclass(frozen=True)
+class StoredWriter:
+    """Lets an engine write, and keeps the texts."""
+
+    store: TextStore
+    engine: Engine
+    progress: Progress | None = None
+
+    @property
+    def thinks(self) -> bool:
+        """Whether the model reasons before it answers."""
+        return bool(self.engine.description.get("thinks"))
+
+    def __call__(
+        self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None, /
+    ) -> dict[Context, str]:
+        # Greedy texts are asked for and kept as before there was sampling.
+        limits = (max_new_tokens,) if sampling is None else (max_new_tokens, sampling)
+        return self.store.write(self.engine, contexts, limits, self.progress)
 
 
 def read_texts(path: Path) -> Iterator[tuple[Context, str]]:

@@ -118,4 +118,4 @@ def open_task(name: str, options: TaskOptions | None = None) -> Task:
     task = find(name, TASKS, kind="task")(options)
     if options.p_true:
         task = SelfChecked(task)
-    return Chat(task, options.system) if options.chat else task
+    return Chat(task, options.system, options.reasoning_tokens) if options.chat else task

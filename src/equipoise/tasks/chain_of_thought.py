@@ -15,6 +15,7 @@ from ..records import Context, EquipoiseError, Example, Floats, Message, Outcome
 from .answers import Scorer, Writer, gather
 from .multiple_choice import INSTRUCTION, MultipleChoice
 from .next_word import marked_forms
+from .thinking import split_thought, think_block, thinks
 from .wording import pronoun_of, wording_of
 
 REASON = "Let's think step by step and first show your reasoning steps."
@@ -86,7 +87,8 @@ class ChainOfThought:
             drawn = () if seed is None else (Sampling(self.temperature, seed),)
             texts = writer([variant.first for _, variant in turns if variant.seed == seed], self.budget, *drawn)
             reasoning |= {(context, seed): text for context, text in texts.items()}
-        prompts = [self._prompt(example, turn, reasoning[turn.first, turn.seed]) for example, turn in turns]
+        asked = self._thought_prompt if thinks(writer) and self.answer_turn != "plain" else self._prompt
+        prompts = [asked(example, turn, reasoning[turn.first, turn.seed]) for example, turn in turns]
         scores = scorer(prompts)
         named = [_answer_logprobs(score.logprobs, turn) for score, (_, turn) in zip(scores, turns, strict=True)]
         logprobs, with_marker = (np.minimum(np.array(values), 0.0) for values in zip(*named, strict=True))
@@ -136,6 +138,21 @@ class ChainOfThought:
             context = (*turns.first, Message("assistant", f"{reasoning}\n{turns.again}".lstrip()))
         else:
             context = (*turns.first, Message("assistant", reasoning), Message("user", turns.again))
+        return self._scored(example, turns, context)
+
+    def _thought_prompt(self, example: Example, turns: Turns, text: str) -> Prompt:
+        """Return the prompt of a thinking model: its reasoning is in a think block, which is closed."""
+        thought, answer = split_thought(text)
+        first = tuple(turn for turn in turns.first if isinstance(turn, Message))
+        if self.answer_turn == "assistant":
+            begun = think_block(thought) + f"{answer}\n{turns.again}".lstrip()
+            return self._scored(example, turns, (*first, Message("assistant", begun)))
+        # Templates drop the think blocks of earlier turns. The second answer follows without more reasoning.
+        said = Message("assistant", "\n".join(part for part in (thought, answer) if part))
+        last = Message("assistant", think_block(""))
+        return self._scored(example, turns, (*first, said, Message("user", turns.again), last))
+
+    def _scored(self, example: Example, turns: Turns, context: Context) -> Prompt:
         continuations = tuple(form for answer in (*turns.forms, *turns.marked.values()) for form in answer)
         return Prompt(example.id, self.name, turns.variant, context, continuations)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..records import Example, Message, Outcomes, Prompt, Score
 from .answers import Scorer, Task, Writer
+from .thinking import split_thought, think_block, thinks
 
 COMPLETE = "Complete the sentence: {beginning} …"
 _SENTENCE_END = re.compile(r"""[.!?]["')\]]*\s+|\n\s*""")
@@ -20,10 +21,15 @@ _SENTENCE_END = re.compile(r"""[.!?]["')\]]*\s+|\n\s*""")
 
 @dataclass(frozen=True)
 class Chat:
-    """A task in a chat; `system` is the system prompt, "" for the template's own."""
+    """A task in a chat; `system` is the system prompt, "" for the template's own.
+
+    A thinking model first writes at most `budget` tokens in its think block. The block is closed, and the answer is
+    scored after it.
+    """
 
     task: Task
     system: str = ""
+    budget: int = 128
 
     @property
     def name(self) -> str:
@@ -35,9 +41,31 @@ class Chat:
 
     def run(self, examples: Sequence[Example], *, scorer: Scorer, writer: Writer) -> Outcomes:
         def chat_scorer(prompts: Sequence[Prompt]) -> Sequence[Score]:
-            return scorer([in_chat(prompt, self.system) for prompt in prompts])
+            chats = [in_chat(prompt, self.system) for prompt in prompts]
+            return scorer(self._after_thought(prompts, chats, writer) if thinks(writer) else chats)
 
         return self.task.run(examples, scorer=chat_scorer, writer=writer)
+
+    def _after_thought(self, prompts: Sequence[Prompt], chats: Sequence[Prompt], writer: Writer) -> list[Prompt]:
+        """Return the chats with the model's reasoning before the answer's beginning; a task's own chats stay."""
+        asked = {place for place, prompt in enumerate(prompts) if isinstance(prompt.context, str)}
+        questions = {place: tuple(_turns(chats[place])[:-1]) for place in asked}
+        texts = writer([questions[place] for place in sorted(asked)], self.budget)
+        thought = {place: think_block(split_thought(texts[turns])[0]) for place, turns in questions.items()}
+        return [
+            replace(chat, context=(*questions[place], _begun(thought[place], chat))) if place in asked else chat
+            for place, chat in enumerate(chats)
+        ]
+
+
+def _turns(chat: Prompt) -> tuple[Message, ...]:
+    if isinstance(chat.context, str):
+        raise AssertionError("a chat is made of turns")
+    return chat.context
+
+
+def _begun(thought: str, chat: Prompt) -> Message:
+    return Message("assistant", thought + _turns(chat)[-1].content)
 
 
 def in_chat(prompt: Prompt, system: str = "") -> Prompt:

@@ -131,6 +131,7 @@ class HuggingFaceEngine(EngineDefaults):
             "scoring": "not used" if self._mode is None else MODES[self._mode],
             # How many rows run at once depends on free memory, and so is not part of the record.
             "shape": {"prompts": self.shape.prompts, "row_tokens": self.shape.row_tokens},
+            **({"thinks": True} if self._encoder.thinks else {}),
         }
 
     @property
