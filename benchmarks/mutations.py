@@ -116,6 +116,7 @@ EQUIVALENT = {
     ("stats/resampling.py", "128", "2**20"): "a bound on memory",
     ("stats/resampling.py", "1024", "2**20"): "a bound on memory",
     ("reports/gate.py", "1", "permutations=1"): "a gate uses no p-value",
+    ("reports/gate.py", "1", "max(len(part.items), 1)"): "one item gives one set either way",
     ("reports/gate.py", "bound < tested.value"): "where they are equal the distance is 0, which is handled next",
     ("tasks/pronoun_cloze.py", "3", "FORMS[word][: 3"): "there are three forms",
 }

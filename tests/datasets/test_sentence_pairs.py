@@ -137,3 +137,8 @@ def test_winogender_has_he_she_and_they_on_request(real_data) -> None:
     first = three.examples[0]
     assert first.candidates == ("technician", "customer") and first.gold == 1
     assert Counter(e.groups["form"] for e in three.examples) == {"subject": 534, "possessive": 162, "object": 24}
+
+
+def test_a_name_that_no_column_can_have_is_refused_with_those_it_can(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match=r"'label' is not what .*: more, less, y, id or group:NAME"):
+        load(tmp_path, "sent_more,sent_less\nHe ran.,She ran.\n", columns={"label": "sent_more"})

@@ -154,3 +154,7 @@ def test_agreement_with_the_others() -> None:
     yes = np.array([True, True, False, True, True, True, True])
     agree, asked = agreement_with_others(unit, rater, yes, 3)
     assert (agree.tolist(), asked.tolist()) == ([1, 1, 1], [1, 1, 2])
+
+
+def test_without_votes_every_share_is_0() -> None:
+    assert Tally.share(0, 0) == 0 and set(Tally.of([]).shares().values()) == {0.0}
