@@ -192,6 +192,8 @@ def test_the_counts_are_the_paper_s_and_ours() -> None:
     assert facts["the paper"].startswith("245,700 prompts on its 1,575 sentences; 239,400 of them distinct")
     assert facts["ours"].startswith(f"{len(data.examples):,} prompts, {len(data.examples):,} distinct")
     assert len(data.examples) % 79 == 0
+    of_the_first = {e.text for e in data.examples if e.cluster_id == data.examples[0].cluster_id}
+    assert {facts[f"e.g. {way}"] for way in AUGMENTATIONS} < of_the_first, "the same sentence, marked in each way"
 
 
 def test_a_limit_before_marking_keeps_the_same_sentences_as_one_after() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pytest
 from rich.console import Console
 
 import equipoise
-from equipoise.reports.identities.changes import NO_CHANGE, Change, caption, changes, in_words
+from equipoise.reports.behaviour.views import Estimated
+from equipoise.reports.identities.changes import NO_CHANGE, Change, _change_sentence, caption, changes, in_words
 from equipoise.reports.identities.charts import change_chart
 from equipoise.reports.identities.section import identities
 from equipoise.reports.identities.tables import identity_summary
@@ -79,3 +81,14 @@ def test_the_terminal_says_the_same_sentences(planted: tuple[str, Run]) -> None:
     printed = console.export_text()
     sentences = list(in_words(identity_frame(run.measurements)))
     assert sentences and all(sentence in printed for sentence in sentences)
+
+
+def test_a_small_p_beside_an_interval_that_holds_0_is_not_quoted() -> None:
+    wide = Change("age", "old", Estimated(-0.1, -0.3, 0.1), 0.002, 30)
+    (sentence,) = _change_sentence([wide, wide], "Here")
+    assert (
+        sentence
+        == "Here no attribute differs detectably from no marker (the intervals of all 2 markers hold 0, n = 30)."
+    )
+    (sentence,) = _change_sentence([replace(wide, p=0.4)], "Here")
+    assert "(smallest p = 0.400 after Holm over 1 marker, n = 30)" in sentence

@@ -131,3 +131,7 @@ def test_signed_u_sorts_changed_answers_first(opened: Opened, page: Path, plante
     tab.select_option("#case-sort", "s-up")
     ordered = pairs[pairs["type"] == "type1"].sort_values("u_signed", kind="stable")["u"].head(8)
     assert values(tab, "#case-list .u b")[:8] == pytest.approx(ordered.tolist(), abs=6e-4)
+    signed = pairs[pairs["type"] == "type1"].sort_values("u_signed", kind="stable")["u_signed"].head(8)
+    assert values(tab, "#case-list .u strong")[:8] == pytest.approx(signed.tolist(), abs=6e-4)
+    tab.select_option("#case-type", "type2")
+    assert tab.locator("#case-list .u strong").count() == 0, "where an answer is right, U sees that it changed"

@@ -136,6 +136,7 @@ def test_a_fork_predicts_each_continuation_token_from_its_prompt_and_what_was_sa
     for stem in sorted({row.stem for row in rows}):
         alike = [row for row in rows if row.stem == stem]
         work = fork(alike)
+        assert len(work.branches) == len(work.roots), "no branch is made up"
         assert len({tuple(prompt) for prompt in work.stems.tolist()}) == len(alike)  # each prompt once
         told = [tuple(prompt) for prompt in work.stems.tolist()]
         for source in work.sources.tolist():

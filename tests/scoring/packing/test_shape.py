@@ -29,7 +29,13 @@ def test_a_gpu_takes_as_many_rows_as_half_of_memory_holds(tokens: int, rows: int
 
 @pytest.mark.parametrize(
     ("hidden", "inner", "expected"),
-    [(576, 1536, (2048, 512, 64)), (1000, 3000, (2048, 512, 64)), (4096, 14_336, (4096, 1024, 8))],
+    [
+        (576, 1536, (2048, 512, 64)),
+        (1000, 3000, (2048, 512, 64)),
+        (1000, 4600, (2048, 512, 64)),
+        (1000, 4700, (4096, 1024, 8)),
+        (4096, 14_336, (4096, 1024, 8)),
+    ],
 )
 def test_a_small_model_computes_more_tokens_at_once(hidden: int, inner: int, expected: tuple[int, int, int]) -> None:
     chosen = choose_shape("cuda", free=10**11, hidden=hidden, inner=inner, vocabulary=50_000, itemsize=2)

@@ -117,7 +117,7 @@ def _workforce(view: Workforce, width: float) -> Figure:
         side = "left" if row.men < 0.7 else "right"
         offset = (4, 3) if side == "left" else (-4, 3)
         axes.annotate(row.name, (row.men, row.p), offset, textcoords="offset points", ha=side, fontsize=6.5)
-    axes.set(xlabel="share of men in the occupation (U.S. Bureau of Labor Statistics)", xlim=(-0.02, 1.02))
+    axes.set(xlabel="share of men in the occupation\n(U.S. Bureau of Labor Statistics)", xlim=(-0.02, 1.02))
     axes.set(ylabel="mean P(male) of the model", ylim=(-0.02, 1.02))
     return figure
 

@@ -133,7 +133,7 @@ def workforce_of(table: pd.DataFrame, *, part: str = "") -> Workforce | None:
     named: list[Occupation] = []
     for row in sorted(rows, key=lambda row: -abs(row.p - row.men))[:NAMED]:
         # Two names upon each other cannot be read.
-        if not any(abs(row.men - earlier.men) < 0.2 and abs(row.p - earlier.p) < 0.045 for earlier in named):
+        if not any(abs(row.men - earlier.men) < 0.4 and abs(row.p - earlier.p) < 0.045 for earlier in named):
             named.append(row)
     return Workforce(part, rows, named) if len(rows) > 2 else None
 

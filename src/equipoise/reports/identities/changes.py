@@ -103,10 +103,10 @@ def _change_sentence(several: Sequence[Change], where: str) -> Iterator[str]:
     detected = [change for change in several if change.detected]
     if not detected:
         smallest = min(several, key=lambda change: change.p)
-        yield (
-            f"{where} no attribute differs detectably from no marker"
-            f" (smallest p = {smallest.p:.3f} after Holm over {_markers(len(several))}, n = {smallest.n})."
-        )
+        why = f"smallest p = {smallest.p:.3f} after Holm over {_markers(len(several))}"
+        if smallest.p < DETECTABLE:  # few sentences: their interval is valid at any n, and wide
+            why = f"the intervals of all {_markers(len(several))} hold 0"
+        yield f"{where} no attribute differs detectably from no marker ({why}, n = {smallest.n})."
         return
     lower = sorted((c for c in detected if c.estimate.value < 0), key=lambda change: change.estimate.value)
     higher = sorted((c for c in detected if c.estimate.value > 0), key=lambda change: -change.estimate.value)

@@ -38,7 +38,7 @@ def crossing(named: Mapping[str, Measurements], kind: str, way: str) -> Figure |
         axes.set_title(name)
     grid[0][0].set_ylabel("mean confidence")
     grid[0][0].legend(fontsize=7)
-    figure.suptitle(f"Identity and occupation, {kind_title(kind)}, {WAYS[way]}")
+    figure.suptitle(f"Identity and occupation, {kind_title(kind)}, {WAYS[way]}", fontsize="medium")
     return figure
 
 

@@ -338,8 +338,9 @@
       const head = make("div", "case-head");
       const u = make("p", "u");
       const plain = columns.set_u[s], signed = columns.set_us[s], number = (value) => (value / header.d_scale).toFixed(3);
-      // U cannot see an answer that changed where none is right: the signed one comes first where they differ.
-      if (signed !== NOTHING && signed !== plain) u.append("signed U ", make("strong", "", number(signed)), " · ");
+      // Where no answer is right, U cannot see that the answer changed: the signed one comes first.
+      const settled = columns.settled[first[s]] && columns.correct[first[s]] !== NOTHING;
+      if (!settled && signed !== NOTHING && signed !== plain) u.append("signed U ", make("strong", "", number(signed)), " · ");
       if (plain !== NOTHING) u.append("U ", make("b", "", number(plain)));
       if (texts[0] === "") line.textContent = people[columns.names[first[s]]].join(" · ");
       head.append(line, u);
