@@ -78,6 +78,8 @@ class Loopback:
 
     def answer(self, path: str, body: dict[str, Any]) -> tuple[int, Any]:
         if path == "/v1/models":
+            if "no list" in self.faults:
+                return 200, {"data": []}
             return 200, {"data": [{"id": "toy"}] + [{"id": "other"}] * ("two models" in self.faults)}
         if path == "/tokenize" and "no tokenize" not in self.faults and "prompt" in body:
             front = [BOS] if self.bos and body["add_special_tokens"] else []

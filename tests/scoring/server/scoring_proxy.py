@@ -19,6 +19,8 @@ class Proxy:
     def __init__(self, port: int) -> None:
         self.port = port
         self.bodies: list[tuple[str, dict[str, Any]]] = []
+        self.lines: set[object] = set()
+        """The connections that are open."""
         self._countdown: tuple[int, Callable[[], None]] | None = None
         self._lock = threading.Lock()
         handler = type("Handler", (_Handler,), {"proxy": self})
@@ -50,6 +52,15 @@ class _Handler(BaseHTTPRequestHandler):
     proxy: Proxy
     protocol_version = "HTTP/1.1"
     wbufsize = 2**16
+
+    def setup(self) -> None:
+        super().setup()
+        self.proxy.lines.add(self)
+
+    def finish(self) -> None:
+        with suppress(OSError):
+            super().finish()
+        self.proxy.lines.discard(self)
 
     def do_GET(self) -> None:
         self.forward(b"")

@@ -266,6 +266,10 @@ def test_the_model_must_be_served(serve: Any) -> None:
     assert open_engine("other", EngineOptions(server=two.url)).name == "other"
     with pytest.raises(ModelError, match="does not serve 'gpt', but: toy"):
         open_engine("gpt", EngineOptions(server=serve().url))
+    unlisted = serve("no list")
+    assert open_engine("any", EngineOptions(server=unlisted.url)).name == "any"
+    with pytest.raises(ModelError, match="serves 0 models, name the one that it should load"):
+        opened(unlisted)
     with pytest.raises(ModelError, match="server must be an http address"):
         open_engine("toy", EngineOptions(server="localhost:8000"))
     with pytest.raises(ModelError, match="failed 4 times: ConnectError"):

@@ -47,10 +47,13 @@ class ServerEngine(EngineDefaults):
         self._prompts_at_once = asyncio.Semaphore(options.concurrency)
         self._batches_at_once = 2 + options.concurrency // BATCH
         models = await served_models(self._client)
+        if not model and not models:
+            raise ModelError(f"{url} serves 0 models, name the one that it should load")
         if not model and len(models) != 1:
             raise ModelError(f"{url} serves {len(models)} models, name one of them: {', '.join(models)}")
-        if model and model not in models:
-            raise ModelError(f"{url} does not serve {model!r}, but: {', '.join(models) or 'nothing'}")
+        # An empty list is that of a server which loads models as they are asked for, such as transformers serve.
+        if model and models and model not in models:
+            raise ModelError(f"{url} does not serve {model!r}, but: {', '.join(models)}")
         api = Api(self._client, model or models[0])
         return api, await probe(api, bos=options.bos, samples=options.samples)
 
