@@ -14,6 +14,10 @@ from ..terminal.tables import NOTHING, empty_table, literal, texts
 from .answers import answer, changed_pairs, side_sentence
 from .studies import PartStudy
 
+RANKS = (
+    "A rank is by one estimator alone. The orders in the sentences above hold for all at once, so fewer are settled."
+)
+
 NAME = 30
 """Characters of a model's name in a cell; the files have it whole."""
 
@@ -23,7 +27,10 @@ def study_tables(part: PartStudy) -> RenderableType:
     sentences = [answer(part), *changed_pairs(part), side_sentence(part)]
     blocks: list[RenderableType] = [Text(literal(part.title), style="bold")]
     blocks += [Text(literal(sentence)) for sentence in sentences]
-    return Group(*blocks, Text(), sorted_models(part), Text(), agreement_table(part), Text())
+    blocks += [Text(), sorted_models(part)]
+    if len(part.study.values.runs) > 1:
+        blocks += [Text(RANKS)]
+    return Group(*blocks, Text(), agreement_table(part), Text())
 
 
 def sorted_models(part: PartStudy) -> Table:
