@@ -14,7 +14,7 @@ from ..terminal.tables import NOTHING, empty_table, literal, texts
 from .answers import answer, changed_pairs, side_sentence
 from .studies import PartStudy
 
-RANKS = (
+RANKS = "A rank is by one estimator alone. The orders in the sentences hold for all at once, so fewer are settled."
     "A rank is by one estimator alone. The orders in the sentences above hold for all at once, so fewer are settled."
 )
 
