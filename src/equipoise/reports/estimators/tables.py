@@ -15,8 +15,6 @@ from .answers import answer, changed_pairs, side_sentence
 from .studies import PartStudy
 
 RANKS = "A rank is by one estimator alone. The orders in the sentences hold for all at once, so fewer are settled."
-    "A rank is by one estimator alone. The orders in the sentences above hold for all at once, so fewer are settled."
-)
 
 NAME = 30
 """Characters of a model's name in a cell; the files have it whole."""
