@@ -21,8 +21,11 @@ from .measurements import Measurements, measurements_from_frame, ordered_kinds
 class Run:
     """A finished run; each table is read and checked once, when it is first asked for.
 
-    `measurements`, `outcomes`, `pairs` and `examples` are DataFrames. `parts` are the run by dataset and task.
+    `measurements`, `outcomes`, `pairs` and `examples` are DataFrames. `parts` are the run by dataset and task. `only`
+    is the one dataset that is meant, where the run stands for its rows; "" for all of them.
     """
+
+    only: str = ""
 
     def __init__(self, path: str | Path, *, name: str | None = None) -> None:
         self.folder = RunFolder(Path(path))

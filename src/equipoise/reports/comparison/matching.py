@@ -72,21 +72,17 @@ def opened(paths: Sequence[Any], data: Sequence[str] = ()) -> list[Run]:
 
 def named_apart(runs: Sequence[Run]) -> list[Run]:
     """Return the runs, named apart: by the folder's name, or its path, where two runs are of one model."""
-    if len({(run.path.resolve(), _dataset(run)) for run in runs}) < len(runs):
+    if len({(run.path.resolve(), run.only) for run in runs}) < len(runs):
         raise EquipoiseError("the same run is named twice; a comparison needs different ones")
     for run in runs:
-        if isinstance(run, RowRun):
-            run.name = f"{run.manifest.model} ({run.dataset})"
+        if run.only:
+            run.name = f"{run.manifest.model} ({run.only})"
     for name_of in (lambda run: run.path.resolve().name, lambda run: str(run.path)):
         count = Counter(run.name for run in runs)
         for run in runs:
             if count[run.name] > 1:
                 run.name = f"{run.manifest.model} ({name_of(run)})"
     return list(runs)
-
-
-def _dataset(run: Run) -> str:
-    return run.dataset if isinstance(run, RowRun) else ""
 
 
 def match(runs: Sequence[Run], *, intersect: bool, where: Sequence[str] = ()) -> list[Match]:
@@ -130,7 +126,7 @@ def _keys(run: Run, items: pd.DataFrame) -> pd.Series:
     candidates = asked["candidates"].map("|".join)
     gold = asked["gold"].fillna(ABSENT).astype(str)  # a missing number would make the whole text missing
     content = asked["text"] + "\0" + candidates + "\0" + gold + "\0" + asked["set_id"]
-    if isinstance(run, RowRun):  # the texts differ by design
+    if run.only:  # the texts differ by design
         content = gold + "\0" + asked["set_id"]
     known = pd.Series(content.to_numpy(), index=asked["id"].to_numpy())
     if not items["example_id"].isin(known.index).all():
@@ -161,7 +157,7 @@ def _whole_sets(tables: Sequence[pd.DataFrame], common: set[str]) -> set[str]:
 def _matched(dataset: str, task: str, parts: Sequence[Any], tables: Sequence[pd.DataFrame], dropped: int) -> Match:
     order = tables[0]["key"]
     rows = [table.set_index("key").loc[order].reset_index(drop=True) for table in tables]
-    if any(isinstance(part.run, RowRun) for part in parts):
+    if any(part.run.only for part in parts):
         clusters = joined_clusters([table["cluster_id"] for table in rows])
         rows = [table.assign(cluster_id=clusters) for table in rows]
     plan = Plan([METRICS[name] for name in SHOWN], shared_estimators([part.run for part in parts]), by=())

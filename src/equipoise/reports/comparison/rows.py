@@ -27,7 +27,7 @@ class RowRun(Run):
         if dataset not in self.manifest.datasets:
             known = ", ".join(self.manifest.datasets)
             raise EquipoiseError(f"the run in {path} has no dataset {dataset!r}; it has {known}")
-        self.dataset = dataset
+        self.only = dataset
 
     @cached_property
     def measurements(self) -> pd.DataFrame:
@@ -51,8 +51,8 @@ class RowRun(Run):
 
     def _renamed(self, name: str) -> pd.DataFrame:
         table = self.frame(name)
-        table = table[table["dataset"] == self.dataset].assign(dataset=family(self.dataset))
-        ids = {name: [row_name(str(id), self.dataset) for id in table[name]] for name in IDS if name in table}
+        table = table[table["dataset"] == self.only].assign(dataset=family(self.only))
+        ids = {name: [row_name(str(id), self.only) for id in table[name]] for name in IDS if name in table}
         return table.assign(**ids)
 
 
