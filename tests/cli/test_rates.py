@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from equipoise.cli import app
 from equipoise.cli.rates import Meter, remember, seconds
 
-PART = [("mcq", "model, data, mcq")]
+MCQ = "data · mcq"
 
 
 def meter_of(*events: tuple[str, int, float]) -> Meter:
@@ -24,17 +24,19 @@ def meter_of(*events: tuple[str, int, float]) -> Meter:
 
 def test_a_rate_is_of_what_was_done_anew() -> None:
     meter = meter_of(("a", 500, 10.0), ("b", 0, 11.0), ("a", 600, 12.0), ("a", 700, 20.0), ("b", 99, 30.0))
-    assert meter.rate("a") == pytest.approx(20) and meter.rate("b") is None and meter.rate("c") is None
+    assert meter.rates == {"a": pytest.approx(20)}
 
 
 def test_rates_are_kept_for_each_model_task_and_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
-    remember("m", {"dtype": "float32"}, meter_of((PART[0][1], 0, 0.0), (PART[0][1], 400, 10.0)), PART)
+    remember("m", {"dtype": "float32"}, meter_of((MCQ, 0, 0.0), (MCQ, 400, 10.0)))
     known = seconds("m", {"dtype": "float32", "device": "auto"}, "mcq", prompts=800, texts=0)
     assert known == pytest.approx(20)
     for other in (("n", {"dtype": "float32"}, "mcq"), ("m", {}, "mcq"), ("m", {"dtype": "float32"}, "cloze")):
         assert seconds(*other, prompts=800, texts=0) is None
     assert seconds("m", {"dtype": "float32"}, "mcq", prompts=800, texts=5) is None, "no text was ever written"
+    remember("m", {"dtype": "float32"}, meter_of((f"{MCQ}, reasoning", 0, 0.0), (f"{MCQ}, reasoning", 100, 50.0)))
+    assert seconds("m", {"dtype": "float32"}, "mcq", prompts=800, texts=5) == pytest.approx(22.5)
     (tmp_path / "rates.json").write_text("[3]")
     assert seconds("m", {"dtype": "float32"}, "mcq", prompts=800, texts=0) is None
 

@@ -343,7 +343,7 @@ def audit(
     with progress_bar(quiet=quiet) as progress:
         meter = Meter(progress)
         run = run_audit(model, *asked, out=out, progress=meter, **chosen)
-    remember(model, chosen, meter, [(part.key.task, str(part.key)) for part in run.parts])
+    remember(model, chosen, meter)
     write_page(run.path, no_html=no_html)
     show_run(run, quiet=quiet, as_json=as_json)
     log_run(run, log, quiet=quiet)

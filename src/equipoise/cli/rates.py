@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,21 +35,27 @@ class Meter:
         self._last[what] = (done, moment)
         self.report(what, done, total)
 
-    def rate(self, what: str) -> float | None:
-        """Return how many were done in a second; None where they were too few to tell."""
-        (before, begun), (done, ended) = self._first.get(what, (0, 0.0)), self._last.get(what, (0, 0.0))
-        return (done - before) / (ended - begun) if done - before >= FEWEST and ended > begun else None
+    @property
+    def rates(self) -> dict[str, float]:
+        """How many were done in a second, by what they were; too few to tell are left out."""
+        rates = {}
+        for what, (before, begun) in self._first.items():
+            done, ended = self._last[what]
+            if done - before >= FEWEST and ended > begun:
+                rates[what] = (done - before) / (ended - begun)
+        return rates
 
 
-def remember(model: str, choices: Mapping[str, Any], meter: Meter, parts: Iterable[tuple[str, str]]) -> None:
-    """Keep the rates of the parts of an audit, given as (task, what its progress is called)."""
+def remember(model: str, choices: Mapping[str, Any], meter: Meter) -> None:
+    """Keep the rates of an audit, whose progress speaks of "DATASET · TASK" and "DATASET · TASK, reasoning"."""
     from ..runs.files import write_file
 
     measured = {}
-    for task, what in parts:
-        for kind, name in (("prompts", what), ("texts", f"{what}, reasoning")):
-            if rate := meter.rate(name):
-                measured[_key(model, choices, task, kind)] = rate
+    for what, rate in meter.rates.items():
+        _, parted, rest = what.rpartition(" · ")
+        task, _, reasoning = rest.partition(", ")
+        if parted:
+            measured[_key(model, choices, task, "texts" if reasoning else "prompts")] = rate
     if measured:
         try:
             write_file(_place(), json.dumps({**_rates(), **measured}, indent=1).encode())
