@@ -27,9 +27,9 @@ FEW: dict[str, Any] = {"limit": 20, "resamples": 10, "metrics": ["ucerf"], "by":
 FILES = ("scores.jsonl", "measurements.csv", "outcomes.parquet", "pairs.parquet")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def ray_address() -> Iterator[str]:
-    """Start one local Ray for all tests of this process; its workers find the engine `faulty:`."""
+    """Start one local Ray for the tests of this file; its workers find the engine `faulty:`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(FAULTY))
         patch.setenv("PYTHONPATH", os.pathsep.join([str(FAULTY), os.environ.get("PYTHONPATH", "")]))
@@ -227,3 +227,9 @@ def test_a_model_travels_to_a_node_that_does_not_have_it(tmp_path: Path, monkeyp
     single = unpack_files(pack_files(folder / "config.json"), "config.json")
     assert single.is_file() and single.read_text() == "{}"
     assert Scorer(open_engine, 1).open(str(tmp_path / "elsewhere"), EngineOptions()) == {"missing": True}
+
+
+@pytest.mark.usefixtures("ray_address")
+def test_another_cluster_than_the_one_in_use_is_refused() -> None:
+    with pytest.raises(ModelError, match=r"connected to the Ray cluster at .*, not to 127\.0\.0\.1:1; leave it first"):
+        connect("127.0.0.1:1", cores=1)
