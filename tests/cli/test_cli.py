@@ -55,7 +55,7 @@ def audited(equipoise: Command, tmp_path_factory: pytest.TempPathFactory) -> tup
     """Return a run folder made by the command line, and what the command said."""
     cwd = tmp_path_factory.mktemp("cli")
     words = ("audit", "planted:noise=0.7", "--task", "next-word", "--task", "mcq", "--seeds", "2", "--limit", "60")
-    result = equipoise(*words, "--resamples", "100", "--out", "run", cwd=cwd)
+    result = equipoise(*words, "--resamples", "20", "--out", "run", cwd=cwd)
     return cwd / "run", result
 
 
@@ -212,7 +212,7 @@ def test_a_table_of_ones_own_is_audited(forked: Command, ending: str, tmp_path: 
 def test_several_datasets_and_tasks_are_asked(forked: Command, tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text(f"{HEADER}\n{HE}\n{SHE}\n")
     words = ("--data", "builtin", "--data", "mine.csv", "--task", "mcq", "--task", "next-word")
-    result = forked("audit", "planted", *words, "--limit", "4", "--resamples", "20", cwd=tmp_path)
+    result = forked("audit", "planted", *words, "--limit", "2", "--resamples", "5", "--no-html", cwd=tmp_path)
     titles = [line for line in result.stdout.splitlines() if line.startswith("planted on ")]
     assert titles == [f"planted on {d} · {t}" for d in ("builtin", "mine") for t in ("mcq", "next-word")]
 
