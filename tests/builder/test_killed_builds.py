@@ -69,6 +69,7 @@ def test_killed_generate(server: Any, tmp_path: Path) -> None:
     assert len(read_records(build.drafts, Draft, made_by="generate")) == 4
 
 
+@pytest.mark.slow
 def test_killed_filter(tmp_path: Path) -> None:
     build = BuildFolder(tmp_path / "mine")
     texts = ["The cook met the nurse before he left town.", "The cook saw the nurse, and she smiled.", "No."]
@@ -97,6 +98,7 @@ def answered(build: BuildFolder, sentences: list[Sentence]) -> None:
     database.close()
 
 
+@pytest.mark.slow
 def test_killed_clean(tmp_path: Path, some_sentences: Callable[[int], list[Sentence]]) -> None:
     build, sentences = BuildFolder(tmp_path / "mine"), some_sentences(4)
     build.path.mkdir()
@@ -113,6 +115,7 @@ def test_killed_clean(tmp_path: Path, some_sentences: Callable[[int], list[Sente
     assert steps > 40 and len({logged for logged, _ in seen}) == 2
 
 
+@pytest.mark.slow
 def test_killed_stats(tmp_path: Path) -> None:
     out = tmp_path / "statistics"
     run("stats", "builtin", "--out", out, "--embeddings", "none", "--quiet")

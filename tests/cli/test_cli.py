@@ -209,6 +209,7 @@ def test_a_table_of_ones_own_is_audited(forked: Command, ending: str, tmp_path: 
     assert ("accuracy", "land=de") in rows and rows["accuracy", "all"]["dataset"] == "mine"
 
 
+@pytest.mark.slow
 def test_several_datasets_and_tasks_are_asked(forked: Command, tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text(f"{HEADER}\n{HE}\n{SHE}\n")
     words = ("--data", "builtin", "--data", "mine.csv", "--task", "mcq", "--task", "next-word")

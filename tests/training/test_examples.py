@@ -19,6 +19,7 @@ def block(heading: str) -> str:
     return re.findall(r"```python\n(.*?)```", section, re.DOTALL)[0]
 
 
+@pytest.mark.slow
 def test_every_example_trains(tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")

@@ -16,6 +16,7 @@ from equipoise.runs.run import Run
 from equipoise.scoring.planted.stereotype import PlantedEngine
 
 
+@pytest.mark.slow
 def test_runs_are_spread_as_their_tables_say(planted_run: Path, mild_run: Path) -> None:
     runs = [Run(planted_run), Run(mild_run)]
     views = {(view.quantity, "type 2" in view.title): view for view in run_spreads(runs)}
