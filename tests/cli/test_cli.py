@@ -173,7 +173,7 @@ def test_the_same_command_twice_gives_the_same_bytes(
     equipoise: Command, audited: tuple[Path, Result], tmp_path: Path
 ) -> None:
     words = ("audit", "planted:noise=0.7", "--task", "next-word", "--task", "mcq", "--seeds", "2", "--limit", "60")
-    equipoise(*words, "--resamples", "100", "--out", "run", "-q", cwd=tmp_path, PYTHONHASHSEED="7")
+    equipoise(*words, "--resamples", "20", "--out", "run", "-q", cwd=tmp_path, PYTHONHASHSEED="7")
     for name in ("measurements.csv", "outcomes.parquet", "pairs.parquet", "scores.jsonl"):
         assert (tmp_path / "run" / name).read_bytes() == (audited[0] / name).read_bytes(), name
 
