@@ -11,6 +11,8 @@ import typer
 from . import rates
 from .console import plain_table, print_out, printable
 
+MEASURED, ROUGH = "(measured)", "(rough)"
+
 PRECISIONS = (0.05, 0.02, 0.01)
 SPREAD = 0.19
 """The variance of accuracy 0.75: of the metrics that `--precision` waits for it is the one that usually needs most."""
@@ -26,7 +28,6 @@ def tell_costs(model: str, data: Sequence[str], tasks: Sequence[str], choices: M
     from ..tasks import open_tasks
 
     settings = Settings(**choices)
-    any_rough = False
     passes = settings.passes if settings.dropout else 1
     rows = []
     for dataset in open_datasets(data, settings.dataset):
@@ -35,18 +36,18 @@ def tell_costs(model: str, data: Sequence[str], tasks: Sequence[str], choices: M
             rehearsal = rehearse(task, dataset)
             counts = {"prompts": rehearsal.prompts, "texts": rehearsal.texts}
             seconds = rates.seconds(model, choices, task.name, **counts)
-            how = "measured" if seconds is not None else "rough"
+            how = MEASURED if seconds is not None else ROUGH
             if seconds is None and not settings.server:
                 roughly = forecast(model, rehearsal, device=settings.device)
                 seconds = None if roughly is None else passes * roughly
-            any_rough |= how == "rough"
-            time = "not known" if seconds is None else f"{duration(max(1.0, seconds))} ({how})"
+            time = "not known" if seconds is None else f"{duration(max(1.0, seconds))} {how}"
             shares = [expected_share(width, sentences, level=settings.level) for width in PRECISIONS]
             saved = [f"{round(share * rehearsal.prompts):,}" for share in shares]
             asked = [f"{rehearsal.prompts:,}", f"{rehearsal.texts:,}", time]
             rows.append((f"{dataset.name} · {task.name}", f"{sentences:,}", *asked, *saved))
     widths = [f"prompts at precision {width:g}" for width in PRECISIONS]
     print_out(plain_table(("data", "base sentences", "prompts", "texts", "about", *widths), rows))
+    any_rough = any(ROUGH in cell for row in rows for cell in row)
     rough = "A rough time is within a factor of about three; after one audit it is measured. " if any_rough else ""
     typer.echo(
         printable(

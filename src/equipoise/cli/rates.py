@@ -6,9 +6,11 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ..cache import cache_folder
+from ..progress import Progress
 
 FEWEST = 100
 """Prompts or texts from which a rate is worth remembering."""
@@ -16,14 +18,12 @@ FEWEST = 100
 CHANGES_SPEED = ("device", "dtype", "quantize", "adapter", "server", "dropout", "passes", "reductions", "cluster")
 """The choices that a rate depends on, beside the model and the task."""
 
-Report = Callable[[str, int, int], None]
-
 
 @dataclass
 class Meter:
     """Passes progress on, and measures how many prompts or texts a second were done of each thing."""
 
-    report: Report
+    report: Progress
     clock: Callable[[], float] = time.monotonic
     _first: dict[str, tuple[int, float]] = field(default_factory=dict)
     _last: dict[str, tuple[int, float]] = field(default_factory=dict)
@@ -78,7 +78,7 @@ def _key(model: str, choices: Mapping[str, Any], task: str, kind: str) -> str:
     return json.dumps([model, task, kind, {name: str(value) for name, value in chosen.items()}])
 
 
-def _place() -> Any:
+def _place() -> Path:
     return cache_folder() / "rates.json"
 
 

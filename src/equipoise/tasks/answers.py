@@ -71,8 +71,9 @@ def gather(
     `preferences` are the values that candidates are compared by, where these are not their log-probabilities.
     `logprobs` are given where the continuations are not the candidates one by one.
     """
+    scores = [score for _, score in answers]
     if logprobs is None:
-        logprobs = np.array([score.logprobs for _, score in answers])
+        logprobs = np.array([score.logprobs for score in scores])
     examples_by_id = {example.id: example for example in examples}
     rows = [examples_by_id[prompt.example_id] for prompt, _ in answers]
     names = list(dict.fromkeys(name for example in rows for name in example.groups))
@@ -88,12 +89,9 @@ def gather(
         stereotype=np.array([ABSENT if e.stereotype is None else e.stereotype for e in rows], dtype=np.int64),
         answerable=np.array([example.answerable for example in rows], dtype=bool),
         groups={name: _strings(example.groups.get(name, "") for example in rows) for name in names},
-        flags=_strings(",".join(score.flags) for _, score in answers),
+        flags=_strings(",".join(score.flags) for score in scores),
         logprobs_with_marker=logprobs_with_marker,
-        reductions={
-            **_reductions([score for _, score in answers]),
-            **_token_probabilities([score for _, score in answers], logprobs.shape[1]),
-        },
+        reductions={**_reductions(scores), **_token_probabilities(scores, logprobs.shape[1])},
     )
 
 

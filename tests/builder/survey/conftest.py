@@ -12,8 +12,11 @@ from equipoise.builder.survey.database.survey import SurveyDatabase
 
 
 @pytest.fixture
-def database(tmp_path: Path, some_sentences: Callable[[int], list[Sentence]]) -> Iterator[SurveyDatabase]:
+def database(
+    request: pytest.FixtureRequest, tmp_path: Path, some_sentences: Callable[[int], list[Sentence]]
+) -> Iterator[SurveyDatabase]:
+    """Return a survey of three sentences, or as many as the file's SENTENCES says."""
     store = SurveyDatabase(f"sqlite:///{tmp_path / 'survey.sqlite'}")
-    store.load(some_sentences(3))
+    store.load(some_sentences(getattr(request.module, "SENTENCES", 3)))
     yield store
     store.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,13 +16,8 @@ from equipoise.builder.survey.web.guard import Buckets, Limits
 from equipoise.builder.survey.web.pages import csrf_of
 from equipoise.builder.verdict.votes import Vote
 
-
-@pytest.fixture
-def database(tmp_path: Path, some_sentences: Callable[[int], list[Sentence]]) -> Iterator[SurveyDatabase]:
-    store = SurveyDatabase(f"sqlite:///{tmp_path / 'survey.sqlite'}")
-    store.load(some_sentences(6))
-    yield store
-    store.close()
+SENTENCES = 6
+"""So many are in the database of each test."""
 
 
 def test_the_way_through(database: SurveyDatabase) -> None:

@@ -8,9 +8,7 @@ import numpy as np
 
 from .. import fairness, group_wise
 from ..metric import Differences, Metric
-
-UCERF = "wang2025ucerf"
-ODDS = ("positive", "chosen_positive", "stereotype")
+from .fairness import ODDS, UCERF
 
 _disparity = partial(
     Metric, better="lower", bounds=(0, 2), unit="contrast", applies_to="answerable", paper=UCERF, estimated=True
