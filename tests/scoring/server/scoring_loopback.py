@@ -29,7 +29,21 @@ def truth(ids: list[int], seed: int = 0) -> list[float]:
     return [float(distribution(tuple(ids[max(0, i - 2) : i]), seed)[ids[i]]) for i in range(1, len(ids))]
 
 
-class Loopback:
+class Listening:
+    """Something that listens on loopback, at `url`, in threads of its own until it is closed."""
+
+    def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class Loopback(Listening):
     """The server. `faults` name what it does wrong; `refuse` maps a path to the statuses of its first answers.
 
     After `die_after(n)` it answers n more requests for completions, and then cuts every connection without a word;
@@ -47,14 +61,7 @@ class Loopback:
         self._hang.set()
         self._lock = threading.Lock()
         handler = type("Handler", (_Handler,), {"loopback": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        super().__init__(handler)
 
     def die_after(self, requests: int, *, hang: bool = False) -> None:
         self._left = requests

@@ -7,13 +7,15 @@ import json
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from scoring_loopback import Listening
 
 COMPLETIONS = "/v1/completions"
 
 
-class Proxy:
+class Proxy(Listening):
     """Passes requests on to `port`. With `act(n, action)` the action comes before the n-th completion is passed on."""
 
     def __init__(self, port: int) -> None:
@@ -24,17 +26,10 @@ class Proxy:
         self._countdown: tuple[int, Callable[[], None]] | None = None
         self._lock = threading.Lock()
         handler = type("Handler", (_Handler,), {"proxy": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+        super().__init__(handler)
 
     def act(self, requests: int, action: Callable[[], None]) -> None:
         self._countdown = requests, action
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
 
     def count(self, path: str, body: dict[str, Any]) -> None:
         # The lock is held while the action runs: what comes after it finds its effect.
