@@ -24,6 +24,8 @@ MODULES = (
     ("reports.comparison.compare", "Runs on the same sentences, compared."),
     ("reports.gate", "A run checked against requirements."),
     ("records", "The types that pass from one stage to the next."),
+    ("records.limits", "How far probabilities are known."),
+    ("records.errors", "What a user can do wrong, and what has no value; also importable from `equipoise.records`."),
     ("datasets", "Datasets by name or path."),
     ("datasets.dataset", "What a loader returns."),
     ("tasks", "Ways to ask an example."),

@@ -6,12 +6,13 @@ import errno
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from equipoise.records import Example, ModelError, Prompt, RunError, Score
+from equipoise.records import Example, ModelError, Prompt, RunError, Score, ScoreLimits
 from equipoise.scoring.engine import EngineDefaults, identity_key
 from equipoise.scoring.planted.stereotype import PlantedEngine
 from equipoise.scoring.store import ScoreStore
@@ -54,6 +55,27 @@ def fill(path: Path, prompts: Sequence[Prompt], **settings: Any) -> tuple[list[S
     engine = Recorder(prompts, **settings)
     with ScoreStore(path) as store:
         return store.scorer(engine)(prompts), engine, store.notes
+
+
+class Limited(Recorder):
+    """The same, which knows some probabilities only within limits, or from sampled answers."""
+
+    LIMITS = (ScoreLimits((0.0, 0.25), (0.125, 0.25)), ScoreLimits(counts=(3, 28, 1)), None)
+
+    def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
+        for scores in super().score(batches):
+            yield [replace(score, limits=known) for score, known in zip(scores, self.LIMITS, strict=True)]
+
+
+def test_limits_of_scores_are_kept_and_lines_without_them_are_read(path: Path) -> None:
+    prompts = questions(3)
+    with ScoreStore(path) as store:
+        first = store.scorer(Limited(prompts))(prompts)
+    engine = Limited(prompts)
+    with ScoreStore(path) as store:
+        again = store.scorer(engine)(prompts)
+    assert again == first and not engine.asked
+    assert [score.limits for score in again] == list(Limited.LIMITS)
 
 
 @pytest.fixture

@@ -45,6 +45,7 @@ def over_wordings(outcomes: Outcomes) -> tuple[Outcomes, Integers]:
         logprobs=_log_means(outcomes.logprobs, rows, counts),
         logprobs_with_marker=None if marked is None else _log_means(marked, rows, counts),
         reductions={WORDING_AGREEMENT: 1 - information / np.log2(outcomes.k)},
+        limits=None,
     )
     return joined, rows
 

@@ -12,7 +12,7 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 
-from ..records import ABSENT, Example, Outcomes, SentencePair
+from ..records import ABSENT, Example, Limits, Outcomes, SentencePair
 from ..scoring.reductions import REDUCTIONS
 from ..uncertainty import ENSEMBLE_AGREEMENT, P_TRUE, TOKEN_PROBABILITY
 
@@ -154,9 +154,14 @@ def outcome_columns(key: Mapping[str, str], outcomes: Outcomes, derived: Columns
         "logprobs": outcomes.logprobs,
         **({} if with_marker is None else {"logprobs_with_marker": with_marker}),
         **outcomes.reductions,
+        **_limit_columns(outcomes.limits),
         **derived,
         "flags": outcomes.flags,
     }
+
+
+def _limit_columns(limits: Limits | None) -> Columns:
+    return {} if limits is None else {Limits.COLUMNS[name]: table for name, table in limits.tables.items()}
 
 
 def outcomes_frame(key: Mapping[str, str], outcomes: Outcomes, derived: Columns) -> pd.DataFrame:
@@ -238,7 +243,7 @@ DERIVED = {
 """Names of columns that hold numbers, where a table has them."""
 
 TEXT_LISTS = {"examples.parquet": ("candidates",)}
-OPTIONAL_LISTS = ("logprobs_with_marker",)
+OPTIONAL_LISTS = ("logprobs_with_marker", *Limits.COLUMNS.values())
 """Columns that hold lists of numbers, where a table has them. All columns without a name here are texts, or empty."""
 
 
@@ -315,6 +320,7 @@ def outcomes_from_frame(frame: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
         flags=text("flags"),
         logprobs_with_marker=np.stack(frame[marker].to_list()) if _has_values(frame, marker) else None,
         reductions={name: frame[name].to_numpy(dtype=np.float64) for name in SUMMARIES if _has_values(frame, name)},
+        limits=_limits(frame),
     )
     for column in (outcomes.gold, outcomes.stereotype):
         if len(column) and (column.min() < ABSENT or column.max() >= outcomes.k):
@@ -324,6 +330,12 @@ def outcomes_from_frame(frame: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
     if (probs < 0).any() or np.isnan(outcomes.logprobs).any():
         raise ValueError("a probability is not one")
     return outcomes
+
+
+def _limits(frame: pd.DataFrame) -> Limits | None:
+    """Return how far probabilities are known; None where these rows do not say, as in older runs."""
+    columns = {name: column for name, column in Limits.COLUMNS.items() if _has_values(frame, column)}
+    return Limits(**{name: np.stack(frame[column].to_list()) for name, column in columns.items()}) if columns else None
 
 
 def _has_values(frame: pd.DataFrame, name: str) -> bool:

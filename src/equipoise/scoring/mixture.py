@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..records import Floats, Score
+from ..records import Floats, ModelError, Score, ScoreLimits
 from ..uncertainty import ENSEMBLE_AGREEMENT, entropy, renormalise
 
 
@@ -29,7 +29,19 @@ def mixture(key: str, scores: Sequence[Score]) -> Score:
     if members.shape[1] > 1:
         reductions[ENSEMBLE_AGREEMENT] = agreement(members)
     flags = tuple(dict.fromkeys(flag for score in scores for flag in score.flags))
-    return Score(key, tokens, reductions, flags)
+    return Score(key, tokens, reductions, flags, _limits(scores))
+
+
+def _limits(scores: Sequence[Score]) -> ScoreLimits | None:
+    """Return the limits of the mean; None where every member is exact."""
+    if all(score.limits is None for score in scores):
+        return None
+    if any(score.limits and score.limits.counts for score in scores):
+        raise ModelError("an ensemble needs members that return log-probabilities, not sampled answers")
+    exact = [tuple(min(1.0, math.exp(value)) for value in score.logprobs) for score in scores]
+    ends = [(s.limits.low, s.limits.high) if s.limits else (e, e) for s, e in zip(scores, exact, strict=True)]
+    low, high = np.clip(np.mean(ends, axis=0), 0.0, 1.0)
+    return ScoreLimits(tuple(low.tolist()), tuple(high.tolist()))
 
 
 def agreement(logprobs: Floats) -> float:

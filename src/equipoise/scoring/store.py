@@ -12,13 +12,14 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
 from filelock import BaseFileLock
 
-from ..records import EquipoiseError, Prompt, RunError, Score
+from ..records import EquipoiseError, Prompt, RunError, Score, ScoreLimits
 from .engine import Engine, identity_key
 from .lines import damage_note, read_lines
 from .lock import hold
@@ -106,9 +107,7 @@ class ScoreStore:
         if self._file is None:
             raise RunError("the score store is closed")
         scores = list(scores)
-        payload = json.dumps(
-            [[s.prompt_key, s.token_logprobs, dict(s.reductions), s.flags] for s in scores], separators=(",", ":")
-        ).encode()
+        payload = json.dumps([_row(score) for score in scores], separators=(",", ":")).encode()
         self._file.write(b"%08x %s\n" % (zlib.crc32(payload), payload))
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -137,6 +136,21 @@ class ScoreStore:
             self.notes.append(damage_note(self.path, removed, kept))
 
 
+def _row(score: Score) -> list[Any]:
+    """Return the score as JSON; limits come last, and only where there are some."""
+    row = [score.prompt_key, score.token_logprobs, dict(score.reductions), score.flags]
+    return row if score.limits is None else [*row, asdict(score.limits)]
+
+
+def _score(key: str, logprobs: Any, reductions: Any, flags: Any, limits: Any = None) -> Score:
+    tokens = tuple(tuple(map(float, candidate)) for candidate in logprobs)
+    if limits is None:
+        return Score(str(key), tokens, dict(reductions), tuple(flags))
+    low, high = (tuple(map(float, limits[name])) for name in ("low", "high"))
+    known = ScoreLimits(low, high, tuple(map(int, limits["counts"])))
+    return Score(str(key), tokens, dict(reductions), tuple(flags), known)
+
+
 def _parse(line: bytes) -> list[Score] | None:
     """Return the scores of a line, None where it is cut off, changed or not made of scores."""
     checksum, _, payload = line.rstrip(b"\n").partition(b" ")
@@ -146,9 +160,6 @@ def _parse(line: bytes) -> list[Score] | None:
         batch: Any = json.loads(payload)
         if not isinstance(batch, list):
             return None
-        return [
-            Score(str(key), tuple(tuple(map(float, tokens)) for tokens in logprobs), dict(reductions), tuple(flags))
-            for key, logprobs, reductions, flags in batch
-        ]
-    except (ValueError, TypeError, EquipoiseError):
+        return [_score(*row) for row in batch]
+    except (ValueError, TypeError, KeyError, EquipoiseError):
         return None

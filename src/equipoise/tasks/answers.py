@@ -7,8 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..records import ABSENT, Context, Example, Floats, Outcomes, Prompt, Sampling, Score
+from ..records import ABSENT, Context, Example, Floats, Limits, Outcomes, Prompt, Sampling, Score
 from ..uncertainty import TOKEN_PROBABILITY, renormalise
+from .known_limits import outcome_limits
 
 Scorer = Callable[[Sequence[Prompt]], Sequence[Score]]
 """Returns the score of each prompt, in order."""
@@ -65,15 +66,17 @@ def gather(
     preferences: Floats | None = None,
     logprobs: Floats | None = None,
     logprobs_with_marker: Floats | None = None,
+    limits: Limits | None = None,
 ) -> Outcomes:
     """Return the outcomes of the prompts, one row each.
 
     `preferences` are the values that candidates are compared by, where these are not their log-probabilities.
-    `logprobs` are given where the continuations are not the candidates one by one.
+    `logprobs`, and their `limits`, are given where the continuations are not the candidates one by one.
     """
     scores = [score for _, score in answers]
     if logprobs is None:
         logprobs = np.array([score.logprobs for score in scores])
+        limits = outcome_limits(scores, logprobs.shape[1])
     examples_by_id = {example.id: example for example in examples}
     rows = [examples_by_id[prompt.example_id] for prompt, _ in answers]
     names = list(dict.fromkeys(name for example in rows for name in example.groups))
@@ -92,6 +95,7 @@ def gather(
         flags=_strings(",".join(score.flags) for score in scores),
         logprobs_with_marker=logprobs_with_marker,
         reductions={**_reductions(scores), **_token_probabilities(scores, logprobs.shape[1])},
+        limits=limits,
     )
 
 

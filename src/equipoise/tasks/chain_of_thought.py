@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..records import Context, EquipoiseError, Example, Floats, Message, Outcomes, Prompt, Sampling, Score
 from .answers import Scorer, Writer, gather
+from .known_limits import Places, outcome_limits
 from .multiple_choice import INSTRUCTION, MultipleChoice
 from .next_word import marked_forms
 from .thinking import split_thought, think_block, thinks
@@ -94,7 +96,10 @@ class ChainOfThought:
         logprobs, with_marker = (np.minimum(np.array(values), 0.0) for values in zip(*named, strict=True))
         answers = [(prompt, self._flagged(score)) for prompt, score in zip(prompts, scores, strict=True)]
         marked: Floats | None = with_marker if any(turn.marked for _, turn in turns) else None
-        return gather(examples, answers, logprobs=logprobs, logprobs_with_marker=marked)
+        places = [_places(turn) for _, turn in turns]
+        alone, either = [row[0] for row in places], [row[1] for row in places] if marked is not None else ()
+        limits = outcome_limits(scores, logprobs.shape[1], alone, either)
+        return gather(examples, answers, logprobs=logprobs, logprobs_with_marker=marked, limits=limits)
 
     def _flagged(self, score: Score) -> Score:
         return self.choices.flagged(score) if self.choices else score
@@ -155,6 +160,16 @@ class ChainOfThought:
     def _scored(self, example: Example, turns: Turns, context: Context) -> Prompt:
         continuations = tuple(form for answer in (*turns.forms, *turns.marked.values()) for form in answer)
         return Prompt(example.id, self.name, turns.variant, context, continuations)
+
+
+def _places(turns: Turns) -> tuple[Places, Places]:
+    """Return the places of each answer's forms among the continuations; and with those with its marker."""
+    numbers = count()
+    alone = [[next(numbers) for _ in answer] for answer in turns.forms]
+    either = [[*places] for places in alone]
+    for index, forms in turns.marked.items():
+        either[index] += [next(numbers) for _ in forms]
+    return alone, either
 
 
 def _answer_logprobs(logprobs: Sequence[float], turns: Turns) -> tuple[list[float], list[float]]:

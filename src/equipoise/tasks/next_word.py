@@ -11,8 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from ..records import BASELINE, EquipoiseError, Example, Floats, Outcomes, Prompt, Score, marked_slot
+from ..records import (
+    BASELINE,
+    EquipoiseError,
+    Example,
+    Floats,
+    Limits,
+    ModelError,
+    Outcomes,
+    Prompt,
+    Score,
+    marked_slot,
+)
 from .answers import Scorer, Writer, ask, gather
+from .known_limits import outcome_limits
 from .wording import NO_SHOTS, WORDINGS, Question, Shots, Wording, fill, question_settings, wordings_for
 
 
@@ -76,16 +88,46 @@ class NextWord:
             tokens = [score.token_logprobs[:k] for (_, score), k in zip(answers, sizes, strict=True)]
             preferences = np.array([[np.mean(candidate) for candidate in row] for row in tokens])
         elif self.token_aggregate == "pmi":
+            _check_exact([score for prompt, score in zip(prompts, scores, strict=True) if prompt.variant == BASELINE])
             baseline = {p.example_id: s.logprobs for p, s in zip(prompts, scores, strict=True) if p.variant == BASELINE}
             preferences = logprobs - np.array([baseline[e.id][:k] for e, k in zip(asked, sizes, strict=True)])
-        with_marker = _logprobs_with_marker(asked, logprobs, [score for _, score in answers])
-        return gather(examples, answers, preferences=preferences, logprobs=logprobs, logprobs_with_marker=with_marker)
+        chosen_scores = [score for _, score in answers]
+        with_marker = _logprobs_with_marker(asked, logprobs, chosen_scores)
+        return gather(
+            examples,
+            answers,
+            preferences=preferences,
+            logprobs=logprobs,
+            logprobs_with_marker=with_marker,
+            limits=_limits(asked, chosen_scores, logprobs.shape[1], marked=with_marker is not None),
+        )
 
 
 def marked_forms(example: Example) -> dict[int, str]:
     """Return how each candidate continues the question with the marker its sentence gives it, by the candidate."""
     slots = {index: example.slots.get(marked_slot(index)) for index in range(len(example.candidates))}
     return {index: f" {form}" for index, form in slots.items() if form}
+
+
+def _check_exact(scores: Sequence[Score]) -> None:
+    """Refuse to divide by probabilities that are only known within limits."""
+    if any(score.limits is not None for score in scores):
+        raise ModelError(
+            "token_aggregate pmi divides by the probabilities of words without their sentence, which this model's "
+            "engine only knows within limits; use sum"
+        )
+
+
+def _limits(examples: Sequence[Example], scores: Sequence[Score], k: int, *, marked: bool) -> Limits | None:
+    """Return how far the probabilities of the candidates are known, alone and with or without their markers."""
+    alone = [[[index] for index in range(k)] for _ in examples]
+    if not marked:
+        return outcome_limits(scores, k, alone)
+    either = [[[*places] for places in row] for row in alone]
+    for row, example in zip(either, examples, strict=True):
+        for place, index in enumerate(marked_forms(example), start=k):
+            row[index].append(place)
+    return outcome_limits(scores, k, alone, either)
 
 
 def _logprobs_with_marker(examples: Sequence[Example], logprobs: Floats, scores: Sequence[Score]) -> Floats | None:

@@ -103,6 +103,12 @@ def test_a_candidate_outside_of_the_top_k_is_an_upper_bound_and_is_flagged(serve
     scores = scored(engine, PROMPTS)
     exact = 0
     for score, prompt in zip(scores, PROMPTS, strict=True):
+        true = [math.exp(math.fsum(values)) for values in expected(prompt)]
+        assert score.limits is not None
+        assert all(
+            a - 1e-12 <= p <= b + 1e-12 for a, p, b in zip(score.limits.low, true, score.limits.high, strict=True)
+        )
+        assert 0.0 in score.limits.low
         for tokens, values in zip(score.token_logprobs, expected(prompt), strict=True):
             assert all(given >= value - 1e-9 for given, value in zip(tokens, values, strict=True))
             exact += sum(given == pytest.approx(value) for given, value in zip(tokens, values, strict=True))
@@ -131,10 +137,20 @@ def test_a_chat_server_can_do_multiple_choice_only(serve: Any) -> None:
         scored(engine, PROMPTS)
 
 
-def test_a_letter_outside_of_chat_s_top_k_is_a_bound(serve: Any) -> None:
-    scores = scored(opened(serve("chat only", "no tokenize", "few")), CHOICES)
-    bounded = [score for score in scores if score.flags]
-    assert 0 < len(bounded) < len(scores)
+def test_the_truth_is_within_the_limits_of_letters_outside_of_chat_s_top_k(serve: Any) -> None:
+    missing = 0
+    for score, prompt in zip(scored(opened(serve("chat only", "no tokenize", "few")), CHOICES), CHOICES, strict=True):
+        probs = np.random.default_rng([0, sum(str(prompt.context).encode())]).dirichlet(np.ones(6))
+        true = np.array([probs[0] + probs[1], probs[2], probs[3]])
+        assert score.flags == ("bounded",) and score.limits is not None
+        low, high = np.array(score.limits.low), np.array(score.limits.high)
+        assert (low - 1e-12 <= true).all() and (true <= high + 1e-12).all()
+        left, last = np.sort(probs)[:2].sum(), np.sort(probs)[2]
+        assert (high - low <= min(left, 2 * last) + 1e-12).all() and (high > low).any()
+        # What was seen is the value; a letter that was not seen has all that it may have.
+        np.testing.assert_allclose(np.exp(score.logprobs), np.where(low > 0, low, high))
+        missing += int((low == 0).sum())
+    assert missing > 5
 
 
 def test_sampled_answers_estimate_the_probabilities(serve: Any) -> None:
@@ -147,6 +163,8 @@ def test_sampled_answers_estimate_the_probabilities(serve: Any) -> None:
         probs = np.random.default_rng([0, sum(str(prompt.context).encode())]).dirichlet(np.ones(6))
         np.testing.assert_allclose(np.exp(score.logprobs), [probs[0] + probs[1], probs[2], probs[3]], atol=0.12)
         assert score.flags == ("sampled",) and math.fsum(np.exp(score.logprobs)) < 1
+        assert score.limits is not None and sum(score.limits.counts) == 400
+        np.testing.assert_allclose(np.exp(score.logprobs), (np.array(score.limits.counts[:3]) + 0.5) / 402)
     with pytest.raises(ModelError, match="samples is for servers"):
         EngineOptions(samples=3)
 

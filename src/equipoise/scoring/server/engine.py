@@ -10,11 +10,12 @@ from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mappin
 from typing import Any, TypeVar
 
 from ...records import Context, EquipoiseError, Message, ModelError, Prompt, Sampling, Score
+from ...records.limits import BOUNDED
 from ..engine import EngineDefaults, EngineOptions, identity_key, neighbours
 from .api import Api, served_models
 from .fingerprint import fingerprint
 from .http_client import Client, Limits
-from .methods import BOUNDED, UNFINISHED, check_task
+from .methods import UNFINISHED, check_task
 from .probe import Findings, probe
 
 BATCH = 16
@@ -83,8 +84,8 @@ class ServerEngine(EngineDefaults):
         notes = [f"scored by a server: {self._method.name}"]
         if self._bounded:
             notes.append(
-                f"{self._bounded:,} prompts have a candidate outside of the server's most probable tokens; its "
-                "probability is an upper bound"
+                f"{self._bounded:,} prompts have a candidate outside of the server's most probable tokens: its "
+                "probability is known within limits"
             )
         if self._unfinished:
             notes.append(

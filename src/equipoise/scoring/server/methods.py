@@ -7,25 +7,26 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
-from ...records import Message, ModelError, Prompt, Score
+from ...records import Message, ModelError, Prompt, Score, ScoreLimits
+from ...records.limits import BOUNDED, PSEUDOCOUNT, SAMPLED
 from ..thinking import answer_of
 from .api import Api
 from .http_client import ServerError
 from .tokens import ServerTokens
-
-BOUNDED = "bounded"
-"""Flag of a score that holds an upper bound for a candidate that was not among the most probable tokens."""
-
-SAMPLED = "sampled"
-"""Flag of a score that was estimated from sampled answers."""
 
 UNFINISHED = "unfinished-reasoning"
 """Flag of a score with sampled answers that ended within their reasoning: they name no candidate."""
 
 FIRST_K = 100
 """Tokens asked for first; the whole vocabulary only where a candidate is not among these."""
+
+NEGLIGIBLE = 1e-6
+"""Probability that a server's own rounding may lose: less than this between two limits is not called a bound."""
+
+SMALLEST = 1e-12
+"""The smallest probability of a candidate that a server does not name."""
 
 
 class Method(Protocol):
@@ -97,7 +98,16 @@ class NextToken:
             tuple(_value(table_of[sequence[:place]], sequence[place]) for place in range(start, len(sequence)))
             for sequence, start in zip(question.sequences, question.starts, strict=True)
         )
-        return Score(key, logprobs, flags=(*question.flags, *((BOUNDED,) if bounded else ())))
+        if not bounded:
+            return Score(key, logprobs, flags=question.flags)
+        seen = [
+            all(sequence[place] in table_of[sequence[:place]] for place in range(start, len(sequence)))
+            for sequence, start in zip(question.sequences, question.starts, strict=True)
+        ]
+        # A token outside of the k may be next to impossible, and so may a candidate that has one.
+        high = tuple(min(1.0, math.exp(math.fsum(tokens))) for tokens in logprobs)
+        low = tuple(value if is_seen else 0.0 for value, is_seen in zip(high, seen, strict=True))
+        return Score(key, logprobs, flags=(*question.flags, BOUNDED), limits=ScoreLimits(low, high))
 
     async def _table(self, ids: tuple[int, ...], targets: set[int]) -> Mapping[int, float]:
         table = await self.api.next_tokens(ids, min(FIRST_K, self.most))
@@ -113,8 +123,12 @@ def _value(table: Mapping[int, float], token: int) -> float:
     """
     if token in table:
         return table[token]
-    left = -math.expm1(math.log(min(1.0, math.fsum(map(math.exp, table.values())))))
-    return min(min(table.values()), math.log(max(left, 1e-12)))
+    return math.log(max(min(math.exp(min(table.values())), _left(table)), SMALLEST))
+
+
+def _left(table: Mapping[Any, float]) -> float:
+    """Return the probability that the most probable tokens leave to all others."""
+    return max(0.0, 1.0 - math.fsum(map(math.exp, table.values())))
 
 
 @dataclass(frozen=True)
@@ -131,15 +145,24 @@ class ChatLetter:
         return f"first token of a chat answer, top {self.most}"
 
     async def score(self, prompt: Prompt, key: str) -> Score:
-        """Return the score of letters, by all tokens that are the letter, with or without a space."""
+        """Return the score of letters, by all tokens that are the letter, with or without a space.
+
+        A spelling of a letter that is not among the tokens is not more probable than the last of them, nor than what
+        they leave. A letter without any has this upper limit as its value; one with a spelling has what was seen.
+        """
         letters = [continuation.strip() for continuation in prompt.continuations]
         table = await self.api.chat_top(as_messages(prompt), self.most)
-        logprobs, bounded = [], False
+        last, left = math.exp(min(table.values())), _left(table)
+        values, low, high = [], [], []
         for letter in letters:
-            values = [math.exp(value) for token, value in table.items() if token.strip() == letter]
-            bounded = bounded or not values
-            logprobs.append((min(math.log(math.fsum(values)), 0.0) if values else min(table.values()),))
-        return Score(key, tuple(logprobs), flags=(BOUNDED,) if bounded else ())
+            seen = min(1.0, math.fsum(math.exp(value) for token, value in table.items() if token.strip() == letter))
+            unseen = sum(spelling not in table for spelling in (letter, f" {letter}"))
+            low.append(seen)
+            high.append(min(1.0, seen + min(unseen * last, left)))
+            values.append((math.log(seen or max(high[-1], SMALLEST)),))
+        if max(above - below for above, below in zip(high, low, strict=True)) <= NEGLIGIBLE:
+            return Score(key, tuple(values), flags=() if all(low) else (BOUNDED,))
+        return Score(key, tuple(values), flags=(BOUNDED,), limits=ScoreLimits(tuple(low), tuple(high)))
 
 
 @dataclass(frozen=True)
@@ -176,14 +199,14 @@ class Samples:
             left = self.count - len(texts)
             texts += await self.api.write(context, tokens=most, temperature=1.0, count=left)
         answers = [answer_of(text) if self.reasoning else text for text in texts[: self.count]]
-        counts = [0] * len(prompt.continuations)
+        counts = [0] * (len(prompt.continuations) + 1)
         for answer in answers:
             choice = named(answer or "", prompt.continuations)
-            if choice is not None:
-                counts[choice] += 1
-        total = self.count + (len(counts) + 1) / 2
+            counts[-1 if choice is None else choice] += 1
+        total = self.count + PSEUDOCOUNT * len(counts)
+        values = tuple((math.log((count + PSEUDOCOUNT) / total),) for count in counts[:-1])
         flags = (SAMPLED, UNFINISHED) if None in answers else (SAMPLED,)
-        return Score(key, tuple((math.log((count + 0.5) / total),) for count in counts), flags=flags)
+        return Score(key, values, flags=flags, limits=ScoreLimits(counts=tuple(counts)))
 
 
 def named(text: str, continuations: Sequence[str]) -> int | None:

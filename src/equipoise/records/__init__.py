@@ -1,4 +1,5 @@
-"""The types that flow through Equipoise, frozen and validated when made; this file imports nothing of ours.
+"""In: nothing of ours.
+Out: the types that flow through Equipoise, frozen and validated when made.
 
 Dataset --Example--> Task --Prompt--> Engine --Score--> Task --Outcomes--> measure --Measurement--> Report
 """
@@ -17,6 +18,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .errors import DatasetError as DatasetError
+from .errors import EquipoiseError as EquipoiseError
+from .errors import ModelError as ModelError
+from .errors import RunError as RunError
+from .errors import UndefinedMetric as UndefinedMetric
+from .limits import Limits as Limits
+from .limits import ScoreLimits as ScoreLimits
+
 Better = Literal["higher", "lower", "neither"]
 Strings = NDArray[np.object_]
 Floats = NDArray[np.float64]
@@ -24,28 +33,6 @@ Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
 ABSENT = -1  # in integer columns: this item has no such candidate (no gold answer, no stereotype, a tie)
-
-
-class EquipoiseError(Exception):
-    """A mistake that the user can fix; the message is one sentence with the fact they need."""
-
-
-class DatasetError(EquipoiseError):
-    """A dataset file that cannot be read as what it claims to be; names file and line."""
-
-
-class ModelError(EquipoiseError):
-    """A model that cannot be found, loaded or scored; `example_ids` are those that it fails on, if it fails on few."""
-
-    example_ids: tuple[str, ...] = ()
-
-
-class RunError(EquipoiseError):
-    """A run folder that cannot be written, read or continued."""
-
-
-class UndefinedMetric(EquipoiseError):
-    """A metric that has no value on these items; never replaced by 0, 0.5 or NaN."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,13 +155,15 @@ class Prompt:
 class Score:
     """An engine's answer: natural-log probabilities of every token of every continuation.
 
-    `flags` name what had to be done differently for this prompt, such as "split-join" (see docs/engines.md).
+    `flags` name what had to be done differently for this prompt, such as "split-join" (see docs/engines.md). `limits`
+    say what is known where the engine could not see a probability itself.
     """
 
     prompt_key: str
     token_logprobs: tuple[tuple[float, ...], ...]
     reductions: Mapping[str, float] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
+    limits: ScoreLimits | None = None
 
     def __post_init__(self) -> None:
         for tokens in self.token_logprobs:
@@ -186,6 +175,8 @@ class Score:
                     )
             if not tokens:
                 raise ModelError("the engine gave no log-probability for a candidate")
+        if self.limits is not None:
+            self.limits.check(len(self.token_logprobs))
 
     @property
     def logprobs(self) -> tuple[float, ...]:
@@ -201,7 +192,8 @@ class Outcomes:
     string means that the item belongs to no group of that name. `sides` names the candidates of a sentence pair
     ("male|female") and is empty for other items. `logprobs_with_marker` are the log-probabilities of naming each
     candidate with or without the marker that its sentence gives it; None where no sentence gives one. `reductions`
-    are summaries over the whole vocabulary by name, where the engine was asked for them.
+    are summaries over the whole vocabulary by name, where the engine was asked for them. `limits` say how far the
+    probabilities are known, where they are bounds or come from sampled answers.
     """
 
     example_id: Strings
@@ -218,6 +210,7 @@ class Outcomes:
     sides: Strings = None  # type: ignore[assignment]  # filled in when made: empty
     logprobs_with_marker: Floats | None = None
     reductions: Mapping[str, Floats] = field(default_factory=dict)
+    limits: Limits | None = None
 
     def __post_init__(self) -> None:
         n, k = self.probs.shape
@@ -231,11 +224,13 @@ class Outcomes:
             raise ValueError("the columns of Outcomes must have the same length")
         if n and not np.allclose(self.probs.sum(axis=1), 1.0, atol=1e-6):
             raise ValueError("the probabilities of an item must add up to 1")
+        if self.limits is not None:
+            self.limits.check(n, k)
 
     @classmethod
     def _columns(cls) -> list[str]:
         """Return the names of the columns with one value an item."""
-        others = ("probs", "logprobs", "logprobs_with_marker", "groups", "reductions")
+        others = ("probs", "logprobs", "logprobs_with_marker", "groups", "reductions", "limits")
         return [f.name for f in fields(cls) if f.name not in others]
 
     def __len__(self) -> int:
@@ -270,6 +265,7 @@ class Outcomes:
             groups={name: column[rows] for name, column in self.groups.items()},
             logprobs_with_marker=None if marked is None else marked[rows],
             reductions={name: column[rows] for name, column in self.reductions.items()},
+            limits=None if self.limits is None else self.limits.take(rows),
         )
 
 

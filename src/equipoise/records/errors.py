@@ -1,0 +1,25 @@
+"""What a user can do wrong, and what has no value."""
+
+from __future__ import annotations
+
+
+class EquipoiseError(Exception):
+    """A mistake that the user can fix; the message is one sentence with the fact they need."""
+
+
+class DatasetError(EquipoiseError):
+    """A dataset file that cannot be read as what it claims to be; names file and line."""
+
+
+class ModelError(EquipoiseError):
+    """A model that cannot be found, loaded or scored; `example_ids` are those that it fails on, if it fails on few."""
+
+    example_ids: tuple[str, ...] = ()
+
+
+class RunError(EquipoiseError):
+    """A run folder that cannot be written, read or continued."""
+
+
+class UndefinedMetric(EquipoiseError):
+    """A metric that has no value on these items; never replaced by 0, 0.5 or NaN."""
