@@ -31,7 +31,7 @@ def test_resamples_are_used_where_at_least_half_of_them_have_a_value(undefined: 
 
 @pytest.mark.parametrize(("units", "reach"), [(60, 2.0930), (199, 1.9971), (200, 1.9720), (600, 1.9639)])
 def test_gaps_of_few_units_count_a_third_of_them_as_degrees_of_freedom(units: int, reach: float) -> None:
-    # The largest of 95% of the deviations is 95/99 of 0.1 by linspace; Student's t at the stated degrees of freedom widens it.
+    # 95% of the deviations are at most 95/99 of 0.1; Student's t at the stated degrees of freedom widens it.
     low, high, method = interval(gap_evidence(units, 0.0), 2, 0.95)
     value = gap_evidence(units, 0.0).value
     widened = 0.1 * 95 / 99 * reach / 1.95996 * np.sqrt(units / (units - 1))

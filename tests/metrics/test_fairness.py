@@ -192,8 +192,15 @@ def test_demographic_parity_compares_he_with_she_and_leaves_they_out() -> None:
 
 @pytest.mark.parametrize(
     ("gold", "side", "expected"),
-    [(0, "male", 0.5), (0, "female", 0.3), (1, "male", 0.3), (1, "female", 0.5)]
-    + [(2, "male", np.nan), (ABSENT, "male", np.nan), (0, "", np.nan)],
+    [
+        (0, "male", 0.5),
+        (0, "female", 0.3),
+        (1, "male", 0.3),
+        (1, "female", 0.5),
+        (2, "male", np.nan),
+        (ABSENT, "male", np.nan),
+        (0, "", np.nan),
+    ],
 )
 def test_a_drawn_answer_is_the_male_stereotyped_occupation_with_its_probability(
     gold: int, side: str, expected: float

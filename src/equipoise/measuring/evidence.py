@@ -94,7 +94,8 @@ def _interval_of_any(evidence: Evidence, k: int, level: float, seed: int) -> Int
 def _deviations(evidence: Evidence, differences: Differences, level: float, units: int) -> Interval:
     """Return the interval of an absolute metric from the deviations of the signed differences behind it.
 
-    It is for `ENOUGH_UNITS` and more. | |a| - |b| | <= |a - b| for every norm, so this covers although noise makes |a| larger.
+    For `ENOUGH_UNITS` and more.
+    | |a| - |b| | <= |a - b| for every norm, so this covers although noise makes |a| larger.
     """
     observed = np.mean([differences.function(*statistic.arrays) for statistic in evidence.statistics], axis=0)
     apart = differences.join(evidence.samples - np.asarray(observed)[:, None])
