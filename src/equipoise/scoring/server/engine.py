@@ -16,7 +16,7 @@ from .api import Api, served_models
 from .fingerprint import fingerprint
 from .http_client import Client, Limits
 from .methods import UNFINISHED, check_task
-from .probe import Findings, probe
+from .probe import Findings, has_thinking_template, probe
 
 BATCH = 16
 """Prompts that are kept together: with those under way, the most that a killed client has to ask again."""
@@ -47,15 +47,7 @@ class ServerEngine(EngineDefaults):
         # Prompts begin in turn. Without this, all would wait for their first requests, and none would end early.
         self._prompts_at_once = asyncio.Semaphore(options.concurrency)
         self._batches_at_once = 2 + options.concurrency // BATCH
-        models = await served_models(self._client)
-        if not model and not models:
-            raise ModelError(f"{url} serves 0 models, name the one that it should load")
-        if not model and len(models) != 1:
-            raise ModelError(f"{url} serves {len(models)} models, name one of them: {', '.join(models)}")
-        # An empty list is that of a server which loads models as they are asked for, such as transformers serve.
-        if model and models and model not in models:
-            raise ModelError(f"{url} does not serve {model!r}, but: {', '.join(models)}")
-        api = Api(self._client, model or models[0])
+        api = Api(self._client, await _served_name(self._client, model))
         return api, await probe(api, bos=options.bos, samples=options.samples, reasoning=options.reasoning_tokens)
 
     @property
@@ -188,6 +180,42 @@ class _LoopThread:
     def close(self) -> None:
         """End the loop."""
         self._loop.call_soon_threadsafe(self._loop.stop)
+
+
+async def _served_name(client: Client, model: str) -> str:
+    """Return the name of the model to ask for: the one that is wanted, or the only one."""
+    models = await served_models(client)
+    if not model and not models:
+        raise ModelError(f"{client.url} serves 0 models, name the one that it should load")
+    if not model and len(models) != 1:
+        raise ModelError(f"{client.url} serves {len(models)} models, name one of them: {', '.join(models)}")
+    # An empty list is that of a server which loads models as they are asked for, such as transformers serve.
+    if model and models and model not in models:
+        raise ModelError(f"{client.url} does not serve {model!r}, but: {', '.join(models)}")
+    return model or models[0]
+
+
+def server_thinks(model: str, options: EngineOptions) -> bool | None:
+    """Return whether a served model's chat answers follow reasoning that is written first; None where it is not known.
+
+    Only the server's tokenizer and template are asked. Without these, tasks have no reasoning written.
+    """
+
+    async def thinks() -> bool:
+        client = Client(options.server or "", Limits(seconds=options.timeout, attempts=1))
+        try:
+            api = Api(client, await _served_name(client, model))
+            return await has_thinking_template(api, bos=options.bos)
+        finally:
+            await client.close()
+
+    loop = _LoopThread()
+    try:
+        return loop.run(thinks())
+    except ModelError:
+        return None
+    finally:
+        loop.close()
 
 
 def open_server(model: str, options: EngineOptions) -> ServerEngine:

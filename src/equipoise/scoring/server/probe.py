@@ -83,6 +83,14 @@ async def probe(api: Api, *, bos: str, samples: int, reasoning: int = 128) -> Fi
     return findings
 
 
+async def has_thinking_template(api: Api, *, bos: str) -> bool:
+    """Return whether the server's chat template is that of a thinking model; not where it shows none."""
+    try:
+        return (await ServerTokens.open(api, bos=bos)).thinks
+    except ServerError:
+        return False
+
+
 async def _probe_tokens(api: Api, findings: Findings) -> None:
     tokens = findings.tokens
     assert tokens is not None
