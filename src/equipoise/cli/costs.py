@@ -21,6 +21,7 @@ SPREAD = 0.19
 def tell_costs(model: str, data: Sequence[str], tasks: Sequence[str], choices: Mapping[str, Any]) -> None:
     """Print the prompts of each dataset and task, about how long they take, and how many a precision would need."""
     from ..datasets import open_datasets
+    from ..scoring.opening import thinks
     from ..settings import Settings
     from ..suites.forecast import forecast
     from ..suites.rehearsal import rehearse
@@ -29,11 +30,12 @@ def tell_costs(model: str, data: Sequence[str], tasks: Sequence[str], choices: M
 
     settings = Settings(**choices)
     passes = settings.passes if settings.dropout else 1
+    reasons = thinks(model, settings.engine) if settings.chat else False
     rows = []
     for dataset in open_datasets(data, settings.dataset):
         sentences = len({example.cluster_id for example in dataset.examples})
         for task in open_tasks(tasks, settings.task):
-            rehearsal = rehearse(task, dataset)
+            rehearsal = rehearse(task, dataset, thinks=bool(reasons))
             counts = {"prompts": rehearsal.prompts, "texts": rehearsal.texts}
             seconds = rates.seconds(model, choices, task.name, **counts)
             how = MEASURED if seconds is not None else ROUGH
@@ -47,6 +49,11 @@ def tell_costs(model: str, data: Sequence[str], tasks: Sequence[str], choices: M
             rows.append((f"{dataset.name} · {task.name}", f"{sentences:,}", *asked, *saved))
     widths = [f"prompts at precision {width:g}" for width in PRECISIONS]
     print_out(plain_table(("data", "base sentences", "prompts", "texts", "about", *widths), rows))
+    if reasons is None:
+        typer.echo(
+            "Whether the model thinks before it answers is not known before it is loaded; a thinking model writes a "
+            "text for each chat, too."
+        )
     any_rough = any(ROUGH in cell for row in rows for cell in row)
     rough = "A rough time is within a factor of about three; after one audit it is measured. " if any_rough else ""
     typer.echo(

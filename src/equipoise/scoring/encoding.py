@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..records import Context, Message, ModelError, Prompt
+from .thinking import THOUGHT, continued, has_thought
 
 SPLIT_JOIN = "split-join"
 """Flag of a prompt whose last token would merge with the continuation: they are tokenised separately."""
-
-THINK, THOUGHT = "<think>", "</think>"
-"""What opens and closes the reasoning of a thinking model."""
 
 
 @dataclass(frozen=True)
@@ -123,11 +121,8 @@ class Encoder:
             raise ModelError(
                 "the model has no chat template; use a task without chat, or answer_turn plain for a chain of thought"
             )
-        if messages[-1].role == "assistant" and THOUGHT in messages[-1].content:
-            # Templates drop the reasoning of earlier turns, and many that of the last: it is put in place here.
-            prompt, answer = self._chat(messages[:-1]), messages[-1].content
-            is_open = prompt.rstrip().endswith(THINK)
-            return prompt.rstrip() + answer.removeprefix(THINK) if is_open else prompt + answer
+        if has_thought(messages):
+            return continued(self._chat(messages[:-1]), messages[-1].content)
         turns = [message._asdict() for message in messages]
         # A conversation that ends in the assistant's turn is continued there: the turn is the answer's beginning.
         end = "continue_final_message" if turns[-1]["role"] == "assistant" else "add_generation_prompt"

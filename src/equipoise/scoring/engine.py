@@ -113,6 +113,7 @@ class EngineOptions:
     quantize: str | None = None
     server: str | None = None
     samples: int = 0
+    reasoning_tokens: int = 128
     concurrency: int = 16
     timeout: float = 120.0
     cluster: str | None = None

@@ -43,6 +43,22 @@ def open_engine(model: Any, options: EngineOptions | None = None) -> Engine:
     return _with_dropout(open_in_memory(parts, options), options)
 
 
+def thinks(spec: str, options: EngineOptions) -> bool | None:
+    """Return whether a model reasons before its chat answers, without loading it; None where that is not known."""
+    if options.server:
+        from .server.engine import server_thinks
+
+        return server_thinks("" if spec == DEFAULT_MODEL else spec, options)
+    scheme, separator, rest = spec.partition(":")
+    if not separator or (scheme not in SCHEMES and ("/" in scheme or len(scheme) == 1)):
+        scheme, rest = _scheme_of(spec), spec
+    if scheme not in ("hf", "gguf"):
+        return False if scheme in SCHEMES else None
+    from .huggingface.template import template_thinks
+
+    return template_thinks(rest, options)
+
+
 def _open_named(spec: str, options: EngineOptions) -> Engine:
     if options.server:
         return _open_server(spec, options)

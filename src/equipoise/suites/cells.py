@@ -16,7 +16,8 @@ from ..datasets import Dataset, open_dataset
 from ..measuring.cells import check_groups
 from ..records import EquipoiseError
 from ..scoring.availability import locate_model
-from ..scoring.opening import open_engine
+from ..scoring.engine import EngineOptions
+from ..scoring.opening import open_engine, thinks
 from ..settings import Settings
 from ..tasks import open_task
 from .forecast import forecast
@@ -111,8 +112,9 @@ class Shelf:
             dataset = self._dataset(cell.data, settings)
             asked = open_task(cell.task, settings.task)
             check_groups(dataset.examples, settings.by)
-            key = ("task", cell.data, repr(settings.dataset), asked.name, repr(settings.task))
-            rehearsal: Rehearsal = self._once(key, lambda: rehearse(asked, dataset))
+            reasons = settings.chat and self._thinks(cell.model.spec, settings.engine)
+            key = ("task", cell.data, repr(settings.dataset), asked.name, repr(settings.task), reasons)
+            rehearsal: Rehearsal = self._once(key, lambda: rehearse(asked, dataset, thinks=reasons))
             if rehearsal.texts and cell.model.spec.startswith("planted"):
                 raise EquipoiseError(f"{cell.task} needs a model that writes, and a planted engine cannot")
         except (EquipoiseError, TypeError, ValueError, OSError) as error:
@@ -120,6 +122,10 @@ class Shelf:
         seconds = None if settings.server else forecast(cell.model.spec, rehearsal, device=settings.device)
         folder = out / "cells" / _folder_name(cell, settings, dataset)
         return replace(cell, prompts=rehearsal.prompts, seconds=seconds, folder=folder)
+
+    def _thinks(self, spec: str, options: EngineOptions) -> bool:
+        """Return whether the model is known to reason before its chat answers."""
+        return bool(self._once(("thinks", spec, options), lambda: thinks(spec, options)))
 
     def _dataset(self, data: str, settings: Settings) -> Dataset:
         dataset: Dataset = self._once((data, repr(settings.dataset)), lambda: open_dataset(data, settings.dataset))

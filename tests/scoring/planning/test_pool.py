@@ -71,6 +71,25 @@ def test_processes_plan_what_this_one_plans_in_order(pool: PlannerPool) -> None:
     assert_equal(list(pool.plans(iter(BATCHES), nowhere)), list(map(here, BATCHES)))
 
 
+def test_a_plan_is_handed_on_before_all_processes_have_work(pool: PlannerPool) -> None:
+    wait_until_free(pool, 2)
+    drawn = 0
+
+    def batches() -> Iterator[Sequence[Asked]]:
+        nonlocal drawn
+        for batch in BATCHES:
+            if drawn == 1:
+                assert pool._workers[0].line.poll(120), "the first plan did not come"
+            drawn += 1
+            yield batch
+
+    plans = pool.plans(batches(), nowhere)
+    next(plans)
+    # One batch was given to a process; the other process was free when its plan came.
+    assert drawn == 2
+    assert len(list(plans)) == len(BATCHES) - 1
+
+
 def test_a_prompt_that_is_too_long_is_refused_by_its_name(pool: PlannerPool) -> None:
     wait_until_free(pool, 2)
     long = [BATCHES[0][0]._replace(example_id="the long one", text="nurse " * 300)]

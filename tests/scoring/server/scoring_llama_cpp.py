@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import httpx
 
@@ -14,21 +15,35 @@ from equipoise.scoring.default_model import gguf_file
 
 SERVE = """
 import sys, time
-from xllamacpp import CommonParams, Server
+from xllamacpp import CommonGrammar, CommonParams, Server, common_grammar_type, ggml_type, llama_flash_attn_type
 parameters = CommonParams()
 parameters.model.path, parameters.port, parameters.hostnames = sys.argv[1], int(sys.argv[2]), ["127.0.0.1"]
 parameters.cpuparams.n_threads = 1
 parameters.n_ctx, parameters.n_parallel, parameters.warmup = 2048, 2, False
+template, grammar, exact = sys.argv[3:]
+if template:
+    parameters.use_jinja, parameters.chat_template = True, template
+if grammar:
+    parameters.sampling.grammar = CommonGrammar(common_grammar_type.COMMON_GRAMMAR_TYPE_USER, grammar)
+if exact:
+    parameters.cache_type_k = parameters.cache_type_v = ggml_type.GGML_TYPE_F32
+    parameters.flash_attn_type = llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
 server = Server(parameters)
 time.sleep(3600)
 """
 
 
 class LlamaCpp:
-    """The server's process, on a port of its own."""
+    """The server's process, on a port of its own.
 
-    def __init__(self) -> None:
-        self._model = str(gguf_file())
+    `grammar` is what all that it writes must follow. `exact` keeps keys and values in float32, and attention too.
+    """
+
+    def __init__(
+        self, model: Path | None = None, *, template: str = "", grammar: str = "", exact: bool = False
+    ) -> None:
+        self._settings = [template, grammar, "exact" if exact else ""]
+        self._model = str(model or gguf_file())
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = int(free.getsockname()[1])
@@ -36,7 +51,7 @@ class LlamaCpp:
 
     def start(self) -> None:
         """Start the process, and return when it answers."""
-        command = [sys.executable, "-c", SERVE, self._model, str(self.port)]
+        command = [sys.executable, "-c", SERVE, self._model, str(self.port), *self._settings]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         for _ in range(1200):
             time.sleep(0.1)

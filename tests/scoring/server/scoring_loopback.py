@@ -46,12 +46,13 @@ class Listening:
 class Loopback(Listening):
     """The server. `faults` name what it does wrong; `refuse` maps a path to the statuses of its first answers.
 
+    `template` is how it shows its chat template, that of a thinking model: "text" as llama.cpp, "ids" as vLLM.
     After `die_after(n)` it answers n more requests for completions, and then cuts every connection without a word;
     with `hang` it first keeps silent until `revive()`.
     """
 
-    def __init__(self, *faults: str, seed: int = 0, bos: bool = False, top: int = 10**9) -> None:
-        self.faults, self.seed, self.bos, self.top = set(faults), seed, bos, top
+    def __init__(self, *faults: str, seed: int = 0, bos: bool = False, top: int = 10**9, template: str = "") -> None:
+        self.faults, self.seed, self.bos, self.top, self.template = set(faults), seed, bos, top, template
         self.refuse: dict[str, list[int]] = {}
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
@@ -91,11 +92,23 @@ class Loopback(Listening):
         if path == "/tokenize" and "no tokenize" not in self.faults and "prompt" in body:
             front = [BOS] if self.bos and body["add_special_tokens"] else []
             return 200, {"tokens": front + list(body["prompt"].encode())}
+        if path == "/tokenize" and self.template == "ids":
+            return 200, {"tokens": [BOS] * self.bos + list(self.rendered(body).encode())}
+        if path == "/detokenize" and self.template == "ids":
+            text = bytes(token for token in body["tokens"] if token != BOS).decode()
+            return 200, {"prompt": text + " " * ("odd text" in self.faults)}
+        if path == "/apply-template" and self.template == "text":
+            return 200, {"prompt": self.rendered(body)}
         if path == "/v1/completions" and "chat only" not in self.faults:
             return self.complete(body)
         if path == "/v1/chat/completions":
             return 200, {"choices": [self.chat(body) for _ in range(body.get("n", 1))]}
         return 404, {"error": "no such path"}
+
+    def rendered(self, body: dict[str, Any]) -> str:
+        """Return a conversation as a thinking model's template writes it: earlier reasoning is dropped."""
+        turns = [f"<{turn['role']}>{turn['content'].split('</think>')[-1]}" for turn in body["messages"]]
+        return "".join(turns) + "<assistant><think>\n" * body["add_generation_prompt"]
 
     def complete(self, body: dict[str, Any]) -> tuple[int, Any]:
         rows = body["prompt"] if isinstance(body["prompt"][0], list) else [body["prompt"]]
@@ -143,6 +156,8 @@ class Loopback(Listening):
         kept = top[: min(body.get("top_logprobs", 0), 4 if "few" in self.faults else 6)]
         hidden = "no logprobs" in self.faults or not body.get("logprobs")
         text = str(np.random.default_rng().choice(words, p=probs)) if body["temperature"] else top[0]["token"]
+        if "thinks" in self.faults:
+            text = f"so it is</think>\n\n{text}" if body["max_tokens"] > 8 else "so it is"
         return {"message": {"content": text}, "logprobs": None if hidden else {"content": [{"top_logprobs": kept}]}}
 
 

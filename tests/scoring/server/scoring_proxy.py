@@ -16,10 +16,13 @@ COMPLETIONS = "/v1/completions"
 
 
 class Proxy(Listening):
-    """Passes requests on to `port`. With `act(n, action)` the action comes before the n-th completion is passed on."""
+    """Passes requests on to `port`, but answers 404 for the paths in `hidden`.
 
-    def __init__(self, port: int) -> None:
-        self.port = port
+    With `act(n, action)` the action comes before the n-th completion is passed on.
+    """
+
+    def __init__(self, port: int, *hidden: str) -> None:
+        self.port, self.hidden = port, hidden
         self.bodies: list[tuple[str, dict[str, Any]]] = []
         self.lines: set[object] = set()
         """The connections that are open."""
@@ -65,6 +68,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def forward(self, content: bytes) -> None:
         self.proxy.count(self.path, json.loads(content or b"{}"))
+        if self.path in self.proxy.hidden:
+            self.send_error(404)
+            return
         line = http.client.HTTPConnection("127.0.0.1", self.proxy.port, timeout=120)
         try:
             line.request(self.command, self.path, content, {"content-type": "application/json"})

@@ -314,3 +314,31 @@ def test_it_writes_and_answers_in_turns(serve: Any) -> None:
     engine = opened(serve())
     texts = engine.generate(["abc", (Message("user", "hello"),)], 5)
     assert len(texts) == 2 and texts == engine.generate(["abc", (Message("user", "hello"),)], 5)
+
+
+THOUGHT = "<think>\nit is so\n</think>\n\nIt is"
+ASKED = (Message("user", "Who is it?"), Message("assistant", THOUGHT))
+
+
+@pytest.mark.parametrize("bos", [False, True])
+@pytest.mark.parametrize(("template", "fault"), [("text", ""), ("ids", ""), ("ids", "odd text")])
+def test_a_thinking_model_is_scored_after_its_closed_reasoning(
+    serve: Any, template: str, fault: str, bos: bool
+) -> None:
+    engine = opened(serve(fault, template=template, bos=bos))
+    assert engine.description["thinks"] is True
+    prompt = Prompt("e", "next-word", "", ASKED, (" the nurse", " a cook"))
+    text = "<user>Who is it?<assistant>" + THOUGHT
+    # The template of vLLM brings its own beginning of text; llama.cpp takes it away, and it is put back.
+    assert_true(scored(engine, [prompt]), [replace(prompt, context=text)], bos=bos)
+    assert identity_key(engine) != identity_key(opened(serve(bos=bos))), "the template is part of the identity"
+
+
+def test_a_chat_that_thinks_is_sampled_after_its_reasoning_or_refused(serve: Any) -> None:
+    server = serve("chat only", "no tokenize", "thinks")
+    with pytest.raises(ModelError, match=r"the model reasons before it answers.*set samples"):
+        opened(server)
+    engine = opened(server, samples=40, reasoning_tokens=9)
+    (score,) = scored(engine, CHOICES[:1])
+    assert server.bodies[-1]["max_tokens"] == 9 + 8 and score.flags == ("sampled",)
+    assert math.fsum(np.exp(score.logprobs)) > 3 * 0.5 / 42, "answers after the reasoning name letters"

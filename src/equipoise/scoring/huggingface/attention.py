@@ -1,20 +1,67 @@
-"""Attention for one new token at a time, without a copy of the cache for every query head.
+"""Two kinds of attention that transformers does not have; both give what its own gives.
 
-transformers repeats keys and values for all query heads that share them. With thousands of texts at once, that copy
-takes most of the time; here the heads that share keys are multiplied with them together.
+Grouped, for one new token at a time: transformers repeats keys and values for all query heads that share them. With
+thousands of texts at once, that copy takes most of the time; here the heads that share keys are multiplied with them
+together.
+
+Segmented, for packed rows on a CPU: each segment of a row attends to itself and to its ancestors, and to nothing else.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
+from ..packing.segments import Segment
+
 GROUPED = "equipoise_grouped"
-"""The name under which transformers knows it; it stands in for "sdpa"."""
+SEGMENTED = "equipoise_segmented"
+"""The names under which transformers knows them; they stand in for "sdpa"."""
+
+
+class SegmentView(NamedTuple):
+    """The nodes from `start` to `stop` of a row, the nodes that any of them sees, and which of these each one sees."""
+
+    start: int
+    stop: int
+    seen: torch.Tensor
+    mask: torch.Tensor
+
+
+def segment_views(segments: Sequence[Segment], ends: torch.Tensor, dtype: torch.dtype) -> list[SegmentView]:
+    """Return what the segments of a row see; `ends` are those of its nodes (see `prefix_tree.Row`)."""
+    views = []
+    for start, stop, ancestors in segments:
+        nodes = torch.arange(start, stop)
+        seen = torch.cat([torch.from_numpy(ancestors), nodes])
+        sees = (seen[None, :] <= nodes[:, None]) & (nodes[:, None] < ends[seen][None, :])
+        mask = torch.zeros(sees.shape, dtype=dtype).masked_fill(~sees, torch.finfo(dtype).min)
+        views.append(SegmentView(start, stop, seen, mask[None, None]))
+    return views
+
+
+def segmented_attention(
+    module: Any,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    *,
+    segments: Sequence[SegmentView],
+    **settings: Any,
+) -> tuple[torch.Tensor, None]:
+    """Return the attention of each query, as (rows, queries, heads, width); the model hands `segments` on to here."""
+    outputs = []
+    for start, stop, seen, mask in segments:
+        keys, values = key.index_select(2, seen), value.index_select(2, seen)
+        output, _ = sdpa_attention_forward(module, query[:, :, start:stop], keys, values, mask, **settings)
+        outputs.append(output)
+    return torch.cat(outputs, dim=1), None
 
 
 def grouped_attention(
@@ -44,3 +91,5 @@ def grouped_attention(
 
 AttentionInterface.register(GROUPED, grouped_attention)
 AttentionMaskInterface.register(GROUPED, sdpa_mask)
+# Segments have masks of their own, so transformers makes none: there is no mask function of that name.
+AttentionInterface.register(SEGMENTED, segmented_attention)

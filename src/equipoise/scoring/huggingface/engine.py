@@ -15,6 +15,7 @@ import torch
 from ...records import Context, Example, ModelError, Prompt, Sampling, Score
 from ..encoding import Asked, Encoder
 from ..engine import EngineDefaults, EngineOptions, identity_key, neighbours
+from ..garbage import existing_objects_kept
 from ..packing.prefetch import prefetch
 from ..packing.shape import Shape
 from ..planning.pool import PlannerPool, processes
@@ -23,7 +24,7 @@ from ..pronoun_pieces import neopronouns, split_notes
 from ..reductions import REDUCTIONS, first_token_mass, reductions
 from .cpu import lay_out
 from .head import is_widened
-from .model import config_sha256, evaluating, gpus, is_encoder, window
+from .model import config_sha256, gpus, is_encoder, window
 from .passes import MODES, Answer, Passes
 from .schedule import Batch, Schedule
 from .trial import PROMPTS, Trial
@@ -150,7 +151,7 @@ class HuggingFaceEngine(EngineDefaults):
         return batches
 
     def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
-        with evaluating(self._model):
+        with self._passes.in_use(), existing_objects_kept():
             if self._mode is None:
                 self._choose_mode()
             batches = iter(batches)
@@ -176,14 +177,14 @@ class HuggingFaceEngine(EngineDefaults):
             ]
 
     def generate(self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None) -> list[str]:
-        with evaluating(self._model):
+        with self._passes.in_use():
             return write(self._passes, self._encoder, contexts, max_new_tokens, sampling)
 
     def score_one_by_one(self, prompts: Iterable[Prompt]) -> list[Score]:
         """Return the scores from one plain pass for each candidate, without packing, padding or batches: for tests."""
         identity = identity_key(self)
         scores = []
-        with evaluating(self._model):
+        with self._passes.in_use():
             for prompt in prompts:
                 (question,) = self._encoder.questions([prompt])
                 pairs = list(zip(question.sequences, question.starts, strict=True))
@@ -240,6 +241,9 @@ class HuggingFaceEngine(EngineDefaults):
             with torch.inference_mode():
                 lay_out(self._model, trial.sequence)
         fault = trial.fault("packed")
+        if fault and self._passes.segmented:
+            self._passes.attend_densely()
+            fault = trial.fault("packed")
         if (fault or self._window) and not trial.fault("cached"):
             self._fallback = "cached"
         self._mode = self._fallback if fault else "packed"

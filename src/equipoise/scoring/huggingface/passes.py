@@ -6,18 +6,21 @@ once, then its continuations from the prompt's cache) and padded (each input is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..packing.prefix_tree import Row, fork, stack
+from ..packing.prefix_tree import Pass, Row, fork, stack
+from ..packing.segments import segments
+from ..packing.shape import DENSE_ROW_TOKENS
 from ..planning.rules import Mode
-from .attention import GROUPED
+from .attention import GROUPED, SEGMENTED, segment_views
 from .head import head_at
-from .model import BLOCK, ancestor_mask, block_mask, shape_for, vocabulary_sums
+from .model import BLOCK, ancestor_mask, block_mask, evaluating, shape_for, vocabulary_sums
 
 LOGIT_BYTES = 256 * 2**20
 """Bound on the float32 copies of logits held at once."""
@@ -52,6 +55,15 @@ class Passes:
         self._head = model.get_output_embeddings()
         self._stateful = bool(getattr(model, "_is_stateful", False))
         self._attention = getattr(model.config, "_attn_implementation", "")
+        chooses = bool(getattr(model, "_supports_attention_backend", False)) and self._attention == "sdpa"
+        self.segmented = chooses and self.device.type == "cpu"
+        if self.device.type == "cpu" and not chooses:
+            self.attend_densely()
+
+    def attend_densely(self) -> None:
+        """Give packed rows one attention mask from now on, and make them short: a CPU computes all of the mask."""
+        self.segmented = False
+        self.shape = self.shape._replace(row_tokens=DENSE_ROW_TOKENS)
 
     @property
     def vocabulary(self) -> int:
@@ -107,6 +119,8 @@ class Passes:
     def _stacked(self, rows: Sequence[Row], *, packed: bool) -> tuple[NDArray[np.int64], torch.Tensor]:
         fixed = packed and self.shape.fixed
         work = stack(rows, height=self.shape.rows if fixed else 0, width=self.shape.row_tokens if fixed else 0)
+        if packed and self.segmented and len(rows) == 1:
+            return self._segmented(work)
         sparse = packed and self.sparse and work.tokens.shape[1] == self.shape.row_tokens
         self._attend("flex_attention" if sparse else self._attention)
         if packed:
@@ -118,6 +132,14 @@ class Passes:
         else:
             mask = np.arange(work.tokens.shape[1]) < work.lengths[:, None]
             inputs = {"attention_mask": self.tensor(mask.astype(np.int64))}
+        output = self._forward(self.tensor(work.sources), input_ids=self.tensor(work.tokens), use_cache=False, **inputs)
+        return work.counts, self._values(output.logits[0], self.tensor(work.picks), self.tensor(work.targets))
+
+    def _segmented(self, work: Pass) -> tuple[NDArray[np.int64], torch.Tensor]:
+        """Run one packed row whose attention is computed segment by segment."""
+        self._attend(SEGMENTED)
+        views = segment_views(segments(work.depths[0], work.ends[0]), self.tensor(work.ends[0]), self.dtype)
+        inputs = {"position_ids": self.tensor(work.depths), "segments": views}
         output = self._forward(self.tensor(work.sources), input_ids=self.tensor(work.tokens), use_cache=False, **inputs)
         return work.counts, self._values(output.logits[0], self.tensor(work.picks), self.tensor(work.targets))
 
@@ -157,6 +179,15 @@ class Passes:
         inputs = {"attention_mask": seen, "position_ids": places, "past_key_values": cache}
         output = self._forward(last, input_ids=tokens, use_cache=True, **inputs)
         return output.logits[0], output.past_key_values
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Put the model into evaluation mode; at the end it is as it was, its attention, too."""
+        try:
+            with evaluating(self.model):
+                yield
+        finally:
+            self._attend(self._attention)
 
     def _attend(self, implementation: str) -> None:
         """Make the model use that implementation of attention from now on."""

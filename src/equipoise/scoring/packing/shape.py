@@ -5,7 +5,12 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-CPU_ROW_TOKENS = 384
+CPU_ROW_TOKENS = 1280
+"""Tokens of a row whose attention is computed in segments: more gain little (docs/decisions/packed-engine.md)."""
+
+DENSE_ROW_TOKENS = 384
+"""The same for a model that needs one attention mask for the row."""
+
 GPU_ROW_TOKENS = 1024
 GPU_PASS_TOKENS = 8192
 """More tokens a pass than this gain nothing on an H200 with a model of 8B (docs/decisions/packed-engine.md)."""

@@ -45,6 +45,9 @@ class PlannerPool:
         sent: deque[tuple[_Worker, Sequence[Asked]]] = deque()
         try:
             for batch in batches:
+                # The device waits for the first plans: they are handed on before all processes have work.
+                while sent and sent[0][0].has_answered():
+                    yield _received(*sent.popleft(), here)
                 while (worker := next(filter(_Worker.free, self._workers), None)) is None and sent:
                     yield _received(*sent.popleft(), here)
                 if worker is None:
@@ -89,6 +92,10 @@ class _Worker:
         except (EOFError, OSError):
             self._ended = True
         return not (self._ended or self._busy or self.discards)
+
+    def has_answered(self) -> bool:
+        """Return whether the process has something to say, or has ended."""
+        return self.line.poll()
 
     def send(self, content: object) -> None:
         """Send a batch; before the first one, the tokenizer and its rules."""

@@ -5,11 +5,13 @@ Answers are checked for their form here; whether they are true is for the probe 
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...records import Message
+from ..thinking import THINK, THOUGHT
 from .http_client import Client, ServerError
 
 Ids = Sequence[int]
@@ -21,6 +23,7 @@ class Api:
     def __init__(self, client: Client, model: str) -> None:
         self._client = client
         self.model = model
+        self._one_at_a_time = False
 
     async def tokenize(self, text: str, *, special: bool) -> list[int]:
         """Return the text as token ids, with what the tokenizer puts before it if `special`."""
@@ -29,17 +32,30 @@ class Api:
         answer = await self._client.post(f"{self._client.root}/tokenize", {"model": self.model, **body})
         return _ids(answer)
 
-    async def chat_tokens(self, messages: Sequence[Message]) -> list[int]:
-        """Return a conversation as token ids, by the server's chat template."""
+    async def apply_template(self, messages: Sequence[Message], **settings: Any) -> str:
+        """Return a conversation as text, by the server's chat template (llama.cpp)."""
+        answer = await self._client.post(f"{self._client.root}/apply-template", {**self._turns(messages), **settings})
+        try:
+            return str(answer["prompt"])
+        except (KeyError, TypeError):
+            raise ServerError("the server's answer has no prompt") from None
+
+    async def chat_tokens(self, messages: Sequence[Message], **settings: Any) -> list[int]:
+        """Return a conversation as token ids, by the server's chat template (vLLM)."""
+        body = {**self._turns(messages), "continue_final_message": messages[-1].role == "assistant", **settings}
+        return _ids(await self._client.post(f"{self._client.root}/tokenize", body))
+
+    async def detokenize(self, ids: Ids) -> str:
+        """Return token ids as text, special tokens included."""
+        answer = await self._client.post(f"{self._client.root}/detokenize", {"model": self.model, "tokens": list(ids)})
+        try:  # vLLM says prompt, llama.cpp content.
+            return str(answer["prompt"] if "prompt" in answer else answer["content"])
+        except (KeyError, TypeError):
+            raise ServerError("the server's answer has no text of the token ids") from None
+
+    def _turns(self, messages: Sequence[Message]) -> dict[str, Any]:
         turns = [message._asdict() for message in messages]
-        last = messages[-1].role == "assistant"
-        body = {"model": self.model, "messages": turns, "add_generation_prompt": not last}
-        try:  # llama.cpp
-            answer = await self._client.post(f"{self._client.root}/apply-template", body)
-            return await self.tokenize(str(answer["prompt"]), special=False)
-        except (ServerError, KeyError, TypeError):
-            body["continue_final_message"] = last
-            return _ids(await self._client.post(f"{self._client.root}/tokenize", body))
+        return {"model": self.model, "messages": turns, "add_generation_prompt": messages[-1].role != "assistant"}
 
     async def next_tokens(self, ids: Ids, k: int, *, temperature: float = 0.0) -> dict[int, float]:
         """Return the log-probabilities of up to k tokens that may follow, the most probable ones."""
@@ -71,15 +87,25 @@ class Api:
     async def write(
         self, context: Ids | Sequence[Message], *, tokens: int, temperature: float, count: int = 1
     ) -> list[str]:
-        """Return texts that continue the ids or answer the conversation."""
-        body: dict[str, Any] = {"max_tokens": tokens, "temperature": temperature, "n": count}
+        """Return texts that continue the ids or answer the conversation; reasoning comes first, in a think block."""
+        body: dict[str, Any] = {"max_tokens": tokens, "temperature": temperature}
+        if count > 1 and not self._one_at_a_time:
+            try:
+                return await self._write(context, {**body, "n": count})
+            except ServerError as error:  # llama.cpp writes at most as many as it has slots
+                if error.status not in (400, 422):
+                    raise
+                self._one_at_a_time = True
+        texts = await asyncio.gather(*(self._write(context, {**body, "n": 1}) for _ in range(count)))
+        return [text for (text, *_) in texts]
+
+    async def _write(self, context: Ids | Sequence[Message], body: dict[str, Any]) -> list[str]:
         if context and isinstance(context[0], Message):
             body |= {"model": self.model, "messages": [m._asdict() for m in context if isinstance(m, Message)]}
             answer = await self._client.post(f"{self._client.url}/chat/completions", body)
-            texts = [choice["message"]["content"] for choice in _choices(answer)]
-        else:
-            texts = [choice["text"] for choice in await self._complete({**body, "prompt": list(context)})]
-        return [str(text or "") for text in texts]
+            return [_written(choice) for choice in _choices(answer)]
+        choices = await self._complete({**body, "prompt": list(context)})
+        return [str(choice["text"] or "") for choice in choices]
 
     async def _complete(self, body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         answer = await self._client.post(f"{self._client.url}/completions", {"model": self.model, **body})
@@ -100,6 +126,20 @@ def _choices(answer: Any) -> list[Mapping[str, Any]]:
         return sorted(answer["choices"], key=lambda choice: choice.get("index", 0))
     except (KeyError, TypeError, AttributeError):
         raise ServerError("the server's answer has no choices") from None
+
+
+def _written(choice: Mapping[str, Any]) -> str:
+    """Return a chat answer as the model wrote it; servers that parse reasoning return it beside the answer."""
+    try:
+        message = choice["message"]
+        content = str(message.get("content") or "")
+        reasoning = message.get("reasoning_content") or message.get("reasoning")
+    except (KeyError, TypeError, AttributeError):
+        raise ServerError("the server's answer has no message") from None
+    if not reasoning:
+        return content
+    # Without an answer it is not known whether the reasoning came to its end.
+    return f"{THINK}\n{reasoning}\n" + (f"{THOUGHT}\n\n{content}" if content else "")
 
 
 def _ids(answer: Any) -> list[int]:

@@ -15,8 +15,8 @@ from ..engine import EngineDefaults, EngineOptions, identity_key, neighbours
 from .api import Api, served_models
 from .fingerprint import fingerprint
 from .http_client import Client, Limits
-from .methods import check_task
-from .probe import Findings, probe
+from .methods import UNFINISHED, check_task
+from .probe import Findings, has_thinking_template, probe
 
 BATCH = 16
 """Prompts that are kept together: with those under way, the most that a killed client has to ask again."""
@@ -37,7 +37,7 @@ class ServerEngine(EngineDefaults):
         self._loop = _LoopThread()
         self._closed = weakref.finalize(self, self._loop.close)
         self._url = url
-        self._bounded = 0
+        self._bounded = self._unfinished = 0
         self._api, self._findings = self._loop.run(self._open(url, model, options))
         self.name = self._api.model.rstrip("/").rpartition("/")[2]
         self._fingerprint = fingerprint(self._api.model, self._findings.answers)
@@ -47,16 +47,8 @@ class ServerEngine(EngineDefaults):
         # Prompts begin in turn. Without this, all would wait for their first requests, and none would end early.
         self._prompts_at_once = asyncio.Semaphore(options.concurrency)
         self._batches_at_once = 2 + options.concurrency // BATCH
-        models = await served_models(self._client)
-        if not model and not models:
-            raise ModelError(f"{url} serves 0 models, name the one that it should load")
-        if not model and len(models) != 1:
-            raise ModelError(f"{url} serves {len(models)} models, name one of them: {', '.join(models)}")
-        # An empty list is that of a server which loads models as they are asked for, such as transformers serve.
-        if model and models and model not in models:
-            raise ModelError(f"{url} does not serve {model!r}, but: {', '.join(models)}")
-        api = Api(self._client, model or models[0])
-        return api, await probe(api, bos=options.bos, samples=options.samples)
+        api = Api(self._client, await _served_name(self._client, model))
+        return api, await probe(api, bos=options.bos, samples=options.samples, reasoning=options.reasoning_tokens)
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -67,11 +59,17 @@ class ServerEngine(EngineDefaults):
             "fingerprint": self._fingerprint,
             "method": self._method.name,
             "leading_ids": list(tokens.front) if tokens else None,
+            "chat_template": tokens.template.digest if tokens and tokens.template else None,
         }
 
     @property
     def description(self) -> Mapping[str, Any]:
-        return {"server": self._url, "scoring": self._method.name, "capabilities": self._findings.capabilities}
+        return {
+            "server": self._url,
+            "scoring": self._method.name,
+            "capabilities": self._findings.capabilities,
+            **({"thinks": True} if self._findings.thinks else {}),
+        }
 
     @property
     def notes(self) -> Sequence[str]:
@@ -80,6 +78,11 @@ class ServerEngine(EngineDefaults):
             notes.append(
                 f"{self._bounded:,} prompts have a candidate outside of the server's most probable tokens: its "
                 "probability is known within limits"
+            )
+        if self._unfinished:
+            notes.append(
+                f"{self._unfinished:,} prompts have sampled answers that ended within their reasoning and name no "
+                "candidate; set a larger reasoning_tokens"
             )
         return notes
 
@@ -96,6 +99,7 @@ class ServerEngine(EngineDefaults):
         stream = self._stream(iter(batches), failures)
         while (scores := self._loop.run(anext(stream, None))) is not None:
             self._bounded += sum(BOUNDED in score.flags for score in scores)
+            self._unfinished += sum(UNFINISHED in score.flags for score in scores)
             yield scores
         if failures:
             named = "; ".join(f"{prompt.example_id}: {error}" for prompt, error in failures[:SHOWN_FAILURES])
@@ -117,12 +121,12 @@ class ServerEngine(EngineDefaults):
         temperature = sampling.temperature if sampling else 0.0
 
         async def write(context: Context) -> str:
-            if not isinstance(context, str):
-                given: Any = context
-            elif self._findings.tokens:
-                given = await self._findings.tokens.context(context)
+            tokens = self._findings.tokens
+            # A server's own chat may take the reasoning of a thinking model apart, or leave it out.
+            if tokens is not None and (isinstance(context, str) or tokens.thinks):
+                given: Any = await tokens.context(context)
             else:
-                given = (Message("user", context),)
+                given = (Message("user", context),) if isinstance(context, str) else context
             (text,) = await self._api.write(given, tokens=max_new_tokens, temperature=temperature)
             return text.strip()
 
@@ -176,6 +180,42 @@ class _LoopThread:
     def close(self) -> None:
         """End the loop."""
         self._loop.call_soon_threadsafe(self._loop.stop)
+
+
+async def _served_name(client: Client, model: str) -> str:
+    """Return the name of the model to ask for: the one that is wanted, or the only one."""
+    models = await served_models(client)
+    if not model and not models:
+        raise ModelError(f"{client.url} serves 0 models, name the one that it should load")
+    if not model and len(models) != 1:
+        raise ModelError(f"{client.url} serves {len(models)} models, name one of them: {', '.join(models)}")
+    # An empty list is that of a server which loads models as they are asked for, such as transformers serve.
+    if model and models and model not in models:
+        raise ModelError(f"{client.url} does not serve {model!r}, but: {', '.join(models)}")
+    return model or models[0]
+
+
+def server_thinks(model: str, options: EngineOptions) -> bool | None:
+    """Return whether a served model's chat answers follow reasoning that is written first; None where it is not known.
+
+    Only the server's tokenizer and template are asked. Without these, tasks have no reasoning written.
+    """
+
+    async def thinks() -> bool:
+        client = Client(options.server or "", Limits(seconds=options.timeout, attempts=1))
+        try:
+            api = Api(client, await _served_name(client, model))
+            return await has_thinking_template(api, bos=options.bos)
+        finally:
+            await client.close()
+
+    loop = _LoopThread()
+    try:
+        return loop.run(thinks())
+    except ModelError:
+        return None
+    finally:
+        loop.close()
 
 
 def open_server(model: str, options: EngineOptions) -> ServerEngine:

@@ -11,9 +11,13 @@ from typing import Any, Protocol
 
 from ...records import Message, ModelError, Prompt, Score, ScoreLimits
 from ...records.limits import BOUNDED, PSEUDOCOUNT, SAMPLED
+from ..thinking import answer_of
 from .api import Api
 from .http_client import ServerError
 from .tokens import ServerTokens
+
+UNFINISHED = "unfinished-reasoning"
+"""Flag of a score with sampled answers that ended within their reasoning: they name no candidate."""
 
 FIRST_K = 100
 """Tokens asked for first; the whole vocabulary only where a candidate is not among these."""
@@ -166,7 +170,8 @@ class Samples:
     """The server only writes: answers are sampled and counted.
 
     A candidate's probability is (count + 1/2) / (samples + (candidates + 1) / 2); answers that name no candidate are a
-    class of their own.
+    class of their own. `reasoning` is how many tokens a thinking model may write before each answer, where only the
+    server's own chat is there to ask: what counts is what follows the think block.
     """
 
     api: Api
@@ -174,29 +179,34 @@ class Samples:
     count: int
     tasks: Sequence[str] = ("next-word", "mcq")
     answer_tokens: int = field(default=8)
+    reasoning: int = 0
 
     @property
     def name(self) -> str:
         """How many answers are sampled."""
-        return f"{self.count} sampled answers"
+        after = f", each after at most {self.reasoning} tokens of reasoning" if self.reasoning else ""
+        return f"{self.count} sampled answers{after}"
 
     async def score(self, prompt: Prompt, key: str) -> Score:
         """Return the score from sampled answers."""
-        if self.tokens is not None and isinstance(prompt.context, str):
+        if self.tokens is not None and self.tokens.takes(prompt.context):
             context: Sequence[int] | Sequence[Message] = await self.tokens.context(prompt.context)
         else:
             context = as_messages(prompt)
+        most = self.answer_tokens + self.reasoning
         texts: list[str] = []
         while len(texts) < self.count:  # some servers ignore n and write one
             left = self.count - len(texts)
-            texts += await self.api.write(context, tokens=self.answer_tokens, temperature=1.0, count=left)
+            texts += await self.api.write(context, tokens=most, temperature=1.0, count=left)
+        answers = [answer_of(text) if self.reasoning else text for text in texts[: self.count]]
         counts = [0] * (len(prompt.continuations) + 1)
-        for text in texts[: self.count]:
-            choice = named(text, prompt.continuations)
+        for answer in answers:
+            choice = named(answer or "", prompt.continuations)
             counts[-1 if choice is None else choice] += 1
         total = self.count + PSEUDOCOUNT * len(counts)
         values = tuple((math.log((count + PSEUDOCOUNT) / total),) for count in counts[:-1])
-        return Score(key, values, flags=(SAMPLED,), limits=ScoreLimits(counts=tuple(counts)))
+        flags = (SAMPLED, UNFINISHED) if None in answers else (SAMPLED,)
+        return Score(key, values, flags=flags, limits=ScoreLimits(counts=tuple(counts)))
 
 
 def named(text: str, continuations: Sequence[str]) -> int | None:

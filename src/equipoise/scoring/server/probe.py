@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ...records import Message, ModelError
+from ..thinking import THINK, THOUGHT
 from .api import Api
 from .http_client import ServerError
 from .methods import ChatLetter, GivenText, Method, NextToken, Samples
@@ -32,6 +33,9 @@ STEPS = 3
 TOLERANCE = 0.05
 """Nats by which two answers about the same token may differ; a shift or another text differs by far more."""
 
+THOUGHT_TOKENS = 512
+"""Tokens within which the reasoning about the fixed question is expected to end."""
+
 WHOLE = 10**6
 """Asked for as the number of next tokens, to get the whole vocabulary."""
 
@@ -45,8 +49,13 @@ class Findings:
     capabilities: dict[str, str] = field(default_factory=dict)
     answers: dict[str, float] = field(default_factory=dict)
 
+    @property
+    def thinks(self) -> bool:
+        """Whether the model reasons before it answers, in a conversation that we can write the reasoning into."""
+        return self.tokens is not None and self.tokens.thinks
 
-async def probe(api: Api, *, bos: str, samples: int) -> Findings:
+
+async def probe(api: Api, *, bos: str, samples: int, reasoning: int = 128) -> Findings:
     """Return the best method that the server supports; ModelError says what is missing where there is none."""
     findings = Findings()
     try:
@@ -56,10 +65,13 @@ async def probe(api: Api, *, bos: str, samples: int) -> Findings:
         findings.capabilities["token ids"] = f"no: {error}"
     if findings.tokens is not None:
         await _probe_tokens(api, findings)
+    chats = findings.tokens is not None and findings.tokens.template is not None
+    asks_chat = not chats and (samples > 0 or findings.method is None)
+    thinks_in_chat = asks_chat and await _thinks_in_chat(api, findings)
     if findings.method is None:
-        await _probe_chat(api, findings)
+        await _probe_chat(api, findings, thinks=thinks_in_chat)
     if samples:
-        findings.method = Samples(api, findings.tokens, samples)
+        findings.method = Samples(api, findings.tokens, samples, reasoning=reasoning if thinks_in_chat else 0)
         if not findings.answers:
             await _remember_text(api, findings)
     if findings.method is None:
@@ -69,6 +81,14 @@ async def probe(api: Api, *, bos: str, samples: int) -> Findings:
             "estimate probabilities from sampled answers"
         )
     return findings
+
+
+async def has_thinking_template(api: Api, *, bos: str) -> bool:
+    """Return whether the server's chat template is that of a thinking model; not where it shows none."""
+    try:
+        return (await ServerTokens.open(api, bos=bos)).thinks
+    except ServerError:
+        return False
 
 
 async def _probe_tokens(api: Api, findings: Findings) -> None:
@@ -136,7 +156,23 @@ async def _walk(api: Api, tokens: ServerTokens, text: str, findings: Findings) -
     return start, ids, values
 
 
-async def _probe_chat(api: Api, findings: Findings) -> None:
+async def _thinks_in_chat(api: Api, findings: Findings) -> bool:
+    """Return whether the answers of the server's own chat begin with reasoning, which the server may return apart."""
+    try:
+        (text,) = await api.write((Message("user", QUESTION),), tokens=THOUGHT_TOKENS, temperature=0.0)
+    except ServerError:
+        return False
+    thinks = text.lstrip().startswith(THINK) or THOUGHT in text
+    if thinks:
+        findings.capabilities["thinking"] = "yes, in the server's own chat"
+    return thinks
+
+
+async def _probe_chat(api: Api, findings: Findings, *, thinks: bool) -> None:
+    if thinks:
+        # The first token of the text belongs to the reasoning.
+        findings.capabilities["chat top_logprobs"] = "no: the model reasons before it answers"
+        return
     for k in (20, 5):
         try:
             table = await api.chat_top((Message("user", QUESTION),), k)

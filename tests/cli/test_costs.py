@@ -1,0 +1,48 @@
+"""What --dry-run tells before anything is spent."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from equipoise.cli import app
+from tiny import make_tokenizer
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "scoring" / "server"))
+from scoring_loopback import Loopback
+
+PLAIN = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}</s>{% endfor %}<|assistant|>"
+THINKING = PLAIN.replace("m.content", "m.content.split('</think>')[-1]") + "<think>\n"
+
+
+def counted(*options: str) -> tuple[list[int], str]:
+    """Return the prompts and the texts that a dry run of two sentences with two pronouns each counts."""
+    command = ["audit", *options, "--limit", "2", "--dry-run"]
+    told = CliRunner().invoke(app, command, catch_exceptions=False).output
+    (row,) = [line.split() for line in told.splitlines() if line.startswith("builtin")]
+    return [int(cell) for cell in row[4:6]], told
+
+
+def test_the_reasoning_of_a_thinking_model_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "cache"))
+    for name, template in (("plain", PLAIN), ("thinker", THINKING)):
+        make_tokenizer(chat=template).save_pretrained(tmp_path / name)
+    assert counted(str(tmp_path / "thinker"), "--chat")[0] == [4, 4]
+    assert counted(str(tmp_path / "thinker"))[0] == counted(str(tmp_path / "plain"), "--chat")[0] == [4, 0]
+    counts, told = counted("owner/unknown", "--chat")
+    assert counts == [4, 0] and "is not known before it is loaded" in told
+
+
+def test_the_reasoning_of_a_served_model_is_counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
+    servers = {template: Loopback(template=template) for template in ("text", "ids", "")}
+    texts: dict[str, Any] = {name: counted("--server", server.url, "--chat")[0] for name, server in servers.items()}
+    assert texts == {"text": [4, 4], "ids": [4, 4], "": [4, 0]}
+    for server in servers.values():
+        assert server.paths["/v1/completions"] == 0, "nothing is asked of the model"
+        server.close()
+    assert "is not known before it is loaded" in counted("--server", "http://127.0.0.1:9/v1", "--chat")[1]
