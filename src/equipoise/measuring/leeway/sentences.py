@@ -38,6 +38,6 @@ def leeway_sentences(
     first, second = max(leading, key=lambda pair: (pair[1].high - pair[1].low) - (pair[0].high - pair[0].low))
     where = "" if first.group == "all" else f" ({first.group})"
     yield (
-        f"{known}, and intervals are wider for it: that of {first.metric}{where} at most, from "
-        f"{first.low:.3f} to {first.high:.3f} before to {second.low:.3f} to {second.high:.3f}; {remedy}"
+        f"{known}, so intervals are wider; {first.metric}{where} changes most, from "
+        f"[{first.low:.3f}, {first.high:.3f}] to [{second.low:.3f}, {second.high:.3f}]; {remedy}"
     )
