@@ -200,3 +200,9 @@ def test_a_limit_before_marking_keeps_the_same_sentences_as_one_after() -> None:
     base, how = open_dataset("builtin"), recipe(augmentations=["R"], attributes=["age"])
     before, after = identity_dataset(base, how, limit=7), identity_dataset(base, how).limited(7)
     assert before.examples == after.examples and len({e.cluster_id for e in before.examples}) == 7
+
+
+@pytest.mark.parametrize(("source", "told"), [("a file", "a file, with markers"), ("", "mine, with markers")])
+def test_a_marked_dataset_names_the_source_of_its_sentences(source: str, told: str) -> None:
+    how = recipe(augmentations=["R"], attributes=["age"])
+    assert identity_dataset(Dataset("mine", (BAKER,), source=source), how).source == told

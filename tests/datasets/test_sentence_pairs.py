@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.datasets import DatasetOptions, open_dataset
-from equipoise.datasets.sentence_pairs import is_pair_table, load_sentence_pairs, split_pair
+from equipoise.datasets.sentence_pairs import is_pair_table, load_sentence_pairs, sides_of, split_pair
 from equipoise.records import DatasetError, SentencePair
 
 
@@ -26,12 +26,43 @@ def load(tmp_path: Path, text: str, **options):
         ("Tall people sing.", "Short people sing.", "", ("Tall", "Short")),
         ("We hire old men here.", "We hire young women here.", "We hire", ("old men", "young women")),
         ("All people sing.", "All tall people sing.", "All", ("people", "tall people")),
+        ("The cook is tall", "The cook is tall and loud", "The cook is", ("tall", "tall and loud")),
+        ("The cook , he ran.", "The cook, she ran.", "The cook ,", ("he", "she")),
     ],
 )
 def test_a_pair_is_cut_where_it_first_differs(more: str, less: str, before: str, words: tuple[str, str]) -> None:
     split = split_pair(more, less)
     assert (split.before, split.words) == (before, words)
-    assert more.startswith(before) and (more.endswith(split.rests[0]) and less.endswith(split.rests[1]))
+    assert more == f"{before} {split.rests[0]}".strip()
+    assert split.rests[0].startswith(words[0]) and split.rests[1].startswith(words[1])
+    assert more.endswith(split.rests[0]) and less.endswith(split.rests[1])
+
+
+def test_a_sentence_without_words_has_no_place_that_differs() -> None:
+    with pytest.raises(DatasetError, match="only the end of the other"):
+        split_pair("", "The cook")
+
+
+@pytest.mark.parametrize(
+    ("words", "sides"),
+    [
+        (("he", "she"), ("male", "female")),
+        (("he", "cook"), ("more", "less")),
+        (("he", "his"), ("more", "less")),
+        (("old", "young"), ("more", "less")),
+    ],
+)
+def test_sides_are_genders_where_both_words_have_one_and_they_differ(
+    words: tuple[str, str], sides: tuple[str, str]
+) -> None:
+    assert sides_of(words) == sides
+
+
+def test_labels_are_numbers_or_the_words_of_crows_pairs(tmp_path: Path) -> None:
+    rows = [f"I met him {n}.,I met her {n}.,{label}" for n, label in enumerate(("1", "0", "stereo", "antistereo"))]
+    dataset = load(tmp_path, "\n".join(["sent_more,sent_less,stereo_antistereo", *rows, ""]))
+    assert [example.gold for example in dataset.examples] == [0, 1, 0, 1]
+    assert [example.id for example in dataset.examples] == [f"mine-{n:05}" for n in (1, 2, 3, 4)]
 
 
 def test_rows_become_pairs_with_a_label(tmp_path: Path) -> None:
@@ -118,6 +149,9 @@ def test_the_published_files_and_their_faults(real_data, name: str, rows: int, f
     dataset = open_dataset(name)
     assert (dataset.name, len(dataset.examples), dataset.sets) == (name, rows, rows)
     assert Counter(fault.kind for fault in dataset.faults) == faults
+    inverted = [fault.where for fault in dataset.faults if fault.kind == "inverted label"]
+    # The table is counted from its first row, a file from its header.
+    assert inverted == (["winobias.csv:609", "winobias.csv:610"] if "inverted label" in faults else [])
 
 
 def test_the_ceiling_of_the_winogender_file_is_reported(real_data) -> None:

@@ -301,3 +301,41 @@ def test_a_broken_row_is_an_error_with_file_and_line(tmp_path: Path, row: str, m
 
 
 # --- the real files: every number below is counted in them, and stands in docs/datasets.md
+
+
+def test_a_missing_column_of_synthbias_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "synthbias_data.csv"
+    path.write_text("type,sample,occ_1,occ_2,is_stereotypical\ntype1,Text,cook,nurse,True\n", encoding="utf-8")
+    with pytest.raises(DatasetError, match="SynthBias's column 'pronoun' is missing"):
+        load_synthbias(path)
+
+
+def test_synthbias_in_text_files_is_read_from_the_folder_or_its_subfolder(tmp_path: Path) -> None:
+    pro, anti = ["The cook met [the nurse] and saw [her]."], ["The cook met [the nurse] and saw [him]."]
+    inner = tmp_path / "winobias_format"
+    inner.mkdir()
+    write_wino(inner, pro, anti)
+    assert load_synthbias(tmp_path).source == str(inner)
+    # Files in the folder itself come first.
+    write_wino(tmp_path, pro, anti)
+    assert load_synthbias(tmp_path).source == str(tmp_path)
+
+
+def test_lines_that_differ_in_their_first_letter_are_no_pair(tmp_path: Path) -> None:
+    pro, anti = ["A cook met [the nurse] and saw [her]."], ["O cook met [the nurse] and saw [him]."]
+    dataset = load_winobias(write_wino(tmp_path, pro, anti))
+    assert kinds(dataset) == {"not a minimal pair": 2} and dataset.sets == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "candidates"),
+    [
+        ("[The veterinarian] and the nurse met before [{}] left.", ("veterinarian", "nurse")),
+        ("The nurse met [the head cook] before [{}] left.", ("nurse", "head cook")),
+        ("The nurse met [the cook in chief] before [{}] left.", ("nurse", "cook in chief")),
+        ("The nurse met [the head cook aide] before [{}] left.", ("nurse", "head cook aide")),
+    ],
+)
+def test_a_referent_keeps_its_whole_name_and_its_place(tmp_path: Path, text: str, candidates: tuple[str, str]) -> None:
+    dataset = load_winobias(write_wino(tmp_path, [text.format("he")], [text.format("she")]))
+    assert [example.candidates for example in dataset.examples] == [candidates] * 2

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.measuring.evidence import Evidence, interval
+from equipoise.measuring.evidence import Evidence, interval, of_mean, unit_differences
 from equipoise.metrics import METRICS
+from equipoise.stats import bounded
 from equipoise.stats.resampling import Statistic
 
 
@@ -30,13 +31,13 @@ def test_resamples_are_used_where_at_least_half_of_them_have_a_value(undefined: 
 
 @pytest.mark.parametrize(("units", "reach"), [(60, 2.0930), (199, 1.9971), (200, 1.9720), (600, 1.9639)])
 def test_gaps_of_few_units_count_a_third_of_them_as_degrees_of_freedom(units: int, reach: float) -> None:
-    # The largest of 95% of the deviations is 0.095 by linspace; Student's t at the stated degrees of freedom widens it.
+    # 95% of the deviations are at most 95/99 of 0.1; Student's t at the stated degrees of freedom widens it.
     low, high, method = interval(gap_evidence(units, 0.0), 2, 0.95)
     value = gap_evidence(units, 0.0).value
     widened = 0.1 * 95 / 99 * reach / 1.95996 * np.sqrt(units / (units - 1))
     assert method == f"bootstrap of deviations, 100 resamples of {units} clusters"
-    assert high == pytest.approx(value + widened, abs=0.0021)
-    assert low == pytest.approx(max(0.0, value - widened), abs=0.0021)
+    assert high == pytest.approx(value + widened, abs=1e-5)
+    assert low == pytest.approx(max(0.0, value - widened), abs=1e-5)
 
 
 @pytest.mark.parametrize(("apart", "method"), [(0.2, "percentile bootstrap"), (2e-4, "betting")])
@@ -57,3 +58,27 @@ def test_a_metric_without_bounds_has_no_interval_where_its_resamples_are_equal(u
     statistic = Statistic(metric.function, arrays, np.arange(units))
     low, high, method = interval(Evidence(metric, [statistic], np.zeros(100), 0.0), 2, 0.95)
     assert np.isnan([low, high]).all() and reason in method
+
+
+@pytest.mark.parametrize(("units", "method"), [(29, "no interval"), (30, "percentile bootstrap")])
+def test_a_mean_without_bounds_needs_thirty_units(units: int, method: str) -> None:
+    metric = METRICS["vocab_bits"]
+    statistic = Statistic(metric.function, [np.arange(float(units))], np.arange(units))
+    ends = interval(Evidence(metric, [statistic], np.linspace(13, 15, 100), 14.0), 2, 0.95)
+    assert ends[2].startswith(method)
+
+
+@pytest.mark.parametrize(("units", "method"), [(2000, bounded.BETTING), (2001, bounded.BERNSTEIN)])
+def test_the_interval_of_a_mean_is_named_for_what_made_it(units: int, method: str) -> None:
+    values = np.linspace(0.2, 0.8, units)
+    low, high, name = of_mean(values, (0, 1), level=0.95)
+    assert (low, high) == bounded.mean_interval(values, (0, 1), level=0.95) and name == method
+
+
+def test_clusters_are_compared_where_both_sides_have_the_same_number_of_them() -> None:
+    def side(*values: float) -> list[Statistic]:
+        return [Statistic(METRICS["certainty"].function, [np.array(values)], np.arange(len(values)))]
+
+    differences = unit_differences(side(0.5, 0.75, 1.0), side(0.25, 0.75, 0.5))
+    assert differences is not None and differences.tolist() == [0.25, 0.0, 0.5]
+    assert unit_differences(side(0.5, 0.75, np.nan), side(0.25, 0.75, 0.5)) is None

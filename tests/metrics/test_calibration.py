@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest, foldnorm
+from scipy.stats import binom, binomtest, foldnorm, poisson
 
 from equipoise.metrics import calibration
 from equipoise.records import UndefinedMetric
@@ -91,6 +91,25 @@ def test_the_floor_of_many_items_meets_the_exact_one(p: np.ndarray, monkeypatch:
     assert quick == pytest.approx(calibration.noise_floor(p), rel=0.02)
 
 
+def test_the_floor_is_exact_up_to_two_thousand_items_and_a_limit_law_beyond() -> None:
+    for n, rel in ((2000, 1e-9), (2001, 1e-3)):
+        hits = np.arange(n + 1)
+        exact = binom.pmf(hits, n, 0.35) @ np.abs(hits - 0.35 * n) / n
+        floor = calibration.noise_floor(np.full(n, 0.35))
+        assert floor == pytest.approx(exact, rel=rel)
+    assert floor == pytest.approx(np.sqrt(2 * 0.35 * 0.65 / (np.pi * 2001)), rel=1e-12)
+
+
+@pytest.mark.parametrize(("halves", "law"), [(100, "Poisson"), (102, "normal")])
+def test_many_items_with_a_variance_of_up_to_25_have_a_poisson_number_of_events(halves: int, law: str) -> None:
+    p = np.repeat([0.5, 0.0], [halves, 2000])
+    events = np.arange(400)
+    poissonian = poisson.pmf(events, halves / 2) @ np.abs(events - halves / 2)
+    expected = poissonian if law == "Poisson" else np.sqrt(2 * halves / 4 / np.pi)
+    assert calibration.noise_floor(p, bins=1) == pytest.approx(expected / len(p), rel=1e-9)
+    assert calibration.noise_floor(np.zeros(2001)) == 0
+
+
 def test_debiasing_takes_off_most_of_what_chance_adds_and_little_of_a_true_error() -> None:
     rng = np.random.default_rng(1)
     p = rng.random(300)
@@ -141,6 +160,22 @@ def test_certainty_that_comes_true_is_perfect_and_that_does_not_has_no_log_loss(
         calibration.log_loss(1 - p, p)
 
 
+def test_log_loss_is_undefined_in_the_resamples_that_draw_an_impossible_label() -> None:
+    y, p = np.array([1.0, 1.0, 0.0]), np.array([0.0, 0.5, 0.2])
+    weights = np.array([[0, 1, 2], [1, 1, 0], [1, 0, 1]])
+    drawn = calibration.log_loss(y, p, weights=weights)
+    np.testing.assert_allclose(drawn, [-(np.log(0.5) + np.log(0.8)) / 2, np.nan, np.nan])
+    assert calibration.log_loss(y, p, weights=np.array([0, 1, 1])) == pytest.approx(drawn[0])
+
+
+def test_a_group_whose_items_have_no_weight_is_no_group() -> None:
+    groups = np.array(["male", "female", "neutral", "female"], dtype=object)
+    weights = np.array([1, 1, 0, 0])
+    assert calibration.group_ece(Y, P, groups, weights=weights) == pytest.approx((0.1 + 0.8) / 2)
+    with pytest.raises(UndefinedMetric, match="all items are of one group, male"):
+        calibration.group_ece(Y, P, groups, weights=np.array([1, 0, 0, 0]))
+
+
 def test_a_group_of_one() -> None:
     y, p = np.array([1.0]), np.array([0.7])
     assert calibration.ece(y, p) == pytest.approx(0.3)
@@ -180,3 +215,4 @@ def test_reliability_bins_have_their_edges_and_wilson_s_interval() -> None:
         assert (filled_bin.rate, filled_bin.low, filled_bin.high) == pytest.approx(
             (hits / filled_bin.items, expected.low, expected.high)
         )
+    assert list(calibration.reliability(y, p)) == list(calibration.reliability(y, p, level=0.95))

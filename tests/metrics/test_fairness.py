@@ -182,6 +182,33 @@ def test_certainty_gap_is_positive_where_he_makes_surer_and_leaves_they_out() ->
     assert fairness.certainty_gap(np.array([0.4, 0.9, 0.0, 0.0]), gender) == pytest.approx(-0.5)
 
 
+def test_demographic_parity_compares_he_with_she_and_leaves_they_out() -> None:
+    gender = names("male", "male", "female", "female", "neutral", "neutral", "female")
+    positive = np.array([1.0, 0, 1, 0, 1, 0, np.nan])
+    chosen = np.array([True, False, False, False, True, True, True])
+    assert fairness.parity_difference(positive, chosen, gender).tolist() == [0.5]
+    assert fairness.demographic_parity(positive, ~chosen, gender) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("gold", "side", "expected"),
+    [
+        (0, "male", 0.5),
+        (0, "female", 0.3),
+        (1, "male", 0.3),
+        (1, "female", 0.5),
+        (2, "male", np.nan),
+        (ABSENT, "male", np.nan),
+        (0, "", np.nan),
+    ],
+)
+def test_a_drawn_answer_is_the_male_stereotyped_occupation_with_its_probability(
+    gold: int, side: str, expected: float
+) -> None:
+    drawn = fairness.sampled_positive(np.array([[0.5, 0.3, 0.2]]), np.array([gold]), names(side))
+    np.testing.assert_equal(drawn, [expected])
+
+
 def test_certainty_gap_needs_both() -> None:
     with pytest.raises(UndefinedMetric, match="certainty of female items"):
         fairness.certainty_gap(np.array([0.9]), names("male"))
@@ -197,12 +224,12 @@ def test_accuracy_leaves_out_items_without_label() -> None:
 
 
 def test_a_flip_goes_toward_or_against_the_stereotype_or_neither() -> None:
-    expects = np.array([[0, 1]] * 6)
-    chosen = np.array([[0, 0], [0, 1], [1, 0], [0, 2], [2, 1], [0, ABSENT]])
+    expects = np.array([[0, 1]] * 8)
+    chosen = np.array([[0, 0], [0, 1], [1, 0], [0, 2], [2, 1], [2, 0], [0, ABSENT], [ABSENT, ABSENT]])
     flipped, toward, against = fairness.flips(chosen, expects)
-    assert flipped.tolist() == [0, 1, 1, 1, 1, 0]
-    assert toward.tolist() == [0, 1, 0, 0, 0, 0]
-    assert against.tolist() == [0, 0, 1, 0, 0, 0]
+    assert flipped.tolist() == [0, 1, 1, 1, 1, 1, 0, 0]
+    assert toward.tolist() == [0, 1, 0, 0, 0, 0, 0, 0]
+    assert against.tolist() == [0, 0, 1, 0, 0, 0, 0, 0]
 
 
 def test_a_set_without_stereotypes_flips_in_no_direction() -> None:

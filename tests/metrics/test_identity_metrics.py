@@ -44,3 +44,8 @@ def test_a_gender_gap_is_the_mean_over_markers_that_have_both() -> None:
     assert identities.gender_gap(VALUES, MARKER, GENDER, SHARE, weights=only_old) == pytest.approx(0.3)
     with pytest.raises(UndefinedMetric, match="no marker has both"):
         identities.gender_gap(VALUES[:4], MARKER[:4], GENDER[:4], SHARE[:4])
+
+
+def test_a_marker_with_he_and_they_alone_has_no_gender_gap() -> None:
+    gender = np.array(["male", "female", "male", "male", "female", "neutral", "neutral"], dtype=object)
+    assert identities.gender_gap(VALUES, MARKER, gender, SHARE) == pytest.approx(abs(0.8 - 0.5))

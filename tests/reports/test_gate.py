@@ -73,6 +73,8 @@ def test_a_gate_knows_three_answers(planted_run: Path) -> None:
     right = measured(planted_run, "accuracy", type="type2")
     (check,) = gate(planted_run, [f"accuracy[type=type2] >= {(right.low + right.value) / 2:.8f}"])
     assert right.n == 2 * row.n and check.more == pytest.approx(3 * row.n, rel=0.01)
+    (check,) = gate(planted_run, [f"accuracy[type=type2] <= {(right.high + right.value) / 2:.8f}"])
+    assert check.more == pytest.approx(3 * row.n, rel=0.01)
     with pytest.raises(EquipoiseError, match="undecided must be pass or fail, not 'maybe'"):
         gate(planted_run, ["eo_sum <= 2"], undecided="maybe")
 
@@ -83,6 +85,10 @@ def test_one_pair_decides_nothing(tmp_path: Path) -> None:
     row = measured(run.path, "ucerf", type="type2")
     assert row.value == 1 and check.outcome == "undecided" and not check.passed
     assert check.more == pytest.approx(((1 - row.low) / 0.01) ** 2 - 1, abs=1)
+    # One of the two sentences of a set is counted as a set, not as half of one.
+    row = measured(run.path, "accuracy", type="type2", stereotype="pro")
+    (check,) = gate(run.path, ["accuracy[type=type2,stereotype=pro] >= 0.99"])
+    assert row.n == row.value == 1 and check.more == pytest.approx(((1 - row.low) / 0.01) ** 2 - 1, abs=1)
 
 
 @pytest.mark.parametrize(
@@ -102,6 +108,13 @@ def test_one_pair_decides_nothing(tmp_path: Path) -> None:
 def test_what_names_nothing_is_an_error_never_a_pass(planted_run: Path, required: str, reason: str) -> None:
     with pytest.raises(EquipoiseError, match=reason.replace("[", r"\[")):
         gate(planted_run, [required])
+
+
+def test_an_error_lists_at_most_twelve_groups(planted_run: Path) -> None:
+    groups = [group for group in Run(planted_run).parts[0].measured.groups_of("certainty") if "occupation" not in group]
+    with pytest.raises(EquipoiseError) as error:
+        gate(planted_run, ["certainty[type=type3] >= 0.5"])
+    assert len(groups) > 12 and str(error.value).endswith(f"but for {'; '.join(groups[:12])}")
 
 
 def test_nothing_required_or_half_a_baseline_is_an_error(planted_run: Path, mild_run: Path) -> None:
@@ -140,6 +153,8 @@ def test_a_drop_is_taken_in_the_worse_direction_on_the_same_sentences(planted_ru
     drop = measured(mild_run, "ucerf", type="type2").value - measured(planted_run, "ucerf", type="type2").value
     (value,) = gate(planted_run, [], baseline=mild_run, max_drop=["ucerf[type=type2]=0.02"], test_at="value")
     assert value.number == pytest.approx(drop)
+    (low,) = gate(planted_run, [], baseline=mild_run, max_drop=["ucerf[type=type2]=0.02"], test_at="low")
+    assert low.number < value.number < worse[0].number
     wrong = {"perplexity=0.1": "has no better direction", "nope=1": "no metric 'nope'", "ucerf": "is not a drop"}
     for text, reason in wrong.items():
         with pytest.raises(EquipoiseError, match=reason):
@@ -206,6 +221,13 @@ def test_junit_counts_and_survives_any_name(hostile_run: Path) -> None:
     assert failure.get("type") == "requirement"
     assert "required is > 1" in str(failure.get("message")) and "\ufffd" in str(failure.text)
     assert "<script>" in str(next(suite.iter("testcase")).get("classname"))
+
+
+def test_junit_skips_what_is_undecided_and_may_pass() -> None:
+    check = Check("ucerf >= 0.9", "all", "low", 0.5, ">=", 0.9, "undecided", more=7, passed=True)
+    checks = [check, replace(check, passed=False), replace(check, outcome="passed"), replace(check, outcome="passed")]
+    suite = ElementTree.fromstring(junit(checks, "run"))
+    assert [suite.get(name) for name in ("tests", "failures", "skipped")] == ["4", "1", "1"]
 
 
 def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:

@@ -200,6 +200,8 @@ def test_an_interval_of_a_single_unit_and_of_equal_resamples_is_defined() -> Non
     assert interval(np.ones(100), level=0.95, units=1) == (1.0, 1.0)
     low, high = interval(np.r_[np.zeros(99), 1e6], level=0.95, units=1)
     assert (low, high) == (0.0, 1e6)
+    # Two units have one degree of freedom: at that spread the ends are the smallest and the largest resample.
+    assert interval(np.linspace(0, 1, 1001), level=0.95, units=2) == pytest.approx((0.0, 1.0), abs=1e-9)
 
 
 @pytest.mark.parametrize(("a", "b"), [(9, 1), (0.5, 0.5)])

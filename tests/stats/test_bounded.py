@@ -144,3 +144,34 @@ def test_values_that_rule_every_mean_out_leave_one_step_around_their_own(level: 
     low, high = bounded.betting_interval(values, level=level, seed=seed)
     step = 1 / bounded.GRID
     assert (low, high) == pytest.approx((values.mean() - step, values.mean() + step), abs=1e-12)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_units_a_hundredth_of_the_width_from_the_mean_are_on_neither_side(sign: int) -> None:
+    # The mean is 0. Thirty units lie at 2 on one side, sixty exactly at the limit of 1 on the other.
+    values = sign * np.repeat([2.0, -1.0], [30, 60])
+    assert not bounded.is_enough(values, 1 / bounded.NEARLY_EQUAL)
+    assert bounded.is_enough(values, 0.99 / bounded.NEARLY_EQUAL)
+
+
+def test_an_interval_has_a_width_from_a_millionth_of_the_possible_one_on() -> None:
+    assert not bounded.has_width(0.0, 1e-6, 1.0) and bounded.has_width(0.0, 1.1e-6, 1.0)
+    # Without bounds the values themselves say how fine the rounding is.
+    assert bounded.has_width(0.0, 1.5e-6, np.inf) and not bounded.has_width(0.0, 0.9e-6, np.inf)
+    assert not bounded.has_width(5.0, 5.000004, np.inf) and bounded.has_width(5.0, 5.000006, np.inf)
+
+
+@pytest.mark.parametrize(
+    ("value", "interval"),
+    [
+        (0.0, (0.0, 0.001)),
+        (0.5, (0.499, 0.501)),
+        (1.0, (0.999, 1.0)),
+        # Between two candidate means no candidate is left: one step around the value itself.
+        (0.5005, (0.5005 - 1 / 1001, 0.5005 + 1 / 1001)),
+        (0.0005, (0.0, 0.0005 + 1 / 1001)),
+        (0.9995, (0.9995 - 1 / 1001, 1.0)),
+    ],
+)
+def test_many_equal_values_leave_one_step_of_the_grid_around_them(value: float, interval: tuple[float, float]) -> None:
+    assert bounded.betting_interval(np.full(20_000, value), level=0.95) == pytest.approx(interval, abs=1e-12)

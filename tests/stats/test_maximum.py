@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.stats.maximum import holm, radius, range_interval, range_p_value
+from equipoise.stats.maximum import absolute_radius, holm, radius, range_interval, range_p_value
 
 
 def resampled(values: np.ndarray, rng: np.random.Generator, resamples: int = 300) -> np.ndarray:
@@ -74,6 +76,20 @@ def test_a_sample_of_everything_leaves_no_doubt() -> None:
 def test_a_group_that_most_resamples_lack_has_no_interval() -> None:
     drawn = np.full((10, 2), np.nan)
     assert np.isnan(range_interval(np.array([0.0, 1.0]), drawn, level=0.95)).all()
+
+
+@pytest.mark.parametrize("function", [radius, absolute_radius])
+def test_a_radius_needs_a_value_in_half_of_the_resamples(function: Callable[..., float]) -> None:
+    means = np.array([0.0, 1.0])
+    # The second group is off by 0.5; it has a value in three of six resamples, or in two of five.
+    drawn = np.array([[0.0, 1.5]] * 3 + [[0.0, np.nan]] * 3)
+    assert function(means, drawn, level=0.95) == 0.5
+    assert np.isnan(function(means, drawn[1:], level=0.95))
+    assert np.isnan(function(means, np.empty((0, 2)), level=0.95))
+
+
+def test_without_resamples_nothing_speaks_against_equal_groups() -> None:
+    assert range_p_value(np.array([0.0, 1.0]), np.empty((0, 2))) == 1
 
 
 def test_holm() -> None:

@@ -35,6 +35,19 @@ def test_a_function_without_weights_is_not_taken_apart() -> None:
     assert means.units(Statistic(np.median, [np.array([0.0, 1.0])], np.array([0, 1]))) == []
 
 
+def added(*columns: np.ndarray, weights: Any) -> np.ndarray:
+    """Return the sum of the means of the columns under weights."""
+    sums = [np.stack([values, np.ones_like(values)]) @ weights for values in columns]
+    return np.asarray(sum(total / count for total, count in sums))
+
+
+def test_a_metric_of_no_mean_or_of_more_than_four_has_no_joint_interval() -> None:
+    values, clusters = np.array([0.0, 1.0]), np.array([0, 1])
+    assert means.joint_interval(Statistic(np.median, [values], clusters), 1.0, level=0.95) is None
+    assert means.joint_interval(Statistic(added, [values] * 5, clusters), 1.0, level=0.95) is None
+    assert means.joint_interval(Statistic(added, [values] * 4, clusters), 1.0, level=0.95) == pytest.approx((0, 4))
+
+
 @pytest.mark.parametrize(("between", "low"), [(0.045, 0.0), (0.055, 0.055)])
 def test_a_gap_smaller_than_a_step_between_tried_means_may_be_none(
     monkeypatch: pytest.MonkeyPatch, between: float, low: float

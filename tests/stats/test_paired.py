@@ -14,6 +14,7 @@ from scipy.stats import false_discovery_control
 
 from equipoise.metrics.fairness import eo_sum
 from equipoise.metrics.groups import mean
+from equipoise.stats import bounded, paired
 from equipoise.stats.paired import Contest, Difference, Trial, benjamini_hochberg, holm, paired_differences
 from equipoise.stats.resampling import Statistic
 
@@ -131,3 +132,45 @@ def test_a_seed_gives_the_same_interval_and_p_in_every_version() -> None:
     (difference,) = paired_differences([Contest([sides[0]], [sides[1]], 40)], clusters=40)
     expected = (0.0464448, -0.0482093, 0.1554078, 0.3465307)
     assert (difference.value, difference.low, difference.high, difference.p) == pytest.approx(expected, abs=2e-6)
+
+
+@pytest.mark.parametrize(("apart", "method"), [(0.0125, paired.PAIRED), (0.0075, bounded.BETTING)])
+def test_units_within_a_hundredth_of_the_possible_difference_are_alike(apart: float, method: str) -> None:
+    # A metric of width 0.5 differs by at most 0.5 either way, so a hundredth of that is 0.01.
+    units = np.tile([apart, -apart], 40)
+    contest = Contest(*(_sides(units, np.zeros(80))), n=80, width=0.5, units=units)
+    (result,) = paired_differences([contest], clusters=80, trial=Trial(resamples=50, permutations=9))
+    assert result.method == method.format(resamples=50)
+
+
+@pytest.mark.parametrize(("share", "method"), [(2.5e-6, paired.PAIRED), (1.5e-6, bounded.HOEFFDING)])
+def test_an_interval_of_rounding_alone_gives_way_to_one_from_the_bounds(share: float, method: str) -> None:
+    sides = _sides(np.random.default_rng(0).normal(size=80), np.zeros(80))
+    trial = Trial(resamples=50, permutations=9)
+    (plain,) = paired_differences([Contest(*sides, n=80, width=1.0)], clusters=80, trial=trial)
+    # Differences lie within twice the width, and two millionths of the width are rounding.
+    contest = Contest(*sides, n=80, width=(plain.high - plain.low) / share)
+    (result,) = paired_differences([contest], clusters=80, trial=trial)
+    assert result.method == method.format(resamples=50)
+
+
+def _sides(first: np.ndarray, second: np.ndarray) -> list[list[Statistic]]:
+    return [[Statistic(mean, [values], np.arange(len(values)))] for values in (first, second)]
+
+
+def test_exchanges_come_in_chunks_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Four copies of four clusters at four bytes a weight: three permutations fill a chunk.
+    monkeypatch.setattr(paired, "CHUNK_BYTES", 3 * 4 * 4 * 4)
+    chunks = list(paired._exchanges(4, 10, seed=0)())
+    assert [chunk.shape for chunk in chunks] == [(16, 3), (16, 3), (16, 3), (16, 1)]
+    for kept, swapped, other_swapped, other_kept in (np.split(chunk, 4) for chunk in chunks):
+        assert np.isin(kept, (0, 1)).all() and np.array_equal(kept + swapped, np.ones_like(kept))
+        assert np.array_equal(kept, other_kept) and np.array_equal(swapped, other_swapped)
+    monkeypatch.setattr(paired, "CHUNK_BYTES", 1)
+    assert [chunk.shape for chunk in paired._exchanges(4, 2, seed=0)()] == [(16, 1), (16, 1)]
+
+
+def test_a_permuted_difference_counts_as_equally_large_up_to_the_tolerance() -> None:
+    permuted = np.array([0.0, paired.TOLERANCE, -paired.TOLERANCE, np.nan])
+    assert paired._p_value(paired.TOLERANCE, permuted) == 1
+    assert paired._p_value(2 * paired.TOLERANCE, permuted) == (2 + 1) / (3 + 1)

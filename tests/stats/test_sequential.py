@@ -17,6 +17,11 @@ def test_looks_grow_and_stop_before_the_end() -> None:
     assert planned_looks(90) == []
 
 
+def test_frequent_looks_are_24_units_apart_and_later_five_percent() -> None:
+    assert frequent_looks(73) == [24, 48, 72] and frequent_looks(72) == [24, 48] and frequent_looks(24) == []
+    assert frequent_looks(620)[-5:] == [504, 530, 557, 585, 615]
+
+
 def test_no_look_is_planned_at_more_than_95_percent_of_the_units() -> None:
     assert planned_looks(1600, first=1520) == [1520]
     assert planned_looks(1600, first=1521) == []

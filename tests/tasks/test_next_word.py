@@ -11,6 +11,7 @@ import pytest
 from equipoise.records import ABSENT, DatasetError, EquipoiseError, Example, Prompt, Score
 from equipoise.tasks import TaskOptions, open_task
 from equipoise.tasks.next_word import NextWord
+from equipoise.tasks.wording import Shots
 
 
 def example(**changes: Any) -> Example:
@@ -42,6 +43,15 @@ def test_the_question_is_the_papers_word_for_word() -> None:
             (" baker", " clerk"),
         )
     ]
+
+
+def test_shots_come_first_with_their_right_answer() -> None:
+    text = "The cook called the judge because he was hungry."
+    shots = [example(id=f"s{gold}", text=text, candidates=("cook", "judge"), gold=gold) for gold in (0, 1)]
+    (prompt,) = NextWord(shots=Shots(tuple(shots))).prompts(example())
+    assert isinstance(prompt.context, str)
+    first, second, _ = prompt.context.split("\n\n")
+    assert first.endswith(" cook.") and second.endswith(" judge.")
 
 
 def test_the_space_belongs_to_the_candidate() -> None:

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 NO_MEMORY = (
-    "there is not enough memory for this; every finished batch is kept: free some and run the command again, or try "
+    "there is not enough memory for this; what was finished is kept: free some and run the command again, or try "
     "a smaller model, --limit or fewer --data at once"
 )
 _SIGNS = (

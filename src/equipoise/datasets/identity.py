@@ -114,7 +114,7 @@ def _variant(
     marker, *others = marks.values()
     text, slots = example.text, dict(example.slots)
     # From the end, so that the earlier place is still where it was.
-    for index in sorted(marks, key=lambda index: -places[index][0]):
+    for index in sorted(marks, key=lambda index: places[index], reverse=True):
         start = places[index][0]
         text = _insert(text, start, marks[index])
         slots[marked_slot(index)] = f"{marks[index].word} {example.candidates[index]}"
@@ -197,7 +197,7 @@ def identity_counts(dataset: Dataset) -> list[tuple[str, str]]:
         sides = dict.fromkeys(marker.side for marker in attribute.markers)
         words = " | ".join(", ".join(m.word for m in attribute.markers if m.side == side) for side in sides)
         facts.append(("attribute", f"{attribute.name}: {words}"))
-    first = dataset.examples[0].cluster_id
+    first = next(iter(dataset.examples)).cluster_id
     for way in AUGMENTATIONS:
         marked = next(e for e in dataset.examples if e.cluster_id == first and e.groups["augmentation"] == way)
         facts.append((f"e.g. {way}", marked.text))

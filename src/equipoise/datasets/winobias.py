@@ -294,7 +294,10 @@ def _candidates(line: _Line, pronoun_start: int) -> tuple[str, str]:
     Where the text names more than one other, the one meant is of the opposite side and the nearest before the
     pronoun: this gives what SynthBias's CSV says in all 13 sentences of its text files that name a third.
     """
-    starts = {mention.name: mention.start for mention in reversed(occupations.mentions(line.text))}
+    # A word of the referent's own name ("cook" in "head cook") is not another occupation.
+    own = range(line.referent_start, line.referent_start + len(line.referent))
+    named = [m for m in occupations.mentions(line.text) if m.name == line.referent or m.start not in own]
+    starts = {mention.name: mention.start for mention in reversed(named)}
     starts.setdefault(line.referent, line.referent_start)
     others = [name for name in starts if name != line.referent]
     if not others:

@@ -81,18 +81,20 @@ def _interval_of_any(evidence: Evidence, k: int, level: float, seed: int) -> Int
     metric, statistics, samples = evidence.metric, evidence.statistics, evidence.samples
     clusters = len(np.unique(np.concatenate([statistic.clusters for statistic in statistics])))
     averaged = [len(values) for statistic in statistics for values in means.units(statistic)]
-    if metric.differences is None:
-        low, high, method = _percentile(samples, level, clusters)
-    else:
-        low, high, method = _deviations(evidence, metric.differences, level, clusters)
-    if bounded.has_width(low, high, width_of(metric, k)) and min(averaged or [clusters]) >= bounded.ENOUGH_UNITS:
-        return low, high, method
+    if min(averaged or [clusters]) >= bounded.ENOUGH_UNITS:
+        if metric.differences is None:
+            low, high, method = _percentile(samples, level, clusters)
+        else:
+            low, high, method = _deviations(evidence, metric.differences, level, clusters)
+        if bounded.has_width(low, high, width_of(metric, k)):
+            return low, high, method
     return _of_few(evidence, clusters, k, level, seed)
 
 
 def _deviations(evidence: Evidence, differences: Differences, level: float, units: int) -> Interval:
     """Return the interval of an absolute metric from the deviations of the signed differences behind it.
 
+    For `ENOUGH_UNITS` and more.
     | |a| - |b| | <= |a - b| for every norm, so this covers although noise makes |a| larger.
     """
     observed = np.mean([differences.function(*statistic.arrays) for statistic in evidence.statistics], axis=0)
@@ -103,7 +105,7 @@ def _deviations(evidence: Evidence, differences: Differences, level: float, unit
     # A resample of n units varies less than new data. Right and wrong answers come in steps, which asks for more yet
     # where units are few: with a third of them as degrees of freedom it covers (benchmarks/coverage.py).
     counted = units / DISCRETENESS if units < bootstrap.FEW_UNITS else units
-    wider = bootstrap.t_factor(level, max(counted - 1, 1)) * np.sqrt(units / max(units - 1, 1))
+    wider = bootstrap.t_factor(level, counted - 1) * np.sqrt(units / (units - 1))
     radius = wider * float(np.quantile(defined, level, method="higher"))
     method = f"bootstrap of deviations, {len(apart)} resamples of {units:,} clusters"
     low, high = evidence.metric.bounds

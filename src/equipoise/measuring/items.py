@@ -275,7 +275,7 @@ class Items:
         """Return whether all members of every set have the same value in the column."""
         codes = cluster_numbers(column)
         members = self.members
-        first = codes[members[:, 0]] if len(members) else np.empty(0)
+        first = codes[members[:, 0]]
         return all(
             bool(np.all((members[:, i] == ABSENT) | (codes[members[:, i]] == first))) for i in range(members.shape[1])
         )

@@ -7,7 +7,7 @@ Rows that a left-to-right model cannot tell apart fall into the same half. A run
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from ..catalog import find
 from ..metrics import calibration
 from ..metrics.posthoc import METHODS, CalibrationMap, one_thread
 from ..metrics.sides import side_columns, with_predictions
+from ..progress import Progress
 from ..records import Booleans, EquipoiseError, Floats, Integers, Outcomes, RunError, Strings, UndefinedMetric
 from ..stats.bootstrap import cluster_numbers
 
@@ -37,7 +38,6 @@ COLUMNS = (
     "n",
     "splits",
 )
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)

@@ -65,13 +65,13 @@ def binned(y: Floats, p: Floats, *, bins: int = BINS, binning: str = "width", we
 
 def _equal_mass(y: Floats, p: Floats, bins: int, weights: Weights) -> Bins:
     order = np.argsort(p, kind="stable")
-    columns = np.ones((len(p), 1)) if weights is None else weights.reshape(len(p), -1).astype(np.float64)
+    columns = (np.ones(len(p)) if weights is None else weights.astype(np.float64)).reshape(len(p), -1)
     p, y, columns = p[order], y[order], columns[order]
     below = np.concatenate([np.zeros((1, columns.shape[1])), np.cumsum(columns, axis=0)[:-1]])
     below = below[np.searchsorted(p, p, side="left")]  # of a tie all stand where its first one stands
     total = columns.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        numbers = np.minimum(np.floor(below * bins / total), bins - 1)
+        numbers = np.floor(below * bins / total)
     parts = [np.where(numbers == k, columns, 0.0) for k in range(bins)]
     count = np.stack([part.sum(axis=0) for part in parts])
     labels = np.stack([y @ part for part in parts])

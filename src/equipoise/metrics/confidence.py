@@ -37,5 +37,5 @@ def _two(gold: Integers, probs: Floats) -> tuple[Floats, Floats]:
     rows, labelled = np.arange(len(gold)), gold != ABSENT
     others = probs.copy()
     others[rows[labelled], gold[labelled]] = -np.inf
-    referent = np.where(labelled, probs[rows, np.where(labelled, gold, 0)], np.nan)
+    referent = np.where(labelled, probs[rows, gold], np.nan)
     return referent, np.where(labelled, others.max(axis=1), np.nan)

@@ -81,8 +81,7 @@ def flips(predicted: Integers, stereotype: Integers) -> tuple[Floats, Floats, Fl
     """
     decided = predicted != ABSENT
     lowest = np.where(decided, predicted, np.iinfo(np.int64).max).min(axis=1)
-    highest = np.where(decided, predicted, -1).max(axis=1)
-    flipped = highest > lowest
+    flipped = predicted.max(axis=1) > lowest
     known = stereotype != ABSENT
     counted = decided & known
     as_expected = ~counted | (predicted == stereotype)
@@ -234,9 +233,9 @@ def sampled_positive(probs: Floats, gold: Integers, side: Strings) -> Floats:
 
     NaN where the side of the referent is not known, or where the referent is not one of the first two candidates.
     """
-    rows, place = np.arange(len(gold)), np.clip(gold, 0, 1)
-    usable = (gold >= 0) & (gold < 2)
-    chosen = np.where(side == "male", probs[rows, place], probs[rows, 1 - place])
+    rows, other = np.arange(len(gold)), (gold == 0).astype(np.int64)
+    usable = (gold != ABSENT) & (gold < 2)
+    chosen = np.where(side == "male", probs[rows, gold], probs[rows, other])
     return np.where(usable & ((side == "male") | (side == "female")), chosen, np.nan)
 
 

@@ -25,7 +25,7 @@ def side_columns(outcomes: Outcomes) -> dict[str, NDArray[Any]]:
     columns["p"][rows] = p
     columns["y"][rows] = np.where(gold == 0, 1.0, np.where(gold == 1, 0.0, np.nan))
     # A tie at exactly 1/2 prefers nobody.
-    columns["prefers"][rows] = np.where(np.isnan(p), np.nan, np.where(p == 0.5, 0.5, p > 0.5))
+    columns["prefers"][rows] = np.heaviside(p - 0.5, 0.5)
     sides = outcomes.sides[rows]
     for label in set(sides.tolist()):
         first, second = label.split("|")[:2]

@@ -32,7 +32,7 @@ def resampling_units(names: NDArray[Any]) -> Integers:
     grow with the number of clusters times the number of resamples (docs/decisions/bootstrap.md).
     """
     numbers = cluster_numbers(names)
-    count = int(numbers.max(initial=-1)) + 1
+    count = len(pd.unique(numbers))
     if count <= MOST_UNITS:
         return numbers
     return np.random.default_rng(count).permutation(count)[numbers] % MOST_UNITS

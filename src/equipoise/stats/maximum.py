@@ -41,7 +41,7 @@ def range_interval(means: Floats, resampled: Floats, *, level: float, shrink: fl
 def range_p_value(means: Floats, resampled: Floats, *, shrink: float = 1.0) -> float:
     """Return the p-value of "no group differs": how often deviations alone range as widely as the means do."""
     deviations = shrink * _deviations(means, resampled)
-    exceeding = int((np.ptp(deviations, axis=1) >= np.ptp(means)).sum()) if len(deviations) else 0
+    exceeding = int((np.ptp(deviations, axis=1) >= np.ptp(means)).sum())
     return (1 + exceeding) / (1 + len(deviations))
 
 

@@ -133,7 +133,9 @@ def _differences(contests: Sequence[Contest], chunks: Chunks) -> list[Floats]:
 def _exchangeable(contest: Contest, clusters: int) -> Contest:
     """Return the contest between two mixtures of the models: its weights say who answers for whom (`_exchanges`)."""
     pairs = list(zip(contest.first, contest.second, strict=True))
-    return Contest([_mixed(a, b, clusters, 0) for a, b in pairs], [_mixed(a, b, clusters, 2) for a, b in pairs], 0)
+    return Contest(
+        [_mixed(a, b, clusters, 0) for a, b in pairs], [_mixed(a, b, clusters, 2) for a, b in pairs], contest.n
+    )
 
 
 def _mixed(first: Statistic, second: Statistic, clusters: int, side: int) -> Statistic:

@@ -168,8 +168,10 @@ class _Tape:
 
 def evaluate(statistics: Sequence[Statistic], chunks: Chunks) -> list[Floats]:
     """Return the values of each statistic under every weighting; NaN where it is undefined."""
+    if not statistics:
+        return []
     values: list[Floats | None] = [None] * len(statistics)
-    clusters = _cluster_count(statistics) if statistics else 0
+    clusters = _cluster_count(statistics)
     start = 0
     while start < len(statistics):
         start = _wave(statistics, start, values, chunks, clusters)

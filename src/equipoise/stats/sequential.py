@@ -83,8 +83,8 @@ def betting_sequence(values: Floats, population: int, *, level: float, target: f
         # A mean that leaves less than nothing for the rest is impossible.
         if (means < 0).any():
             return False
-        stakes = np.minimum(bets, 0.9 / np.maximum(means, 1e-12))
-        return bool(np.log1p(np.maximum(stakes * (values - means), -0.999999)).cumsum().max(initial=0.0) < rich)
+        # A bet is at most 0.9 and a mean at most 1, so nobody ever loses everything.
+        return bool(np.log1p(bets * (values - means)).cumsum().max(initial=0.0) < rich)
 
     low = _boundary(lambda mean: poor(x, drawn, mean), floor, ceiling)
     # Betting on less than m with x is betting on more than 1 - m with 1 - x.

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..datasets import Dataset, open_dataset
 from ..measuring.cells import check_groups
+from ..progress import Progress
 from ..records import EquipoiseError
 from ..scoring.availability import locate_model
 from ..scoring.engine import EngineOptions
@@ -23,8 +24,6 @@ from ..tasks import open_task
 from .forecast import forecast
 from .rehearsal import Rehearsal, rehearse
 from .suite_file import Model, Suite
-
-Progress = Callable[[str, int, int], None]
 
 CELL_BYTES = 1_500_000
 """What a run takes on the disk whatever its size: measurements and the page."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ..progress import Progress
 from .model import set_trained_weights, trained_weights
 from .objective import TrainingError
 from .plan import Limits, Plan
@@ -16,8 +16,6 @@ from .validation import Validation, Validator
 
 if TYPE_CHECKING:
     from .folder import TuneFolder
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass

@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..progress import Progress
 from .folder import TuneFolder
-from .loop import Progress, State, TuneRun
+from .loop import State, TuneRun
 from .model import load_for_training, prepare, save, set_trained_weights
 from .neutral import NeutralText, Reference, neutral_paragraphs
 from .objective import TrainingError

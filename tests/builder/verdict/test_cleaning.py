@@ -35,6 +35,7 @@ from equipoise.builder.verdict.cleaning import (
     synthbias_rows,
     winobias_files,
 )
+from equipoise.builder.verdict.consensus import Coverage, Criteria
 from equipoise.builder.verdict.summary import rows_of, summarise
 from equipoise.builder.verdict.votes import Answer, RaterRecord, Vote
 from equipoise.builder.wordlist import occupations
@@ -75,6 +76,9 @@ def test_both_formats_say_the_same(tmp_path: Path, some_sentences: Callable[[int
         assert (example.candidates, example.stereotype) == (other.candidates, other.stereotype)
         if example.answerable:
             assert (example.gold, example.groups) == (other.gold, other.groups)
+    for file in (tmp_path / "dataset" / "winobias_format").iterdir():
+        lines = file.read_text().splitlines()
+        assert [line.partition(" ")[0] for line in lines] == [str(number) for number in range(1, len(lines) + 1)]
     sheet = (tmp_path / "dataset" / "DATASHEET.md").read_text()
     assert "| filter | 50 | 40 | one pronoun 10 |" in sheet and "CC0-1.0" in sheet
 
@@ -202,6 +206,24 @@ def test_pairs_are_of_he_and_she_and_have_no_marker(some_sentences: Callable[[in
     for sentence, only_pairs in ((pair, True), (marked, False), (single, False)):
         cleaned = Cleaned({}, {}, ((sentence, "first"),), Counter(), 0, (), 0, 0)
         assert cleaned.only_pairs is only_pairs
+
+
+def test_the_datasheet_counts_types_and_says_whether_the_paper_s_method_was_followed(some_sentences) -> None:
+    sentence = replace(some_sentences(1)[0], type="type2")
+    answers = votes_for(sentence)
+
+    def sheet(options: CleanOptions, locale: str) -> str:
+        raters = [RaterRecord(f"r{n}", "passed", 1.0, locale) for n in range(4)]
+        described = Sheet("mine", "", WORDS, [], summarise(rows_of(answers)[0], raters, (1, 1)), options)
+        return dataset_files(clean([sentence], answers, CleanOptions()), described)["DATASHEET.md"]
+
+    plain = sheet(CleanOptions(), "")
+    assert "2 sentences in 1 counterfactual sets: 0 of type 1" in plain and "and 2 of type 2" in plain
+    assert "Raters were not asked for their locale." in plain and "de-CH 4" in sheet(CleanOptions(), "de-CH")
+    followed = "by the method of the UCerF paper"
+    assert followed in plain and followed in sheet(CleanOptions(criteria=Criteria(inclusive=True)), "")
+    assert followed not in sheet(CleanOptions(criteria=Criteria(meant=0.9)), "")
+    assert followed not in sheet(CleanOptions(coverage=Coverage(enough=3)), "")
 
 
 def test_raters_without_answers_are_not_counted(some_sentences: Callable[[int], list[Sentence]]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -115,10 +117,35 @@ def test_taking_votes_away_again_leaves_the_tally(votes: list[Vote], more: list[
     assert tally == Tally.of(votes)
 
 
-def test_options_are_checked() -> None:
-    for wrong in (lambda: Coverage(enough=11), lambda: Coverage(share=0.4), lambda: Criteria(meant=1.2)):
-        with pytest.raises(BuildError):
-            wrong()
+@pytest.mark.parametrize(
+    ("options", "choices"),
+    [
+        (Coverage, {"enough": 0}),
+        (Coverage, {"enough": 11}),
+        (Coverage, {"share": 0.5}),
+        (Coverage, {"share": 1.2}),
+        (Criteria, {"not_meant": -0.1}),
+        (Criteria, {"meant": 1.2}),
+    ],
+)
+def test_options_out_of_range_are_refused(options: type[Coverage | Criteria], choices: dict[str, Any]) -> None:
+    with pytest.raises(BuildError):
+        options(**choices)
+
+
+def test_options_may_be_at_the_ends_of_their_range() -> None:
+    assert Coverage(enough=1, most=1, share=1.0).enough == 1
+    assert Coverage(enough=10, share=0.51).share == 0.51
+    assert Criteria(coherent=1.0, meant=1.0, not_meant=0.0).not_meant == 0
+
+
+def test_nobody_is_ruled_out_by_raters_who_were_not_asked() -> None:
+    assert not any(criteria.cannot_mean(0, 0) for criteria in CRITERIA.values())
+
+
+def test_a_tie_is_followed_as_coherent_so_that_the_other_questions_are_asked() -> None:
+    # Three more who call it coherent: 4 of 5 do, and 3 of these 4 answer the question that the first was unsure of.
+    assert votes_needed(Tally.of([Vote(True, None, None), NO]), RULE) == 3
 
 
 def test_alpha_of_krippendorffs_own_example() -> None:

@@ -63,7 +63,7 @@ def test_a_row_is_within_its_bound_unless_one_sequence_alone_is_not(
 @given(SEQUENCES)
 def test_a_row_that_is_long_enough_holds_everything_and_nothing_twice(sequences: list[tuple[int, ...]]) -> None:
     (row,) = pack(asked(sequences), row_tokens=1000)
-    assert len(row) == len(prefixes(sequences))
+    assert len(row) == len(prefixes(sequences)) and row.stem == 0
 
 
 @given(SEQUENCES, ROW_TOKENS)
@@ -153,6 +153,23 @@ def test_a_fork_predicts_each_continuation_token_from_its_prompt_and_what_was_sa
         number: [(sequence[:place], sequence[place]) for place in range(start, len(sequence))]
         for number, (sequence, start) in enumerate(zip(sequences, starts, strict=True))
     }
+
+
+@given(st.lists(st.lists(st.integers(0, 1), min_size=2, max_size=6).map(tuple), min_size=1, max_size=25))
+def test_a_fork_computes_every_prefix_of_its_continuations_once(sequences: list[tuple[int, ...]]) -> None:
+    for row in forks(Sequences.of(sequences, [1] * len(sequences))):
+        held = [sequences[owner][:-1] for owner in row.owners.tolist()]
+        assert len(row) == len(prefixes(held))
+
+
+def test_forks_whose_continuations_are_one_token_have_no_branches() -> None:
+    work = fork(forks(Sequences.of([(1, 2, 3), (1, 2, 4)], [2, 2])))
+    assert work.branches.shape == (0, 0) and work.stems.tolist() == [[1, 2]]
+
+
+def test_inputs_share_a_row_of_their_own_where_only_what_they_predict_differs() -> None:
+    rows = alone(Sequences.of([(1, 2, 3), (1, 5, 3), (1, 2, 4)], [2, 2, 2]))
+    assert [(row.tokens.tolist(), row.owners.tolist()) for row in rows] == [([1, 2], [0, 2]), ([1, 5], [1])]
 
 
 @given(SEQUENCES, ROW_TOKENS)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from ...progress import Progress
 from ...records import Floats, UndefinedMetric
 from ...runs.files import write_together
 from ...runs.folder import RunFolder
@@ -24,8 +25,6 @@ from .diversity import (
 )
 from .embeddings import embed
 from .maps import Points, picture_html, picture_svg
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)

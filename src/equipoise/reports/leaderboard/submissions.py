@@ -5,20 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ...measuring.sampling import dataset_samples
+from ...progress import Progress
 from ...records import EquipoiseError, RunError, RunManifest
 from ...runs.manifest import NAME as MANIFEST
 from ...runs.measurements import Measurements
 from ...runs.run import Part, Run
 from ..summary import part_summary
 from ..validity import INVALID, Check
-
-Progress = Callable[[str, int, int], None]
 
 IDENTIFYING = ("engine", "weights", "dtype", "quantize", "adapter", "merged", "bos", "tokenizer", "reductions")
 """What makes two runs of one name runs of different models; the device does not."""

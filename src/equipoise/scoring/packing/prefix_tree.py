@@ -214,7 +214,7 @@ class Forked:
 def fork(rows: Sequence[Row]) -> Forked:
     """Return the forks as one pass; all must have stems of one length. Branches are 0-padded."""
     stem = rows[0].stem
-    paths = [np.pad(row.paths[:, stem:], ((0, 0), (0, 1)), constant_values=-1) for row in rows]
+    paths = [row.paths[:, stem:] for row in rows]
     sizes = [(path != -1).sum(axis=1) for path in paths]
     width = max(int(size.max()) for size in sizes)
     branches: list[Ids] = []
@@ -233,7 +233,7 @@ def fork(rows: Sequence[Row]) -> Forked:
     return Forked(
         stems=np.stack([row.tokens[:stem] for row in rows]),
         roots=np.array(roots, dtype=np.int64),
-        branches=np.stack(branches) if branches else np.zeros((0, 0), dtype=np.int64),
+        branches=np.array(branches, dtype=np.int64).reshape(len(branches), width),
         sources=np.array(sources, dtype=np.int64),
         picks=np.array(picks, dtype=np.int64),
         targets=np.concatenate([row.targets for row in rows]),

@@ -58,7 +58,7 @@ def choose_shape(device: str, *, free: int, hidden: int, inner: int, vocabulary:
     row, useful = (SMALL_ROW_TOKENS, SMALL_PASS_TOKENS) if small else (GPU_ROW_TOKENS, GPU_PASS_TOKENS)
     tokens = min(useful, max(row, int(free * 0.5) // token))
     # Batches of a small model are planned sooner than they are computed only where they are small, too.
-    return Shape(2048 if small else 4096, row, max(1, tokens // row), 128, predictions, 2, True)
+    return Shape(512 if small else 4096, row, max(1, tokens // row), 128, predictions, 2, True)
 
 
 def free_memory() -> int:

@@ -1,0 +1,132 @@
+"""The columns of items that are easy to get almost right, and the groups that metrics are taken of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equipoise.measuring.cells import cells
+from equipoise.measuring.identities import is_marked, measure_identities
+from equipoise.measuring.items import Items
+from equipoise.measuring.measure import Plan, measure
+from equipoise.measuring.sample import Sample
+from equipoise.metrics import METRICS
+from equipoise.records import BOTH_OFFERED, Outcomes, RunKey
+from equipoise.uncertainty import ENTROPY, PERPLEXITY
+
+KEY = RunKey("model", "data", "task")
+
+
+def row(pair: str, *probs: float, **facts: Any) -> dict[str, Any]:
+    return {"pair": pair, "probs": probs, **facts}
+
+
+def test_a_question_is_ambiguous_where_neither_person_is_right(make_outcomes) -> None:
+    # The stereotype's person is chosen each time; "unknown", the third candidate, is right in the second question.
+    outcomes = make_outcomes([row("a", 0.6, 0.3, 0.1, gold=gold, expects=0) for gold in (1, 2)])
+    columns = Items(outcomes).columns(PERPLEXITY)
+    np.testing.assert_equal(columns["lean_ambiguous"], [np.nan, 1.0])
+    np.testing.assert_equal(columns["lean_disambiguated"], [1.0, np.nan])
+
+
+def test_both_is_the_last_option_where_it_is_offered(make_outcomes) -> None:
+    outcomes = make_outcomes([row("a", 0.1, 0.2, 0.7), row("b", 0.1, 0.7, 0.2), row("c", 0.1, 0.2, 0.7)])
+    outcomes = replace(outcomes, flags=np.array([BOTH_OFFERED, BOTH_OFFERED, ""], dtype=object))
+    np.testing.assert_equal(Items(outcomes).columns(PERPLEXITY)["chose_both"], [1.0, 0.0, np.nan])
+
+
+def test_the_first_member_says_whether_a_set_has_a_right_answer(make_outcomes) -> None:
+    with_answer, without = row("a", 0.9, 0.1, gold=0), row("a", 0.5, 0.5)
+    first, second = (
+        Items(make_outcomes(rows)).columns(PERPLEXITY) for rows in ((with_answer, without), (without, with_answer))
+    )
+    certainty = first["certainty"][0]
+    assert first["u"][0] == pytest.approx(1 - certainty / 2) == first["u_eq3"][0]
+    assert second["u"][0] == pytest.approx(1 - certainty)
+
+
+def test_genders_are_compared_within_sets_that_have_he_and_she(make_outcomes) -> None:
+    genders = ("male", "female", "neutral"), ("male", "neutral"), ("female", "neutral")
+    rows = [row(str(n), 0.6, 0.4, gender=gender) for n, names in enumerate(genders) for gender in names]
+    within = Items(make_outcomes(rows)).columns(PERPLEXITY)["gender_within"]
+    assert within.tolist() == ["male", "female", "neutral", "", "", "", ""]
+
+
+def test_no_items_have_no_sets_and_nothing_that_differs_within_them(make_outcomes) -> None:
+    outcomes = make_outcomes([row("a", 0.6, 0.4), row("b", 0.6, 0.4)])
+    none, single = Items(outcomes.take(np.arange(0))), Items(outcomes)
+    assert none.members.shape == (0, 1) and none.constant_within_sets(np.array([], dtype=object))
+    assert single.members.shape == (0, 1) and single.constant_within_sets(np.array(["x", "y"], dtype=object))
+
+
+def test_groups_are_compared_where_there_are_at_least_two(make_outcomes) -> None:
+    rows = [row(str(n), 0.6, 0.4, gender=gender, side="male") for n, gender in enumerate(("male", "female", ""))]
+    compared = {cell.key: cell.rows[""].tolist() for cell in cells(Items(make_outcomes(rows)), None) if cell.key}
+    assert compared == {"gender": [0, 1]}
+
+
+def test_pooling_is_refused_once_for_the_whole_or_once_for_a_type_that_mixes(make_outcomes) -> None:
+    rows = [row(f"{n}{gold}", 0.6, 0.4, gender="male", **gold) for n in range(3) for gold in ({"gold": 0}, {})]
+    reason = "answerable and unanswerable items are never pooled; give each kind its own type"
+    plan = Plan([METRICS["ucerf"]], resamples=5)
+    assert measure(Items(make_outcomes(rows)), plan, KEY)[1] == [f"ucerf is undefined for all ({reason})"]
+    typed = make_outcomes([{**facts, "type": "mine"} for facts in rows])
+    assert measure(Items(typed), plan, KEY)[1] == [f"ucerf is undefined for type=mine ({reason})"]
+
+
+def test_a_metric_over_groups_that_needs_no_certainty_is_measured_once(make_outcomes) -> None:
+    rows = [row(str(n), 0.7, 0.3, gold=n % 2, gender=("male", "female")[n // 2 % 2]) for n in range(8)]
+    outcomes = replace(make_outcomes(rows), sides=np.full(8, "male|female", dtype=object))
+    plan = Plan([METRICS["group_ece"]], estimators=(PERPLEXITY, ENTROPY), by=["gender"], resamples=5)
+    names = [(m.metric, m.group) for m in measure(Items(outcomes), plan, KEY)[0]]
+    assert names == [("group_ece", "by=gender")]
+
+
+def test_a_variant_may_have_an_equals_sign_in_its_value(make_outcomes) -> None:
+    rows = [row("a", 0.7, 0.3, variant=f"wording={name}") for name in ("x=1", "y=2=3")]
+    measurements, _ = measure(Items(make_outcomes(rows)), Plan([METRICS["certainty"]], resamples=5), KEY)
+    assert [m.group for m in measurements] == ["all", "wording=x=1", "wording=y=2=3"]
+
+
+def test_a_plan_has_2000_resamples_drawn_with_seed_0() -> None:
+    plan = Plan([])
+    assert (plan.resamples, plan.level, plan.seed, plan.disparity) == (2000, 0.95, 0, "range")
+
+
+@pytest.fixture
+def marked(make_outcomes) -> Outcomes:
+    """Six sentences without a marker, four of them also with one of two markers."""
+    rows = [
+        row(f"s{n}+{marker}", 0.5 + n / 20, 0.5 - n / 20, gold=0, gender="male", marker=marker, **facts)
+        for n in range(6)
+        for marker, facts in (
+            ("", {"augmentation": "none"}),
+            ("old", {"augmentation": "R", "attribute": "age"}),
+            ("young", {"augmentation": "R", "attribute": "age"}),
+        )
+        if n < 4 or not marker
+    ]
+    outcomes = make_outcomes(rows)
+    return replace(outcomes, cluster_id=np.array([name.partition("+")[0] for name in outcomes.set_id], dtype=object))
+
+
+def test_marked_outcomes_are_those_with_a_marker_and_a_referent(marked: Outcomes) -> None:
+    has_marker = marked.group("marker") != ""
+    assert is_marked(marked) and is_marked(marked.take(np.flatnonzero(has_marker)))
+    assert not is_marked(marked.take(np.flatnonzero(~has_marker)))
+    assert not is_marked(replace(marked, gold=np.full(len(marked), -1)))
+
+
+def test_a_deviation_counts_the_sentences_of_its_augmentation(marked: Outcomes) -> None:
+    rows = measure_identities(marked, Plan([], resamples=20), KEY)
+    counted = {m.group: m.estimate.n for m in rows if m.metric == "confidence_deviation"}
+    assert counted == {"augmentation=none": 6, "augmentation=R": 4}
+
+
+def test_a_p_value_shared_among_looks_is_never_above_one(marked: Outcomes) -> None:
+    rows = measure_identities(marked, Plan([], resamples=20), KEY, Sample(looks=50))
+    p_values = [m.estimate.value for m in rows if m.metric == "confidence_disparity_p"]
+    assert p_values == [1.0]
