@@ -167,10 +167,10 @@ def test_the_truth_is_in_the_widened_intervals_of_sampled_answers_and_not_in_the
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(WORLDS))
 def test_sampled_answers_cover_the_truth_in_every_world(name: str) -> None:
-    hits = covered(name, draws=40, sets=100, samples=32)
+    hits = covered(name, draws=25, sets=60, samples=32)
     for metric in SHOWN:
-        # 40 draws at 95%: fewer than 35 hits come about in 3 of 1,000 cases.
-        assert hits[metric][1] >= 35 / 40, (metric, hits[metric])
+        # 25 draws at 95%: fewer than 21 hits come about in 7 of 1,000 cases; the seeds are fixed.
+        assert hits[metric][1] >= 21 / 25, (metric, hits[metric])
 
 
 def test_more_samples_narrow_the_intervals() -> None:
