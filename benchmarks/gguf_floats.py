@@ -20,8 +20,13 @@ ALL_FLOAT32, MOSTLY_FLOAT16 = 0, 1
 DROPPED = ("general.architecture", "general.file_type", "general.quantization_version")
 
 
-def write_floats(source: Path, target: Path, *, bits: int = 32, layers: int | None = None) -> None:
-    """Write the model of a GGUF file with weights of 32 or 16 bits, all its layers or the first ones."""
+def write_floats(
+    source: Path, target: Path, *, bits: int = 32, layers: int | None = None, bos: bool | None = None
+) -> None:
+    """Write the model of a GGUF file with weights of 32 or 16 bits, all its layers or the first ones.
+
+    `bos` says whether its tokenizer puts the beginning-of-text token before every text, where that is to change.
+    """
     reader = GGUFReader(source)
     architecture = reader.fields["general.architecture"].contents()
     writer = GGUFWriter(target, architecture)
@@ -32,6 +37,8 @@ def write_floats(source: Path, target: Path, *, bits: int = 32, layers: int | No
         value, kind = field.contents(), field.types[0]
         if name == f"{architecture}.block_count" and layers is not None:
             value = layers
+        if name == "tokenizer.ggml.add_bos_token" and bos is not None:
+            value = bos
         writer.add_key_value(name, value, kind, field.types[-1] if kind == GGUFValueType.ARRAY else None)
     for tensor in reader.tensors:
         parts = tensor.name.split(".")

@@ -27,9 +27,12 @@ from gguf_floats import write_floats
 pytestmark = pytest.mark.slow
 
 TURN = "<|im_start|>{{ m.role }}\n{{ c }}<|im_end|>\n"
-OPENED = "{% for m in messages %}{% set c = m.content.split('</think>')[-1] %}" + TURN + "{% endfor %}"
+OPENED = "{{ bos_token }}{% for m in messages %}{% set c = m.content.split('</think>')[-1] %}" + TURN + "{% endfor %}"
 OPENED += "{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n{% endif %}"
-"""As DeepSeek-R1's distillations: earlier reasoning is dropped, and the answer begins inside of a think block."""
+"""As DeepSeek-R1's distillations: earlier reasoning is dropped, and the answer begins inside of a think block.
+
+llama.cpp takes the token away that stands for `bos_token` here, because its tokenizer puts it before every text.
+"""
 
 WRITTEN = "{% for m in messages %}{% set c = m.content %}{% if m.role == 'assistant' and m.reasoning_content %}"
 WRITTEN += "{% set c = '<think>\n' + m.reasoning_content + '\n</think>\n\n' + c %}{% endif %}" + TURN + "{% endfor %}"
@@ -43,10 +46,10 @@ CHOICES = ["A", "B", "C"]
 
 @pytest.fixture(scope="module")
 def small(default_model_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The first layers of the default model in float32."""
+    """The first layers of the default model in float32, with a beginning-of-text token before every text."""
     pytest.importorskip("xllamacpp", reason="needs xllamacpp, of the dev extra")
     model = tmp_path_factory.mktemp("gguf") / "small.gguf"
-    write_floats(gguf_file(), model, layers=LAYERS)
+    write_floats(gguf_file(), model, layers=LAYERS, bos=True)
     yield model
     model.unlink()
 

@@ -68,10 +68,9 @@ class ServerTemplate:
         """Return a conversation, and its text even where that does not give the same ids."""
         if self._as_text:
             text = await self._api.apply_template(messages, **settings)
-            ids = await self._api.tokenize(text, special=False)
-            # llama.cpp takes the template's beginning-of-text token away where its tokenizer adds one.
-            front = () if tuple(ids[: len(self._leading)]) == self._leading else self._leading
-            return Rendered([*front, *ids], text, front), text
+            # llama.cpp takes the beginning-of-text token out of its template, because its tokenizer adds it.
+            ids = [*self._leading, *await self._api.tokenize(text, special=False)]
+            return Rendered(ids, text, self._leading), text
         ids = await self._api.chat_tokens(messages, **settings)
         try:
             text = await self._api.detokenize(ids)
