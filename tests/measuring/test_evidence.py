@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from equipoise.measuring.evidence import Evidence, interval, of_mean, unit_differences
-from equipoise.metrics import METRICS
-from equipoise.stats import bounded
+from equipoise.measuring.evidence import Evidence, interval, of_mean, unit_differences, width_of
+from equipoise.metrics import METRICS, Metric
+from equipoise.metrics.groups import mean
+from equipoise.stats import bounded, means
 from equipoise.stats.resampling import Statistic
 
 
@@ -82,3 +85,40 @@ def test_clusters_are_compared_where_both_sides_have_the_same_number_of_them() -
     differences = unit_differences(side(0.5, 0.75, 1.0), side(0.25, 0.75, 0.5))
     assert differences is not None and differences.tolist() == [0.25, 0.0, 0.5]
     assert unit_differences(side(0.5, 0.75, np.nan), side(0.25, 0.75, 0.5)) is None
+
+
+@pytest.mark.parametrize(("units", "method"), [(29, bounded.JOINT), (30, "bootstrap of deviations")])
+def test_a_gap_needs_thirty_units_in_each_group(units: int, method: str) -> None:
+    assert interval(gap_evidence(units, 0.0), 2, 0.95)[2].startswith(method)
+
+
+def test_few_units_of_what_is_not_made_of_means_have_hoeffding_s_interval() -> None:
+    metric = METRICS["ece"]
+    statistic = Statistic(metric.function, [np.tile([1.0, 0.0], 5), np.full(10, 0.8)], np.arange(10))
+    ends = interval(Evidence(metric, [statistic], np.linspace(0, 1, 100), 0.3), 2, 0.95)
+    radius = np.sqrt(np.log(2 / 0.05) / 20)
+    assert ends == (0.0, pytest.approx(0.3 + radius), bounded.HOEFFDING)
+
+
+def test_an_interval_from_bets_is_drawn_with_seed_0() -> None:
+    metric = METRICS["certainty"]
+    units = np.random.default_rng(0).random(20)
+    evidence = Evidence(metric, [Statistic(metric.function, [units], np.arange(20))], np.zeros(9), 0.5)
+    ends = [interval(evidence, 2, 0.95, seed) for seed in (0, 1)]
+    assert interval(evidence, 2, 0.95) == ends[0] != ends[1]
+    assert of_mean(units, (0, 1), level=0.95)[:2] == ends[0][:2]
+
+
+def test_the_number_of_candidates_bounds_the_perplexity_and_nothing_else() -> None:
+    assert width_of(METRICS["perplexity"], 3) == 2 and width_of(METRICS["certainty"], 3) == 1
+    assert np.isinf(width_of(METRICS["vocab_bits"], 3))
+
+
+def test_columns_without_bounds_are_flags_of_width_one() -> None:
+    def chosen(flags: Any, *, weights: Any = None) -> Any:
+        return mean(flags.astype(float), weights=weights)
+
+    metric = Metric("mine", chosen, ("chosen_positive",), "neither", "Mine", "a share of flags", bounds=(0, 1))
+    statistic = Statistic(chosen, [np.array([True, False, True, True])], np.arange(4))
+    ends = interval(Evidence(metric, [statistic], np.linspace(0, 1, 9), 0.75), 2, 0.95)
+    assert ends == (*(means.joint_interval(statistic, 1.0, level=0.95) or ()), bounded.JOINT)

@@ -63,7 +63,7 @@ def test_no_items_have_no_sets_and_nothing_that_differs_within_them(make_outcome
 
 
 def test_groups_are_compared_where_there_are_at_least_two(make_outcomes) -> None:
-    rows = [row(str(n), 0.6, 0.4, gender=gender, side="male") for n, gender in enumerate(("male", "female", ""))]
+    rows = [row(str(n), 0.6, 0.4, gender=gender, city="Bern") for n, gender in enumerate(("male", "female", ""))]
     compared = {cell.key: cell.rows[""].tolist() for cell in cells(Items(make_outcomes(rows)), None) if cell.key}
     assert compared == {"gender": [0, 1]}
 

@@ -168,6 +168,16 @@ def test_log_loss_is_undefined_in_the_resamples_that_draw_an_impossible_label() 
     assert calibration.log_loss(y, p, weights=np.array([0, 1, 1])) == pytest.approx(drawn[0])
 
 
+@pytest.mark.parametrize(("rows", "weights"), [(0, None), (4, np.zeros(4)), (0, np.ones(0))])
+def test_without_items_or_weight_there_is_no_calibration(rows: int, weights: np.ndarray | None) -> None:
+    with pytest.raises(UndefinedMetric, match="calibration of an empty group"):
+        calibration.ece(Y[:rows], P[:rows], weights=weights)
+
+
+def test_chance_is_drawn_500_times() -> None:
+    assert len(calibration.ece_by_chance(P, rng=np.random.default_rng(0))) == 500
+
+
 def test_a_group_whose_items_have_no_weight_is_no_group() -> None:
     groups = np.array(["male", "female", "neutral", "female"], dtype=object)
     weights = np.array([1, 1, 0, 0])
@@ -216,3 +226,9 @@ def test_reliability_bins_have_their_edges_and_wilson_s_interval() -> None:
             (hits / filled_bin.items, expected.low, expected.high)
         )
     assert list(calibration.reliability(y, p)) == list(calibration.reliability(y, p, level=0.95))
+
+
+def test_a_rate_of_one_has_an_interval_that_ends_at_one() -> None:
+    # Of nine items rounding would put the end above 1.
+    (filled,) = calibration.reliability(np.ones(9), np.full(9, 0.95))
+    assert filled.high == 1.0

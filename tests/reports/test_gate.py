@@ -16,7 +16,7 @@ import pytest
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.records import EquipoiseError
-from equipoise.reports.gate import Check, gate, junit, parse_requirement
+from equipoise.reports.gate import Check, gate, junit, junit_error, parse_requirement
 from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.scoring.planted.identities import PlantedIdentities
@@ -227,7 +227,10 @@ def test_junit_skips_what_is_undecided_and_may_pass() -> None:
     check = Check("ucerf >= 0.9", "all", "low", 0.5, ">=", 0.9, "undecided", more=7, passed=True)
     checks = [check, replace(check, passed=False), replace(check, outcome="passed"), replace(check, outcome="passed")]
     suite = ElementTree.fromstring(junit(checks, "run"))
-    assert [suite.get(name) for name in ("tests", "failures", "skipped")] == ["4", "1", "1"]
+    counts = ("tests", "failures", "errors", "skipped")
+    assert [suite.get(name) for name in counts] == ["4", "1", "0", "1"]
+    error = ElementTree.fromstring(junit_error("no such run", "run"))
+    assert [error.get(name) for name in counts] == ["1", "0", "1", "0"]
 
 
 def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:

@@ -240,3 +240,33 @@ def test_clusters_are_dealt_into_groups_only_where_they_are_too_many(clusters: i
     numbers = module.resampling_units(np.arange(clusters))
     assert len(np.unique(numbers)) == units
     assert (clusters > module.MOST_UNITS) or numbers.tolist() == list(range(clusters))
+
+
+def test_an_interval_needs_a_value_in_half_of_the_resamples() -> None:
+    defined = np.linspace(0, 1, 50)
+    assert np.isfinite(interval(np.r_[defined, np.full(50, np.nan)], level=0.95, units=300)).all()
+    assert np.isnan(interval(np.r_[defined, np.full(51, np.nan)], level=0.95, units=300)).all()
+
+
+def test_from_200_units_on_the_interval_is_the_percentile_one() -> None:
+    samples = np.random.default_rng(0).exponential(size=400)
+    plain = tuple(np.quantile(samples, [0.025, 0.975]))
+    for drawn in (samples, np.r_[samples, np.nan]):
+        assert interval(drawn, level=0.95, units=200) == pytest.approx(plain, abs=1e-12)
+        assert interval(drawn, level=0.95, units=199)[1] > plain[1] + 0.05
+
+
+def test_weights_come_in_chunks_of_bounded_size_and_are_the_same_in_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    (whole,) = weight_chunks(5, resamples=7, seed=1)()
+    monkeypatch.setattr(module, "CHUNK_BYTES", 3 * 4 * 5)
+    chunks = list(weight_chunks(5, resamples=7, seed=1)())
+    assert [chunk.shape[1] for chunk in chunks] == [3, 3, 1]
+    np.testing.assert_array_equal(np.concatenate(chunks, axis=1), whole)
+    assert (whole.sum(axis=0) == 5).all()
+
+
+def test_a_bootstrap_has_2000_resamples_drawn_with_seed_0() -> None:
+    values, clusters = clustered(0)
+    stated = bootstrap(mean, [values], clusters=clusters, seed=0, resamples=2000, level=0.95)
+    assert bootstrap(mean, [values], clusters=clusters) == stated
+    assert stated != bootstrap(mean, [values], clusters=clusters, seed=1)

@@ -175,3 +175,9 @@ def test_an_interval_has_a_width_from_a_millionth_of_the_possible_one_on() -> No
 )
 def test_many_equal_values_leave_one_step_of_the_grid_around_them(value: float, interval: tuple[float, float]) -> None:
     assert bounded.betting_interval(np.full(20_000, value), level=0.95) == pytest.approx(interval, abs=1e-12)
+
+
+def test_values_beyond_their_bounds_count_as_at_the_bound() -> None:
+    assert bounded.mean_interval(np.array([3.0, -2.0, 0.5]), (0, 1), level=0.95) == bounded.mean_interval(
+        np.array([1.0, 0.0, 0.5]), (0, 1), level=0.95
+    )

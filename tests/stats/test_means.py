@@ -29,6 +29,16 @@ def ends(monkeypatch: pytest.MonkeyPatch, *pairs: tuple[float, float]) -> None:
 
 def test_the_units_of_a_mean_are_the_means_of_its_clusters() -> None:
     assert [units.tolist() for units in means.units(gap())] == [[0.5, 1.0], [1.0, 0.0]]
+    # A number that no row has is not a cluster.
+    sparse = Statistic(apart, gap().columns, np.array([0, 0, 2]))
+    assert [units.tolist() for units in means.units(sparse)] == [[0.5, 1.0], [1.0, 0.0]]
+
+
+def test_the_interval_of_means_is_drawn_with_seed_0() -> None:
+    values = np.random.default_rng(0).random((2, 40))
+    statistic = Statistic(apart, list(values), np.arange(40))
+    ends = [means.joint_interval(statistic, 1.0, level=0.95, seed=seed) for seed in (0, 1)]
+    assert means.joint_interval(statistic, 1.0, level=0.95) == ends[0] != ends[1]
 
 
 def test_a_function_without_weights_is_not_taken_apart() -> None:

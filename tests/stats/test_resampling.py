@@ -73,7 +73,6 @@ def test_a_weight_of_two_is_a_row_twice(metric: Metric) -> None:
 def test_statistics_are_those_of_one_at_a_time_in_few_waves_or_many(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = statistics(RESAMPLED)
     chunks = weight_chunks(CLUSTERS, resamples=RESAMPLES, seed=1)
-    together = evaluate(chosen, chunks)
     calls = 0
 
     def counted() -> Iterator[NDArray[np.float32]]:
@@ -81,6 +80,9 @@ def test_statistics_are_those_of_one_at_a_time_in_few_waves_or_many(monkeypatch:
         calls += 1
         return chunks()
 
+    together = evaluate(chosen, counted)
+    assert calls == 1
+    calls = 0
     monkeypatch.setattr(resampling, "WAVE_BYTES", 4 * CLUSTERS * 40)
     in_waves = evaluate(chosen, counted)
     assert 1 < calls < len(chosen)

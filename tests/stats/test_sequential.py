@@ -92,3 +92,18 @@ def test_a_betting_sequence_never_widens_as_more_is_drawn() -> None:
 def test_frequent_looks_grow_slowly_and_end_before_all() -> None:
     looks = frequent_looks(2000)
     assert looks[0] == 24 and looks[-1] < 2000 and all(24 <= b - a <= 0.06 * b + 25 for a, b in pairwise(looks))
+
+
+@pytest.mark.parametrize(
+    ("draws", "population", "level", "target", "ends"),
+    [
+        (60, 200, 0.95, 0.1, (0.532305, 0.674769)),
+        (60, 60, 0.95, 0.1, (0.597827, 0.597827)),
+        (10, 40, 0.2, 0.5, (0.456674, 0.658719)),
+    ],
+)
+def test_the_same_draws_give_the_same_interval_in_every_version(
+    draws: int, population: int, level: float, target: float, ends: tuple[float, float]
+) -> None:
+    values = np.random.default_rng(0).beta(3, 2, 60)[:draws]
+    assert betting_sequence(values, population, level=level, target=target) == pytest.approx(ends, abs=2e-6)

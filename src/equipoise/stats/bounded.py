@@ -127,7 +127,7 @@ def is_enough(values: Floats, width: float) -> bool:
     """Return whether a percentile bootstrap of the mean of these units can be trusted; they span at most `width`."""
     centre, apart = values.mean(), NEARLY_EQUAL * width
     sides = (int((values > centre + apart).sum()), int((values < centre - apart).sum()))
-    return len(values) >= ENOUGH_UNITS and min(sides) >= ENOUGH_UNITS
+    return min(sides) >= ENOUGH_UNITS
 
 
 def has_width(low: float, high: float, width: float) -> bool:

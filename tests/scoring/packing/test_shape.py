@@ -34,6 +34,7 @@ def test_a_gpu_takes_as_many_rows_as_half_of_memory_holds(tokens: int, rows: int
         (1000, 3000, (512, 512, 64)),
         (1000, 4600, (512, 512, 64)),
         (1000, 4700, (4096, 1024, 8)),
+        (1500, 2000, (4096, 1024, 8)),  # a layer of exactly 18 million weights
         (4096, 14_336, (4096, 1024, 8)),
     ],
 )
@@ -47,11 +48,17 @@ def test_half_of_a_shape_is_never_nothing() -> None:
     assert Shape(128, 384, 1, 1, 1, 0, False).halved() == Shape(128, 384, 1, 1, 1, 0, False)
 
 
+def test_sizes_are_whole_numbers() -> None:
+    chosen = choose_shape("cuda", free=10**9 + 1, **WIDTHS)
+    assert all(isinstance(size, int) for shape in (chosen, chosen.halved()) for size in shape)
+    assert isinstance(free_memory(), int)
+
+
 def test_free_memory_is_what_the_system_says_is_available(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     lines = tmp_path / "meminfo"
-    lines.write_text("MemTotal:       4000 kB\nMemAvailable:   3000 kB\n")
+    lines.write_text("MemTotal:       4000 kB\nOdd:name:      1 kB\nMemAvailable:   3000 kB\n")
     monkeypatch.setattr(shape, "open", lambda path: lines.open(), raising=False)
     assert free_memory() == 3000 * 1024
     lines.write_text("MemTotal:       4000 kB\n")
     monkeypatch.setattr(shape.os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 100}.__getitem__)
-    assert free_memory() == 4096 * 50
+    assert free_memory() == 4096 * 50 and isinstance(free_memory(), int)

@@ -114,7 +114,6 @@ def test_a_candidate_outside_of_the_top_k_is_an_upper_bound_and_is_flagged(serve
             exact += sum(given == pytest.approx(value) for given, value in zip(tokens, values, strict=True))
         assert score.flags == ("bounded",)
     assert exact > 0
-    assert any("12 prompts have a candidate outside" in note for note in engine.notes)
 
 
 @pytest.mark.parametrize("fault", ["sharpened", "too much mass", "no logprobs"])

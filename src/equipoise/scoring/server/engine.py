@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mappin
 from typing import Any, TypeVar
 
 from ...records import Context, EquipoiseError, Message, ModelError, Prompt, Sampling, Score
-from ...records.limits import BOUNDED
 from ..engine import EngineDefaults, EngineOptions, identity_key, neighbours
 from ..thinking import answer_of
 from .api import Api, served_models
@@ -38,7 +37,7 @@ class ServerEngine(EngineDefaults):
         self._loop = _LoopThread()
         self._closed = weakref.finalize(self, self._loop.close)
         self._url = url
-        self._bounded = self._unfinished = 0
+        self._unfinished = 0
         self._api, self._findings = self._loop.run(self._open(url, model, options))
         self.name = self._api.model.rstrip("/").rpartition("/")[2]
         self._fingerprint = fingerprint(self._api.model, self._findings.answers)
@@ -75,11 +74,6 @@ class ServerEngine(EngineDefaults):
     @property
     def notes(self) -> Sequence[str]:
         notes = [f"scored by a server: {self._method.name}"]
-        if self._bounded:
-            notes.append(
-                f"{self._bounded:,} prompts have a candidate outside of the server's most probable tokens: its "
-                "probability is known within limits"
-            )
         if self._unfinished:
             notes.append(
                 f"{self._unfinished:,} prompts have sampled answers that ended within their reasoning and name no "
@@ -99,7 +93,6 @@ class ServerEngine(EngineDefaults):
         failures: list[tuple[Prompt, EquipoiseError]] = []
         stream = self._stream(iter(batches), failures)
         while (scores := self._loop.run(anext(stream, None))) is not None:
-            self._bounded += sum(BOUNDED in score.flags for score in scores)
             self._unfinished += sum(UNFINISHED in score.flags for score in scores)
             yield scores
         if failures:
