@@ -341,3 +341,5 @@ def test_a_chat_that_thinks_is_sampled_after_its_reasoning_or_refused(serve: Any
     (score,) = scored(engine, CHOICES[:1])
     assert server.bodies[-1]["max_tokens"] == 9 + 8 and score.flags == ("sampled",)
     assert math.fsum(np.exp(score.logprobs)) > 3 * 0.5 / 42, "answers after the reasoning name letters"
+    (text,) = engine.generate([(Message("user", "Who?"),)], 5)
+    assert server.bodies[-1]["max_tokens"] == 9 + 5 and text in ("A", "B", "C", "The", ""), "the answer alone"

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from ...records import Context, EquipoiseError, Message, ModelError, Prompt, Sampling, Score
 from ..engine import EngineDefaults, EngineOptions, identity_key, neighbours
+from ..thinking import answer_of
 from .api import Api, served_models
 from .fingerprint import fingerprint
 from .http_client import Client, Limits
@@ -114,14 +115,15 @@ class ServerEngine(EngineDefaults):
         temperature = sampling.temperature if sampling else 0.0
 
         async def write(context: Context) -> str:
-            tokens = self._findings.tokens
+            tokens, reasoning = self._findings.tokens, self._findings.chat_reasoning
             # A server's own chat may take the reasoning of a thinking model apart, or leave it out.
             if tokens is not None and (isinstance(context, str) or tokens.thinks):
-                given: Any = await tokens.context(context)
-            else:
-                given = (Message("user", context),) if isinstance(context, str) else context
-            (text,) = await self._api.write(given, tokens=max_new_tokens, temperature=temperature)
-            return text.strip()
+                ids = await tokens.context(context)
+                (text,) = await self._api.write(ids, tokens=max_new_tokens, temperature=temperature)
+                return text.strip()
+            turns = (Message("user", context),) if isinstance(context, str) else context
+            (text,) = await self._api.write(turns, tokens=max_new_tokens + reasoning, temperature=temperature)
+            return (answer_of(text) or "") if reasoning else text.strip()
 
         return list(await asyncio.gather(*map(write, contexts)))
 
