@@ -179,8 +179,8 @@ def _limits(part: Part) -> Iterator[Check]:
         yield Check("sampled answers", DOUBT, f"{samples:,}", text)
     elif limits.low is not None and limits.high is not None:
         some = int((limits.high > limits.low).any(axis=1).sum())
-        known = f"In {some:,} of {prompts:,} prompts a candidate, or a spelling of it, is not among the server's first tokens"
-        text = f"{known}, so its probability is known within limits. {left_open} Intervals hold this."
+        known = f"In {some:,} of {prompts:,} prompts the server does not list all spellings of the candidates"
+        text = f"{known}, so probabilities are known within limits. {left_open} Intervals hold this."
         yield Check("prompts with limits", DOUBT, f"{some:,}", text)
 
 
