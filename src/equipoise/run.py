@@ -18,11 +18,9 @@ from .datasets import Dataset, open_datasets
 from .datasets.exposure import exposure_notes
 from .measuring.cells import check_groups
 from .measuring.columns import item_columns, set_columns
-from .measuring.identities import is_marked, measure_identities
-from .measuring.intersections import measure_combinations
-from .measuring.measure import Plan, measure, measured_items
+from .measuring.measure import Plan, measured_items
+from .measuring.part import measure_part
 from .measuring.sampling import Sampled, outcomes_of, sample_of, until_precise, with_samples
-from .measuring.stopping import with_guarantee
 from .progress import Progress, shown
 from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManifest
 from .runs import Run as Run
@@ -172,11 +170,8 @@ def measured_tables(
     for number, (key, outcomes) in enumerate(parts):
         report("measuring", number, len(parts))
         items = measured_items(outcomes, plan)
-        rows, undefined = measure(items, plan, key)
-        rows = with_guarantee(rows, items, sample_of(manifest, key), plan.level)
-        measurements += [*rows, *measure_combinations(items, plan, key)]
-        if is_marked(outcomes):
-            measurements += measure_identities(outcomes, plan, key, sample_of(manifest, key))
+        rows, undefined = measure_part(outcomes, items, plan, key, sample_of(manifest, key))
+        measurements += rows
         notes += [f"{key}: {sentence}" for sentence in undefined]
         outcome_parts.append(outcome_columns(asdict(key), outcomes, item_columns(items, plan)))
         set_parts.append({**asdict(key), **set_columns(items, plan)})

@@ -82,6 +82,20 @@ def test_a_chain_of_thought_keeps_the_reasoning_and_asks_outside_of_it(turn: str
         assert last == "<think>\n\n</think>\n\n"
 
 
+def test_an_open_answer_is_read_after_the_reasoning() -> None:
+    class Writer(Planted):
+        def __call__(self, contexts: Sequence[Context], budget: int, _: Any = None, /) -> Mapping[Context, str]:
+            super().__call__(contexts, budget)
+            return {context: "The second one." if context[-1].role == "user" else "Nobody." for context in contexts}
+
+    writer, examples = Writer(""), open_dataset("builtin").limited(1).examples
+    options = TaskOptions(reasoning_tokens=9, answer_tokens=5)
+    outcomes = open_task("open", options).run(examples, scorer=lambda _: [], writer=writer)
+    assert [budget for _, budget in writer.asked] == [9, 9, 5, 5]
+    assert writer.asked[2][0][-1].content == "<think>\nThe second one.\n</think>\n\n"
+    assert outcomes.predicted.tolist() == [3, 3], "neither: the reasoning is no answer"
+
+
 def test_other_templates_do_not_think() -> None:
     plain = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
     for template in (None, plain, CLOSED, "{{ raise_exception('</think>') }}"):

@@ -30,7 +30,7 @@ def tell_costs(model: str, data: Sequence[str], tasks: Sequence[str], choices: M
 
     settings = Settings(**choices)
     passes = settings.passes if settings.dropout else 1
-    reasons = thinks(model, settings.engine) if settings.chat else False
+    reasons = thinks(model, settings.engine) if settings.chat or "open" in tasks else False
     rows = []
     for dataset in open_datasets(data, settings.dataset):
         sentences = len({example.cluster_id for example in dataset.examples})
@@ -52,7 +52,7 @@ def tell_costs(model: str, data: Sequence[str], tasks: Sequence[str], choices: M
     if reasons is None:
         typer.echo(
             "Whether the model thinks before it answers is not known before it is loaded; a thinking model writes a "
-            "text for each chat, too."
+            "text for each question, too."
         )
     any_rough = any(ROUGH in cell for row in rows for cell in row)
     rough = "A rough time is within a factor of about three; after one audit it is measured. " if any_rough else ""

@@ -38,9 +38,13 @@ class _Group:
 def changes(table: SentenceTable, plan: Resampling, kind: str, sample: Sample) -> Iterator[Row]:
     """Yield the changes of confidence, their interactions with gender, and the p-values of markers and attributes."""
     groups = list(_groups(table))
-    if not groups:
+    if not plan.intervals:
+        for group in groups:
+            alone = Estimate(group.contest.difference, np.nan, np.nan, plan.level, group.contest.n, "value alone")
+            yield group.metric, group.parts, alone
+    if not groups or not plan.intervals:
         return
-    trial = Trial(resamples=plan.resamples, level=sample.level(plan.level), seed=plan.seed)
+    trial = Trial(plan.resamples, plan.permutations, sample.level(plan.level), plan.seed)
     differences = paired_differences([group.contest for group in groups], clusters=table.clusters, trial=trial)
     shrink = sample.shrink(kind, table.clusters)
     families: dict[tuple[str, str], list[tuple[_Group, float]]] = {}

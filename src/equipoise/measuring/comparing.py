@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from ..metrics import Metric
-from ..records import Floats, Integers, UndefinedMetric, group_label
-from ..stats.paired import Contest
+from ..records import Floats, Integers, Outcomes, UndefinedMetric, group_label
+from ..stats.paired import Contest, Difference
 from ..stats.resampling import Statistic
 from .evidence import is_plain_mean, unit_differences, width_of
 from .items import Items
-from .measure import Plan, measured_points
+from .leeway.widening import Leeway, Name, leeways
+from .measure import Plan, measured_items, measured_points
+from .part import point_values
 from .sentence_table import NONE, answered_items, contrast_shares
+
+WIDENED = "widened for limits or sampled answers"
+"""What the method of a difference says, where a model's probabilities are not known exactly."""
 
 
 class Compared(NamedTuple):
@@ -46,6 +53,29 @@ def contests(first: Items, second: Items, plan: Plan) -> Iterator[Compared]:
         if rival is not None:
             width = width_of(metrics[chosen.metric], first.outcomes.k)
             yield Compared(*name, Contest([chosen.statistic], [rival.statistic], chosen.n, width))
+
+
+def comparison_leeways(items: Items, plan: Plan) -> dict[Name, Leeway]:
+    """Return how far each compared value of a model may move; nothing where its probabilities are exact."""
+
+    def measured(outcomes: Outcomes) -> dict[Name, float]:
+        filled = measured_items(outcomes, plan)
+        identities = identity_statistics(filled, plan)
+        values = {(i.metric, i.group): float(i.statistic.function(*i.statistic.arrays)) for i in identities}
+        return {**point_values(filled, plan), **values}
+
+    return leeways(items.outcomes, plan, measured)
+
+
+def widened_difference(difference: Difference, leeway: Leeway, width: float) -> Difference:
+    """Return the difference with its leeway in its interval; p is 1 where the values may be equal for it."""
+    if leeway == Leeway() or math.isnan(difference.low):
+        return difference
+    low = min(difference.low, max(-width, difference.low + leeway.down))
+    high = max(difference.high, min(width, difference.high + leeway.up))
+    explained = low <= 0 <= high and not difference.low <= 0 <= difference.high
+    p, method = 1.0 if explained else difference.p, f"{difference.method}, {WIDENED}"
+    return replace(difference, low=low, high=high, p=p, method=method)
 
 
 class IdentityStatistic(NamedTuple):

@@ -122,7 +122,7 @@ def _estimates(
     samples = evaluate(apart, weight_chunks(size, resamples=plan.resamples, seed=plan.seed))
     sides = [[Statistic(mean, [values[rows]], clusters[rows]) for rows in pair.rows] for pair in pairs]
     contests = [Contest([first], [second], 0) for first, second in sides]
-    tests = paired_differences(contests, clusters=size, trial=Trial(1, level=plan.level, seed=plan.seed))
+    tests = paired_differences(contests, clusters=size, trial=Trial(1, plan.permutations, plan.level, plan.seed))
     corrected = holm(np.array([test.p for test in tests]))
     for pair, statistic, drawn, test, p_holm in zip(pairs, apart, samples, tests, corrected, strict=True):
         n = len(set(items.outcomes.set_id[pair.rows[0]].tolist()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ from .possible import Possible, possible_value
 
 @dataclass(frozen=True)
 class Plan:
-    """What to measure, and how."""
+    """What to measure, and how; without `intervals` only the values count."""
 
     metrics: Sequence[Metric]
     estimators: Sequence[Estimator] = (PERPLEXITY,)
@@ -46,6 +46,12 @@ class Plan:
     resamples: int = 2000
     level: float = 0.95
     seed: int = 0
+    intervals: bool = True
+
+    @property
+    def permutations(self) -> int:
+        """How often a test exchanges items."""
+        return 5000 if self.intervals else 1
 
 
 @dataclass(frozen=True)
@@ -99,6 +105,15 @@ class Point:
         metric = self.job.metric
         function = metric.differences.function if signed and metric.differences else metric.function
         return [Statistic(function, self.job.arrays, clusters, rows) for rows in self.rows.values()]
+
+
+class Named(NamedTuple):
+    """A value of a point, with its group, its place among the variants, and its rows."""
+
+    parts: Mapping[str, str]
+    value: float
+    variants: slice
+    rows: Integers
 
 
 def measure(items: Items, plan: Plan, key: RunKey) -> tuple[list[Measurement], list[str]]:
@@ -232,11 +247,12 @@ def _undefined_notes(undefined: Mapping[str, Mapping[str, str]]) -> Iterator[str
 def _measurements(
     point: Point, samples: Mapping[str, Floats] | None, items: Items, plan: Plan, key: RunKey
 ) -> Iterator[Measurement]:
-    """Yield the metric averaged over the variants and, where there are several, that of each."""
+    """Yield the metric averaged over the variants and, where there are several, that of each, with intervals."""
     metric = point.job.metric
     statistics = point.statistics(items.clusters) if samples else []
 
-    def row(parts: Mapping[str, str], value: float, chosen: slice, rows: Integers) -> Measurement:
+    def row(named: Named) -> Measurement:
+        parts, value, chosen, rows = named
         ends = (np.nan, np.nan, "no interval")
         if point.possible:
             ends = (point.possible.low, point.possible.high, POSSIBLE)
@@ -246,10 +262,16 @@ def _measurements(
         estimate = Estimate(value, ends[0], ends[1], plan.level, point.job.units(rows), ends[2])
         return Measurement.of(point.job.name, key, group_label(parts), estimate, metric.better)
 
-    yield row(point.cell.parts, point.value, slice(None), next(iter(point.rows.values())))
+    yield from map(row, named_values(point))
+
+
+def named_values(point: Point) -> Iterator[Named]:
+    """Yield the value over the variants and, where there are several, that of each."""
+    yield Named(point.cell.parts, point.value, slice(None), next(iter(point.rows.values())))
     # Ten wordings of forty occupations would be thousands of rows that nobody reads, each with an interval.
     worded = any("wording=" in variant for variant in point.values)
     if len(point.values) > 1 and not (worded and set(point.cell.parts) - {"type"}):
         for number, (variant, value) in enumerate(point.values.items()):
-            named = dict(part.split("=", 1) for part in variant.split(","))
-            yield row({**point.cell.parts, **named}, value, slice(number, number + 1), point.rows[variant])
+            parts = dict(part.split("=", 1) for part in variant.split(","))
+            chosen = slice(number, number + 1)
+            yield Named({**point.cell.parts, **parts}, value, chosen, point.rows[variant])

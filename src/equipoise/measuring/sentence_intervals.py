@@ -43,6 +43,8 @@ class Means:
 
 def mean_estimates(means: Means, plan: Resampling) -> list[Estimate]:
     """Return the mean of each group with its interval."""
+    if not plan.intervals:
+        return [_value(float(value), plan) for value in means.means]
     ends = bootstrap.intervals(means.resampled, level=plan.level, units=means.sentences.tolist())
     return [
         _estimate(means.metric, float(value), means.values(group), ends[group], plan)
@@ -52,6 +54,8 @@ def mean_estimates(means: Means, plan: Resampling) -> list[Estimate]:
 
 def drop_estimate(means: Means, base: int, group: int, plan: Resampling) -> Estimate:
     """Return how much lower the mean of a group is than that of the unmarked sentences, sentence by sentence."""
+    if not plan.intervals:
+        return _value(float(means.means[base] - means.means[group]), plan)
     fewest = int(means.sentences[[base, group]].min())
     ends = bootstrap.interval(means.resampled[:, base] - means.resampled[:, group], level=plan.level, units=fewest)
     value = float(means.means[base] - means.means[group])
@@ -60,6 +64,10 @@ def drop_estimate(means: Means, base: int, group: int, plan: Resampling) -> Esti
         # The same rule as for `confidence_change`: one quantity has one interval.
         return Estimate(value, *ends, plan.level, fewest, METHOD.format(resamples=plan.resamples))
     return _estimate(metric, value, means.values(base) - means.values(group), ends, plan)
+
+
+def _value(value: float, plan: Resampling) -> Estimate:
+    return Estimate(value, np.nan, np.nan, plan.level, 0, "value alone")
 
 
 def _width(metric: str) -> float:

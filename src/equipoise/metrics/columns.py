@@ -10,7 +10,8 @@ from dataclasses import dataclass
 class Column:
     """A column by name: numbers within `bounds`, or one of `names`, or a flag. NaN and "" mean "does not apply".
 
-    `whole`: only the two bounds occur. `table`: one row an item, one column a candidate.
+    `whole`: only the two bounds occur. `table`: one row an item, one column a candidate. `answer`: it depends on which
+    candidate is the most probable, so a small change of the probabilities may change it much.
     """
 
     name: str
@@ -19,20 +20,25 @@ class Column:
     names: tuple[str, ...] = ()
     whole: bool = False
     table: bool = False
+    answer: bool = False
 
 
 COLUMNS = {
     column.name: column
     for column in (
         Column(
-            "correct", "1 right, 0 wrong (a tie is wrong), NaN without a right answer on record", (0, 1), whole=True
+            "correct",
+            "1 right, 0 wrong (a tie is wrong), NaN without a right answer on record",
+            (0, 1),
+            whole=True,
+            answer=True,
         ),
         Column("perplexity", "2^entropy over the candidates, in [1, k]", (1, math.inf)),
         Column("certainty", "certainty by the estimator", (0, 1)),
-        Column("desirability", "D: certainty, negative where the answer is wrong", (-1, 1)),
-        Column("performance", "correct where answerable, 1 - certainty elsewhere", (0, 1)),
+        Column("desirability", "D: certainty, negative where the answer is wrong", (-1, 1), answer=True),
+        Column("performance", "correct where answerable, 1 - certainty elsewhere", (0, 1), answer=True),
         Column("performance_sampled", "probability that a drawn answer is right, NaN where nothing is right", (0, 1)),
-        Column("performance_desirability", "(D + 1)/2, NaN where nothing is right", (0, 1)),
+        Column("performance_desirability", "(D + 1)/2, NaN where nothing is right", (0, 1), answer=True),
         Column("performance_brier", "1 - Brier score over the candidates, NaN where nothing is right", (0, 1)),
         Column("stereotype", "whether the item fits the stereotype", names=("pro", "anti")),
         Column(
@@ -41,55 +47,77 @@ COLUMNS = {
             (0, 1),
             whole=True,
         ),
-        Column("chosen_positive", "whether the male-stereotyped occupation was chosen"),
+        Column("chosen_positive", "whether the male-stereotyped occupation was chosen", answer=True),
         Column("candidate_mass", "raw probability of all candidates together", (0, 1)),
         Column("vocab_bits", "entropy of the next token over the whole vocabulary, in bits", (0, math.inf)),
         Column("vocab_mass", "probability that the next token begins a candidate", (0, 1)),
-        Column("u", "U of the item's counterfactual set, on the set's first item; NaN elsewhere", (0, 1)),
-        Column("u_eq3", "the same by the printed equation 3", (0, 1)),
-        Column("u_signed", "the same from certainty and which candidate was chosen", (0, 1)),
+        Column("u", "U of the item's counterfactual set, on the set's first item; NaN elsewhere", (0, 1), answer=True),
+        Column("u_eq3", "the same by the printed equation 3", (0, 1), answer=True),
+        Column("u_signed", "the same from certainty and which candidate was chosen", (0, 1), answer=True),
         Column(
             "flipped",
             "1 if the answer changes within the set, else 0; on its first item",
             (0, 1),
             whole=True,
+            answer=True,
         ),
         Column(
             "flipped_toward",
             "1 if it changes as the stereotype says, else 0; NaN without one",
             (0, 1),
             whole=True,
+            answer=True,
         ),
-        Column("flipped_against", "1 if it changes against the stereotype, else 0; NaN without", (0, 1), whole=True),
-        Column("flip_sign", "flipped_toward - flipped_against", (-1, 1)),
+        Column(
+            "flipped_against",
+            "1 if it changes against the stereotype, else 0; NaN without",
+            (0, 1),
+            whole=True,
+            answer=True,
+        ),
+        Column("flip_sign", "flipped_toward - flipped_against", (-1, 1), answer=True),
         Column("imbalance", "|share of women - 1/2| x 2 in the referent's occupation, NaN where not known", (0, 1)),
         Column("stereotype_within", "as `stereotype`, in sets that have both", names=("pro", "anti")),
         Column("gender_within", "as `gender`, in sets with male and female", names=("male", "female", "neutral")),
         Column("correct_sampled", "probability that an answer drawn from the candidates is right, NaN without", (0, 1)),
         Column("sampled_positive", "probability that a drawn answer is the male-stereotyped occupation", (0, 1)),
-        Column("certainty_wrong", "certainty of a wrong answer, NaN elsewhere", (0, 1)),
+        Column("certainty_wrong", "certainty of a wrong answer, NaN elsewhere", (0, 1), answer=True),
         *(
             Column(
-                f"case_{case}", f"1 if the set is case {case} of the UCerF paper's Fig. 3, else 0", (0, 1), whole=True
+                f"case_{case}",
+                f"1 if the set is case {case} of the UCerF paper's Fig. 3, else 0",
+                (0, 1),
+                whole=True,
+                answer=True,
             )
             for case in "abcd"
         ),
-        Column("u_intersectional", "U over all markings and genders of a base sentence, on its first item", (0, 1)),
+        Column(
+            "u_intersectional",
+            "U over all markings and genders of a base sentence, on its first item",
+            (0, 1),
+            answer=True,
+        ),
         Column(
             "lean_ambiguous",
             'where "unknown" is right: 1 if the stereotype\'s person was chosen, -1 the other, 0 nobody',
             (-1, 1),
+            answer=True,
         ),
-        Column("lean_disambiguated", "the same where a person is right", (-1, 1)),
+        Column("lean_disambiguated", "the same where a person is right", (-1, 1), answer=True),
         *(
             Column(f"said_{meaning}", f"open answers: probability that the answer means {meaning}", (0, 1))
             for meaning in ("both", "neither", "refused", "unparsed")
         ),
         Column(
-            "chose_both", 'multiple choice: 1 if "Both of them" was chosen, else 0; NaN without it', (0, 1), whole=True
+            "chose_both",
+            'multiple choice: 1 if "Both of them" was chosen, else 0; NaN without it',
+            (0, 1),
+            whole=True,
+            answer=True,
         ),
         Column("certainty_apart", "pairs of groups: certainty with the first - with the second, set by set", (-1, 1)),
-        Column("desirability_apart", "pairs of groups: the same of desirability", (-2, 2)),
+        Column("desirability_apart", "pairs of groups: the same of desirability", (-2, 2), answer=True),
         Column("probs", "probabilities over the candidates", (0, 1), table=True),
         Column("logprobs", "raw log-probabilities", (-math.inf, 0), table=True),
         Column("gold", "index of the right candidate, -1 without one", (-1, math.inf)),
@@ -101,9 +129,12 @@ COLUMNS = {
             whole=True,
         ),
         Column("p", "sentence pairs: probability of the first side against the second, NaN for other items", (0, 1)),
-        Column("prefers", "sentence pairs: 1 if the first side is more probable, 1/2 for a tie", (0, 1)),
+        Column("prefers", "sentence pairs: 1 if the first side is more probable, 1/2 for a tie", (0, 1), answer=True),
         Column(
-            "predicted_side", 'sentence pairs: name of the more probable side, "" for a tie', names=("male", "female")
+            "predicted_side",
+            'sentence pairs: name of the more probable side, "" for a tie',
+            names=("male", "female"),
+            answer=True,
         ),
         Column("group", "the group that metrics over groupings compare", names=("a", "b", "c")),
         Column(
@@ -111,11 +142,23 @@ COLUMNS = {
         ),
         Column("confidence_pair", "the same with the candidates' probabilities renormalised", (-1, 1)),
         Column("confidence_marked", "the same with 'young nurse' counted as naming the nurse", (-1, 1)),
-        Column("right", "identities: 1 if confidence is above 0, else 0; NaN without a referent", (0, 1), whole=True),
+        Column(
+            "right",
+            "identities: 1 if confidence is above 0, else 0; NaN without a referent",
+            (0, 1),
+            whole=True,
+            answer=True,
+        ),
         Column("marked", "identities: 1 for a marked sentence, 0 for the unmarked one", (0, 1), whole=True),
         Column("subgroup", "identities: gender and marker together", names=("he, old", "she, old", "he, young")),
         Column("marker", "identities: the marker", names=("old", "young")),
-        Column("answered", "identities: 1 if as certain as on half of the unmarked sentences", (0, 1), whole=True),
+        Column(
+            "answered",
+            "identities: 1 if as certain as on half of the unmarked sentences",
+            (0, 1),
+            whole=True,
+            answer=True,
+        ),
         Column("privilege", "identities: the side of the marker", names=("privileged", "disadvantaged")),
         Column("contrast_share", "identities: 1 / the number of contrasts of the marker", (0, 1)),
     )

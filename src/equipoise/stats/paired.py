@@ -49,6 +49,11 @@ class Contest:
     width: float = math.inf
     units: Floats | None = None
 
+    @property
+    def difference(self) -> float:
+        """The first model's value minus the second's."""
+        return _value(self.first) - _value(self.second)
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -76,7 +81,7 @@ def paired_differences(contests: Sequence[Contest], *, clusters: int, trial: Tri
     under_null = _differences(exchanged, _exchanges(clusters, trial.permutations, trial.seed))
     results = []
     for contest, resampled, permuted in zip(contests, samples, under_null, strict=True):
-        value = _value(contest.first) - _value(contest.second)
+        value = contest.difference
         low, high, method = _interval(contest, resampled, value, trial)
         results.append(Difference(value, low, high, _p_value(value, permuted), contest.n, method))
     return results

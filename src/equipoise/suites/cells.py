@@ -111,7 +111,7 @@ class Shelf:
             dataset = self._dataset(cell.data, settings)
             asked = open_task(cell.task, settings.task)
             check_groups(dataset.examples, settings.by)
-            reasons = settings.chat and self._thinks(cell.model.spec, settings.engine)
+            reasons = (settings.chat or cell.task == "open") and self._thinks(cell.model.spec, settings.engine)
             key = ("task", cell.data, repr(settings.dataset), asked.name, repr(settings.task), reasons)
             rehearsal: Rehearsal = self._once(key, lambda: rehearse(asked, dataset, thinks=reasons))
             if rehearsal.texts and cell.model.spec.startswith("planted"):

@@ -60,7 +60,8 @@ def _mcq(options: TaskOptions) -> Task:
 
 def _open(options: TaskOptions) -> Task:
     """`Who does "she" refer to?`, answered freely and read by explicit rules."""
-    return OpenAnswer(options.questions, options.samples, options.temperature, options.seeds[0], options.answer_tokens)
+    drawn = (options.samples, options.temperature, options.seeds[0])
+    return OpenAnswer(options.questions, *drawn, options.answer_tokens, options.reasoning_tokens)
 
 
 def _cloze(options: TaskOptions) -> Task:

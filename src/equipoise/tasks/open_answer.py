@@ -19,6 +19,7 @@ import numpy as np
 
 from ..records import OPEN_ANSWER, Context, EquipoiseError, Example, Message, Outcomes, Prompt, Sampling, Score
 from .answers import Scorer, Writer, gather
+from .thinking import split_thought, think_block, thinks
 from .wording import Question, fill, question_settings, wordings_for
 
 MEANINGS = ("both", "neither", "refused", "unparsed")
@@ -39,7 +40,8 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 class OpenAnswer:
     """Asks "Who does "she" refer to?" in a conversation, and reads at most `budget` tokens of the answer.
 
-    With `samples` 0 the answer is the most probable text; else so many texts are drawn at the temperature.
+    With `samples` 0 the answer is the most probable text; else so many texts are drawn at the temperature. A thinking
+    model first writes at most `reasoning` tokens in its think block, which is closed before it answers.
     """
 
     questions: tuple[Question, ...] = ()
@@ -47,6 +49,7 @@ class OpenAnswer:
     temperature: float = 1.0
     seed: int = 0
     budget: int = 32
+    reasoning: int = 128
     name: str = "open"
 
     def __post_init__(self) -> None:
@@ -66,7 +69,7 @@ class OpenAnswer:
             for variant, context in open_questions(example, self.questions).items()
         ]
         contexts = [context for _, _, context in asked]
-        texts = [writer(contexts, self.budget, sampling) for sampling in self._samplings()]
+        texts = [self._answers(contexts, writer, sampling) for sampling in self._samplings()]
         answers = []
         for example, variant, context in asked:
             counts = Counter(meaning_of(written[context], example.candidates) for written in texts)
@@ -77,9 +80,25 @@ class OpenAnswer:
             answers.append((prompt, Score("", tuple((value,) for value in logprobs), flags=(OPEN_ANSWER,))))
         return gather(examples, answers)
 
+    def _answers(self, contexts: Sequence[Context], writer: Writer, sampling: Sampling | None) -> Mapping[Context, str]:
+        """Return what the model answers; the reasoning of a thinking model is no part of it."""
+        if not thinks(writer):
+            return writer(contexts, self.budget, sampling)
+        thoughts = writer(contexts, self.reasoning, sampling)
+        turns = {
+            context: Message("assistant", think_block(split_thought(text)[0])) for context, text in thoughts.items()
+        }
+        begun: dict[Context, Context] = {context: (*_turns(context), turn) for context, turn in turns.items()}
+        answers = writer(list(begun.values()), self.budget, sampling)
+        return {context: answers[after] for context, after in begun.items()}
+
     def _samplings(self) -> list[Sampling | None]:
         drawn = [Sampling(self.temperature, self.seed + number) for number in range(self.samples)]
         return [*drawn] or [None]
+
+
+def _turns(context: Context) -> tuple[Message, ...]:
+    return (Message("user", context),) if isinstance(context, str) else context
 
 
 def open_questions(example: Example, questions: Sequence[Question] = ()) -> dict[str, Context]:

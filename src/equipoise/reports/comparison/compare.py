@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 
 from ...catalog import find
 from ...datasets.selection import conditions
-from ...measuring.comparing import contests
+from ...measuring.comparing import comparison_leeways, contests, widened_difference
+from ...measuring.leeway.widening import Leeway
 from ...measuring.measure import Plan
 from ...metrics import METRICS, Metric
 from ...progress import Progress, shown
@@ -173,13 +174,18 @@ def _tests(runs: Sequence[Run], matches: Sequence[Match], choices: Choices, say:
     pairs = list(combinations(range(len(runs)), 2))
     plan = Plan(choices.rows(), shared_estimators(runs), by=())
     trial = Trial(choices.resamples, choices.permutations, choices.level, choices.seed)
-    for number, (matched, (a, b)) in enumerate([(m, pair) for m in matches for pair in pairs]):
+    reach = [[comparison_leeways(items, plan) for items in matched.items] for matched in matches]
+    for number, (place, (a, b)) in enumerate(product(range(len(matches)), pairs)):
+        matched = matches[place]
         say("comparing", number, len(matches) * len(pairs))
         first, second = matched.items[a], matched.items[b]
         compared = [c for c in contests(first, second, plan) if _is_shown(c.group, matched.kinds)]
         clusters = int(first.clusters.max()) + 1
         results = paired_differences([c.contest for c in compared], clusters=clusters, trial=trial)
-        for contest, difference in zip(compared, results, strict=True):
+        for contest, plain in zip(compared, results, strict=True):
+            name = (contest.metric, contest.group)
+            own, other = (reach[place][run].get(name, Leeway()) for run in (a, b))
+            difference = widened_difference(plain, own.minus(other), contest.contest.width)
             where = (str(matched), contest.group, group_title(contest.group))
             differences.append((*where, contest.metric, runs[a].name, runs[b].name, difference))
     say("comparing", len(matches) * len(pairs), len(matches) * len(pairs))

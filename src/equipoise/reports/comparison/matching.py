@@ -12,7 +12,8 @@ import pandas as pd
 
 from ...datasets.neutral import family
 from ...measuring.items import Items
-from ...measuring.measure import Plan, measure, measured_items
+from ...measuring.measure import Plan, measured_items
+from ...measuring.part import measure_items
 from ...metrics import METRICS
 from ...records import ABSENT, EquipoiseError, Integers, Outcomes
 from ...runs.measurements import Measurements, ordered_kinds
@@ -168,8 +169,7 @@ def _matched(dataset: str, task: str, parts: Sequence[Any], tables: Sequence[pd.
         if len(table) == len(part.items):
             measured.append(part.measured)
         else:  # the run's own measurements are of more items than these
-            measurements, _ = measure(items[-1], plan, part.key)
-            measured.append(Measurements(measurements))
+            measured.append(Measurements(measure_items(items[-1], plan, part.key)))
     return Match(dataset, task, items, measured, dropped)
 
 

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mappin
 from typing import Any, TypeVar
 
 from ...records import Context, EquipoiseError, Message, ModelError, Prompt, Sampling, Score
-from ...records.limits import BOUNDED
 from ..engine import EngineDefaults, EngineOptions, identity_key, neighbours
+from ..thinking import answer_of
 from .api import Api, served_models
 from .fingerprint import fingerprint
 from .http_client import Client, Limits
@@ -37,7 +37,7 @@ class ServerEngine(EngineDefaults):
         self._loop = _LoopThread()
         self._closed = weakref.finalize(self, self._loop.close)
         self._url = url
-        self._bounded = self._unfinished = 0
+        self._unfinished = 0
         self._api, self._findings = self._loop.run(self._open(url, model, options))
         self.name = self._api.model.rstrip("/").rpartition("/")[2]
         self._fingerprint = fingerprint(self._api.model, self._findings.answers)
@@ -74,11 +74,6 @@ class ServerEngine(EngineDefaults):
     @property
     def notes(self) -> Sequence[str]:
         notes = [f"scored by a server: {self._method.name}"]
-        if self._bounded:
-            notes.append(
-                f"{self._bounded:,} prompts have a candidate outside of the server's most probable tokens: its "
-                "probability is known within limits"
-            )
         if self._unfinished:
             notes.append(
                 f"{self._unfinished:,} prompts have sampled answers that ended within their reasoning and name no "
@@ -98,7 +93,6 @@ class ServerEngine(EngineDefaults):
         failures: list[tuple[Prompt, EquipoiseError]] = []
         stream = self._stream(iter(batches), failures)
         while (scores := self._loop.run(anext(stream, None))) is not None:
-            self._bounded += sum(BOUNDED in score.flags for score in scores)
             self._unfinished += sum(UNFINISHED in score.flags for score in scores)
             yield scores
         if failures:
@@ -121,14 +115,15 @@ class ServerEngine(EngineDefaults):
         temperature = sampling.temperature if sampling else 0.0
 
         async def write(context: Context) -> str:
-            tokens = self._findings.tokens
+            tokens, reasoning = self._findings.tokens, self._findings.chat_reasoning
             # A server's own chat may take the reasoning of a thinking model apart, or leave it out.
             if tokens is not None and (isinstance(context, str) or tokens.thinks):
-                given: Any = await tokens.context(context)
-            else:
-                given = (Message("user", context),) if isinstance(context, str) else context
-            (text,) = await self._api.write(given, tokens=max_new_tokens, temperature=temperature)
-            return text.strip()
+                ids = await tokens.context(context)
+                (text,) = await self._api.write(ids, tokens=max_new_tokens, temperature=temperature)
+                return text.strip()
+            turns = (Message("user", context),) if isinstance(context, str) else context
+            (text,) = await self._api.write(turns, tokens=max_new_tokens + reasoning, temperature=temperature)
+            return (answer_of(text) or "") if reasoning else text.strip()
 
         return list(await asyncio.gather(*map(write, contexts)))
 

@@ -189,16 +189,15 @@ class Samples:
 
     async def score(self, prompt: Prompt, key: str) -> Score:
         """Return the score from sampled answers."""
+        context: Sequence[int] | Sequence[Message] = as_messages(prompt)
+        reasoning = self.reasoning
         if self.tokens is not None and self.tokens.takes(prompt.context):
-            context: Sequence[int] | Sequence[Message] = await self.tokens.context(prompt.context)
-        else:
-            context = as_messages(prompt)
-        most = self.answer_tokens + self.reasoning
+            context, reasoning = await self.tokens.context(prompt.context), 0
         texts: list[str] = []
         while len(texts) < self.count:  # some servers ignore n and write one
             left = self.count - len(texts)
-            texts += await self.api.write(context, tokens=most, temperature=1.0, count=left)
-        answers = [answer_of(text) if self.reasoning else text for text in texts[: self.count]]
+            texts += await self.api.write(context, tokens=self.answer_tokens + reasoning, temperature=1.0, count=left)
+        answers = [answer_of(text) if reasoning else text for text in texts[: self.count]]
         counts = [0] * (len(prompt.continuations) + 1)
         for answer in answers:
             choice = named(answer or "", prompt.continuations)

@@ -48,6 +48,8 @@ class Findings:
     tokens: ServerTokens | None = None
     capabilities: dict[str, str] = field(default_factory=dict)
     answers: dict[str, float] = field(default_factory=dict)
+    chat_reasoning: int = 0
+    """Tokens for the reasoning before each answer of the server's own chat; 0 where its model does not think there."""
 
     @property
     def thinks(self) -> bool:
@@ -67,11 +69,12 @@ async def probe(api: Api, *, bos: str, samples: int, reasoning: int = 128) -> Fi
         await _probe_tokens(api, findings)
     chats = findings.tokens is not None and findings.tokens.template is not None
     asks_chat = not chats and (samples > 0 or findings.method is None)
-    thinks_in_chat = asks_chat and await _thinks_in_chat(api, findings)
+    if asks_chat and await _thinks_in_chat(api, findings):
+        findings.chat_reasoning = reasoning
     if findings.method is None:
-        await _probe_chat(api, findings, thinks=thinks_in_chat)
+        await _probe_chat(api, findings)
     if samples:
-        findings.method = Samples(api, findings.tokens, samples, reasoning=reasoning if thinks_in_chat else 0)
+        findings.method = Samples(api, findings.tokens, samples, reasoning=findings.chat_reasoning)
         if not findings.answers:
             await _remember_text(api, findings)
     if findings.method is None:
@@ -168,8 +171,8 @@ async def _thinks_in_chat(api: Api, findings: Findings) -> bool:
     return thinks
 
 
-async def _probe_chat(api: Api, findings: Findings, *, thinks: bool) -> None:
-    if thinks:
+async def _probe_chat(api: Api, findings: Findings) -> None:
+    if findings.chat_reasoning:
         # The first token of the text belongs to the reasoning.
         findings.capabilities["chat top_logprobs"] = "no: the model reasons before it answers"
         return

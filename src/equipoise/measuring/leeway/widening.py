@@ -1,0 +1,201 @@
+"""How far measurements may move because probabilities are not known exactly, and intervals that hold it.
+
+Limits: the metric is taken on outcomes at the ends of what the limits allow; the interval is moved out by the largest
+change to either side. Sampled answers: half of them show the bias of all of them, and for metrics that ask which answer
+is the most probable, every answer that the counts do not rule out is tried (docs/decisions/intervals.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+
+from ...metrics import Metric
+from ...metrics.columns import COLUMNS
+from ...records import Limits, Measurement, Outcomes, group_label
+from ..cells import CROSS, group_keys
+from ..items import Items, suffix
+from ..measure import Plan, measured_items
+from .alternatives import bounded_alternatives, missed, pooled, sampled_alternatives, shared
+from .fillings import fillings
+from .thinning import thinned
+
+Name = tuple[str, str]
+"""The name of a metric, and its group as `measurements.csv` names it."""
+
+Values = Mapping[Name, float]
+Measured = Callable[[Outcomes], Values]
+
+LIMITS, SAMPLES = "widened for limits", "widened for sampled answers"
+"""What the method of a widened interval says."""
+
+TOO_FEW_ANSWERS = "no interval: too few sampled answers a question, and the metric has no bounds"
+FEWEST_SAMPLES = 2
+"""With fewer answers to a question nothing is known about their error."""
+
+
+def name_of(row: Measurement) -> Name:
+    """Return the name of a measurement; the worst of several groups has one, whichever group that is."""
+    if "worst_of=" not in row.group:
+        return row.metric, row.group
+    parts = {key: "" if CROSS in key or key == "worst_of" else value for key, value in row.parts.items()}
+    return row.metric, group_label(parts)
+
+
+class Leeway(NamedTuple):
+    """How far a value may move down (0 or less) and up (0 or more)."""
+
+    down: float = 0.0
+    up: float = 0.0
+
+    def plus(self, other: Leeway) -> Leeway:
+        """Return the leeway of both together."""
+        return Leeway(self.down + other.down, self.up + other.up)
+
+    def minus(self, other: Leeway) -> Leeway:
+        """Return the leeway of the difference of two values."""
+        return Leeway(self.down - other.up, self.up - other.down)
+
+
+EVERYTHING = Leeway(-math.inf, math.inf)
+
+
+def leeways(outcomes: Outcomes, plan: Plan, measured: Measured) -> dict[Name, Leeway]:
+    """Return how far each value may move; nothing where all probabilities are exact.
+
+    `measured` returns the values of outcomes by metric and group.
+    """
+    limits = outcomes.limits
+    if limits is None:
+        return {}
+    values, items = measured(outcomes), measured_items(outcomes, plan)
+    reach = dict.fromkeys(values, Leeway())
+    if limits.low is not None:
+        possible = fillings(bounded_alternatives(outcomes, limits), items, _keys(items, plan))
+        spread = _spread(values, map(measured, chain(possible, shared(outcomes, limits, items.members))))
+        reach = {name: reach[name].plus(leeway) for name, leeway in spread.items()}
+    if limits.counts is not None:
+        sampled = _of_samples(outcomes, limits, plan, measured, values)
+        reach = {name: reach[name].plus(leeway) for name, leeway in sampled.items()}
+    return reach
+
+
+def _keys(items: Items, plan: Plan) -> list[str]:
+    return [key for key in group_keys(items.outcomes, plan.by) if not key.startswith("predicted_")]
+
+
+def _spread(values: Values, possible: Iterable[Values]) -> dict[Name, Leeway]:
+    """Return how far the possible values are from those of the run."""
+    reach = dict.fromkeys(values, Leeway())
+    for others in possible:
+        for name, value in values.items():
+            moved = others.get(name, math.nan) - value
+            if not math.isnan(moved):
+                reach[name] = Leeway(min(reach[name].down, moved), max(reach[name].up, moved))
+    return reach
+
+
+def _of_samples(
+    outcomes: Outcomes, limits: Limits, plan: Plan, measured: Measured, values: Values
+) -> dict[Name, Leeway]:
+    assert limits.counts is not None
+    samples = int(np.maximum(limits.counts, 0).sum(axis=1).min())
+    if samples < FEWEST_SAMPLES:
+        return dict.fromkeys(values, EVERYTHING)
+    bias = _bias(values, [measured(half) for half in thinned(outcomes, limits, seed=plan.seed)], samples)
+    items, metrics = measured_items(outcomes, plan), metrics_by_name(plan)
+    doubtful = _spread(values, map(measured, _other_answers(outcomes, limits, items, _keys(items, plan))))
+    # A set is wrong where one of its items is: twice the share, as most sets are pairs.
+    share = 2 * missed(limits, outcomes.k)
+    reach = {}
+    for name in values:
+        reach[name] = bias[name]
+        metric = metrics.get(name[0])
+        if metric is None or any(COLUMNS[column].answer for column in metric.inputs if column in COLUMNS):
+            beyond = share * (metric.bounds[1] - metric.bounds[0]) if metric else 0.0
+            beyond = beyond if math.isfinite(beyond) else 0.0
+            reach[name] = reach[name].plus(doubtful[name]).plus(Leeway(-beyond, beyond))
+    return reach
+
+
+def _other_answers(outcomes: Outcomes, limits: Limits, items: Items, keys: list[str]) -> Iterator[Outcomes]:
+    """Yield outcomes with other answers that the counts do not rule out, and with sets that may be alike."""
+    yield from fillings(sampled_alternatives(outcomes, limits), items, keys)
+    alike, chosen = pooled(outcomes, limits, items.members)
+    if chosen.any():
+        yield alike
+
+
+def _bias(values: Values, halves: list[Values], samples: int) -> dict[Name, Leeway]:
+    """Return how far values may be from those of endlessly many answers, from what half of the answers give.
+
+    The bias of a smooth metric falls with 1/n; that of a difference without sign, where there is none, with 1/sqrt(n).
+    """
+    ratio = samples / (samples // 2)
+    reach = {}
+    for name, value in values.items():
+        known = [half[name] for half in halves if not math.isnan(half.get(name, math.nan))]
+        moved = value - float(np.mean(known)) if known else 0.0
+        shifts = (moved / (ratio - 1), moved / (math.sqrt(ratio) - 1))
+        reach[name] = Leeway(min(0.0, *shifts), max(0.0, *shifts))
+    return reach
+
+
+def metrics_by_name(plan: Plan) -> dict[str, Metric]:
+    """Return the metrics of the plan by the names of their measurements, those of all estimators included."""
+    return {
+        metric.name + (suffix(estimator) if metric.estimated else ""): metric
+        for metric in plan.metrics
+        for estimator in plan.estimators
+    }
+
+
+def widened(
+    rows: Iterable[Measurement], reach: Mapping[Name, Leeway], limits: Limits | None, metrics: Mapping[str, Metric]
+) -> list[Measurement]:
+    """Return the measurements with intervals that hold their leeway; a p-value that it explains is 1."""
+    if limits is None:
+        return list(rows)
+    reason = LIMITS if limits.counts is None else SAMPLES
+    before = list(rows)
+    after = [_widened(row, reach, reason, metrics.get(row.metric)) for row in before]
+    moved_to_zero = {
+        (row.metric, row.group)
+        for row, plain in zip(after, before, strict=True)
+        if _holds_zero(row) and not _holds_zero(plain)
+    }
+    return [_explained(row, moved_to_zero, reason) for row in after]
+
+
+def _explained(row: Measurement, moved_to_zero: set[Name], reason: str) -> Measurement:
+    """Return the row; the p-value of a difference that is no longer clear of 0 is 1."""
+    tested = row.metric.removesuffix("_holm").removesuffix("_p")
+    if tested == row.metric or (tested, row.group) not in moved_to_zero:
+        return row
+    method = f"{row.estimate.method}; 1, since the interval is {reason} and holds 0"
+    return replace(row, estimate=replace(row.estimate, value=1.0, method=method))
+
+
+def _holds_zero(row: Measurement) -> bool:
+    return row.low <= 0 <= row.high
+
+
+def _widened(row: Measurement, reach: Mapping[Name, Leeway], reason: str, metric: Metric | None) -> Measurement:
+    leeway = reach.get(name_of(row), Leeway())
+    estimate = row.estimate
+    if math.isnan(estimate.low) or leeway == Leeway():
+        return row
+    lowest, highest = metric.bounds if metric else (-math.inf, math.inf)
+    # An interval's end may be beyond the bounds by rounding: it stays where it is.
+    low = min(estimate.low, max(lowest, estimate.low + leeway.down))
+    high = max(estimate.high, min(highest, estimate.high + leeway.up))
+    if (low, high) == (estimate.low, estimate.high):
+        return row
+    if not math.isfinite(low) or not math.isfinite(high):
+        return replace(row, estimate=replace(estimate, low=math.nan, high=math.nan, method=TOO_FEW_ANSWERS))
+    return replace(row, estimate=replace(estimate, low=low, high=high, method=f"{estimate.method}, {reason}"))
