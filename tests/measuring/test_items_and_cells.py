@@ -198,6 +198,12 @@ def test_the_interval_of_a_gender_gap_is_of_differences_within_sentences(make_ou
         for gender, lead in (("male", confidence), ("female", confidence - 0.1 + rng.normal(0, 0.01))):
             facts = {"gender": gender, "augmentation": "R", "attribute": "age", "marker": "old", "gold": 0}
             rows.append(row(f"s{n}", 0.5 + lead / 2, 0.5 - lead / 2, **facts))
-    measurements = measure_identities(make_outcomes(rows), Plan([], resamples=200), KEY)
+    outcomes = make_outcomes(rows)
+    measurements = measure_identities(outcomes, Plan([], resamples=200), KEY)
     (gap,) = (m.estimate for m in measurements if m.metric == "confidence_gender_gap")
     assert gap.value == pytest.approx(0.1, abs=0.005) and gap.high - gap.low < 0.02
+    # No resample ranges as widely as he and she differ; with three looks each has a third of the error.
+    for looks in (1, 3):
+        measurements = measure_identities(outcomes, Plan([], resamples=200), KEY, Sample(looks=looks))
+        (p,) = (m.estimate.value for m in measurements if m.metric == "confidence_disparity_p")
+        assert p == pytest.approx(looks / 201)
