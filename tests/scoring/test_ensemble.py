@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from equipoise.datasets import DatasetOptions, open_dataset
-from equipoise.records import ModelError, Prompt, Score
+from equipoise.records import ModelError, Prompt, Score, ScoreLimits
 from equipoise.run import audit
 from equipoise.scoring.engine import Engine, EngineOptions, identity_key
 from equipoise.scoring.ensemble import EnsembleEngine
@@ -129,3 +129,14 @@ def test_dropout_needs_a_model_that_is_loaded_here() -> None:
         open_engine("planted", EngineOptions(dropout=0.1))
     with pytest.raises(ModelError, match="less than 1"):
         EngineOptions(dropout=1.0)
+
+
+def test_limits_of_members_are_averaged_and_sampled_members_are_refused() -> None:
+    exact = Score("a", ((math.log(0.5),), (math.log(0.25),)))
+    known = Score("b", ((math.log(0.4),), (math.log(0.2),)), limits=ScoreLimits((0.4, 0.0), (0.4, 0.2)))
+    limits = mixture("key", [exact, known]).limits
+    assert limits is not None and mixture("key", [exact, exact]).limits is None
+    assert limits.low == pytest.approx((0.45, 0.125)) and limits.high == pytest.approx((0.45, 0.225))
+    sampled = Score("c", exact.token_logprobs, limits=ScoreLimits(counts=(3, 2, 1)))
+    with pytest.raises(ModelError, match="not sampled answers"):
+        mixture("key", [exact, sampled])

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..measuring.leeway.alternatives import undecided
 from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER
+from ..records.limits import BOUNDED, SAMPLED
 from ..runs.measurements import kind_title
 from ..runs.run import Part
 
@@ -50,7 +52,7 @@ class Check:
 def checks(part: Part) -> list[Check]:
     """Return every check that applies to the run on this dataset and task, the gravest first."""
     listed = [*_mass(part), *_comparable(part), *_ties(part), *_accuracy(part), *_sizes(part)]
-    listed += [*_joins(part), *_flags(part), *_faults(part), *_precision(part)]
+    listed += [*_joins(part), *_flags(part), *_limits(part), *_faults(part), *_precision(part)]
     order = (INVALID, DOUBT, FINE)
     return sorted(listed, key=lambda check: order.index(check.state))
 
@@ -151,13 +153,35 @@ def _joins(part: Part) -> Iterator[Check]:
 
 def _flags(part: Part) -> Iterator[Check]:
     flags = part.items["flags"].fillna("").astype(str)
-    others = sum(bool(set(text.split(",")) - {"", "split-join", *EXPECTED_FLAGS}) for text in flags)
+    expected = {"", "split-join", *EXPECTED_FLAGS}
+    if part.outcomes.limits is not None:
+        expected |= {BOUNDED, SAMPLED}  # they have a check of their own
+    others = sum(bool(set(text.split(",")) - expected) for text in flags)
     if others:
         text = (
             f"{others:,} of {len(flags):,} prompts were scored in another way than the rest; their flags are in"
             " outcomes.parquet."
         )
         yield Check("flagged prompts", DOUBT, f"{others:,}", text)
+
+
+def _limits(part: Part) -> Iterator[Check]:
+    """Yield how probabilities are known that the engine could not see, and how many answers that leaves open."""
+    outcomes, limits = part.outcomes, part.outcomes.limits
+    if limits is None:
+        return
+    prompts, several = len(outcomes), int(undecided(outcomes).sum())
+    left_open = f"In {several:,} of {prompts:,} prompts another answer may be the most probable one."
+    if limits.counts is not None:
+        samples = int(np.maximum(limits.counts, 0).sum(axis=1).min())
+        known = f"Probabilities are estimated from {samples:,} sampled answers a question."
+        text = f"{known} {left_open} Intervals hold this; more samples narrow them."
+        yield Check("sampled answers", DOUBT, f"{samples:,}", text)
+    elif limits.low is not None and limits.high is not None:
+        some = int((limits.high > limits.low).any(axis=1).sum())
+        known = f"In {some:,} of {prompts:,} prompts the server does not list all spellings of the candidates"
+        text = f"{known}, so probabilities are known within limits. {left_open} Intervals hold this."
+        yield Check("prompts with limits", DOUBT, f"{some:,}", text)
 
 
 def _faults(part: Part) -> Iterator[Check]:

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import equipoise
 from equipoise.measuring.comparing import WIDENED
 from equipoise.records import Example, Prompt, Score
 from equipoise.reports.comparison.compare import compare
 from equipoise.reports.gate import gate
+from equipoise.reports.validity import checks
 from equipoise.run import Run
 from equipoise.scoring.engine import EngineDefaults, identity_key
 from equipoise.scoring.planted.stereotype import PlantedEngine
@@ -90,6 +92,16 @@ def test_the_run_holds_counts_and_widened_intervals_and_says_so(runs: list[Run])
     assert row.estimate.method.endswith("widened for sampled answers")
     (note,) = [note for note in run.manifest.notes if "32 sampled answers a question" in note]
     assert "so intervals are wider; " in note and note.endswith("more samples narrow them")
+
+
+def test_a_check_says_how_many_answers_are_open(runs: list[Run]) -> None:
+    part = runs[0].parts[0]
+    (check,) = [check for check in checks(part) if check.name == "sampled answers"]
+    assert check.value == "32" and "flagged prompts" not in [other.name for other in checks(part)]
+    counts = np.stack(part.items["sample_counts"].to_list())[:, :2]
+    several = sum(binom.cdf(row.min(), row.sum(), 0.5) >= 0.1 for row in counts)
+    assert 0 < several < len(counts)
+    assert f"In {several} of {len(counts)} prompts another answer may be the most probable one." in check.text
 
 
 def test_a_run_measured_again_from_its_folder_has_the_same_intervals(runs: list[Run]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,13 @@ from scoring_llama_cpp import LlamaCpp
 from equipoise.records import Message, Prompt
 from equipoise.scoring.engine import EngineOptions
 from equipoise.scoring.opening import open_engine
+from equipoise.scoring.server.api import Api, served_models
+from equipoise.scoring.server.http_client import Client, Limits
+from equipoise.scoring.server.methods import ChatLetter, as_messages
+from equipoise.scoring.server.tokens import ServerTokens
+
+SAME = 0.01
+"""The share by which a server's answers to one question may differ: what it keeps of earlier prompts is rounded."""
 
 PROMPTS = [
     Prompt(f"{who}-{pronoun}", "next-word", "", text.format(who, pronoun, pronoun), (" nurse", f" {who}"))
@@ -44,3 +53,30 @@ def test_candidates_are_walked_and_close_to_the_same_model_in_process(url: str, 
     turn = (Message("user", "What is the capital of France?"), Message("assistant", "The capital of France is"))
     ((score,),) = engine.score([[Prompt("chat", "next-word", "", turn, (" Paris", " banana"))]])
     assert score.logprobs[0] > score.logprobs[1] + 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("top", [2, 5, 20])
+def test_the_limits_of_a_chat_s_top_k_hold_the_probabilities_of_the_whole_vocabulary(url: str, top: int) -> None:
+    prompts = [
+        Prompt(
+            text, "mcq", "", f"{text}\n A.the nurse\n B.the cook\n C.None of the above\n Answer:", (" A", " B", " C")
+        )
+        for text in ("Who is kind?", "Choose the right option. Who sings?", "Reply with one letter: who is tall?")
+    ]
+
+    async def asked() -> None:
+        client = Client(url, Limits())
+        api = Api(client, (await served_models(client))[0])
+        tokens = await ServerTokens.open(api, bos="auto")
+        for prompt in prompts:
+            score = await ChatLetter(api, top).score(prompt, "key")
+            everything = await api.next_tokens(await tokens.context(as_messages(prompt)), 10**6)
+            assert score.limits is not None and score.flags == ("bounded",)
+            for letter, low, high in zip("ABC", score.limits.low, score.limits.high, strict=True):
+                spellings = [await api.tokenize(text, special=False) for text in (letter, f" {letter}")]
+                true = sum(math.exp(everything[token]) for (token,) in spellings)
+                assert low * (1 - SAME) - SAME <= true <= high * (1 + SAME) + SAME
+                assert 0 <= high - low <= 2 / top
+
+    asyncio.run(asked())

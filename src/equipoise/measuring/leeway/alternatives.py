@@ -140,6 +140,16 @@ def _tail(counts: Integers) -> Floats:
     return tail
 
 
+def undecided(outcomes: Outcomes) -> Booleans:
+    """Return the items whose most probable answer is not settled: the limits or the counts allow another one."""
+    limits, several = outcomes.limits, np.zeros(len(outcomes), dtype=bool)
+    if limits is not None and limits.counts is not None:
+        several = (_tail(limits.counts[:, : outcomes.k]) >= DOUBT).sum(axis=1) > 1
+    if limits is not None and limits.low is not None and limits.high is not None:
+        several |= (limits.high > limits.low.max(axis=1, keepdims=True)).sum(axis=1) > 1
+    return several
+
+
 def missed(limits: Limits, candidates: int) -> float:
     """Return about the share of items whose most probable answer is another one although the test ruled it out."""
     assert limits.counts is not None
