@@ -80,10 +80,10 @@ def test_what_will_be_predicted_may_be_asked_for_before_the_model_is() -> None:
 
 
 def test_a_sentence_pair_is_not_a_member_of_a_counterfactual_set(make_outcomes) -> None:
-    rows = [row(pair, 0.7, 0.3, gold=0, gender=gender) for pair in "ab" for gender in ("male", "female")]
-    outcomes = replace(make_outcomes(rows), sides=np.array(["male|female"] * 2 + [""] * 2, dtype=object))
+    rows = [row(pair, 0.7, 0.3, gold=0, gender=gender) for pair in "abc" for gender in ("male", "female")]
+    outcomes = replace(make_outcomes(rows), sides=np.array(["male|female"] * 2 + [""] * 4, dtype=object))
     measurements, _ = measure(Items(outcomes), Plan([METRICS["ucerf"]], by=[], resamples=5), KEY)
-    assert [(m.metric, m.group, m.estimate.n) for m in measurements] == [("ucerf", "all", 1)]
+    assert [(m.metric, m.group, m.estimate.n) for m in measurements] == [("ucerf", "all", 2)]
 
 
 def test_imbalance_is_how_far_a_workforce_is_from_half_women() -> None:
