@@ -115,6 +115,8 @@ class Side:
 
 def asked(name: str, engine: Engine, limit: int, folder: Path) -> Side:
     """Return what an engine answers."""
+    # What an engine does once, on its first prompt, is not part of the rate.
+    list(engine.score([[Prompt("first", "next-word", "", "The nurse said that", (" he", " she"))]]))
     recorder = Recorder(engine)
     data = open_dataset("winobias").limited(limit)
     run = equipoise.audit(recorder, data=[data], out=folder / name.replace(" ", "-"), resamples=10)
@@ -225,6 +227,7 @@ def table(answers: Sequence[Side]) -> Iterator[str]:
     rows: dict[str, Callable[[Side], str]] = {
         "method": lambda side: side.method,
         "largest difference, nats": lambda side: f"{side.differences[0].max():.2g}",
+        "root mean square, nats": lambda side: f"{np.sqrt((side.differences[0] ** 2).mean()):.2g}",
         "mean difference, nats": lambda side: f"{side.differences[0].mean():.2g}",
         "of a token: largest": lambda side: f"{side.differences[1].max():.2g}",
         "of a token: mean": lambda side: f"{side.differences[1].mean():.2g}",

@@ -105,6 +105,8 @@ def test_a_noun_that_begins_the_sentence_gives_up_its_capital_unless_it_is_all_c
     assert texts(example("CEO met the farmer, and she ran.", ("CEO", "farmer"), 0), "R", "age")["R-old"] == (
         "old CEO met the farmer, and she ran."
     )
+    seller = example("T-shirt seller met the farmer, and she ran.", ("T-shirt seller", "farmer"), 0)
+    assert texts(seller, "R", "age")["R-old"] == "old T-shirt seller met the farmer, and she ran."
 
 
 def test_variants_share_the_cluster_and_say_what_they_are() -> None:
@@ -160,6 +162,9 @@ def test_unknown_augmentations_and_attributes_are_named() -> None:
         recipe(augmentations=["X"])
     with pytest.raises(DatasetError, match="no attribute 'religon'; did you mean 'religion'"):
         recipe(attributes=["religon"])
+    for nothing in ({"augmentations": []}, {"attributes": []}):
+        with pytest.raises(DatasetError, match="at least one augmentation and one attribute"):
+            recipe(**nothing)
     assert recipe(attributes=["body-type", "socio_economic status"]).markers[0].word == "thin"
 
 
@@ -194,6 +199,9 @@ def test_the_counts_are_the_paper_s_and_ours() -> None:
     assert len(data.examples) % 79 == 0
     of_the_first = {e.text for e in data.examples if e.cluster_id == data.examples[0].cluster_id}
     assert {facts[f"e.g. {way}"] for way in AUGMENTATIONS} < of_the_first, "the same sentence, marked in each way"
+    assert ("attribute", "age: young | old") in identity_counts(data)
+    for way in AUGMENTATIONS:
+        assert facts[f"e.g. {way}"] in {e.text for e in data.examples if e.groups["augmentation"] == way}
 
 
 def test_a_limit_before_marking_keeps_the_same_sentences_as_one_after() -> None:

@@ -27,7 +27,7 @@ def load(tmp_path: Path, text: str, **options):
         ("We hire old men here.", "We hire young women here.", "We hire", ("old men", "young women")),
         ("All people sing.", "All tall people sing.", "All", ("people", "tall people")),
         ("The cook is tall", "The cook is tall and loud", "The cook is", ("tall", "tall and loud")),
-        ("The cook , he ran.", "The cook, she ran.", "The cook ,", ("he", "she")),
+        ("The cook  , he ran.", "The cook, she ran.", "The cook  ,", ("he", "she")),
     ],
 )
 def test_a_pair_is_cut_where_it_first_differs(more: str, less: str, before: str, words: tuple[str, str]) -> None:
@@ -56,6 +56,16 @@ def test_sides_are_genders_where_both_words_have_one_and_they_differ(
     words: tuple[str, str], sides: tuple[str, str]
 ) -> None:
     assert sides_of(words) == sides
+
+
+def test_the_form_of_her_comes_from_the_other_side(tmp_path: Path) -> None:
+    dataset = load(tmp_path, "sent_more,sent_less\nI met her.,I met him.\nI met her dog.,I met his dog.\n")
+    assert [example.groups["form"] for example in dataset.examples] == ["object", "possessive"]
+
+
+def test_a_table_of_pairs_has_both_sentences() -> None:
+    assert is_pair_table(["sent_more", "sent_less"]) and is_pair_table(["a", "b"], {"more": "a", "less": "b"})
+    assert not is_pair_table(["sent_more"]) and not is_pair_table(["sent_less"])
 
 
 def test_labels_are_numbers_or_the_words_of_crows_pairs(tmp_path: Path) -> None:

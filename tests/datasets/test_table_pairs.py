@@ -40,3 +40,20 @@ def test_the_second_copy_of_a_row_goes_with_the_second_copy_of_its_counterpart(t
     dataset = load(tmp_path, *(text.format(word, word) for word in ("he", "he", "she", "she")))
     first, second, third, fourth = (example.set_id for example in dataset.examples)
     assert first == third != second == fourth
+
+
+def test_the_verb_after_a_subject_agrees_with_they_and_with_nobody_else(tmp_path: Path) -> None:
+    rows = (
+        "The pilot met the waiter before {pronoun} was paid.,subject",
+        "He said that {pronoun} dog was ill.,possessive",
+    )
+    path = tmp_path / "mine.csv"
+    lines = ["text,form,candidate_1,candidate_2", *(f"{row},pilot,waiter" for row in rows), ""]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    ends = [example.text.split()[-4:] for example in load_table(path, pronouns=("she", "they")).examples]
+    assert [" ".join(words) for words in ends] == [
+        "before she was paid.",
+        "before they were paid.",
+        "her dog was ill.",
+        "their dog was ill.",
+    ]

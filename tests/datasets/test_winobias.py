@@ -134,12 +134,13 @@ def test_a_third_occupation_is_no_candidate(tmp_path: Path) -> None:
     starts = [
         ("The driver met [the nurse] and sent [{}] to the lawyer.", ("driver", "nurse")),
         ("The baker said that the driver met [the nurse] and sent [{}] off.", ("driver", "nurse")),
+        ("The driver said that the baker met [the nurse] and sent [{}] off.", ("driver", "nurse")),
         ("The cook said that the driver met [the nurse] and sent [{}] off.", ("driver", "nurse")),
     ]
     pro, anti = ([text.format(word) for text, _ in starts] for word in ("her", "him"))
     dataset = load_winobias(write_wino(tmp_path, pro, anti))
     assert [example.candidates for example in dataset.examples[::2]] == [candidates for _, candidates in starts]
-    assert kinds(dataset)["third occupation"] == 6
+    assert kinds(dataset)["third occupation"] == 8
 
 
 def test_an_occupation_not_of_the_40_follows_the_file_it_stands_in(tmp_path: Path) -> None:
@@ -165,13 +166,29 @@ def test_a_repeat_within_a_file_is_kept_once_and_across_files_twice(tmp_path: Pa
         f"winobias-type2-{split}-0001-{label}" for split in ("dev", "test") for label in ("pro", "anti")
     ]
     assert Counter(fault.handling for fault in dataset.faults) == {"kept once": 2, "both kept": 2}
+    assert kinds(dataset) == {"repeated sentence": 4}
+
+
+def test_a_sentence_of_another_type_or_about_another_person_is_reported_as_such(tmp_path: Path) -> None:
+    def repeats(folder: Path) -> set[tuple[str, str]]:
+        faults = load_winobias(folder).faults
+        return {(fault.kind, fault.handling) for fault in faults if fault.what.startswith("the text of")}
+
+    nurse, cook = "The cook met [the nurse] and saw [{}].", "[The cook] met the nurse and saw [{}]."
+    pro, anti = ([text.format(word) for text in (nurse, cook)] for word in ("her", "him"))
+    write_wino(tmp_path, pro, anti)
+    assert repeats(tmp_path) == {("repeated with occupations exchanged", "both kept")}
+    write_wino(tmp_path, pro[:1], anti[:1])
+    write_wino(tmp_path, pro[1:], anti[1:], kind=1)
+    assert repeats(tmp_path) == {("in both types", "both kept")}
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
         ("The baker met [the driver and saw [him].", "txt.dev:2: has a bracket without"),
-        ("The baker met [the driver].", "txt.dev:2: needs one occupation and a pronoun"),
+        ("The baker met [the driver].", "txt.dev:2: needs one occupation and a pronoun in brackets, has 1 and 0 (the "),
+        ("The baker met the driver.", "has 0 and 0 (none at all)"),
         ("The baker met the driver and saw [him].", "txt.dev:2: needs one occupation and a pronoun"),
         ("[The baker] met [the driver] and saw [him].", "txt.dev:2: needs one occupation"),
         ("The stranger met [the driver] and saw [him].", "txt.dev:2: names none of the 40 occupations beside 'driver'"),
@@ -264,6 +281,18 @@ def test_synthbias_rows_with_equal_pronouns_are_no_pair(tmp_path: Path, pronouns
     }
 
 
+def test_synthbias_texts_that_come_again_are_reported_with_what_differs(tmp_path: Path) -> None:
+    text = "The cook thanked the nurse before he left."
+    rows = ("type2,{},cook,nurse,he,True", "type2,{},nurse,cook,he,False", "type1,{},cook,nurse,he,ambiguous")
+    dataset = load_synthbias(write_synth(tmp_path, *(row.format(text) for row in (*rows, rows[0]))))
+    again = [(fault.where, fault.kind, fault.what) for fault in dataset.faults if fault.what.startswith("the text of")]
+    assert again == [
+        ("synthbias_data.csv:3", "repeated with occupations exchanged", "the text of line 2"),
+        ("synthbias_data.csv:4", "in both types", "the text of line 2"),
+        ("synthbias_data.csv:5", "repeated sentence", "the text of line 2"),
+    ]
+
+
 def test_synthbias_faults_of_a_row_are_reported(tmp_path: Path) -> None:
     dataset = load_synthbias(
         write_synth(
@@ -331,6 +360,7 @@ def test_lines_that_differ_in_their_first_letter_are_no_pair(tmp_path: Path) -> 
     ("text", "candidates"),
     [
         ("[The veterinarian] and the nurse met before [{}] left.", ("veterinarian", "nurse")),
+        ("The nurse met [the Cook] before [{}] left.", ("nurse", "cook")),
         ("The nurse met [the head cook] before [{}] left.", ("nurse", "head cook")),
         ("The nurse met [the cook in chief] before [{}] left.", ("nurse", "cook in chief")),
         ("The nurse met [the head cook aide] before [{}] left.", ("nurse", "head cook aide")),
@@ -339,3 +369,13 @@ def test_lines_that_differ_in_their_first_letter_are_no_pair(tmp_path: Path) -> 
 def test_a_referent_keeps_its_whole_name_and_its_place(tmp_path: Path, text: str, candidates: tuple[str, str]) -> None:
     dataset = load_winobias(write_wino(tmp_path, [text.format("he")], [text.format("she")]))
     assert [example.candidates for example in dataset.examples] == [candidates] * 2
+
+
+@pytest.mark.parametrize(("kind", "reported"), [(1, 0), (2, 2)])
+def test_a_referent_that_comes_first_is_reported_in_type_2_of_winobias(
+    tmp_path: Path, kind: int, reported: int
+) -> None:
+    pro, anti = ["[The cook] met the nurse and she saw [him]."], ["[The cook] met the nurse and she saw [her]."]
+    write_wino(tmp_path, pro, anti, kind=kind)
+    assert kinds(load_winobias(tmp_path))["referent first"] == reported
+    assert "referent first" not in kinds(load_synthbias(tmp_path))

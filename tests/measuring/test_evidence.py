@@ -82,6 +82,8 @@ def test_clusters_are_compared_where_both_sides_have_the_same_number_of_them() -
     def side(*values: float) -> list[Statistic]:
         return [Statistic(METRICS["certainty"].function, [np.array(values)], np.arange(len(values)))]
 
+    twice = [Statistic(METRICS["certainty"].function, [np.array([0.0, 1.0, 0.75])], np.array([0, 0, 1]))]
+    np.testing.assert_allclose(unit_differences(twice, side(0.0, 0.0)), [0.5, 0.75])
     differences = unit_differences(side(0.5, 0.75, 1.0), side(0.25, 0.75, 0.5))
     assert differences is not None and differences.tolist() == [0.25, 0.0, 0.5]
     assert unit_differences(side(0.5, 0.75, np.nan), side(0.25, 0.75, 0.5)) is None
@@ -90,6 +92,12 @@ def test_clusters_are_compared_where_both_sides_have_the_same_number_of_them() -
 @pytest.mark.parametrize(("units", "method"), [(29, bounded.JOINT), (30, "bootstrap of deviations")])
 def test_a_gap_needs_thirty_units_in_each_group(units: int, method: str) -> None:
     assert interval(gap_evidence(units, 0.0), 2, 0.95)[2].startswith(method)
+
+
+def test_few_units_of_a_gap_have_the_interval_of_its_means_within_the_bounds_of_their_column() -> None:
+    evidence = gap_evidence(10, 0.0)
+    joint = means.joint_interval(evidence.statistics[0], 1.0, level=0.95)
+    assert interval(evidence, 2, 0.95) == (*(joint or ()), bounded.JOINT)
 
 
 def test_few_units_of_what_is_not_made_of_means_have_hoeffding_s_interval() -> None:
@@ -122,3 +130,11 @@ def test_columns_without_bounds_are_flags_of_width_one() -> None:
     statistic = Statistic(chosen, [np.array([True, False, True, True])], np.arange(4))
     ends = interval(Evidence(metric, [statistic], np.linspace(0, 1, 9), 0.75), 2, 0.95)
     assert ends == (*(means.joint_interval(statistic, 1.0, level=0.95) or ()), bounded.JOINT)
+
+
+def test_a_share_of_whole_answers_has_the_exact_interval_and_one_of_part_answers_has_not() -> None:
+    exact = bounded.clopper_pearson(2, 3, level=0.95)
+    assert of_mean(np.array([1.0, 0.0, 1.0]), (0, 1), whole=True, level=0.95) == (*exact, bounded.EXACT)
+    assert of_mean(np.array([1.0, 0.0, 0.5]), (0, 1), whole=True, level=0.95)[2] == bounded.BETTING
+    assert of_mean(np.array([1.0, 0.0, 1.0]), (0, 2), whole=True, level=0.95)[2] == bounded.BETTING
+    assert of_mean(np.array([1.0, 0.0, 1.0]), (0, 1), level=0.95)[2] == bounded.BETTING

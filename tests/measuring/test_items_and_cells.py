@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.measuring.cells import cells
+from equipoise.measuring.cells import cells, check_groups
 from equipoise.measuring.identities import is_marked, measure_identities
-from equipoise.measuring.items import Items
+from equipoise.measuring.items import Items, workforce_imbalance
 from equipoise.measuring.measure import Plan, measure
 from equipoise.measuring.sample import Sample
 from equipoise.metrics import METRICS
-from equipoise.records import BOTH_OFFERED, Outcomes, RunKey
+from equipoise.records import BOTH_OFFERED, EquipoiseError, Example, Outcomes, RunKey
 from equipoise.uncertainty import ENTROPY, PERPLEXITY
 
 KEY = RunKey("model", "data", "task")
@@ -48,6 +48,15 @@ def test_the_first_member_says_whether_a_set_has_a_right_answer(make_outcomes) -
     assert second["u"][0] == pytest.approx(1 - certainty)
 
 
+def test_a_set_flips_where_its_members_choose_differently(make_outcomes) -> None:
+    first, second = (0.7, 0.3), (0.3, 0.7)
+    sets = {"same": (first, first), "flipped": (first, second), "three": (first, second, second)}
+    rows = [row(name, *probs, expects=n % 2) for name, members in sets.items() for n, probs in enumerate(members)]
+    columns = Items(make_outcomes(rows)).columns(PERPLEXITY)
+    np.testing.assert_equal(columns["flipped"], [0, np.nan, 1, np.nan, 1, np.nan, np.nan])
+    np.testing.assert_equal(columns["flipped_toward"][[0, 2, 4]], [0, 1, 0])
+
+
 def test_genders_are_compared_within_sets_that_have_he_and_she(make_outcomes) -> None:
     genders = ("male", "female", "neutral"), ("male", "neutral"), ("female", "neutral")
     rows = [row(str(n), 0.6, 0.4, gender=gender) for n, names in enumerate(genders) for gender in names]
@@ -58,8 +67,29 @@ def test_genders_are_compared_within_sets_that_have_he_and_she(make_outcomes) ->
 def test_no_items_have_no_sets_and_nothing_that_differs_within_them(make_outcomes) -> None:
     outcomes = make_outcomes([row("a", 0.6, 0.4), row("b", 0.6, 0.4)])
     none, single = Items(outcomes.take(np.arange(0))), Items(outcomes)
-    assert none.members.shape == (0, 1) and none.constant_within_sets(np.array([], dtype=object))
+    assert none.members.shape == none.intersections.shape == (0, 1)
+    assert single.intersections.shape == (0, 1) and none.constant_within_sets(np.array([], dtype=object))
     assert single.members.shape == (0, 1) and single.constant_within_sets(np.array(["x", "y"], dtype=object))
+
+
+def test_what_will_be_predicted_may_be_asked_for_before_the_model_is() -> None:
+    examples = [Example("e", "He ran.", ("a", "b"), None, False, None, {"gender": "male"}, "p")]
+    check_groups(examples, ["gender", "predicted_gender", "gender*predicted_side"])
+    with pytest.raises(EquipoiseError, match="no item has a group 'city'; known groups: gender"):
+        check_groups(examples, ["predicted_gender*city"])
+
+
+def test_a_sentence_pair_is_not_a_member_of_a_counterfactual_set(make_outcomes) -> None:
+    rows = [row(pair, 0.7, 0.3, gold=0, gender=gender) for pair in "ab" for gender in ("male", "female")]
+    outcomes = replace(make_outcomes(rows), sides=np.array(["male|female"] * 2 + [""] * 2, dtype=object))
+    measurements, _ = measure(Items(outcomes), Plan([METRICS["ucerf"]], by=[], resamples=5), KEY)
+    assert [(m.metric, m.group, m.estimate.n) for m in measurements] == [("ucerf", "all", 1)]
+
+
+def test_imbalance_is_how_far_a_workforce_is_from_half_women() -> None:
+    # 90% of nurses are women, 2% of carpenters are.
+    imbalance = workforce_imbalance(np.array(["nurse", "carpenter", "astronaut"], dtype=object))
+    np.testing.assert_allclose(imbalance, [0.8, 0.96, np.nan])
 
 
 def test_groups_are_compared_where_there_are_at_least_two(make_outcomes) -> None:
@@ -98,14 +128,15 @@ def test_a_plan_has_2000_resamples_drawn_with_seed_0() -> None:
 
 @pytest.fixture
 def marked(make_outcomes) -> Outcomes:
-    """Six sentences without a marker, four of them also with one of two markers."""
+    """Six sentences about a nurse without a marker, four of them also with one of two markers."""
     rows = [
         row(f"s{n}+{marker}", 0.5 + n / 20, 0.5 - n / 20, gold=0, gender="male", marker=marker, **facts)
+        | {"occupation": "nurse"}
         for n in range(6)
         for marker, facts in (
             ("", {"augmentation": "none"}),
-            ("old", {"augmentation": "R", "attribute": "age"}),
-            ("young", {"augmentation": "R", "attribute": "age"}),
+            ("old", {"augmentation": "R", "attribute": "age", "privilege": "disadvantaged"}),
+            ("young", {"augmentation": "R", "attribute": "age", "privilege": "privileged"}),
         )
         if n < 4 or not marker
     ]
@@ -120,13 +151,53 @@ def test_marked_outcomes_are_those_with_a_marker_and_a_referent(marked: Outcomes
     assert not is_marked(replace(marked, gold=np.full(len(marked), -1)))
 
 
-def test_a_deviation_counts_the_sentences_of_its_augmentation(marked: Outcomes) -> None:
+def test_variants_are_items_of_data_in_which_some_are_marked(marked: Outcomes) -> None:
+    plain = np.flatnonzero(marked.group("marker") == "")
+    assert Items(marked).applicable["variants"].all()
+    assert not Items(marked.take(plain)).applicable["variants"].any()
+
+
+def test_a_deviation_is_over_the_sentences_of_its_augmentation(marked: Outcomes) -> None:
     rows = measure_identities(marked, Plan([], resamples=20), KEY)
-    counted = {m.group: m.estimate.n for m in rows if m.metric == "confidence_deviation"}
-    assert counted == {"augmentation=none": 6, "augmentation=R": 4}
+    deviations = {m.group: (m.estimate.value, m.estimate.n) for m in rows if m.metric == "confidence_deviation"}
+    assert deviations == {
+        "augmentation=none": (pytest.approx(np.std(np.arange(6) / 10)), 6),
+        "augmentation=R": (pytest.approx(np.std(np.arange(4) / 10)), 4),
+    }
+
+
+def test_occupations_are_named_with_the_marker_and_without_its_privilege(marked: Outcomes) -> None:
+    rows = measure_identities(marked, Plan([], resamples=20), KEY)
+    assert {m.group: m.estimate.n for m in rows if "occupation=" in m.group} == {
+        "augmentation=none,gender=male,occupation=nurse": 6,
+        "attribute=age,augmentation=R,gender=male,marker=old,occupation=nurse": 4,
+        "attribute=age,augmentation=R,gender=male,marker=young,occupation=nurse": 4,
+    }
+
+
+def test_a_drop_is_taken_against_the_unmarked_sentences_of_the_same_gender(marked: Outcomes) -> None:
+    rows = measure_identities(marked, Plan([], resamples=20), KEY)
+    values = {m.group: m.estimate.value for m in rows if m.metric == "confidence_drop"}
+    # Confidence rises by 0.1 from sentence to sentence, and the last two have no marker.
+    assert values["augmentation=R"] == values["augmentation=R,gender=male"] == pytest.approx(0.25 - 0.15)
+    assert not any("augmentation=none" in group for group in values)
 
 
 def test_a_p_value_shared_among_looks_is_never_above_one(marked: Outcomes) -> None:
     rows = measure_identities(marked, Plan([], resamples=20), KEY, Sample(looks=50))
     p_values = [m.estimate.value for m in rows if m.metric == "confidence_disparity_p"]
     assert p_values == [1.0]
+
+
+def test_the_interval_of_a_gender_gap_is_of_differences_within_sentences(make_outcomes) -> None:
+    rng = np.random.default_rng(0)
+    rows = []
+    for n in range(40):
+        # Sentences differ widely, he and she within one always by 0.1.
+        confidence = rng.uniform(-0.6, 0.6)
+        for gender, lead in (("male", confidence), ("female", confidence - 0.1 + rng.normal(0, 0.01))):
+            facts = {"gender": gender, "augmentation": "R", "attribute": "age", "marker": "old", "gold": 0}
+            rows.append(row(f"s{n}", 0.5 + lead / 2, 0.5 - lead / 2, **facts))
+    measurements = measure_identities(make_outcomes(rows), Plan([], resamples=200), KEY)
+    (gap,) = (m.estimate for m in measurements if m.metric == "confidence_gender_gap")
+    assert gap.value == pytest.approx(0.1, abs=0.005) and gap.high - gap.low < 0.02

@@ -174,6 +174,38 @@ def test_without_items_or_weight_there_is_no_calibration(rows: int, weights: np.
         calibration.ece(Y[:rows], P[:rows], weights=weights)
 
 
+WEIGHTED = ["ece", "brier", "brier_reliability", "brier_resolution", "brier_uncertainty", "ece_debiased", "log_loss"]
+
+
+@pytest.mark.parametrize("name", [*WEIGHTED, "human_alignment", "ice", "macroce", "ece_top_label"])
+def test_a_weight_is_a_number_of_equal_rows(name: str) -> None:
+    function = getattr(calibration, name)
+    weights = np.array([[1, 2, 3], [1, 1, 1], [1, 0, 2], [1, 3, 1]])
+    expected = [function(np.repeat(Y, column), np.repeat(P, column)) for column in weights.T]
+    assert function(Y, P, weights=weights).tolist() == pytest.approx(expected, abs=1e-12)
+    assert [function(Y, P, weights=column) for column in weights.T] == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_weight_is_a_number_of_equal_rows_in_groups_too() -> None:
+    groups = np.array(["male", "female", "male", "female"], dtype=object)
+    weights = np.array([[1, 2, 3], [1, 1, 1], [1, 0, 2], [1, 3, 1]])
+    for function in (calibration.group_ece, calibration.group_ece_gap):
+        expected = [function(*(np.repeat(values, column) for values in (Y, P, groups))) for column in weights.T]
+        assert function(Y, P, groups, weights=weights).tolist() == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("binning", ["width", "mass"])
+def test_bins_of_weighted_rows_are_those_of_equal_rows(binning: str) -> None:
+    weights = np.array([[1, 2, 3], [1, 1, 1], [1, 0, 2], [1, 3, 1]])
+    weighted = calibration.binned(Y, P, bins=3, binning=binning, weights=weights)
+    for number, column in enumerate(weights.T):
+        repeated = calibration.binned(np.repeat(Y, column), np.repeat(P, column), bins=3, binning=binning)
+        single = calibration.binned(Y, P, bins=3, binning=binning, weights=column)
+        for many, one_column, rows in zip(weighted, single, repeated, strict=True):
+            np.testing.assert_allclose(many[:, number], rows, atol=1e-12)
+            np.testing.assert_allclose(one_column, rows, atol=1e-12)
+
+
 def test_chance_is_drawn_500_times() -> None:
     assert len(calibration.ece_by_chance(P, rng=np.random.default_rng(0))) == 500
 

@@ -168,6 +168,8 @@ def test_accuracy_gap_has_no_sign() -> None:
     correct = np.array([1.0, 1, 1, 0, 1, 0, 0, 0])
     assert fairness.accuracy_gap(correct, STEREOTYPE) == 0.5
     assert fairness.accuracy_gap(correct[::-1], STEREOTYPE) == 0.5
+    assert fairness.accuracy_difference(correct, STEREOTYPE).tolist() == [0.5]
+    assert fairness.accuracy_gap(np.append(correct, 0.0), names(*STEREOTYPE, "")) == 0.5
 
 
 def test_desirability_gap_is_positive_where_the_stereotype_helps_and_turns_with_it() -> None:

@@ -49,3 +49,19 @@ def test_a_gender_gap_is_the_mean_over_markers_that_have_both() -> None:
 def test_a_marker_with_he_and_they_alone_has_no_gender_gap() -> None:
     gender = np.array(["male", "female", "male", "male", "female", "neutral", "neutral"], dtype=object)
     assert identities.gender_gap(VALUES, MARKER, gender, SHARE) == pytest.approx(abs(0.8 - 0.5))
+
+
+def test_double_disadvantage_and_its_interaction_by_hand() -> None:
+    # Privileged and disadvantaged, each with the stereotype and against it; the last item has no privilege.
+    values = np.array([0.9, 0.8, 0.7, 0.2, 0.1])
+    privilege = np.array(["privileged", "privileged", "disadvantaged", "disadvantaged", ""], dtype=object)
+    stereotype = np.array(["pro", "anti", "pro", "anti", "anti"], dtype=object)
+    columns = (values, privilege, stereotype, np.ones(5))
+    assert identities.double_disadvantage(*columns) == pytest.approx(0.9 - 0.2)
+    assert identities.disadvantage_interaction(*columns) == pytest.approx((0.8 - 0.2) - (0.9 - 0.7))
+
+
+def test_a_deviation_is_over_items_by_their_share() -> None:
+    values, share = np.array([0.0, 1.0, np.nan]), np.array([1.0, 0.5, 1.0])
+    assert identities.deviation(values, share) == pytest.approx(np.sqrt(1 / 3 - 1 / 9))
+    assert identities.covered(values, share) == pytest.approx(1 / 3)

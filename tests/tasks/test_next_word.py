@@ -159,5 +159,7 @@ def test_candidates_of_several_tokens_have_the_probability_of_a_token() -> None:
     scores = [score((-1.0, -3.0), (-1.5,)), score((-0.5, -0.7), (-4.0,))]
     kept = NextWord().outcomes(asked, prompts, scores).reductions["token_probability"]
     np.testing.assert_allclose(kept, np.exp([-1.5, -0.6]))
+    rounded = [score((1e-7, 1e-7), (-1.5,)), scores[1]]
+    assert NextWord().outcomes(asked, prompts, rounded).reductions["token_probability"][0] == 1, "not more than certain"
     single = NextWord().outcomes(asked, prompts, [score((-1.0,), (-2.0,)), score((-0.5,), (-4.0,))])
     assert "token_probability" not in single.reductions, "where each has one token it is the sequence's probability"

@@ -127,7 +127,7 @@ def _read_text_format(
     for item in _without_repeats(asked, faults):
         labelled = type1_labelled or item.line.key.type == "type2"
         examples.append(_example(item, labelled, faults))
-        faults += _line_faults(item, examples[-1], labelled and type1_labelled)
+        faults += _line_faults(item, examples[-1], type1_labelled)
     order = {item.line.where: position for position, item in enumerate(asked)}
     faults.sort(key=lambda fault: order[fault.where])
     return tuple(examples), tuple(faults)

@@ -59,7 +59,7 @@ def binned(y: Floats, p: Floats, *, bins: int = BINS, binning: str = "width", we
         )
         return Bins(counts.astype(np.float64), labels.astype(np.float64), total.astype(np.float64))
     inside = np.arange(bins)[:, None] == numbers
-    stacked = np.concatenate([inside, inside * y, inside * p]).astype(weights.dtype)
+    stacked = np.concatenate([inside, inside * y, inside * p]).astype(np.result_type(weights.dtype, np.float32))
     return Bins(*np.split((stacked @ weights).astype(np.float64), 3))
 
 

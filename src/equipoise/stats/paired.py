@@ -183,6 +183,7 @@ def benjamini_hochberg(p_values: Floats) -> Floats:
     order = np.argsort(p_values, kind="stable")
     steps = p_values[order] * len(p_values) / np.arange(1, len(p_values) + 1)
     corrected = np.empty_like(p_values, dtype=np.float64)
+    # The last step is the largest p-value itself, so none exceeds 1.
     corrected[order] = np.minimum.accumulate(steps[::-1])[::-1]
     return corrected
 
