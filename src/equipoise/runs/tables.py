@@ -335,7 +335,9 @@ def outcomes_from_frame(frame: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
 def _limits(frame: pd.DataFrame) -> Limits | None:
     """Return how far probabilities are known; None where these rows do not say, as in older runs."""
     columns = {name: column for name, column in Limits.COLUMNS.items() if _has_values(frame, column)}
-    return Limits(**{name: np.stack(frame[column].to_list()) for name, column in columns.items()}) if columns else None
+    kinds = {name: np.int64 if name == "counts" else np.float64 for name in columns}
+    tables = {name: np.stack(frame[column].to_list()).astype(kinds[name]) for name, column in columns.items()}
+    return Limits(**tables) if columns else None  # type: ignore[arg-type]
 
 
 def _has_values(frame: pd.DataFrame, name: str) -> bool:
