@@ -14,7 +14,7 @@ from equipoise.measuring.items import Items, workforce_imbalance
 from equipoise.measuring.measure import Plan, measure
 from equipoise.measuring.sample import Sample
 from equipoise.metrics import METRICS
-from equipoise.records import BOTH_OFFERED, EquipoiseError, Example, Outcomes, RunKey
+from equipoise.records import BOTH_OFFERED, OPEN_ANSWER, EquipoiseError, Example, Outcomes, RunKey
 from equipoise.uncertainty import ENTROPY, PERPLEXITY
 
 KEY = RunKey("model", "data", "task")
@@ -36,6 +36,33 @@ def test_both_is_the_last_option_where_it_is_offered(make_outcomes) -> None:
     outcomes = make_outcomes([row("a", 0.1, 0.2, 0.7), row("b", 0.1, 0.7, 0.2), row("c", 0.1, 0.2, 0.7)])
     outcomes = replace(outcomes, flags=np.array([BOTH_OFFERED, BOTH_OFFERED, ""], dtype=object))
     np.testing.assert_equal(Items(outcomes).columns(PERPLEXITY)["chose_both"], [1.0, 0.0, np.nan])
+
+
+def test_which_items_each_kind_of_metric_is_defined_for(make_outcomes) -> None:
+    # An answerable question with a polarity, a label without an answer, neither, and a labelled sentence pair.
+    rows = [row("a", 0.6, 0.4, gold=0, polarity="neg"), row("b", 0.6, 0.4, gold=0, answerable=False)]
+    rows += [row("c", 0.6, 0.4), row("d", 0.6, 0.4, gold=0, answerable=False)]
+    outcomes = make_outcomes(rows)
+    outcomes = replace(
+        outcomes,
+        sides=np.array(["", "", "", "male|female"], dtype=object),
+        flags=np.array([OPEN_ANSWER, BOTH_OFFERED, "", ""], dtype=object),
+    )
+    applicable = {name: np.flatnonzero(items).tolist() for name, items in Items(outcomes).applicable.items()}
+    assert applicable == {
+        "all": [0, 1, 2, 3],
+        "labelled": [0, 1],
+        "answerable": [0],
+        "unanswerable": [1, 2],
+        "pairs": [3],
+        "labelled pairs": [3],
+        "markers": [],
+        "variants": [],
+        "reductions": [0, 1, 2, 3],
+        "polarity": [0],
+        "open answers": [0],
+        "both offered": [1],
+    }
 
 
 def test_the_first_member_says_whether_a_set_has_a_right_answer(make_outcomes) -> None:
