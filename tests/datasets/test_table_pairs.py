@@ -67,3 +67,16 @@ def test_sentences_from_one_slot_are_a_pair_named_by_the_table_or_by_their_row(
     row = f"The pilot met the waiter before {{pronoun}} left.,subject,pilot,waiter,{pair}"
     path.write_text(f"text,form,candidate_1,candidate_2,pair\n{row}\n", encoding="utf-8")
     assert [example.set_id for example in load_table(path).examples] == [set_id] * 2
+
+
+def test_a_table_with_synthbias_s_columns_has_right_answers_in_type_2(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    row = "{},The cook met the nurse and {} left.,nurse,cook,{},{}"
+    labels = {("type2", "he"): "False", ("type2", "she"): "True"}
+    kinds = [(kind, word) for kind in ("type1", "type2") for word in ("he", "she")]
+    rows = [row.format(kind, word, word, labels.get((kind, word), "ambiguous")) for kind, word in kinds]
+    lines = ["type,sample,occ_1,occ_2,pronoun,is_stereotypical", *rows, ""]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    dataset = load_table(path)
+    assert [example.gold for example in dataset.examples] == [None, None, 1, 1]
+    assert {example.candidates for example in dataset.examples} == {("cook", "nurse")}

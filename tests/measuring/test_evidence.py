@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,16 @@ def test_few_units_of_a_gap_have_the_interval_of_its_means_within_the_bounds_of_
     evidence = gap_evidence(10, 0.0)
     joint = means.joint_interval(evidence.statistics[0], 1.0, level=0.95)
     assert interval(evidence, 2, 0.95) == (*(joint or ()), bounded.JOINT)
+    # Two variants share the error; the interval is the mean of theirs.
+    seeds = replace(evidence, statistics=[evidence.statistics[0]] * 2)
+    shared = means.joint_interval(evidence.statistics[0], 1.0, level=0.975)
+    assert interval(seeds, 2, 0.95) == (*(shared or ()), bounded.JOINT)
+    # Desirability lies between -1 and 1: its width is 2.
+    metric, (correct, kinds) = METRICS["desirability_gap"], evidence.statistics[0].arrays
+    statistic = Statistic(metric.function, [correct * 2 - 1, kinds], evidence.statistics[0].clusters)
+    wide = means.joint_interval(statistic, 2.0, level=0.95)
+    signed = Evidence(metric, [statistic], evidence.samples[0], float(metric.function(*statistic.arrays)))
+    assert interval(signed, 2, 0.95) == (*(wide or ()), bounded.JOINT)
 
 
 def test_few_units_of_what_is_not_made_of_means_have_hoeffding_s_interval() -> None:

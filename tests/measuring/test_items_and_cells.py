@@ -75,6 +75,12 @@ def test_the_first_member_says_whether_a_set_has_a_right_answer(make_outcomes) -
     assert second["u"][0] == pytest.approx(1 - certainty)
 
 
+def test_the_certainty_of_wrong_answers_is_that_of_answerable_items(make_outcomes) -> None:
+    rows = [row("a", 0.9, 0.1, gold=0), row("b", 0.9, 0.1, gold=1), row("c", 0.9, 0.1, gold=1, answerable=False)]
+    columns = Items(make_outcomes(rows)).columns(PERPLEXITY)
+    np.testing.assert_equal(columns["certainty_wrong"], [np.nan, columns["certainty"][1], np.nan])
+
+
 def test_a_set_flips_where_its_members_choose_differently(make_outcomes) -> None:
     first, second = (0.7, 0.3), (0.3, 0.7)
     sets = {"same": (first, first), "flipped": (first, second), "three": (first, second, second)}
@@ -158,7 +164,7 @@ def marked(make_outcomes) -> Outcomes:
     """Six sentences about a nurse without a marker, four of them also with one of two markers."""
     rows = [
         row(f"s{n}+{marker}", 0.5 + n / 20, 0.5 - n / 20, gold=0, gender="male", marker=marker, **facts)
-        | {"occupation": "nurse"}
+        | {"occupation": "nurse", "side": "female", "stereotype": "anti"}
         for n in range(6)
         for marker, facts in (
             ("", {"augmentation": "none"}),
@@ -202,6 +208,12 @@ def test_occupations_are_named_with_the_marker_and_without_its_privilege(marked:
     }
 
 
+def test_confidence_by_stereotype_is_not_told_by_gender_again(marked: Outcomes) -> None:
+    groups = {m.group for m in measure_identities(marked, Plan([], resamples=20), KEY) if m.metric == "confidence"}
+    assert "augmentation=R,gender=male,side=female" in groups and "augmentation=R,stereotype=anti" in groups
+    assert not any("gender=" in group and "stereotype=" in group for group in groups)
+
+
 def test_a_drop_is_taken_against_the_unmarked_sentences_of_the_same_gender(marked: Outcomes) -> None:
     rows = measure_identities(marked, Plan([], resamples=20), KEY)
     values = {m.group: m.estimate.value for m in rows if m.metric == "confidence_drop"}
@@ -234,3 +246,13 @@ def test_the_interval_of_a_gender_gap_is_of_differences_within_sentences(make_ou
         measurements = measure_identities(outcomes, Plan([], resamples=200), KEY, Sample(looks=looks))
         (p,) = (m.estimate.value for m in measurements if m.metric == "confidence_disparity_p")
         assert p == pytest.approx(looks / 201)
+
+
+def test_the_interval_of_a_deviation_is_that_of_resampled_deviations(make_outcomes) -> None:
+    # Forty sentences with a confidence of 0.5 to 0.7: the deviation is about 0.06, known to about 0.01.
+    leads = np.linspace(0.5, 0.7, 40)
+    facts = {"gold": 0, "augmentation": "R", "attribute": "age", "marker": "old"}
+    rows = [row(f"s{n}", 0.5 + lead / 2, 0.5 - lead / 2, **facts) for n, lead in enumerate(leads)]
+    measurements = measure_identities(make_outcomes(rows), Plan([], resamples=200), KEY)
+    (deviation,) = (m.estimate for m in measurements if m.metric == "confidence_deviation")
+    assert deviation.value == pytest.approx(leads.std()) and deviation.high - deviation.low < 0.04

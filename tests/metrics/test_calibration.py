@@ -34,6 +34,9 @@ def test_each_metric_by_hand() -> None:
     assert calibration.group_ece_gap(Y, P, groups) == pytest.approx(1.25 / 2 - 0.9 / 2)
     apart = calibration.group_ece_differences(Y, P, groups)
     assert np.abs(apart).tolist() == pytest.approx([1.25 / 2 - 0.9 / 2])
+    three = np.array(["male", "female", "neutral", "neutral"], dtype=object)
+    assert calibration.group_ece(Y, P, three) == pytest.approx((0.1 + 0.8 + 1.25 / 2) / 3)
+    assert calibration.group_ece_gap(Y, P, three) == pytest.approx(0.8 - 0.1)
 
 
 def test_bins_are_open_below_and_closed_above_and_take_zero_into_the_first() -> None:

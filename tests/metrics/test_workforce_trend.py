@@ -28,6 +28,18 @@ def test_it_is_the_slope_of_the_least_squares_line() -> None:
         workforce_trend(u, np.full(50, 0.5))
 
 
+@pytest.mark.parametrize("sets", [2, 50, 2000])
+def test_workforces_that_differ_by_a_rounding_error_have_no_trend(sets: int) -> None:
+    # A variance of exactly 1e-6 is the limit, whatever the number of sets.
+    u, imbalance = np.linspace(0, 1, sets), np.repeat([0.0, 0.002], sets // 2)
+    with pytest.raises(UndefinedMetric, match="of the same imbalance"):
+        workforce_trend(u, 0.999 * imbalance)
+    assert float(workforce_trend(u, 1.001 * imbalance)) > 0
+    if sets == 2:
+        with pytest.raises(UndefinedMetric):
+            workforce_trend(u, imbalance)
+
+
 def test_a_run_has_it_with_an_interval_and_no_occupation_by_itself(tmp_path: Path) -> None:
     metrics = ["ucerf", "workforce_trend"]
     run = equipoise.audit("planted:bias=1", limit=60, out=tmp_path, resamples=60, metrics=metrics, progress=False)
