@@ -83,11 +83,13 @@ def test_the_certainty_of_wrong_answers_is_that_of_answerable_items(make_outcome
 
 def test_a_set_flips_where_its_members_choose_differently(make_outcomes) -> None:
     first, second = (0.7, 0.3), (0.3, 0.7)
-    sets = {"same": (first, first), "flipped": (first, second), "three": (first, second, second)}
+    sets = {"same": (first, first), "toward": (first, second), "against": (second, first)}
+    sets["three"] = (first, second, second)
     rows = [row(name, *probs, expects=n % 2) for name, members in sets.items() for n, probs in enumerate(members)]
     columns = Items(make_outcomes(rows)).columns(PERPLEXITY)
-    np.testing.assert_equal(columns["flipped"], [0, np.nan, 1, np.nan, 1, np.nan, np.nan])
-    np.testing.assert_equal(columns["flipped_toward"][[0, 2, 4]], [0, 1, 0])
+    np.testing.assert_equal(columns["flipped"], [0, np.nan, 1, np.nan, 1, np.nan, 1, np.nan, np.nan])
+    np.testing.assert_equal(columns["flipped_toward"][::2], [0, 1, 0, 0, np.nan])
+    np.testing.assert_equal(columns["flip_sign"][::2], [0, 1, -1, 0, np.nan])
 
 
 def test_genders_are_compared_within_sets_that_have_he_and_she(make_outcomes) -> None:
@@ -157,6 +159,7 @@ def test_a_variant_may_have_an_equals_sign_in_its_value(make_outcomes) -> None:
 def test_a_plan_has_2000_resamples_drawn_with_seed_0() -> None:
     plan = Plan([])
     assert (plan.resamples, plan.level, plan.seed, plan.disparity) == (2000, 0.95, 0, "range")
+    assert (plan.permutations, replace(plan, intervals=False).permutations) == (5000, 1)
 
 
 @pytest.fixture
