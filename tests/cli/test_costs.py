@@ -46,3 +46,9 @@ def test_the_reasoning_of_a_served_model_is_counted(monkeypatch: pytest.MonkeyPa
         assert server.paths["/v1/completions"] == 0, "nothing is asked of the model"
         server.close()
     assert "is not known before it is loaded" in counted("--server", "http://127.0.0.1:9/v1", "--chat")[1]
+
+
+def test_every_drawn_text_of_a_chain_of_thought_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
+    assert counted("planted", "--task", "next-word-cot")[0] == [4, 4]
+    assert counted("planted", "--task", "next-word-cot", "--samples", "3")[0] == [12, 12]

@@ -57,3 +57,13 @@ def test_the_verb_after_a_subject_agrees_with_they_and_with_nobody_else(tmp_path
         "her dog was ill.",
         "their dog was ill.",
     ]
+
+
+@pytest.mark.parametrize(("pair", "set_id"), [("mine", "mine-pair-mine"), ("", "mine-pair-00001")])
+def test_sentences_from_one_slot_are_a_pair_named_by_the_table_or_by_their_row(
+    tmp_path: Path, pair: str, set_id: str
+) -> None:
+    path = tmp_path / "mine.csv"
+    row = f"The pilot met the waiter before {{pronoun}} left.,subject,pilot,waiter,{pair}"
+    path.write_text(f"text,form,candidate_1,candidate_2,pair\n{row}\n", encoding="utf-8")
+    assert [example.set_id for example in load_table(path).examples] == [set_id] * 2

@@ -80,10 +80,10 @@ def test_what_will_be_predicted_may_be_asked_for_before_the_model_is() -> None:
 
 
 def test_a_sentence_pair_is_not_a_member_of_a_counterfactual_set(make_outcomes) -> None:
-    rows = [row(pair, 0.7, 0.3, gold=0, gender=gender) for pair in "ab" for gender in ("male", "female")]
-    outcomes = replace(make_outcomes(rows), sides=np.array(["male|female"] * 2 + [""] * 2, dtype=object))
+    rows = [row(pair, 0.7, 0.3, gold=0, gender=gender) for pair in "abc" for gender in ("male", "female")]
+    outcomes = replace(make_outcomes(rows), sides=np.array(["male|female"] * 2 + [""] * 4, dtype=object))
     measurements, _ = measure(Items(outcomes), Plan([METRICS["ucerf"]], by=[], resamples=5), KEY)
-    assert [(m.metric, m.group, m.estimate.n) for m in measurements] == [("ucerf", "all", 1)]
+    assert [(m.metric, m.group, m.estimate.n) for m in measurements] == [("ucerf", "all", 2)]
 
 
 def test_imbalance_is_how_far_a_workforce_is_from_half_women() -> None:
@@ -198,6 +198,12 @@ def test_the_interval_of_a_gender_gap_is_of_differences_within_sentences(make_ou
         for gender, lead in (("male", confidence), ("female", confidence - 0.1 + rng.normal(0, 0.01))):
             facts = {"gender": gender, "augmentation": "R", "attribute": "age", "marker": "old", "gold": 0}
             rows.append(row(f"s{n}", 0.5 + lead / 2, 0.5 - lead / 2, **facts))
-    measurements = measure_identities(make_outcomes(rows), Plan([], resamples=200), KEY)
+    outcomes = make_outcomes(rows)
+    measurements = measure_identities(outcomes, Plan([], resamples=200), KEY)
     (gap,) = (m.estimate for m in measurements if m.metric == "confidence_gender_gap")
     assert gap.value == pytest.approx(0.1, abs=0.005) and gap.high - gap.low < 0.02
+    # No resample ranges as widely as he and she differ; with three looks each has a third of the error.
+    for looks in (1, 3):
+        measurements = measure_identities(outcomes, Plan([], resamples=200), KEY, Sample(looks=looks))
+        (p,) = (m.estimate.value for m in measurements if m.metric == "confidence_disparity_p")
+        assert p == pytest.approx(looks / 201)

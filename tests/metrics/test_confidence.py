@@ -25,6 +25,7 @@ def test_without_a_referent_there_is_none() -> None:
 
 def test_of_three_candidates_the_most_probable_other_counts() -> None:
     assert coreference_confidence(np.array([1]), np.log([[0.1, 0.3, 0.4]])) == pytest.approx([-0.1])
+    assert pair_confidence(np.array([1]), np.log([[0.1, 0.3, 0.4]])) == pytest.approx([-0.1 / 0.7])
 
 
 @given(data=st.data())

@@ -101,6 +101,11 @@ def test_pmi_refuses_to_divide_by_what_is_not_known() -> None:
     prompts = task.prompts(BAKER)
     with pytest.raises(ModelError, match=r"pmi divides by .* use sum"):
         task.outcomes([BAKER], prompts, scored(prompts, sampled=True))
+    # What is divided by is the score without the sentence, which comes second.
+    question, alone = scored(prompts)
+    with pytest.raises(ModelError, match="pmi divides by"):
+        task.outcomes([BAKER], prompts, [replace(question, limits=None), alone])
+    assert task.outcomes([BAKER], prompts, [question, replace(alone, limits=None)]).limits is not None
 
 
 @pytest.mark.parametrize(
