@@ -197,3 +197,18 @@ def test_limits_of_a_top_k_reach_every_measurement() -> None:
     assert "80 of 80 items have a candidate whose probability is known within limits only" in notes[-1]
     worst = [row for row in rows if "worst_of" in row.group]
     assert worst and all("widened" in row.estimate.method for row in worst if row.metric == "certainty")
+
+
+def test_one_group_may_be_at_one_end_and_the_other_at_the_other() -> None:
+    low, high = np.tile([0.0, 0.3, 0.0], (40, 1)), np.tile([0.6, 0.3, 0.0], (40, 1))
+    known = outcomes_of(np.maximum(high, 1e-12), Limits(low=low, high=high))
+    plan = plan_of(("accuracy_gap", "certainty_gap", "accuracy", "flip_rate"))
+    base, reach = values_of(known, plan), reach_of(known, plan)
+    ends = {
+        name: (base[name, "all"] + leeway.down, base[name, "all"] + leeway.up) for (name, _), leeway in reach.items()
+    }
+    # The first answer may be the most probable one of every item or of none.
+    assert ends["accuracy_gap"] == pytest.approx((0.0, 1.0))
+    assert ends["flip_rate"] == pytest.approx((0.0, 1.0))
+    assert ends["accuracy"] == pytest.approx((0.0, 1.0))
+    assert ends["certainty_gap"][0] < -0.3 and ends["certainty_gap"][1] > 0.3
