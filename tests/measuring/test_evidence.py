@@ -138,9 +138,10 @@ def test_columns_without_bounds_are_flags_of_width_one() -> None:
         return mean(flags.astype(float), weights=weights)
 
     metric = Metric("mine", chosen, ("chosen_positive",), "neither", "Mine", "a share of flags", bounds=(0, 1))
-    statistic = Statistic(chosen, [np.array([True, False, True, True])], np.arange(4))
-    ends = interval(Evidence(metric, [statistic], np.linspace(0, 1, 9), 0.75), 2, 0.95)
+    statistic = Statistic(chosen, [np.tile([True, False], 12)], np.arange(24))
+    ends = interval(Evidence(metric, [statistic], np.linspace(0, 1, 9), 0.5), 2, 0.95)
     assert ends == (*(means.joint_interval(statistic, 1.0, level=0.95) or ()), bounded.JOINT)
+    assert 0 < ends[0] < ends[1] < 1
 
 
 def test_a_share_of_whole_answers_has_the_exact_interval_and_one_of_part_answers_has_not() -> None:
