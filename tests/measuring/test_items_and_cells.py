@@ -156,6 +156,18 @@ def test_a_variant_may_have_an_equals_sign_in_its_value(make_outcomes) -> None:
     assert [m.group for m in measurements] == ["all", "wording=x=1", "wording=y=2=3"]
 
 
+def test_each_variant_has_a_value_and_an_interval_of_its_own(make_outcomes) -> None:
+    rng = np.random.default_rng(0)
+    rows = [
+        row(str(n), p, 1 - p, variant=f"seed={seed}") for seed in (0, 1) for n, p in enumerate(rng.uniform(0.5, 1, 80))
+    ]
+    plan = Plan([METRICS["certainty"]], resamples=50)
+    measurements, _ = measure(Items(make_outcomes(rows)), plan, KEY)
+    alone, _ = measure(Items(make_outcomes([{**facts, "variant": ""} for facts in rows[:80]])), plan, KEY)
+    both, first, _ = (m.estimate for m in measurements)
+    assert first == alone[0].estimate != both
+
+
 def test_a_plan_has_2000_resamples_drawn_with_seed_0() -> None:
     plan = Plan([])
     assert (plan.resamples, plan.level, plan.seed, plan.disparity) == (2000, 0.95, 0, "range")
