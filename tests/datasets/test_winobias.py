@@ -379,3 +379,9 @@ def test_a_referent_that_comes_first_is_reported_in_type_2_of_winobias(
     write_wino(tmp_path, pro, anti, kind=kind)
     assert kinds(load_winobias(tmp_path))["referent first"] == reported
     assert "referent first" not in kinds(load_synthbias(tmp_path))
+
+
+def test_an_occupation_named_twice_is_reported(tmp_path: Path) -> None:
+    text = "[The cook] met the nurse before the cook left [{}] bag."
+    dataset = load_winobias(write_wino(tmp_path, [text.format("his")], [text.format("her")], kind=1))
+    assert kinds(dataset) == {"occupation named twice": 2}
