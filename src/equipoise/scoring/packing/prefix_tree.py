@@ -119,7 +119,8 @@ def forks(sequences: Sequences) -> list[Row]:
 
 def _alike(tokens: Ids, lengths: Ids) -> list[Ids]:
     """Return the groups of rows that have the same tokens up to their lengths, the shortest first."""
-    inputs = np.where(np.arange(tokens.shape[1]) < lengths[:, None], tokens, -1)
+    places = np.arange(tokens.shape[1])
+    inputs = np.where(places < lengths[:, None], tokens, -1)
     _, first, groups = np.unique(inputs, axis=0, return_index=True, return_inverse=True)
     members = np.split(np.argsort(groups.ravel(), kind="stable"), np.cumsum(np.bincount(groups.ravel()))[:-1])
     return [members[group] for group in np.argsort(lengths[first], kind="stable")]
