@@ -14,6 +14,7 @@ from equipoise.measuring.items import Items, workforce_imbalance
 from equipoise.measuring.measure import Plan, measure
 from equipoise.measuring.sample import Sample
 from equipoise.metrics import METRICS
+from equipoise.metrics.table.open_answers import MEANINGS
 from equipoise.records import BOTH_OFFERED, OPEN_ANSWER, EquipoiseError, Example, Outcomes, RunKey
 from equipoise.uncertainty import ENTROPY, PERPLEXITY
 
@@ -63,6 +64,14 @@ def test_which_items_each_kind_of_metric_is_defined_for(make_outcomes) -> None:
         "open answers": [0],
         "both offered": [1],
     }
+
+
+def test_the_classes_of_open_answers_are_the_last_columns(make_outcomes) -> None:
+    probs = (0.3, 0.1, *(0.6 * share for share in np.arange(1, len(MEANINGS) + 1) / sum(range(len(MEANINGS) + 1))))
+    outcomes = make_outcomes([row("a", *probs), row("b", *probs)])
+    columns = Items(replace(outcomes, flags=np.array([OPEN_ANSWER, ""], dtype=object))).columns(PERPLEXITY)
+    for place, meaning in enumerate(MEANINGS, start=2):
+        np.testing.assert_equal(columns[f"said_{meaning}"], [probs[place], np.nan])
 
 
 def test_the_first_member_says_whether_a_set_has_a_right_answer(make_outcomes) -> None:
