@@ -228,7 +228,7 @@ def test_prompts_longer_than_the_window_are_scored_in_padded_rows_and_shorter_on
 
 
 class IgnoresMask(LlamaForCausalLM):
-    def forward(self, *, attention_mask: Any = None, **inputs: Any) -> Any:
+    def forward(self, *, attention_mask: Any = None, segments: Any = None, **inputs: Any) -> Any:
         return super().forward(**inputs)
 
 
