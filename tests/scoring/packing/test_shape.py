@@ -14,7 +14,7 @@ WIDTHS = {"hidden": 2000, "inner": 6000, "vocabulary": 50_000, "itemsize": 2}
 
 def test_a_cpu_takes_one_row_and_predicts_what_a_quarter_of_memory_holds() -> None:
     # A quarter of 1.2e9 bytes; a position needs 50,000 numbers of 2 bytes and of 4.
-    assert choose_shape("cpu", free=1_200_000_000, **WIDTHS) == Shape(128, 1280, 1, 8, 1000, 0, False)
+    assert choose_shape("cpu", free=1_200_000_000, **WIDTHS) == Shape(128, 2560, 1, 8, 1000, 0, False)
     assert choose_shape("cpu", free=0, **WIDTHS).predictions == 64
 
 

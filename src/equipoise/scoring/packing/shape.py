@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-CPU_ROW_TOKENS = 1280
-"""Tokens of a row whose attention is computed in segments: more gain little (docs/decisions/packed-engine.md)."""
+CPU_ROW_TOKENS = 2560
+"""Tokens of a row whose attention is computed in segments: most batches fit into one (docs/decisions/packed-engine.md)."""
 
 DENSE_ROW_TOKENS = 384
 """The same for a model that needs one attention mask for the row."""
