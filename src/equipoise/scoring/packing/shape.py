@@ -6,7 +6,7 @@ import os
 from typing import NamedTuple
 
 CPU_ROW_TOKENS = 2560
-"""Tokens of a row whose attention is computed in segments: most batches fit into one (docs/decisions/packed-engine.md)."""
+"""Tokens of a row with attention in segments: most batches fit into one row (docs/decisions/packed-engine.md)."""
 
 DENSE_ROW_TOKENS = 384
 """The same for a model that needs one attention mask for the row."""
