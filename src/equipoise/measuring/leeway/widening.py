@@ -80,7 +80,7 @@ def leeways(outcomes: Outcomes, plan: Plan, measured: Measured) -> dict[Name, Le
         spread = _spread(values, map(measured, chain(possible, shared(outcomes, limits, items.members))))
         reach = {name: reach[name].plus(leeway) for name, leeway in spread.items()}
     if limits.counts is not None:
-        sampled = _of_samples(outcomes, limits, plan, measured, values)
+        sampled = _of_samples(outcomes, items, plan, measured, values)
         reach = {name: reach[name].plus(leeway) for name, leeway in sampled.items()}
     return reach
 
@@ -100,15 +100,14 @@ def _spread(values: Values, possible: Iterable[Values]) -> dict[Name, Leeway]:
     return reach
 
 
-def _of_samples(
-    outcomes: Outcomes, limits: Limits, plan: Plan, measured: Measured, values: Values
-) -> dict[Name, Leeway]:
-    assert limits.counts is not None
+def _of_samples(outcomes: Outcomes, items: Items, plan: Plan, measured: Measured, values: Values) -> dict[Name, Leeway]:
+    limits = outcomes.limits
+    assert limits is not None and limits.counts is not None
     samples = int(np.maximum(limits.counts, 0).sum(axis=1).min())
     if samples < FEWEST_SAMPLES:
         return dict.fromkeys(values, EVERYTHING)
     bias = _bias(values, [measured(half) for half in thinned(outcomes, limits, seed=plan.seed)], samples)
-    items, metrics = measured_items(outcomes, plan), metrics_by_name(plan)
+    metrics = metrics_by_name(plan)
     doubtful = _spread(values, map(measured, _other_answers(outcomes, limits, items, _keys(items, plan))))
     # A set is wrong where one of its items is: twice the share, as most sets are pairs.
     share = 2 * missed(limits, outcomes.k)

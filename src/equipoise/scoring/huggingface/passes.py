@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..packing.prefix_tree import Pass, Row, fork, stack
+from ..packing.prefix_tree import Row, fork, stack
 from ..packing.segments import segments
 from ..packing.shape import DENSE_ROW_TOKENS
 from ..planning.rules import Mode
@@ -119,27 +119,21 @@ class Passes:
     def _stacked(self, rows: Sequence[Row], *, packed: bool) -> tuple[NDArray[np.int64], torch.Tensor]:
         fixed = packed and self.shape.fixed
         work = stack(rows, height=self.shape.rows if fixed else 0, width=self.shape.row_tokens if fixed else 0)
-        if packed and self.segmented and len(rows) == 1:
-            return self._segmented(work)
+        in_segments = packed and self.segmented and len(rows) == 1
         sparse = packed and self.sparse and work.tokens.shape[1] == self.shape.row_tokens
-        self._attend("flex_attention" if sparse else self._attention)
-        if packed:
+        self._attend(SEGMENTED if in_segments else "flex_attention" if sparse else self._attention)
+        if in_segments:
+            views = segment_views(segments(work.depths[0], work.ends[0]), self.tensor(work.ends[0]), self.dtype)
+            inputs: dict[str, Any] = {"position_ids": self.tensor(work.depths), "segments": views}
+        elif packed:
             ends = self.tensor(work.ends)
-            inputs: dict[str, Any] = {
+            inputs = {
                 "position_ids": self.tensor(work.depths),
                 "attention_mask": block_mask(ends) if sparse else ancestor_mask(ends, self.dtype),
             }
         else:
             mask = np.arange(work.tokens.shape[1]) < work.lengths[:, None]
             inputs = {"attention_mask": self.tensor(mask.astype(np.int64))}
-        output = self._forward(self.tensor(work.sources), input_ids=self.tensor(work.tokens), use_cache=False, **inputs)
-        return work.counts, self._values(output.logits[0], self.tensor(work.picks), self.tensor(work.targets))
-
-    def _segmented(self, work: Pass) -> tuple[NDArray[np.int64], torch.Tensor]:
-        """Run one packed row whose attention is computed segment by segment."""
-        self._attend(SEGMENTED)
-        views = segment_views(segments(work.depths[0], work.ends[0]), self.tensor(work.ends[0]), self.dtype)
-        inputs = {"position_ids": self.tensor(work.depths), "segments": views}
         output = self._forward(self.tensor(work.sources), input_ids=self.tensor(work.tokens), use_cache=False, **inputs)
         return work.counts, self._values(output.logits[0], self.tensor(work.picks), self.tensor(work.targets))
 
