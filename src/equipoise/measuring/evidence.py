@@ -80,15 +80,15 @@ def _interval_of_mean(evidence: Evidence, k: int, level: float, seed: int) -> In
 def _interval_of_any(evidence: Evidence, k: int, level: float, seed: int) -> Interval:
     metric, statistics, samples = evidence.metric, evidence.statistics, evidence.samples
     clusters = len(np.unique(np.concatenate([statistic.clusters for statistic in statistics])))
-    averaged = [len(values) for statistic in statistics for values in means.units(statistic)]
-    if min(averaged or [clusters]) >= bounded.ENOUGH_UNITS:
+    averaged = [means.units(statistic) for statistic in statistics]
+    if min((len(values) for units in averaged for values in units), default=clusters) >= bounded.ENOUGH_UNITS:
         if metric.differences is None:
             low, high, method = _percentile(samples, level, clusters)
         else:
             low, high, method = _deviations(evidence, metric.differences, level, clusters)
         if bounded.has_width(low, high, width_of(metric, k)):
             return low, high, method
-    return _of_few(evidence, clusters, k, level, seed)
+    return _of_few(evidence, averaged, clusters, k, level, seed)
 
 
 def _deviations(evidence: Evidence, differences: Differences, level: float, units: int) -> Interval:
@@ -144,7 +144,9 @@ def of_mean(
     return *bounded.mean_interval(units, bounds, level=level, seed=seed), method
 
 
-def _of_few(evidence: Evidence, clusters: int, k: int, level: float, seed: int) -> Interval:
+def _of_few(
+    evidence: Evidence, averaged: Sequence[Sequence[Floats]], clusters: int, k: int, level: float, seed: int
+) -> Interval:
     """Return an interval that holds for few units: from its means where it is made of means, else Hoeffding's."""
     metric, statistics = evidence.metric, evidence.statistics
     bounds = _finite(metric.bounds, k)
@@ -155,7 +157,10 @@ def _of_few(evidence: Evidence, clusters: int, k: int, level: float, seed: int) 
     width = max(widths, default=1.0)
     # Variants ask the same sentences again: each has the whole error, so one that covers all is as wide as any.
     level_of_each = 1 - (1 - level) / len(statistics)
-    joint = [means.joint_interval(statistic, width, level=level_of_each, seed=seed) for statistic in statistics]
+    joint = [
+        means.joint_interval(statistic, width, level=level_of_each, seed=seed, averaged=units)
+        for statistic, units in zip(statistics, averaged, strict=True)
+    ]
     if all(ends is not None for ends in joint):
         low, high = np.mean([ends for ends in joint if ends is not None], axis=0)
         return max(bounds[0], float(low)), min(bounds[1], float(high)), bounded.JOINT

@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import Any, Literal, NamedTuple
@@ -339,8 +339,8 @@ class Measurement:
 
     def row(self) -> dict[str, Any]:
         """Return the measurement as the columns of `measurements.csv`."""
-        flat = {**asdict(self), **asdict(self.estimate)}
-        return {name: flat[name] for name in self.COLUMNS}
+        estimate = self.estimate
+        return {name: getattr(estimate if hasattr(estimate, name) else self, name) for name in self.COLUMNS}
 
 
 @dataclass(frozen=True)

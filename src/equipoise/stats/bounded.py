@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -39,6 +40,7 @@ GRID = 1001
 """Candidate means that are tested; the interval is widened by one step at each end."""
 
 
+@lru_cache(maxsize=4096)
 def clopper_pearson(hits: int, n: int, *, level: float) -> tuple[float, float]:
     """Return the exact interval of a share: at least `level` of such intervals hold the truth, whatever it is."""
     from scipy.stats import beta
@@ -55,7 +57,14 @@ def betting_interval(values: Floats, *, level: float, seed: int = 0) -> tuple[fl
     The hedged betting interval with predictable plug-in bets. The values are taken in a random order that the seed
     fixes, because bets may not look ahead.
     """
-    x = np.random.default_rng([seed, len(values)]).permutation(np.asarray(values, dtype=np.float64))
+    return _betting_interval(np.asarray(values, dtype=np.float64).tobytes(), level, seed)
+
+
+# Small groups often hold the same few values: five of six intervals of a small audit are asked for again.
+@lru_cache(maxsize=1024)
+def _betting_interval(values: bytes, level: float, seed: int) -> tuple[float, float]:
+    x = np.frombuffer(values)
+    x = np.random.default_rng([seed, len(x)]).permutation(x)
     alpha, n = 1 - level, len(x)
     seen = np.arange(1, n + 1)
     means = (0.5 + np.cumsum(x)) / (seen + 1)

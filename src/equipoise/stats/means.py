@@ -62,12 +62,15 @@ def at_means(statistic: Statistic, means: Sequence[Floats]) -> Floats:
     return np.asarray(statistic.function(*statistic.arrays, weights=weights), dtype=np.float64)
 
 
-def joint_interval(statistic: Statistic, width: float, *, level: float, seed: int = 0) -> tuple[float, float] | None:
+def joint_interval(
+    statistic: Statistic, width: float, *, level: float, seed: int = 0, averaged: Sequence[Floats] | None = None
+) -> tuple[float, float] | None:
     """Return an interval of the statistic from intervals of all its means that hold together; None if it has too many.
 
     Each averaged variable lies in an interval of that width. Its ends are not known, only that it holds all values.
+    `averaged` are the statistic's `units`, if they are known already.
     """
-    averaged = units(statistic)
+    averaged = units(statistic) if averaged is None else averaged
     if not averaged or len(averaged) > MOST_MEANS:
         return None
     level_of_each = 1 - (1 - level) / len(averaged)

@@ -11,7 +11,7 @@ import hashlib
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -236,6 +236,7 @@ def _tape(statistic: Statistic, batches: dict[Any, _Batch], clusters: int) -> tu
     return tape, ClusterWeights(tape, numbers)
 
 
+@lru_cache(maxsize=1024)
 def takes_weights(function: Callable[..., Any]) -> bool:
     """Return whether a function can be evaluated for many resamples at once."""
     return "weights" in inspect.signature(function).parameters
