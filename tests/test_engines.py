@@ -46,7 +46,7 @@ PADDED = {
     "mamba": lambda: make_engine("MambaConfig", state_size=4),
 }
 MODELS: dict[str, Callable[[], Any]] = {**PACKED, **PADDED}
-ENGINES = [*MODELS, "planted", "default model"]
+ENGINES = [*MODELS, "planted", pytest.param("default model", marks=pytest.mark.slow)]
 
 
 def _prompts() -> list[Prompt]:
@@ -135,6 +135,7 @@ def test_scores_are_those_of_one_plain_pass_at_a_time(engine: Engine, prompts: l
     assert [score.prompt_key for score in scores] == [prompt.key(identity_key(engine)) for prompt in prompts]
 
 
+@pytest.mark.slow
 def test_one_prompt_a_batch_and_all_in_one_agree(engine: Engine, prompts: list[Prompt]) -> None:
     together = run(engine, prompts, [list(range(len(prompts)))])
     apart = run(engine, prompts, [[i] for i in range(len(prompts))])

@@ -32,6 +32,10 @@ COMMANDS = {
     ("data", "check"): ("--columns", "--all"),
     ("data", "fetch"): ("--to", "--quiet"),
 }
+AUDIT = (
+    *("audit", "planted:noise=0.7", "--task", "next-word", "--task", "mcq", "--seeds", "2", "--limit", "60"),
+    *("--by", "gender", "--resamples", "20", "--out", "run"),
+)
 HEADER = "text,pronoun,candidate_1,candidate_2,gold"
 HE = "The baker thanked the judge because he had helped.,he,baker,judge,judge"
 SHE = "The baker thanked the judge because she had helped.,she,baker,judge,judge"
@@ -54,9 +58,7 @@ def words_of(text: str) -> list[str]:
 def audited(equipoise: Command, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
     """Return a run folder made by the command line, and what the command said."""
     cwd = tmp_path_factory.mktemp("cli")
-    words = ("audit", "planted:noise=0.7", "--task", "next-word", "--task", "mcq", "--seeds", "2", "--limit", "60")
-    result = equipoise(*words, "--resamples", "20", "--out", "run", cwd=cwd)
-    return cwd / "run", result
+    return cwd / "run", equipoise(*AUDIT, cwd=cwd)
 
 
 @pytest.fixture
@@ -172,8 +174,7 @@ def test_measuring_loads_no_torch(run_copy: Path) -> None:
 def test_the_same_command_twice_gives_the_same_bytes(
     equipoise: Command, audited: tuple[Path, Result], tmp_path: Path
 ) -> None:
-    words = ("audit", "planted:noise=0.7", "--task", "next-word", "--task", "mcq", "--seeds", "2", "--limit", "60")
-    equipoise(*words, "--resamples", "20", "--out", "run", "-q", cwd=tmp_path, PYTHONHASHSEED="7")
+    equipoise(*AUDIT, "-q", cwd=tmp_path, PYTHONHASHSEED="7")
     for name in ("measurements.csv", "outcomes.parquet", "pairs.parquet", "scores.jsonl"):
         assert (tmp_path / "run" / name).read_bytes() == (audited[0] / name).read_bytes(), name
 

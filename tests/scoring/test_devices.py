@@ -59,12 +59,14 @@ def test_two_processes_give_what_one_gives_in_its_order(folder: Path, several: S
     assert several.description["devices"] == ["cpu", "cpu"]
 
 
+@pytest.mark.slow
 def test_they_write_what_one_writes(folder: Path, several: SeveralDevices) -> None:
     contexts = [prompt.context for prompt in PROMPTS[:25:5]]
     one: Any = open_engine(str(folder))
     assert several.generate(contexts, 4) == one.generate(contexts, 4)
 
 
+@pytest.mark.slow
 def test_an_audit_on_two_devices_writes_the_same_scores(folder: Path, several: SeveralDevices, tmp_path: Path) -> None:
     runs = [
         equipoise.audit(engine, pronouns=["he", "xe"], limit=80, resamples=5, out=tmp_path / str(number))
@@ -84,6 +86,7 @@ def test_what_goes_wrong_in_a_process_is_one_sentence(folder: Path) -> None:
         open_engine(str(folder), EngineOptions(device="toaster,cpu"))
 
 
+@pytest.mark.slow
 def test_a_prompt_that_is_too_long_is_refused_as_by_one(several: SeveralDevices) -> None:
     with pytest.raises(ModelError, match="takes at most"):
         list(several.score([[Prompt("long", "task", "", "she " * 100_000, (" was",))]]))

@@ -257,6 +257,7 @@ def test_a_damaged_file_is_named_with_its_line(tmp_path: Path, some_sentences) -
         read_records(path, Sentence, made_by="filter")
 
 
+@pytest.mark.slow
 def test_a_rehearsal_estimates_the_cost(tmp_path: Path, some_sentences) -> None:
     write_records(BuildFolder(tmp_path).kept, some_sentences(4))
     result = CliRunner().invoke(

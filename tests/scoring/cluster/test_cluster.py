@@ -44,6 +44,7 @@ def same_files(first: Path, second: Path) -> bool:
     return all((first / name).read_bytes() == (second / name).read_bytes() for name in FILES)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ray_address")
 def test_a_real_model_in_two_workers_gives_what_it_gives_in_one_process(default_engine: Any, tmp_path: Path) -> None:
     options = EngineOptions(device="cpu", dtype="float32", cluster="auto", workers=2)
@@ -82,6 +83,7 @@ def run_until_it_ends(command: Sequence[str]) -> list[tuple[int, str]]:
     return ends
 
 
+@pytest.mark.slow
 def test_killed_workers_and_a_killed_driver_lose_nothing(ray_address: str, tmp_path: Path) -> None:
     """Ten batches; the driver dies at the sixth, workers before and after it, each at a batch that is counted."""
     events, pid, out = tmp_path / "events", tmp_path / "driver", tmp_path / "run"
@@ -133,6 +135,7 @@ def test_an_example_on_which_a_real_model_always_dies_is_left_out(
     assert example.id in left and len(left) <= 4 and len(run.outcomes) == 12 - len(left)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ray_address")
 def test_an_example_that_always_kills_its_worker_is_left_out_and_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -150,6 +153,7 @@ def test_an_example_that_always_kills_its_worker_is_left_out_and_named(
     assert len(run.outcomes) >= len(whole.outcomes) - 4
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ray_address")
 def test_more_workers_than_the_cluster_can_hold_are_refused() -> None:
     with pytest.raises(ModelError, match="5000 workers with 1 cores each need 5000, the cluster has"):
@@ -229,6 +233,7 @@ def test_a_model_travels_to_a_node_that_does_not_have_it(tmp_path: Path, monkeyp
     assert Scorer(open_engine, 1).open(str(tmp_path / "elsewhere"), EngineOptions()) == {"missing": True}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ray_address")
 def test_another_cluster_than_the_one_in_use_is_refused() -> None:
     with pytest.raises(ModelError, match=r"connected to the Ray cluster at .*, not to 127\.0\.0\.1:1; leave it first"):

@@ -52,6 +52,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_family_loads_and_scores_as_one_plain_pass_does(family: str, tmp_path: Path) -> None:
     kind, settings = FAMILIES[family]
