@@ -9,7 +9,7 @@ import pytest
 
 from equipoise.measuring import columns as run_columns
 from equipoise.measuring.items import Items
-from equipoise.measuring.measure import Plan, _undefined_notes, measured_items
+from equipoise.measuring.measure import Job, Plan, _undefined_notes, measured_items
 from equipoise.measuring.measure import measure as measure_items
 from equipoise.metrics import METRICS, Metric
 from equipoise.metrics.columns import COLUMNS
@@ -359,3 +359,11 @@ def test_a_third_pronoun_joins_its_set(make_outcomes) -> None:
 
 
 # --- seeds -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("unit", "counted"), [("items", 2), ("sets", 3)])
+def test_performance_counts_as_evidence_for_metrics_over_items_only(unit: str, counted: int) -> None:
+    column = np.array([1.0, np.nan, 0.5])
+    metric = Metric("mine", mean, ("performance_brier",), unit=unit, better="higher", label="mine", summary="mine")
+    job = Job(metric, "mine", (column,), np.ones(3, dtype=bool))
+    assert job.units(np.arange(3)) == counted
