@@ -101,7 +101,8 @@ def test_every_row_owns_its_facts() -> None:
         assert metric.better in ("higher", "lower", "neither")
         assert metric.bounds[0] < metric.bounds[1]
         assert set(metric.inputs) <= set(COLUMNS), f"{name} reads a column that does not exist"
-        assert metric.mixes_answerable == (not any(column.startswith("u") for column in metric.inputs))
+        if {"u", "u_eq3", "u_signed", "u_intersectional"} & set(metric.inputs):
+            assert not metric.mixes_answerable, f"{name}: U is defined differently with and without a right answer"
 
 
 def test_every_column_has_one_kind() -> None:
@@ -197,7 +198,8 @@ def model(make_outcomes: Any, kind: str, *, answerable: bool) -> Outcomes:
     """Return outcomes of a model that treats he and she alike, or follows the stereotype, on eight pairs.
 
     Where there is a right answer the first is sure and right (but for one wrong answer of each kind of item, so
-    that there are false positives), the second sure and right for pro-, unsure or wrong for anti-stereotypical items.
+    that there are false positives), the second sure and right for pro-, unsure or surely wrong for anti-stereotypical
+    items.
     """
     rows = []
     for pair in range(8):
@@ -207,7 +209,7 @@ def model(make_outcomes: Any, kind: str, *, answerable: bool) -> Outcomes:
             pro = gender == side
             right = 0.95 if pair not in (3, 7) else 0.1
             if kind != ALIKE:
-                right = (0.97 if pro else 0.4) if pair not in (2, 6) else (0.3 if pro else 0.02)
+                right = (0.97 if pro else 0.1) if pair not in (2, 6) else (0.3 if pro else 0.02)
                 right = right if pair not in (1, 5) else (0.97 if pro else 0.6)
             if not answerable:
                 right = 0.5 if kind == ALIKE else (0.97 if pro else 0.2)

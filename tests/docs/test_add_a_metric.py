@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import shlex
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -67,3 +71,53 @@ def test_the_row_keeps_its_promises(page) -> None:
     assert metric.function(np.ones(5), np.ones(5)) == 0 and metric.function(np.zeros(5), np.ones(5)) == 1
     with pytest.raises(UndefinedMetric):
         metric.function(np.array([]), np.array([]))
+
+
+ADDED = """
+import numpy as np
+
+from equipoise.metrics import METRICS, Metric
+from equipoise.metrics.groups import mean
+from sure_and_wrong import SURE_AND_WRONG
+
+
+def settled_share(u, *, weights=None):
+    return mean(np.where(np.isnan(u), np.nan, u >= 0.9), weights=weights)
+
+
+def overconfidence(y, p, *, weights=None):
+    right = np.where(np.isnan(y), np.nan, np.where(p == 0.5, 0.5, (p > 0.5) == (y == 1)))
+    return mean(np.maximum(p, 1 - p) - right, weights=weights)
+
+
+ROWS = (
+    SURE_AND_WRONG,
+    Metric("settled_share", settled_share, ("u",), "higher", "Settled sets", "share of sets with U of 0.9 or more",
+           bounds=(0, 1), unit="sets", estimated=True),
+    Metric("overconfidence", overconfidence, ("y", "p"), "lower", "Overconfidence",
+           "mean confidence - share of right predictions", bounds=(-1, 1), applies_to="labelled pairs"),
+)
+METRICS.update({metric.name: metric for metric in ROWS})
+"""
+"""A plug-in of pytest that adds three rows to the table before the tests are collected."""
+
+
+@pytest.mark.slow
+def test_a_new_row_fails_none_of_our_tests(page, tmp_path: Path) -> None:
+    (tmp_path / "added_rows.py").write_text(ADDED, encoding="utf-8")
+    root = Path(__file__).resolve().parents[2]
+    files = ["test_invariants.py", "reference/test_planted_recovery.py", "reference/test_planted_mixtures.py"]
+    files += ["measuring/test_pinned.py"]
+    chosen = "sure_and_wrong or settled_share or overconfidence or owns_its_facts or test_planted or test_pinned"
+    options = ["-q", "-p", "added_rows", "-p", "no:cacheprovider", "-m", "not slow", "-k", chosen]
+    paths = [str(tmp_path), str(page.folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+    tested = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, *(str(root / "tests" / file) for file in files)],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert tested.returncode == 0, tested.stdout[-3000:] + tested.stderr[-1000:]
+    assert int(tested.stdout.rsplit(" passed", 1)[0].split()[-1]) > 150

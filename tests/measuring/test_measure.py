@@ -361,9 +361,10 @@ def test_a_third_pronoun_joins_its_set(make_outcomes) -> None:
 # --- seeds -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("unit", "counted"), [("items", 2), ("sets", 3)])
-def test_performance_counts_as_evidence_for_metrics_over_items_only(unit: str, counted: int) -> None:
-    column = np.array([1.0, np.nan, 0.5])
-    metric = Metric("mine", mean, ("performance_brier",), unit=unit, better="higher", label="mine", summary="mine")
-    job = Job(metric, "mine", (column,), np.ones(3, dtype=bool))
+@pytest.mark.parametrize(("unit", "counted"), [("items", 1), ("sets", 2)])
+def test_a_metric_over_sets_counts_the_sets_and_not_its_columns_of_items(unit: str, counted: int) -> None:
+    performance, u = np.array([1.0, np.nan, np.nan]), np.array([0.5, 0.5, np.nan])
+    inputs = ("performance_brier", "u")
+    metric = Metric("mine", mean, inputs, unit=unit, better="higher", label="mine", summary="mine")
+    job = Job(metric, "mine", (performance, u), np.ones(3, dtype=bool))
     assert job.units(np.arange(3)) == counted

@@ -1,4 +1,4 @@
-"""No number moves unnoticed: what planted models give is pinned, metric by metric.
+"""No number moves unnoticed: what planted models give is pinned, metric by metric. A new metric need not be pinned.
 
 `python tests/measuring/test_pinned.py` writes the pinned numbers again. Do this only where a change of numbers is
 wanted, and say so under **Numbers** in CHANGELOG.md.
@@ -63,7 +63,7 @@ def sums(name: str, folder: Path) -> dict[str, list[float]]:
 def test_planted_audits_give_the_pinned_numbers(name: str, tmp_path: Path) -> None:
     pinned = json.loads((PINNED / f"{name}.json").read_text(encoding="utf-8"))
     measured = sums(name, tmp_path)
-    assert measured.keys() == pinned.keys()
+    assert measured.keys() >= pinned.keys(), "a metric of before is not measured any more"
     # Resamples are summed in large products: their rounding depends on the machine and on the other metrics.
     moved = {metric for metric in pinned if measured[metric] != pytest.approx(pinned[metric], rel=1e-5, abs=1e-5)}
     assert not moved

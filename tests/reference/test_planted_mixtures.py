@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from test_planted_recovery import (
     MASS,
+    RECOVERED,
     K,
     Kind,
     asked,
@@ -145,7 +146,7 @@ def test_engines_in_turn_give_every_metric_its_closed_form(task: str, estimator:
     assert notes == []
 
 
-def test_the_two_halves_of_the_suite_name_every_metric() -> None:
+def test_the_two_halves_of_the_suite_recover_every_metric_of_the_list() -> None:
     found, _ = measured(outcomes("next-word", IN_TURN), ("perplexity",))
     named = {name for group in ("type=type1", "type=type2") for name in values_of(found, group, "perplexity")}
     # Identity markers are recovered in tests/measuring/test_identities.py, sentence pairs in
@@ -153,13 +154,7 @@ def test_the_two_halves_of_the_suite_name_every_metric() -> None:
     # tests/tasks/test_open_answer.py, pairs of groups in tests/measuring/test_group_pairs.py, "Both of them" in
     # tests/tasks/test_multiple_choice.py, any groups in tests/measuring/test_possible.py; a planted engine has no
     # vocabulary.
-    elsewhere = ("markers", "variants", "reductions", "pairs", "labelled pairs", "polarity", "open answers")
-    elsewhere += ("both offered",)
-    assert named == {
-        name
-        for name, metric in METRICS.items()
-        if metric.applies_to not in elsewhere and metric.unit not in ("identity", "pair", "grouping")
-    }
+    assert named == set(RECOVERED)
 
 
 # --- with noise the interval covers ----------------------------------------------------------------------------

@@ -67,10 +67,11 @@ class Job:
     def units(self, rows: Integers) -> int:
         """Return the number of items, or of sets, that the value is taken over."""
         counts = np.ones(len(rows), dtype=bool)
-        for name, array in zip(self.metric.inputs, self.arrays, strict=True):
-            column = COLUMNS[name]
-            # Performance is of items; all other columns of metrics over sets have a value on a set's first item.
-            if self.metric.unit == "sets" and name.startswith("performance"):
+        columns = [COLUMNS[name] for name in self.metric.inputs]
+        over_sets = self.metric.unit == "sets" and any(column.of_sets for column in columns)
+        for column, array in zip(columns, self.arrays, strict=True):
+            # FP multiplies a mean over items by one over sets: its n is the number of sets.
+            if over_sets and not column.of_sets:
                 continue
             if column.names:
                 counts &= array[rows] != ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 
 @dataclass(frozen=True)
@@ -11,7 +12,9 @@ class Column:
     """A column by name: numbers within `bounds`, or one of `names`, or a flag. NaN and "" mean "does not apply".
 
     `whole`: only the two bounds occur. `table`: one row an item, one column a candidate. `answer`: it depends on which
-    candidate is the most probable, so a small change of the probabilities may change it much.
+    candidate is the most probable, so a small change of the probabilities may change it much. `of_sets`: it has one
+    value a counterfactual set, on the set's first item, NaN elsewhere. `mixes_answerable`: answerable and unanswerable
+    items may enter one value; U has different definitions for the two.
     """
 
     name: str
@@ -21,7 +24,12 @@ class Column:
     whole: bool = False
     table: bool = False
     answer: bool = False
+    of_sets: bool = False
+    mixes_answerable: bool = True
 
+
+_set = partial(Column, bounds=(0, 1), answer=True, of_sets=True)
+_u = partial(_set, mixes_answerable=False)
 
 COLUMNS = {
     column.name: column
@@ -51,31 +59,13 @@ COLUMNS = {
         Column("candidate_mass", "raw probability of all candidates together", (0, 1)),
         Column("vocab_bits", "entropy of the next token over the whole vocabulary, in bits", (0, math.inf)),
         Column("vocab_mass", "probability that the next token begins a candidate", (0, 1)),
-        Column("u", "U of the item's counterfactual set, on the set's first item; NaN elsewhere", (0, 1), answer=True),
-        Column("u_eq3", "the same by the printed equation 3", (0, 1), answer=True),
-        Column("u_signed", "the same from certainty and which candidate was chosen", (0, 1), answer=True),
-        Column(
-            "flipped",
-            "1 if the answer changes within the set, else 0; on its first item",
-            (0, 1),
-            whole=True,
-            answer=True,
-        ),
-        Column(
-            "flipped_toward",
-            "1 if it changes as the stereotype says, else 0; NaN without one",
-            (0, 1),
-            whole=True,
-            answer=True,
-        ),
-        Column(
-            "flipped_against",
-            "1 if it changes against the stereotype, else 0; NaN without",
-            (0, 1),
-            whole=True,
-            answer=True,
-        ),
-        Column("flip_sign", "flipped_toward - flipped_against", (-1, 1), answer=True),
+        _u("u", "U of the item's counterfactual set, on the set's first item; NaN elsewhere"),
+        _u("u_eq3", "the same by the printed equation 3"),
+        _u("u_signed", "the same from certainty and which candidate was chosen"),
+        _set("flipped", "1 if the answer changes within the set, else 0; on its first item", whole=True),
+        _set("flipped_toward", "1 if it changes as the stereotype says, else 0; NaN without one", whole=True),
+        _set("flipped_against", "1 if it changes against the stereotype, else 0; NaN without", whole=True),
+        _set("flip_sign", "flipped_toward - flipped_against", bounds=(-1, 1)),
         Column("imbalance", "|share of women - 1/2| x 2 in the referent's occupation, NaN where not known", (0, 1)),
         Column("stereotype_within", "as `stereotype`, in sets that have both", names=("pro", "anti")),
         Column("gender_within", "as `gender`, in sets with male and female", names=("male", "female", "neutral")),
@@ -83,21 +73,10 @@ COLUMNS = {
         Column("sampled_positive", "probability that a drawn answer is the male-stereotyped occupation", (0, 1)),
         Column("certainty_wrong", "certainty of a wrong answer, NaN elsewhere", (0, 1), answer=True),
         *(
-            Column(
-                f"case_{case}",
-                f"1 if the set is case {case} of the UCerF paper's Fig. 3, else 0",
-                (0, 1),
-                whole=True,
-                answer=True,
-            )
+            _set(f"case_{case}", f"1 if the set is case {case} of the UCerF paper's Fig. 3, else 0", whole=True)
             for case in "abcd"
         ),
-        Column(
-            "u_intersectional",
-            "U over all markings and genders of a base sentence, on its first item",
-            (0, 1),
-            answer=True,
-        ),
+        _u("u_intersectional", "U over all markings and genders of a base sentence, on its first item"),
         Column(
             "lean_ambiguous",
             'where "unknown" is right: 1 if the stereotype\'s person was chosen, -1 the other, 0 nobody',

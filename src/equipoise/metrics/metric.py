@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..records import Better
+from .columns import COLUMNS
 
 Unit = Literal["items", "sets", "contrast", "grouping", "identity", "pair"]
 AppliesTo = Literal[
@@ -62,10 +63,11 @@ class Metric:
     "open answers" (written freely); "both offered" (multiple choice with the option "Both of them").
 
     `estimated`: it is computed for each uncertainty estimator. `mixes_answerable`: answerable and unanswerable items
-    may enter one value. `resampled`: it has a bootstrap interval. `leading`: leaderboards show it, and comparisons test
-    it unless told otherwise. `differences`: the signed differences that it is a norm of, if it is one. Noise
-    makes absolute differences larger, so its interval comes from the deviations of the signed ones, and may reach 0.
-    `possible`: the smallest and largest value that fit the items, for where a subset that it needs is empty.
+    may enter one value; always False where a column does not allow it, as those of U. `resampled`: it has a bootstrap
+    interval. `leading`: leaderboards show it, and comparisons test it unless others are asked for. `differences`: the
+    signed differences that it is a norm of, if it is one. Noise makes absolute differences larger, so its interval
+    comes from the deviations of the signed ones, and may reach 0. `possible`: the smallest and largest value that fit
+    the items, for where a subset that it needs is empty.
     """
 
     name: str
@@ -84,6 +86,11 @@ class Metric:
     leading: bool = False
     differences: Differences | None = None
     possible: Callable[..., tuple[float, float]] | None = None
+
+    def __post_init__(self) -> None:
+        columns = [COLUMNS[name] for name in self.inputs if name in COLUMNS]
+        mixes = self.mixes_answerable and all(column.mixes_answerable for column in columns)
+        object.__setattr__(self, "mixes_answerable", mixes)
 
     @property
     def taken_over(self) -> str:

@@ -15,7 +15,7 @@ from ..metric import Differences, Metric
 UCERF, ODDS_PAPER, IDENTITY_PAPER = "wang2025ucerf", "hardt2016", "arifkhan2025winoidentity"
 ODDS = ("positive", "chosen_positive", "stereotype")
 
-_set = partial(Metric, unit="sets", estimated=True, mixes_answerable=False, bounds=(0, 1), paper=UCERF)
+_set = partial(Metric, unit="sets", estimated=True, bounds=(0, 1), paper=UCERF)
 _odds = partial(Metric, unit="contrast", applies_to="labelled", paper=ODDS_PAPER)
 _confidence = partial(Metric, applies_to="labelled", bounds=(-1, 1), paper=IDENTITY_PAPER)
 
@@ -250,7 +250,6 @@ FAIRNESS = (
             label,
             summary,
             applies_to="answerable",
-            mixes_answerable=True,
         )
         for name, better, label, summary in CASES
     ),

@@ -22,7 +22,6 @@ _fp = partial(
     applies_to="answerable",
     paper=UCERF,
     estimated=True,
-    mixes_answerable=False,
 )
 
 GROUP_WISE = (
