@@ -70,8 +70,8 @@ def _named(name: str, attributes: Mapping[str, Attribute]) -> Attribute:
     if _plain(name) in plain:
         return attributes[plain[_plain(name)]]
     close = difflib.get_close_matches(name, attributes, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(attributes)}"
-    raise DatasetError(f"there is no attribute {name!r}; {hint}")
+    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(attributes)}"
+    raise DatasetError(f"unknown attribute {name!r}; {hint}")
 
 
 def _plain(name: str) -> str:

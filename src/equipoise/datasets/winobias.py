@@ -136,7 +136,7 @@ def _read_text_format(
 def _file_pairs(path: Path) -> list[tuple[Path, Path]]:
     """Return the pro and anti files that belong together; DatasetError where one has no counterpart."""
     if not path.exists():
-        raise DatasetError(f"{path}: there is no such file or folder")
+        raise DatasetError(f"{path}: no such file or folder")
     folder, only = (path, None) if path.is_dir() else (path.parent, _key(path))
     if only is None and not path.is_dir():
         raise DatasetError(f"{path}: its name is not of WinoBias's format, such as pro_stereotyped_type1.txt.dev")
