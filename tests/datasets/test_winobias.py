@@ -274,7 +274,7 @@ def test_synthbias_rows_with_equal_pronouns_are_no_pair(tmp_path: Path, pronouns
     assert dataset.sets == 0
     assert [example.set_id for example in dataset.examples] == [example.id for example in dataset.examples]
     faults = [fault.what for fault in dataset.faults if fault.kind == "not a minimal pair"]
-    assert faults == [f"its sentence stands {len(pronouns)} times, not once with each pronoun"] * len(pronouns)
+    assert faults == [f"its sentence occurs {len(pronouns)} times, not once with each pronoun"] * len(pronouns)
     # Nobody knows what form a "her" without counterpart has.
     assert {example.groups["form"] for example in dataset.examples} == {
         "" if p == "her" else "possessive" for p in pronouns

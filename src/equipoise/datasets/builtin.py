@@ -114,7 +114,7 @@ def faults(checked: Sequence[Sentence]) -> Iterator[Fault]:
     words = Counter(SLOT.sub("", sentence.text).lower() for sentence in checked)
     for text, count in words.items():
         if count > 1:
-            yield Fault("builtin.csv", "repeated", f"a sentence stands {count} times: {text[:40]}…", "kept")
+            yield Fault("builtin.csv", "repeated", f"duplicate sentence, {count} times: {text[:40]}…", "kept")
     yield from _imbalances(checked)
 
 

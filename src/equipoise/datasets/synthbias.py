@@ -86,7 +86,7 @@ def _example(sentence: _Sentence, members: Sequence[_Sentence], faults: list[Fau
     id = f"synthbias-{sentence.number:05}"
     set_id = f"synthbias-pair-{members[0].number:05}" if paired else id
     if not paired:
-        what = f"its sentence stands {len(members)} times, not once with each pronoun"
+        what = f"its sentence occurs {len(members)} times, not once with each pronoun"
         faults.append(Fault(sentence.where, "not a minimal pair", what, "kept, unpaired"))
     candidates = sentence.candidates
     # In type1 `occ_1` is arbitrary: no label.

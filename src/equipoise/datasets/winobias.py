@@ -217,7 +217,7 @@ def _pair_up(name: str, pro: Mapping[int, _Line], anti: Mapping[int, _Line], fau
                 yield _Asked(line, line.pronouns[line.bracketed[0]], "", id, id)
             else:
                 if (line.brackets, line.bracketed) != (other.brackets, other.bracketed):
-                    what = f"the brackets stand otherwise than in {other.where}; the texts are a minimal pair"
+                    what = f"the brackets differ from {other.where}; the texts are a minimal pair"
                     handling = "paired; asked about the first pronoun that is in brackets in both"
                     faults.append(Fault(line.where, "brackets differ", what, handling))
                 yield _Asked(line, line.pronouns[shared], other.pronouns[shared].word, id, set_id)
@@ -335,4 +335,4 @@ def _line_faults(item: _Asked, example: Example, second_expected: bool) -> Itera
     if quoted != item.pronoun.word:
         yield Fault(line.where, "capitalised pronoun", f"its pronoun is {quoted!r}", "quoted in lower case")
     if second_expected and line.key.type == "type2" and example.gold == 0:
-        yield Fault(line.where, "referent first", "the referent of a type 2 sentence stands first", "kept as it is")
+        yield Fault(line.where, "referent first", "the referent of a type 2 sentence comes first", "kept as it is")
