@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -14,7 +15,7 @@ from .choices import Against, FigureFormat, TableFormat, published_values
 from .console import plain_table, print_out, printable, progress_bar
 
 if TYPE_CHECKING:
-    from ..reports.comparison.compare import Comparison
+    from ..reports.comparison.compare import Comparison, Tested
 
 FAILED_GATE, UNDECIDED_GATE = 1, 3
 """Exit codes of a gate that was checked and not passed; 2 is for one that could not be checked."""
@@ -77,11 +78,12 @@ def compare(
     write_page(out, comparison_page(made, published))
     if quiet:
         return
-    shown = [test for test in made.tests if test.detected]
-    rows = [(t.runs, t.data, t.metric, f"{t.difference.value:+.3f}", f"{t.corrected:.4f}") for t in shown]
-    if rows:
-        print_out(plain_table(("runs", "data", "metric", "difference", "p, corrected"), rows))
-    typer.echo(f"{len(shown)} of {len(made.tests)} differences hold after correction ({correction}).")
+    # Who asks for a metric sees its difference; of all metrics, those that differ.
+    shown = [test for test in made.tests if metric or test.detected]
+    if shown:
+        print_out(plain_table(COMPARED, map(_compared_row, shown)))
+    detected = sum(test.detected for test in made.tests)
+    typer.echo(f"{detected} of {len(made.tests)} differences hold after correction ({correction}).")
     for sentence in order_sentences(orders(made)):
         typer.echo(printable(sentence))
     typer.echo(printable(f"To look at the comparison, open {out} in a browser."))
@@ -203,6 +205,17 @@ def gate(
         passed = len(checks) - len(open_checks)
         more = f", {len(open_checks)} undecided" if open_checks else ""
         typer.echo(f"{passed} of {len(checks)} requirements passed{more}")
+
+
+COMPARED = ("runs", "data", "metric", "difference", "interval", "n", "p, corrected")
+
+
+def _compared_row(test: Tested) -> tuple[str, ...]:
+    difference = test.difference
+    known = math.isfinite(difference.low) and math.isfinite(difference.high)
+    interval = f"[{difference.low:+.3f}, {difference.high:+.3f}]" if known else "–"
+    numbers = (f"{difference.value:+.3f}", interval, f"{difference.n:,}", f"{test.corrected:.4f}")
+    return (test.runs, test.data, test.metric, *numbers)
 
 
 def _compared(runs: list[Path], chosen: dict[str, Any], *, quiet: bool) -> Comparison:
