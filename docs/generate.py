@@ -42,7 +42,7 @@ MODULES = (
 
 
 def plain(text: str) -> str:
-    """Return the text as one line that can stand in a cell of a table."""
+    """Return the text as one line that fits a cell of a table."""
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
 

@@ -274,7 +274,7 @@ BAD_MODELS = {
     "owner/nowhere": "the model hub cannot be reached",
     "./nowhere": "./nowhere is not a folder with a model",
     "nowhere.gguf": "GGUF file nowhere.gguf does not exist",
-    "gpu:x": "there is no engine 'gpu'",
+    "gpu:x": "unknown engine 'gpu'",
     "planted:bias=big": "planted: bias must be a number, not 'big'",
     "planted:bios=1": "planted: unknown setting 'bios'",
 }

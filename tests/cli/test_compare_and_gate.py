@@ -46,7 +46,9 @@ def test_a_metric_that_was_asked_for_is_shown_with_its_interval_and_n_even_if_it
 ) -> None:
     result = forked("compare", "far", "close", "--metric", "brier_uncertainty", *QUICK, cwd=cloze_runs)
     (row,) = [line for line in result.stdout.splitlines() if " brier_uncertainty " in line]
-    assert row.split("brier_uncertainty")[1].split()[0] == "+0.000" and "  40  " in row and "[-" in row and "1.0000" in row
+    assert (
+        row.split("brier_uncertainty")[1].split()[0] == "+0.000" and "  40  " in row and "[-" in row and "1.0000" in row
+    )
     assert "0 of 1 differences hold" in result.stdout
     everything = forked("compare", "far", "close", *QUICK, cwd=cloze_runs).stdout
     assert "brier_uncertainty" not in everything and "differences hold" in everything

@@ -69,9 +69,9 @@ def test_every_cell_is_checked_before_anything_is_loaded(suite_file: Write, tmp_
     problems = {cell.name: cell.problem for cell in made}
     assert len(problems) == 27
     assert problems["planted / builtin / next-word"] == ""
-    assert "there is no task 'no-task'" in problems["planted / builtin / no-task"]
+    assert "unknown task 'no-task'" in problems["planted / builtin / no-task"]
     assert "a planted engine cannot" in problems["planted / builtin / open"]
-    assert "there is no dataset 'no-data'" in problems["planted / no-data / next-word"]
+    assert "unknown dataset 'no-data'" in problems["planted / no-data / next-word"]
     assert "mine.csv" in problems[f"planted / {tmp_path}/mine.csv / next-word"]
     assert "unknown setting 'strenth'" in problems["planted:strenth=2 / builtin / next-word"]
     assert "no-model" in problems[f"{tmp_path}/no-model / builtin / next-word"]

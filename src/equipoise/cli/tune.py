@@ -49,7 +49,7 @@ def tune(
     outside_sets: Annotated[
         int, typer.Option("--outside-sets", help="Built-in sets that each validation asks at most; 0 for all.")
     ] = 0,
-    patience: Annotated[int, typer.Option("--patience", help="Stop after so many validations without a gain.")] = 4,
+    patience: Annotated[int, typer.Option("--patience", help="Validations without a gain before it stops.")] = 4,
     device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda or cuda:N.")] = "auto",
     quiet: Quiet = False,
 ) -> None:

@@ -86,7 +86,7 @@ def map_columns(file: str, header: Sequence[str], given: Mapping[str, str]) -> C
     for name, column in given.items():
         _check_name(name)
         if column not in header:
-            raise DatasetError(f"{file}: there is no column {column!r} to be {name!r}; {columns_there}")
+            raise DatasetError(f"{file}: no column {column!r} to be {name!r}; {columns_there}")
     column_of = dict(given)
     for name, column in _by_their_own_names([column for column in header if column not in given.values()]):
         column_of.setdefault(name, column)
@@ -155,11 +155,11 @@ def as_text(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise DatasetError(f"{name} {value!r} is not text")
     if "\0" in value:
-        raise DatasetError(f"{name} has a NUL character, which is no text")
+        raise DatasetError(f"{name} has a NUL character, which is not text")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
-        raise DatasetError(f"{name} has half of a surrogate pair, which is no character") from None
+        raise DatasetError(f"{name} has half of a surrogate pair, which is not a character") from None
     return value.strip()
 
 
@@ -244,7 +244,7 @@ def as_choice(name: str, value: Any, candidates: Sequence[str]) -> int | None:
         and 1 <= int(number[:9]) <= len(candidates)
     ):
         return int(number) - 1
-    raise DatasetError(f"{name} {value!r} is none of the candidates {', '.join(candidates)}")
+    raise DatasetError(f"{name} {value!r} is not one of the candidates {', '.join(candidates)}")
 
 
 def as_stereotype(value: Any, candidates: Sequence[str], gold: int | None) -> int | None:

@@ -23,7 +23,7 @@ class Words:
 
     @property
     def neutral(self) -> str:
-        """What stands for no gender."""
+        """The words without a gender."""
         return "they" if self is PRONOUN else "neutral"
 
 

@@ -238,7 +238,7 @@ SECTIONS: tuple[Callable[[Run], Section | None], ...] = (
     glossary,
     citations,
 )
-"""In the order in which they stand on the page."""
+"""In their order on the page."""
 
 WITH_TEXTS = (answers,)
 """Sections that quote the data's sentences, which a page without sentences leaves out."""
