@@ -91,8 +91,8 @@ def test_an_audit_prints_its_table_and_where_the_folder_is(audited: tuple[Path, 
     others = [line for line in result.stderr.splitlines() if not re.search(r" [\d,]+ of [\d,]+, .* left$", line)]
     assert result.returncode == 0 and not others
     assert "planted on builtin · next-word" in result.stdout and "planted on builtin · mcq" in result.stdout
-    assert "sure and right" in result.stdout and "Everything is in run/" in result.stdout
-    assert "95% intervals" in result.stdout
+    assert "against the stereotype" in result.stdout and "Everything is in run/" in result.stdout
+    assert "95% intervals" in result.stdout and "A set is one sentence, asked with each pronoun." in result.stdout
     table = pd.read_csv(folder / "measurements.csv")
     row = table.query("metric == 'ucerf' and group == 'type=type2' and task == 'next-word'").iloc[0]
     line = next(line for line in result.stdout.splitlines() if line.startswith("ucerf "))
@@ -225,6 +225,13 @@ def test_the_metrics_are_listed(forked: Command, tmp_path: Path) -> None:
     assert {"ucerf", "eo_sum", "accuracy_gap"} <= {words_of(line)[0] for line in lines[1:]}
 
 
+def test_no_metric_is_broken_in_a_narrow_terminal(forked: Command, tmp_path: Path) -> None:
+    wide = forked("metrics", cwd=tmp_path).stdout.splitlines()[1:]
+    lines = forked("metrics", cwd=tmp_path, COLUMNS="80").stdout.splitlines()
+    assert [line for line in lines if not line.startswith(" ")] == [words_of(line)[0] for line in wide]
+    assert max(map(len, lines)) <= 80
+
+
 def test_the_datasets_are_listed_with_licence_and_place(forked: Command, tmp_path: Path) -> None:
     place = {"EQUIPOISE_DATA": str(tmp_path), "EQUIPOISE_CACHE": str(tmp_path / "cache")}
     lines = forked("data", "list", cwd=tmp_path, **place).stdout.splitlines()
@@ -236,7 +243,7 @@ def test_the_datasets_are_listed_with_licence_and_place(forked: Command, tmp_pat
 
 def test_a_dataset_is_shown(forked: Command, tmp_path: Path) -> None:
     shown = forked("data", "show", "builtin", cwd=tmp_path).stdout
-    assert "1,020 in 510 pairs" in shown and "CC0-1.0" in shown and "female 510, male 510" in shown
+    assert "1,020 in 510 sets" in shown and "CC0-1.0" in shown and "female 510, male 510" in shown
     assert shown.count("  e.g. ") == 4
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -37,7 +38,8 @@ def test_calibration_is_compared(forked: Command, cloze_runs: Path) -> None:
     result = forked("compare", "far", "close", "--metric", "ece", *QUICK, cwd=cloze_runs)
     assert (result.returncode, result.stderr) == (0, "")
     difference = value_of(cloze_runs / "far", "ece", "all") - value_of(cloze_runs / "close", "ece", "all")
-    assert f"{difference:+.3f}" in result.stdout and "1 of 1 differences hold" in result.stdout
+    assert re.search(rf"^ece +{re.escape(f'{difference:+.3f}')} \[.+, .+\] +40 +0\.\d", result.stdout, re.MULTILINE)
+    assert "planted (far) − planted (close) on" in result.stdout and "1 of 1 differences hold" in result.stdout
     assert f"{abs(difference):.3f}" in (cloze_runs / "compare.html").read_text(encoding="utf-8")
 
 
@@ -45,10 +47,8 @@ def test_a_metric_that_was_asked_for_is_shown_with_its_interval_and_n_even_if_it
     forked: Command, cloze_runs: Path
 ) -> None:
     result = forked("compare", "far", "close", "--metric", "brier_uncertainty", *QUICK, cwd=cloze_runs)
-    (row,) = [line for line in result.stdout.splitlines() if " brier_uncertainty " in line]
-    assert (
-        row.split("brier_uncertainty")[1].split()[0] == "+0.000" and "  40  " in row and "[-" in row and "1.0000" in row
-    )
+    (row,) = [line.split() for line in result.stdout.splitlines() if line.startswith("brier_uncertainty ")]
+    assert row[1] == "+0.000" and row[2].startswith("[-") and row[4:] == ["40", "1.0000"]
     assert "0 of 1 differences hold" in result.stdout
     everything = forked("compare", "far", "close", *QUICK, cwd=cloze_runs).stdout
     assert "brier_uncertainty" not in everything and "differences hold" in everything

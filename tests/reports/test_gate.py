@@ -44,7 +44,7 @@ def test_the_interval_is_tested_not_the_point(planted_run: Path) -> None:
 
 def test_what_was_found_is_the_reason_where_there_is_one_else_the_number() -> None:
     check = Check("ucerf >= 0.9", "all", "low end", 0.5, ">=", 0.9, "undecided", more=7)
-    assert check.found == "low end 0.5000; the interval holds the bound, about 7 more sets would decide it"
+    assert check.found == "low end 0.5000; the bound is inside the interval, about 7 more sets would decide it"
     assert replace(check, more=None).found.endswith("more data cannot decide it")
     assert replace(check, outcome="FAILED").found == "low end 0.5000"
     assert replace(check, why="no interval").found == "no interval"

@@ -22,38 +22,38 @@ if TYPE_CHECKING:
 Several = list[str] | None
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the measurements as JSON instead of tables.")]
-NoHtml = Annotated[bool, typer.Option("--no-html", help="Write no report.html.")]
+NoHtml = Annotated[bool, typer.Option("--no-html", help="Do not write report.html.")]
 Estimators = Annotated[
     Several,
     typer.Option(
         "--estimator",
-        help="Uncertainty estimator: perplexity, entropy, renyi, fisher-rao, margin, top-probability, and over "
-        "the whole vocabulary (audits with --reductions) vocab-entropy, vocab-renyi, vocab-fisher-rao; p-true asks "
-        "the model whether its answer is true. Repeatable. Names of all but perplexity are added to the metrics'.",
+        help="How certainty is computed: perplexity, entropy, renyi, fisher-rao, margin, top-probability; over the "
+        "whole vocabulary (audits with --reductions): vocab-entropy, vocab-renyi, vocab-fisher-rao; p-true asks the "
+        "model whether its answer is true. Repeatable. All but perplexity are named in the metrics (ucerf_renyi).",
     ),
 ]
 By = Annotated[
     Several,
-    typer.Option("--by", help="Break down by this group (gender, form, …) or combination (gender*form) instead."),
+    typer.Option("--by", help="Break down by this group or combination (gender*form), not by the default ones."),
 ]
 Metrics = Annotated[Several, typer.Option("--metric", help="Measure only this metric (see `equipoise metrics`).")]
 Level = Annotated[float | None, typer.Option("--level", help="Confidence level of the intervals.")]
-Resamples = Annotated[int | None, typer.Option("--resamples", help="Bootstrap resamples of sentence pairs.")]
+Resamples = Annotated[int | None, typer.Option("--resamples", help="Number of bootstrap resamples for intervals.")]
 Disparity = Annotated[
     Literal["range", "pairwise", "deviation"] | None,
-    typer.Option("--disparity", help="How the members of sets with more than two are compared; range by default."),
+    typer.Option("--disparity", help="How sets with more than two sentences are compared; range by default."),
 ]
 Where = Annotated[
     Several,
     typer.Option(
         "--where",
         help="Only the sentences with these groups: occupation=nurse,other=physician. Alternatives: type=type1|type2. "
-        "candidate=nurse: nurse is one of the candidates. Repeatable: any of the conditions.",
+        "candidate=nurse: nurse is one of the candidates. Repeatable: sentences that meet any of the conditions.",
     ),
 ]
 Neutral = Annotated[
     Literal["person", "someone"] | None,
-    typer.Option("--neutral", help="Put a neutral word in the place of the occupation (the referent's, if known)."),
+    typer.Option("--neutral", help="Replace the occupation (the referent's, if known) by a neutral word."),
 ]
 Log = Annotated[
     list[Tracker] | None,
@@ -86,8 +86,8 @@ def audit(
             "(next-word-cot, mcq-cot), cloze (the pronoun at its place) or sentence (the whole sentence). Repeatable.",
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", help="Option orders drawn for each pair (mcq), averaged.")] = 1,
-    seed: Annotated[int, typer.Option("--seed", help="First seed, of option orders and resamples.")] = 0,
+    seeds: Annotated[int, typer.Option("--seeds", help="mcq: number of option orders to average over.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="First seed for option orders and resamples.")] = 0,
     limit: Annotated[
         int | None, typer.Option("--limit", help="Use at most N base sentences (whole sets), spread evenly.")
     ] = None,
@@ -95,7 +95,7 @@ def audit(
     neutral: Neutral = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="The run folder; by default under runs/, the same for the same command."),
+        typer.Option("--out", help="The run folder. Default: a folder under runs/, the same for the same command."),
     ] = None,
     columns: Annotated[
         Several,
@@ -119,15 +119,15 @@ def audit(
     ] = None,
     as_published: Annotated[
         bool,
-        typer.Option("--as-published", help="Keep what we repair: WinoBias's detached 's, BBQ's order of options."),
+        typer.Option("--as-published", help="Repair nothing in the data: WinoBias's detached 's, BBQ's options."),
     ] = False,
     pronouns: Annotated[
         str,
-        typer.Option("--pronouns", help="he,she,they,xe,ze,ey,fae, your own as ve/ver/vis/verself, or a TOML file."),
+        typer.Option("--pronouns", help="he,she,they,xe,ze,ey,fae, your own (ve/ver/vis/verself), or a TOML file."),
     ] = "he,she",
     token_aggregate: Annotated[
         Literal["sum", "mean", "pmi", "max"],
-        typer.Option("--token-aggregate", help="How a candidate's tokens are joined; pmi: next-word, max: cloze."),
+        typer.Option("--token-aggregate", help="How the scores of tokens are combined; pmi: next-word, max: cloze."),
     ] = "sum",
     answer_space: Annotated[
         Literal["joined", "apart"],
@@ -154,23 +154,23 @@ def audit(
         Path | None, typer.Option("--markers", help="winoidentity: a TOML file with markers of your own.")
     ] = None,
     crossed: Annotated[
-        bool, typer.Option("--crossed", help="winoidentity: contrast every marker with all of the other side.")
+        bool, typer.Option("--crossed", help="winoidentity: contrast every marker with all markers of the other side.")
     ] = False,
     precision: Annotated[
         float | None,
         typer.Option(
             "--precision",
-            help="Stop once the intervals of UCerF, flips, accuracy and gaps (winoidentity: disparities) are narrower.",
+            help="Stop once the intervals of UCerF, flips, accuracy and gaps (or identity disparities) are narrower.",
         ),
     ] = None,
     drop_settled: Annotated[
-        bool, typer.Option("--drop-settled", help="--precision also stops asking the markers of settled attributes.")
+        bool, typer.Option("--drop-settled", help="With --precision: also stop asking about settled attributes.")
     ] = False,
     joint: Annotated[
-        bool, typer.Option("--joint", help="--precision holds for all of its intervals at once, not for each.")
+        bool, typer.Option("--joint", help="With --precision: hold for all intervals together, not for each.")
     ] = False,
     reasoning_tokens: Annotated[
-        int | None, typer.Option("--reasoning-tokens", help="Most tokens of a reasoning turn (…-cot); 128 by default.")
+        int | None, typer.Option("--reasoning-tokens", help="…-cot: maximum tokens of the reasoning; 128 by default.")
     ] = None,
     answer_turn: Annotated[
         str | None,
@@ -196,7 +196,7 @@ def audit(
     ] = "auto",
     dtype: Annotated[
         Literal["auto", "float32", "bfloat16", "float16"],
-        typer.Option("--dtype", help="Numbers that the model computes with; auto: as its files say."),
+        typer.Option("--dtype", help="Number format of the computation; auto: as in the model's files."),
     ] = "auto",
     bos: Annotated[
         Literal["auto", "always", "never"],
@@ -212,7 +212,7 @@ def audit(
     reductions: Annotated[
         bool,
         typer.Option(
-            "--reductions", help="Keep entropy, Rényi, Fisher-Rao and candidate mass over the whole vocabulary, too."
+            "--reductions", help="Also store entropy, Rényi, Fisher-Rao and candidate mass over the whole vocabulary."
         ),
     ] = False,
     chat: Annotated[
@@ -226,15 +226,15 @@ def audit(
     system: Annotated[str | None, typer.Option("--system", help="System prompt of --chat.")] = None,
     adapter: Annotated[str | None, typer.Option("--adapter", help="Folder of a LoRA adapter (peft).")] = None,
     merge_adapter: Annotated[
-        bool, typer.Option("--merge-adapter", help="Add the adapter to the weights instead of computing it apart.")
+        bool, typer.Option("--merge-adapter", help="Merge the adapter into the weights before scoring.")
     ] = False,
     quantize: Annotated[str | None, typer.Option("--quantize", help="Round the weights to int8 or int4.")] = None,
     dropout: Annotated[
         float | None,
-        typer.Option("--dropout", help="Monte Carlo dropout: silence this share of each layer, such as 0.1."),
+        typer.Option("--dropout", help="Monte Carlo dropout: drop this share of each layer, such as 0.1."),
     ] = None,
     passes: Annotated[
-        int | None, typer.Option("--passes", help="Passes with --dropout whose mean is the answer; 20 by default.")
+        int | None, typer.Option("--passes", help="With --dropout: number of passes to average; 20 by default.")
     ] = None,
     server: Annotated[
         str | None,
@@ -248,21 +248,21 @@ def audit(
         int | None,
         typer.Option(
             "--samples",
-            help="Texts drawn for each question: answers (--task open, servers without probabilities), reasonings "
-            "(…-cot).",
+            help="Number of texts to sample for each question: answers (--task open, servers without probabilities), "
+            "reasonings (…-cot).",
         ),
     ] = None,
     temperature: Annotated[
-        float | None, typer.Option("--temperature", help="Temperature of drawn answers and reasonings; 1 by default.")
+        float | None, typer.Option("--temperature", help="Temperature of sampled answers and reasonings; 1 by default.")
     ] = None,
     answer_tokens: Annotated[
-        int | None, typer.Option("--answer-tokens", help="Most tokens of an open answer; 32 by default.")
+        int | None, typer.Option("--answer-tokens", help="Maximum tokens of an open answer; 32 by default.")
     ] = None,
     concurrency: Annotated[
         int | None, typer.Option("--concurrency", help="Requests to a server at once; 16 by default.")
     ] = None,
     timeout: Annotated[
-        float | None, typer.Option("--timeout", help="Most seconds for a request to a server; 120 by default.")
+        float | None, typer.Option("--timeout", help="Timeout of a request to a server, in seconds; 120 by default.")
     ] = None,
     cluster: Cluster = None,
     workers: Workers = None,
@@ -270,7 +270,7 @@ def audit(
     log: Log = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Only tell the prompts, about how long they take, what --precision saves."),
+        typer.Option("--dry-run", help="Only print the number of prompts, the time, and what --precision saves."),
     ] = False,
     no_html: NoHtml = False,
     quiet: Quiet = False,

@@ -58,7 +58,7 @@ def generate(
     samples: Annotated[int, typer.Option("--samples", help="Sentences per pair, direction and type.")] = 10,
     per_request: Annotated[int, typer.Option("--per-request", help="Sentences per request.")] = 15,
     pairs: Annotated[int | None, typer.Option("--pairs", help="Use only N pairs of words, spread evenly.")] = None,
-    min_gap: Annotated[float, typer.Option("--min-gap", help="Least difference of two shares, in points.")] = 10,
+    min_gap: Annotated[float, typer.Option("--min-gap", help="Minimum difference of two shares, in points.")] = 10,
     prompts: Annotated[
         Path | None,
         typer.Option("--prompts", help="Folder with type1.txt and type2.txt, or the text of the UCerF paper."),
@@ -71,9 +71,9 @@ def generate(
     seed: Annotated[int, typer.Option("--seed", help="Seed of all requests.")] = 0,
     temperature: Annotated[float, typer.Option("--temperature", help="Sampling temperature.")] = 1.0,
     concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Requests at the same time.")] = 4,
-    rate: Annotated[float, typer.Option("--rate", help="Most requests per minute; 0 for no limit.")] = 0,
+    rate: Annotated[float, typer.Option("--rate", help="Maximum requests per minute; 0 for no limit.")] = 0,
     timeout: Annotated[float, typer.Option("--timeout", help="Seconds per request, in total.")] = 120,
-    wait: Annotated[float, typer.Option("--wait", help="Most seconds to wait for a busy server, in total.")] = 3600,
+    wait: Annotated[float, typer.Option("--wait", help="Maximum seconds to wait for a busy server, in total.")] = 3600,
     retry_refused: Annotated[bool, typer.Option("--retry-refused", help="Ask refused prompts again.")] = False,
     key: Annotated[str, typer.Option("--key-variable", help="Environment variable with the key.")] = "OPENAI_API_KEY",
     price_in: Annotated[float | None, typer.Option("--price-in", help="Price of a million tokens in.")] = None,
@@ -157,9 +157,9 @@ def filter_(
         str | None, typer.Option("--from", help="Filter a dataset (a name or path) instead of the drafts.")
     ] = None,
     words: Words = None,
-    shortest: Annotated[int, typer.Option("--shortest", help="Least words in a sentence.")] = 5,
-    longest: Annotated[int, typer.Option("--longest", help="Most words in a sentence.")] = 40,
-    near: Annotated[int, typer.Option("--near", min=0, max=2, help="Most words near-duplicates differ in.")] = 2,
+    shortest: Annotated[int, typer.Option("--shortest", help="Minimum number of words in a sentence.")] = 5,
+    longest: Annotated[int, typer.Option("--longest", help="Maximum number of words in a sentence.")] = 40,
+    near: Annotated[int, typer.Option("--near", min=0, max=2, help="Maximum number of words that differ.")] = 2,
     keep_near: Annotated[
         bool, typer.Option("--keep-near-duplicates", help="Keep near-duplicates, as the UCerF paper does.")
     ] = False,
@@ -236,7 +236,9 @@ def clean(
     ] = "section-4.3",
     coherent: Annotated[float | None, typer.Option("--coherent", help="Share that must say coherent.")] = None,
     meant: Annotated[float | None, typer.Option("--meant", help="Share that must say a person is meant.")] = None,
-    not_meant: Annotated[float | None, typer.Option("--not-meant", help="Share below which nobody is meant.")] = None,
+    not_meant: Annotated[
+        float | None, typer.Option("--not-meant", help="Share below which nobody counts as meant.")
+    ] = None,
     enough: Annotated[int, typer.Option("--enough", help="Raters who must agree to settle a sentence.")] = 4,
     most: Annotated[int, typer.Option("--most", help="Answers that settle a sentence in any case.")] = 10,
     agree: Annotated[float, typer.Option("--agree", help="Share that counts as agreement.")] = 0.75,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ..measuring.recalibration import Recalibrated
 
-Group = Annotated[str, typer.Option("--by", help="Group to tell apart; by default which side the model predicts.")]
+Group = Annotated[str, typer.Option("--by", help="Group to compare; by default the side that the model predicts.")]
 Figures = Annotated[bool, typer.Option("--figures/--no-figures", help="Draw figures into the folder's figures/.")]
 
 
@@ -33,7 +33,7 @@ def reliability(
     figures: Figures = True,
     quiet: Quiet = False,
 ) -> None:
-    """Show how often what the model calls probable is so: a table of bins, and a reliability diagram by group.
+    """Show how well the model's probabilities match the labels: a table of bins, and a reliability diagram by group.
 
     Also draws mean P(male) by occupation against the share of men in it, where that is known.
     """
@@ -74,8 +74,8 @@ def calibrate(
         list[Recalibration] | None,
         typer.Option("--method", help="Repeatable; by default all."),
     ] = None,
-    splits: Annotated[int, typer.Option("--splits", help="Random halvings of the sentences, averaged.")] = 100,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the first halving.")] = 0,
+    splits: Annotated[int, typer.Option("--splits", help="Number of random splits in halves, averaged.")] = 100,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the first split.")] = 0,
     by: Group = "",
     figures: Figures = True,
     quiet: Quiet = False,

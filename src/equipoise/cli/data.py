@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .audit import Neutral, Quiet, Where, chosen_options, column_map
-from .console import plain_table, print_out, printable, progress_bar
+from .console import listing, print_out, printable, progress_bar
 
 app = typer.Typer(help="List, show, check, fetch and export datasets.", rich_markup_mode=None)
 
@@ -21,7 +21,7 @@ def _main(context: typer.Context) -> None:
 
 @app.command("list")
 def list_datasets() -> None:
-    """List the datasets that have a name, plug-ins included, and where they are on this machine."""
+    """List the named datasets, plug-ins included, and where they are on this machine."""
     from ..catalog import names, summary
     from ..datasets import CARDS, DATASETS
     from ..datasets.files import find_dataset_folder
@@ -36,7 +36,7 @@ def list_datasets() -> None:
         rows.append((card.name, card.title, card.licence, where))
     plugins = [name for name in names(DATASETS, kind="dataset") if name not in CARDS]
     rows += [(name, summary(name, DATASETS, kind="dataset"), "see the plug-in", "plug-in") for name in plugins]
-    print_out(plain_table(("name", "what", "licence", "where"), rows))
+    print_out(listing(("name", "what it is", "licence", "where"), rows))
 
 
 @app.command("show")
@@ -44,7 +44,7 @@ def show(
     name: Annotated[str, typer.Argument(help="A dataset's name or path.")],
     columns: Annotated[list[str] | None, typer.Option("--columns", help="Column map of a table.")] = None,
 ) -> None:
-    """Show what a dataset holds: its source and licence, its counts, and a few sentences."""
+    """Show a dataset's source, licence and counts, and a few sentences."""
     from ..datasets import CARDS, DatasetOptions, open_dataset
     from ..datasets.dataset import count_by
     from ..datasets.identity import NAME as IDENTITY
@@ -53,7 +53,7 @@ def show(
     dataset = open_dataset(name, DatasetOptions(columns=column_map(columns or [])))
     card = CARDS.get(name)
     facts = [("licence", f"{card.licence} ({card.licence_url})"), ("home", card.home)] if card else []
-    facts.append(("examples", f"{len(dataset.examples):,} in {dataset.sets:,} pairs; sha256 {dataset.sha256[:16]}…"))
+    facts.append(("examples", f"{len(dataset.examples):,} in {dataset.sets:,} sets; sha256 {dataset.sha256[:16]}…"))
     for group in ("type", "gender", "form", "stereotype", "position"):
         counts = {key: count for key, count in count_by(dataset.examples, group).items() if key}
         if counts:
@@ -76,7 +76,7 @@ def check(
     columns: Annotated[list[str] | None, typer.Option("--columns", help="Column map of a table.")] = None,
     every: Annotated[bool, typer.Option("--all", help="List every fault, not the first five of a kind.")] = False,
 ) -> None:
-    """Check a dataset, and say what is wrong with it, where, and what is done about it."""
+    """Check a dataset: list its faults, where they are, and how the loader handles them."""
     from ..datasets import DatasetOptions, open_dataset
 
     dataset = open_dataset(path, DatasetOptions(columns=column_map(columns or [])))
@@ -101,7 +101,7 @@ def fetch(
     to: Annotated[Path | None, typer.Option("--to", help="Folder to put it in; by default the cache.")] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Fetch a dataset from its public home, at a pinned revision, and check it; its licence comes first."""
+    """Show a dataset's licence, then fetch the data from their public home at a pinned revision, and check them."""
     from ..datasets import card_of
     from ..datasets import fetch as fetch_files
 
@@ -131,13 +131,13 @@ def export(
     attributes: Annotated[str | None, typer.Option("--attributes", help="winoidentity: age,race,…")] = None,
     columns: Annotated[list[str] | None, typer.Option("--columns", help="Column map of a table.")] = None,
     private: Annotated[
-        bool, typer.Option("--private", help="Write a copy for your own use where the licence forbids passing it on.")
+        bool, typer.Option("--private", help="Write a copy for your own use, if the licence forbids sharing it.")
     ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Write a dataset as CSV, JSON lines, Parquet and WinoBias's text format, with a card that says where it is from.
 
-    Where the licence does not allow passing changed copies on, this is refused unless --private is given.
+    If the licence forbids sharing changed copies, --private is required.
     """
     from ..datasets import open_dataset
     from ..exports.dataset_files import export_dataset

@@ -18,10 +18,10 @@ def drawn(
     seeds: Annotated[int, typer.Option("--seeds", help="Draws for each temperature.")] = 100,
     seed: Annotated[int, typer.Option("--seed", help="First seed.")] = 0,
 ) -> None:
-    """Show how accuracy and equalized odds move with temperature and seed, from stored probabilities.
+    """Show how accuracy and equalized odds change with temperature and seed, from stored probabilities.
 
-    The first row of each type is of the most probable answers. "over seeds" is the mean and standard deviation of
-    what one draw for each sentence gives. No model is asked.
+    The first row of each type takes the most probable answers. "over seeds" is the mean and standard deviation over
+    draws of one answer for each sentence. No model is asked.
     """
     from ..measuring.drawn_answers import drawn_answers
     from ..runs.measurements import kind_title

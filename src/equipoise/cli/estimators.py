@@ -20,12 +20,13 @@ def estimators(
         "estimators"
     ),
     estimator: Annotated[
-        list[str] | None, typer.Option("--estimator", help="Compare these only; repeatable. All that the runs allow.")
+        list[str] | None,
+        typer.Option("--estimator", help="Compare only this estimator; repeatable. Default: all that the runs allow."),
     ] = None,
     intersect: Intersect = False,
-    resamples: Annotated[int, typer.Option("--resamples", help="Bootstrap resamples of sentence pairs.")] = 1000,
+    resamples: Annotated[int, typer.Option("--resamples", help="Number of bootstrap resamples for intervals.")] = 1000,
     level: Annotated[float, typer.Option("--level", help="Confidence level of the intervals.")] = 0.95,
-    seed: Annotated[int, typer.Option("--seed", help="Of the resamples.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the resamples.")] = 0,
     figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw UCerF by estimator.")] = True,
     quiet: Quiet = False,
 ) -> None:
@@ -33,7 +34,7 @@ def estimators(
 
     Kendall's tau and Spearman's rho between every two estimators, over models, occupations and sets; the pairs of
     models and the sets whose order depends on the estimator. On data that people have labelled: how well each
-    estimator's certainty tells where the model agrees with them.
+    estimator's certainty predicts where the model agrees with them.
     """
     from ..measuring.estimators import Resamples
     from ..reports.estimators.answers import answer

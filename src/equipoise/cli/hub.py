@@ -37,7 +37,7 @@ def push(
     to: Annotated[str, typer.Option("--to", help="The repository, as owner/name; it is made if it does not exist.")],
     sentences: Annotated[
         bool,
-        typer.Option("--sentences", help="Upload the sentences of the run too, where their licence allows it."),
+        typer.Option("--sentences", help="Also upload the sentences of the run, if their licence allows it."),
     ] = False,
     public: Annotated[bool, typer.Option("--public", help="Make a new repository public.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before uploading.")] = False,
@@ -45,7 +45,7 @@ def push(
 ) -> None:
     """Upload a run or a dataset to a dataset repository of the Hugging Face hub, after showing what would be sent.
 
-    Of a run, the sentences stay on this machine unless --sentences is given.
+    The sentences of a run stay on this machine unless --sentences is given.
     """
     from ..exports.hub import push as push_files
 

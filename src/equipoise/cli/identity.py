@@ -18,9 +18,9 @@ def identities(
     ] = None,
     svg: Annotated[bool, typer.Option("--svg", help="Draw SVG instead of PNG.")] = False,
 ) -> None:
-    """Draw what runs found about identities: radars, lines, heatmaps and the table of disparities.
+    """Draw the results about identities: radars, lines, heatmaps and the table of disparities.
 
-    Several runs, and several tasks of a run, are drawn into the same pictures, a line each, named apart.
+    Several runs, or several tasks of a run, share the pictures, with one line each.
     """
     from ..reports.identities.figures import draw
     from ..run import load

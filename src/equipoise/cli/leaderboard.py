@@ -25,18 +25,20 @@ def leaderboard(
     metric: Annotated[str, typer.Option("--metric", help="Metric of the first page.")] = "ucerf",
     level: Annotated[float, typer.Option("--level", help="Confidence that all ranges of ranks hold together.")] = 0.95,
     check: Annotated[
-        bool, typer.Option("--verify", help="Verify every run first, and leave out those that are not what they claim.")
+        bool, typer.Option("--verify", help="Verify every run first, and leave out runs that fail.")
     ] = False,
     against: Against = None,
     no_sentences: Annotated[
         bool,
-        typer.Option("--no-sentences", help="Leave the sentences out of the runs' pages, where they may not be shown."),
+        typer.Option(
+            "--no-sentences", help="Leave the sentences out of the pages of runs, for data that must not be shared."
+        ),
     ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Write a static site that ranks all models of many runs, with a page for each model and dataset.
 
-    A rank is a range where the intervals do not settle the order. The site fetches nothing: any web server can serve
+    A rank is a range if the intervals do not settle the order. The site fetches nothing: any web server can serve
     it, and it opens from a folder as well.
     """
     from ..reports.leaderboard.site import SiteOptions, write_site
@@ -86,10 +88,10 @@ def verify(
     as_json: Annotated[bool, typer.Option("--json", help="Print the checks as JSON.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Check that run folders are what they claim: file hashes, the examples' hash, measurements recomputed.
+    """Verify run folders: check the hashes of files and examples, and recompute the measurements.
 
-    Exit codes: 0 every check holds, 1 one does not. No model is loaded: that the outcomes are the model's answers can
-    only be shown by asking it again.
+    Exit codes: 0 all checks passed, 1 a check failed. No model is loaded: only a new audit can show that the outcomes
+    are the model's answers.
     """
     from ..verification import to_json
     from ..verification import verify as verify_run

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import typer
 
-from .console import plain_table, print_out
+from .console import listing, plain_table, print_out
 
 
 def metrics() -> None:
-    """List the metrics: which way is better, and what each is."""
+    """List all metrics: which direction is better, and what each one measures."""
     from ..catalog import find, names
     from ..metrics import METRICS
 
     metrics = [find(name, METRICS, kind="metric") for name in names(METRICS, kind="metric")]
     rows = [(metric.name, metric.better, metric.taken_over, metric.summary) for metric in metrics]
-    print_out(plain_table(("metric", "better", "taken over", "what it is"), rows))
+    print_out(listing(("metric", "better", "taken over", "what it is"), rows))
 
 
 def engines() -> None:
-    """List the engines: what a model's name may begin with, and what it then names."""
+    """List the engines: the kinds of models, and the prefix that names each kind."""
     from ..scoring.opening import list_engines
 
     print_out(plain_table(("engine", "what it is"), [(f"{scheme}:", line) for scheme, line in list_engines()]))
 
 
 def tasks() -> None:
-    """List the tasks, plug-ins included: ways to ask a sentence."""
+    """List the tasks (ways to ask about a sentence), plug-ins included."""
     from ..catalog import names, summary
     from ..tasks import TASKS
 

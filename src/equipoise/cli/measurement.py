@@ -45,16 +45,16 @@ def report(
     ] = None,
     no_sentences: Annotated[
         bool,
-        typer.Option("--no-sentences", help="Leave the sentences out of the page, where they may not be passed on."),
+        typer.Option("--no-sentences", help="Leave the sentences out of the page, for data that must not be shared."),
     ] = False,
-    every: Annotated[bool, typer.Option("--all", help="Print every metric, not the leading ones only.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Print every metric, not only the leading ones.")] = False,
     log: Log = None,
     no_html: NoHtml = False,
     as_json: Json = False,
 ) -> None:
     """Print a run's tables again, and write its page, report.html, without the model.
 
-    With --where this is done of a part of the run, which becomes a run folder of its own.
+    With --where, this is done for a part of the run, in a new run folder.
     """
     check_trackers(log)
     run = _part(folder, where, out, quiet=as_json)
@@ -77,9 +77,9 @@ def measure(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Measure a run anew from its outcomes, without the model: other estimators, groups or level, or more metrics.
+    """Measure a run again from its stored outcomes, without the model: other estimators, groups, level or metrics.
 
-    With --where a part of the run is measured, which becomes a run folder of its own; the run is left as it is.
+    With --where, a part of the run is measured into a new run folder; the run itself does not change.
     """
     chosen = chosen_options(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
     chosen |= chosen_options(resamples=resamples)

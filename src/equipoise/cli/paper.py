@@ -32,16 +32,18 @@ def paper(
         list[str] | None,
         typer.Option("--only", help="Run the cells whose name ('MODEL / DATA / TASK') has this in it. Repeatable."),
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", help="Models that run at the same time, a process each.")] = 1,
+    jobs: Annotated[
+        int, typer.Option("--jobs", help="Number of models that run at the same time, each in its own process.")
+    ] = 1,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check everything, print the cells with their prompts, and stop.")
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run what a paper ran, as a suite of ordinary runs, and write its tables: printed values | values here.
+    """Repeat a paper's experiments as a suite of runs, and write its tables with the printed values beside yours.
 
-    The suite is written as suite.toml into the folder; the same command continues. Tables are made of the cells that
-    are done. Exit codes are those of `equipoise suite`.
+    The suite is written as suite.toml into the folder; the same command continues. Tables are made from the finished
+    cells. Exit codes are those of `equipoise suite`.
     """
     from ..papers.experiments import PAPERS, write_suite
     from ..papers.tables import finished_parts, parts_of, write_tables

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,17 +11,18 @@ import typer
 from ..records import EquipoiseError
 from .audit import Quiet, Where
 from .choices import Against, FigureFormat, TableFormat, published_values
-from .console import plain_table, print_out, printable, progress_bar
+from .console import listing, print_out, printable, progress_bar
 
 if TYPE_CHECKING:
-    from ..reports.comparison.compare import Comparison, Tested
+    from ..reports.comparison.compare import Comparison
 
 FAILED_GATE, UNDECIDED_GATE = 1, 3
 """Exit codes of a gate that was checked and not passed; 2 is for one that could not be checked."""
 
 Runs = Annotated[list[Path], typer.Argument(help="Run folders.")]
 Intersect = Annotated[
-    bool, typer.Option("--intersect", help="Compare only the sentences that all runs were asked, where they differ.")
+    bool,
+    typer.Option("--intersect", help="If the runs were asked different sentences, compare those that all were asked."),
 ]
 
 
@@ -45,11 +45,13 @@ def compare(
     ] = None,
     correction: Annotated[
         Literal["holm", "bh"],
-        typer.Option("--correction", help="For the number of comparisons: Holm, or Benjamini and Hochberg."),
+        typer.Option("--correction", help="Correction for the number of comparisons: Holm, or Benjamini and Hochberg."),
     ] = "holm",
-    permutations: Annotated[int, typer.Option("--permutations", help="Random exchanges behind each p-value.")] = 5000,
-    resamples: Annotated[int, typer.Option("--resamples", help="Bootstrap resamples of sentence pairs.")] = 2000,
-    seed: Annotated[int, typer.Option("--seed", help="Of the exchanges and resamples.")] = 0,
+    permutations: Annotated[
+        int, typer.Option("--permutations", help="Number of random exchanges behind each p-value.")
+    ] = 5000,
+    resamples: Annotated[int, typer.Option("--resamples", help="Number of bootstrap resamples for intervals.")] = 2000,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the exchanges and resamples.")] = 0,
     quiet: Quiet = False,
 ) -> None:
     """Compare runs on the same sentences: ranks by every metric, paired differences with p-values, and overlaps.
@@ -60,6 +62,7 @@ def compare(
     from ..reports.comparison.datasets import are_apart, between_datasets, datasets_page, sentences
     from ..reports.comparison.orders import order_sentences, orders
     from ..reports.comparison.page import comparison_page
+    from ..reports.comparison.tables import comparison_summary
     from ..reports.page.html import write_page
 
     chosen: dict[str, Any] = {"intersect": intersect, "correction": correction, "permutations": permutations}
@@ -78,10 +81,7 @@ def compare(
     write_page(out, comparison_page(made, published))
     if quiet:
         return
-    # Who asks for a metric sees its difference; of all metrics, those that differ.
-    shown = [test for test in made.tests if metric or test.detected]
-    if shown:
-        print_out(plain_table(COMPARED, map(_compared_row, shown)))
+    print_out(comparison_summary(made))
     detected = sum(test.detected for test in made.tests)
     typer.echo(f"{detected} of {len(made.tests)} differences hold after correction ({correction}).")
     for sentence in order_sentences(orders(made)):
@@ -95,13 +95,16 @@ def figures(
         list[FigureFormat] | None, typer.Option("--format", help="Repeatable; by default all three.")
     ] = None,
     width: Annotated[
-        Literal["column", "page"], typer.Option("--width", help="Of a paper: 3.25 or 6.75 inches.")
+        Literal["column", "page"],
+        typer.Option("--width", help="Width in a paper: column (3.25 inches) or page (6.75)."),
     ] = "column",
-    out: Annotated[Path | None, typer.Option("--out", help="Folder; by default figures/ in the run's.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Output folder; by default figures/ in the run folder.")
+    ] = None,
     intersect: Intersect = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write every figure of a run for publication; of several runs, those of their comparison."""
+    """Write all figures of a run for publication; for several runs, the figures of their comparison."""
     from ..reports.behaviour.figures import run_figures
     from ..reports.paper.figures import FORMATS
     from ..runs.run import Run
@@ -124,11 +127,13 @@ def tables(
     fit: Annotated[
         Literal["column", "page", "longtable"], typer.Option(help="Width of LaTeX tables, or longtable over pages.")
     ] = "column",
-    out: Annotated[Path | None, typer.Option("--out", help="Folder; by default tables/ in the run's.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Output folder; by default tables/ in the run folder.")
+    ] = None,
     intersect: Intersect = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write every table of a run for publication; of several runs, those of their comparison."""
+    """Write all tables of a run for publication; for several runs, the tables of their comparison."""
     from ..catalog import find
     from ..reports.paper.publication import comparison_tables, file_name, run_tables, writers_for
     from ..runs.run import Run
@@ -167,7 +172,7 @@ def gate(
     ] = "cautious",
     undecided: Annotated[
         Literal["pass", "fail"],
-        typer.Option("--undecided", help="What becomes of a requirement whose interval holds the bound."),
+        typer.Option("--undecided", help="Whether an undecided requirement passes or fails."),
     ] = "fail",
     junit: Annotated[Path | None, typer.Option("--junit", help="Write the checks as JUnit XML, for CI.")] = None,
     quiet: Quiet = False,
@@ -175,8 +180,8 @@ def gate(
     """Check a run against requirements. Exit codes: 0 passed, 1 failed, 2 cannot be checked, 3 undecided.
 
     The interval is tested, not the point: a requirement passes when the whole interval meets it, fails when none of it
-    does, and is undecided when the interval holds the bound. A requirement that names nothing in the run is an error,
-    never a pass.
+    does, and is undecided when the bound is inside the interval. A requirement that matches nothing in the run is an
+    error, never a pass.
     """
     from ..reports import gate as gates
     from ..runs.files import write_file
@@ -192,7 +197,7 @@ def gate(
     if junit is not None:
         write_file(junit, gates.junit(checks, str(run)))
     if not quiet:
-        print_out(plain_table(("", "required", "of", "found"), list(gates.rows(checks))))
+        print_out(listing(("", "required", "of", "found"), list(gates.rows(checks))))
     failed = [check for check in checks if check.outcome == gates.FAILED]
     open_checks = [check for check in checks if check.outcome == gates.UNDECIDED]
     if failed:
@@ -205,17 +210,6 @@ def gate(
         passed = len(checks) - len(open_checks)
         more = f", {len(open_checks)} undecided" if open_checks else ""
         typer.echo(f"{passed} of {len(checks)} requirements passed{more}")
-
-
-COMPARED = ("runs", "data", "metric", "difference", "interval", "n", "p, corrected")
-
-
-def _compared_row(test: Tested) -> tuple[str, ...]:
-    difference = test.difference
-    known = math.isfinite(difference.low) and math.isfinite(difference.high)
-    interval = f"[{difference.low:+.3f}, {difference.high:+.3f}]" if known else "–"
-    numbers = (f"{difference.value:+.3f}", interval, f"{difference.n:,}", f"{test.corrected:.4f}")
-    return (test.runs, test.data, test.metric, *numbers)
 
 
 def _compared(runs: list[Path], chosen: dict[str, Any], *, quiet: bool) -> Comparison:

@@ -21,10 +21,13 @@ def show_run(run: Run, *, quiet: bool, as_json: bool, every: bool = False) -> No
         return
     if quiet:
         return
+    from rich.text import Text
+
     from ..reports.calibration.tables import calibration_summary
     from ..reports.categories.tables import category_summary
     from ..reports.identities.tables import identity_summary
     from ..reports.pairs.tables import pair_summary
+    from ..reports.summary import legend
     from ..reports.tasks.tables import task_summary
     from ..reports.terminal.tables import run_summary
 
@@ -40,11 +43,13 @@ def show_run(run: Run, *, quiet: bool, as_json: bool, every: bool = False) -> No
         if summary is not None:
             print_out(summary)
     for note in notes[:SHOWN_NOTES]:
-        typer.echo(printable(f"note: {note}"))
+        print_out(Text(printable(f"note: {note}")))
     if len(notes) > SHOWN_NOTES:
-        typer.echo(f"note: {len(notes) - SHOWN_NOTES} more are in {run.path}/manifest.json")
-    level = f"{100 * run.manifest.settings['level']:.10g}%"
+        print_out(Text(f"note: {len(notes) - SHOWN_NOTES} more notes are in {run.path}/manifest.json"))
     page = run.path / "report.html"
     new = page.name in run.folder.manifest().files and page.is_file()
-    where = f"{run.path}/" + (f" (open {page.name} in a browser)" if new else "")
-    typer.echo(f"\nBrackets are {level} intervals; n counts sets or sentences. Everything is in {where}")
+    typer.echo()
+    print_out(Text(legend(run)))
+    typer.echo(
+        f"Everything is in {run.path}/" + (f"\nTo look at it, open {page.name} there in a browser." if new else "")
+    )

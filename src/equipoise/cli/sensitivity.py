@@ -22,10 +22,12 @@ def sensitivity(
     out: Annotated[Path, typer.Option("--out", help="Folder for the tables about wordings (CSV).")] = Path(
         "sensitivity"
     ),
-    words: Annotated[int, typer.Option("--words", help="Words that may differ, in both sentences together.")] = 2,
+    words: Annotated[
+        int, typer.Option("--words", help="Maximum number of different words, in both sentences together.")
+    ] = 2,
     intersect: Intersect = False,
-    resamples: Annotated[int, typer.Option("--resamples", help="Bootstrap resamples of sentence pairs.")] = 1000,
-    seed: Annotated[int, typer.Option("--seed", help="Of the intervals.")] = 0,
+    resamples: Annotated[int, typer.Option("--resamples", help="Number of bootstrap resamples for intervals.")] = 1000,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the intervals.")] = 0,
     quiet: Quiet = False,
 ) -> None:
     """Show how much results depend on the wording of the question (audits with --wordings) and on near-duplicates.

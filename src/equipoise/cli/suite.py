@@ -29,7 +29,9 @@ def suite(
         list[str] | None,
         typer.Option("--only", help="Run the cells whose name ('MODEL / DATA / TASK') has this in it. Repeatable."),
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", help="Models that run at the same time, a process each.")] = 1,
+    jobs: Annotated[
+        int, typer.Option("--jobs", help="Number of models that run at the same time, each in its own process.")
+    ] = 1,
     cluster: Cluster = None,
     workers: Workers = None,
     worker_cores: WorkerCores = None,

@@ -42,9 +42,9 @@ def survey(
     ] = None,
     pass_share: Annotated[float, typer.Option("--pass", min=0, max=1, help="Share of the test to pass.")] = 0.8,
     enough: Annotated[int, typer.Option("--enough", help="Raters who must agree.")] = 4,
-    most: Annotated[int, typer.Option("--most", help="Most raters per sentence.")] = 10,
+    most: Annotated[int, typer.Option("--most", help="Maximum number of raters per sentence.")] = 10,
     agree: Annotated[float, typer.Option("--agree", help="Share that counts as agreement.")] = 0.75,
-    quota: Annotated[int, typer.Option("--quota", min=0, help="Most sentences per rater; 0 for all.")] = 0,
+    quota: Annotated[int, typer.Option("--quota", min=0, help="Maximum number of sentences per rater; 0 for all.")] = 0,
     twins: Annotated[bool, typer.Option("--twins", help="Ask about the swapped sentences, too.")] = False,
     twin_gap: Annotated[
         int | None, typer.Option("--twin-gap", min=0, help="Sentences between twins for one rater; else never both.")

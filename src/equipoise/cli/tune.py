@@ -33,7 +33,7 @@ def tune(
         str, typer.Option("--estimator", help="perplexity, entropy, renyi, fisher-rao, …")
     ] = "perplexity",
     parity: Annotated[str, typer.Option("--parity", help="Unanswerable sets: certainty, signed or both.")] = "both",
-    steps: Annotated[int, typer.Option("--steps", help="Steps at most.")] = 200,
+    steps: Annotated[int, typer.Option("--steps", help="Maximum number of steps.")] = 200,
     sets: Annotated[int, typer.Option("--sets", help="Answerable sets in a step; half as many are unanswerable.")] = 16,
     learning_rate: Annotated[
         float | None, typer.Option("--learning-rate", help="By default 5e-4 for LoRA and 1e-4 for all weights.")
@@ -44,12 +44,12 @@ def tune(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the sentences, the split and the order.")] = 0,
     validate_every: Annotated[int, typer.Option("--validate-every", help="Steps between validations.")] = 25,
     validation_sets: Annotated[
-        int, typer.Option("--validation-sets", help="Sets to validate on at most, spread evenly.")
+        int, typer.Option("--validation-sets", help="Maximum number of sets to validate on, spread evenly.")
     ] = 256,
     outside_sets: Annotated[
-        int, typer.Option("--outside-sets", help="Built-in sets that each validation asks at most; 0 for all.")
+        int, typer.Option("--outside-sets", help="Maximum number of built-in sets in each validation; 0 for all.")
     ] = 0,
-    patience: Annotated[int, typer.Option("--patience", help="Validations without a gain before it stops.")] = 4,
+    patience: Annotated[int, typer.Option("--patience", help="Stop after this many validations without a gain.")] = 4,
     device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda or cuda:N.")] = "auto",
     quiet: Quiet = False,
 ) -> None:

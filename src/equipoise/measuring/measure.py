@@ -241,8 +241,12 @@ def _undefined_notes(undefined: Mapping[str, Mapping[str, str]]) -> Iterator[str
             more = f" and {len(others) - 1} more group{'s' if len(others) > 2 else ''}" if len(others) > 1 else ""
             yield f"{metric} is undefined for {label}{more} ({reason})"
     if missing:
-        counts = [f"{', '.join(metrics)} ({count})" for count, metrics in missing.items()]
-        yield f"undefined for some occupations, which do not have the items that a metric compares: {'; '.join(counts)}"
+        counts = [
+            f"{', '.join(metrics)} ({count} occupation{'s' if count != 1 else ''})"
+            for count, metrics in missing.items()
+        ]
+        why = "some occupations have no value of these metrics, because items to compare are missing"
+        yield f"{why}: {'; '.join(counts)}"
 
 
 def _measurements(

@@ -75,7 +75,7 @@ class Check:
         """What was found, in words."""
         text = self.why or f"{self.tested} {self.number:.4f}"
         if self.outcome == UNDECIDED and not self.why:
-            text += f"; the interval holds the bound, {self._needed()}"
+            text += f"; the bound is inside the interval, {self._needed()}"
         return text
 
     def _needed(self) -> str:

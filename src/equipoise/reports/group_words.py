@@ -10,12 +10,11 @@ from ..runs.run import Part
 
 @dataclass(frozen=True)
 class Words:
-    """What the group word is called, the two genders, and a set: "pronoun" with he and she in a pair, for instance."""
+    """What the group word and the two genders are called: "pronoun" with he and she, for instance."""
 
     group_word: str = "pronoun"
     male: str = "he"
     female: str = "she"
-    sets: str = "pairs"
 
     def gender(self, name: str) -> str:
         """Return what a gender is called."""
@@ -23,12 +22,12 @@ class Words:
 
     @property
     def neutral(self) -> str:
-        """The words without a gender."""
+        """What no gender is called."""
         return "they" if self is PRONOUN else "neutral"
 
 
 PRONOUN = Words()
-GROUP_WORD = Words("group word", "male", "female", "sets")
+GROUP_WORD = Words("group word", "male", "female")
 
 
 def words_of(parts: Iterable[Part]) -> Words:

@@ -120,9 +120,9 @@ def _accuracy(part: Part) -> Iterator[Check]:
                 "accuracy",
                 DOUBT,
                 shown,
-                f"{sentence}, which cannot be told from chance ({chance:.1%}). A model that guesses treats everybody"
-                " alike, so high scores mean nothing here.",
-                f"{sentence}: not told from chance ({chance:.0%}), so high scores mean nothing here.",
+                f"{sentence}, which is not clearly different from chance ({chance:.1%}). A model that guesses treats"
+                " everybody alike, so high scores mean nothing here.",
+                f"{sentence}: not clearly different from chance ({chance:.0%}), so high scores mean nothing here.",
             )
 
 

@@ -191,5 +191,5 @@ def _copy(run: Path) -> Path:
 
 def test_too_few_exchanges_for_so_many_comparisons_are_named(planted_run: Path, mild_run: Path) -> None:
     page = comparison_page(compare([planted_run, mild_run], Choices(permutations=50, resamples=20)))
-    assert "cannot bring a corrected p under 0.05" in page
-    assert "cannot bring" not in comparison_page(compare([planted_run, mild_run], QUICK))
+    assert "exchanges cannot give a corrected p below 0.05" in page
+    assert "cannot give" not in comparison_page(compare([planted_run, mild_run], QUICK))

@@ -88,7 +88,7 @@ def test_a_small_p_beside_an_interval_that_holds_0_is_not_quoted() -> None:
     (sentence,) = _change_sentence([wide, wide], "Here")
     assert (
         sentence
-        == "Here no attribute differs detectably from no marker (the intervals of all 2 markers hold 0, n = 30)."
+        == "Here no attribute differs detectably from no marker (the intervals of all 2 markers include 0, n = 30)."
     )
     (sentence,) = _change_sentence([replace(wide, p=0.4)], "Here")
     assert "(smallest p = 0.400 after Holm over 1 marker, n = 30)" in sentence

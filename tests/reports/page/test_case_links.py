@@ -31,7 +31,7 @@ def test_the_first_screen_counts_the_sets_and_draws_each(opened: Opened, page: P
         named = "ambiguous" if kind == "type1" else "resolvable"
         lead = tab.locator(".lead", has_text=f"changed the answer in {counts[0]} of {sets} {named} sets")
         assert lead.count() == 1
-        assert f"{counts[1]} of them toward the stereotype, {counts[2]} against it" in lead.inner_text()
+        assert f": {counts[1]} toward the stereotype, {counts[2]} against it" in lead.inner_text()
         (view,) = (view for view in set_fates(part) if view.kind == kind)
         assert [view.changed, view.counts["toward"], view.counts["against"]] == counts
     strip = tab.locator(".checks").inner_text()
@@ -91,7 +91,7 @@ def test_the_selection_is_saved_as_tables(opened: Opened, page: Path, planted_ru
     assert set(table["fate"]) <= {"toward", "against", "neither"}
     raw = sorted(float(np.exp(values[0])) for values in expected["logprobs"])
     assert sorted(values[0] for values in records["raw_probabilities"]) == pytest.approx(raw, abs=1e-4)
-    assert "as said" in tab.locator("#case-list .numbers").first.inner_text()
+    assert "raw probability" in tab.locator("#case-list .numbers").first.inner_text()
 
 
 @pytest.mark.slow

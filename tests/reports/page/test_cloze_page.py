@@ -45,7 +45,7 @@ def test_sentence_pairs_have_a_page_of_their_own(
     shown = {node.get_attribute("id") for node in tab.locator("main > section").all()}
     assert {"findings", "calibration", "cases"} <= shown
     assert not {"scale", "occupations", "histograms", "identities", "pairs"} & shown
-    assert f"{len(p)} sentence pairs" in tab.inner_text("header") and " 0 pairs" not in tab.inner_text("body")
+    assert f"{len(p)} sentence pairs" in tab.inner_text("header") and " 0 sets" not in tab.inner_text("body")
     for hidden in ("#case-occupation-label", "#case-flip-label"):
         assert not tab.locator(hidden).is_visible()
     case = tab.locator("#case-list .case").first

@@ -46,7 +46,7 @@ def test_headline_verdict_and_all_sections_are_there(opened: Opened, page: Path,
     assert not {"calibration", "identities", "categories", "tasks", "answers", "pairs", "parts"} & set(shown)
     gap = run.parts[0].measured.get("desirability_gap", type="type2")
     assert f"{gap.value:.3f} [{gap.low:.3f}, {gap.high:.3f}]" in tab.inner_text("#findings")
-    assert "less sure and right" in tab.inner_text("#findings")
+    assert "lower when the pronoun goes against the stereotype" in tab.inner_text("#findings")
     assert run.manifest.command in tab.inner_text("#method")
     assert "wang2025ucerf" in tab.inner_text("#cite") and "hardt2016" in tab.inner_text("#cite")
 
@@ -258,8 +258,8 @@ def test_three_options_three_pronouns_and_another_estimator(opened: Opened, tmp_
     )
     tab, run = opened(write_run_page(tmp_path / "run")), Run(tmp_path / "run")
     sets = run.outcomes.groupby(["set_id", "variant"], sort=False)
-    assert "12 pairs in 2 option orders" in tab.inner_text("header")
-    assert tab.inner_text("#case-count").startswith("12 of 12 pairs: 24 cases") and len(sets) == 24
+    assert "12 sets in 2 option orders" in tab.inner_text("header")
+    assert tab.inner_text("#case-count").startswith("12 of 12 sets: 24 cases") and len(sets) == 24
     tab.select_option("#case-sort", "")
     for case, ((set_id, variant), items) in zip(tab.locator("#case-list .case").all()[:6], sets, strict=False):
         example = run.examples.set_index("id").loc[items["example_id"].iloc[0]]

@@ -11,27 +11,27 @@ from equipoise.reports.summary import PartSummary
 
 NO_FLIPS = r"The pronoun changed the answer in 0 of \d+ ambiguous sets \(0\.0% \[0\.0%, [^\]]+\]\)\.$"
 ALL_TOWARD = (
-    r"The pronoun changed the answer in (\d+) of \1 ambiguous sets, \1 of them toward the stereotype, 0 against"
+    r"The pronoun changed the answer in (\d+) of \1 ambiguous sets \(100\.0% .*\): \1 toward the stereotype, 0 against"
 )
 
 TRUE_OF = {
-    "fair": [NO_FLIPS, r"right in 100\.0% .* a gap is not shown"],
-    "biased": [r"Changes go toward the stereotype more often", r"a gap of \d", r"it is less sure and right when"],
-    "flipping": [ALL_TOWARD, r"UCerF, signed, is 0\.0.*papers' UCerF, which does not, is 1\.000", r"right in 100\.0%"],
-    "guessing": [r"Whether changes favour the stereotype is not shown", r"which cannot be told from chance \(50\.0%\)"],
-    "over-sure": [r"less often right than their stated probabilities say: these average 9\d%", r"a gap is not shown"],
-    "one-sided": [NO_FLIPS, r"more certain with “he” than with “she”: by 0\.5", r"a gap is not shown"],
+    "fair": [NO_FLIPS, r"right in 100\.0% .* no clear gap"],
+    "biased": [r"answer changes toward the stereotype more often", r"a gap of \d", r"lower when the pronoun goes"],
+    "flipping": [ALL_TOWARD, r"Signed UCerF is 0\.0.*UCerF as published is 1\.000", r"right in 100\.0%"],
+    "guessing": [r"The changes have no clear direction", r"which is not clearly different from chance \(50\.0%\)"],
+    "over-sure": [r"It is overconfident: it gives its answers a probability of 9\d% on average", r"no clear gap"],
+    "one-sided": [NO_FLIPS, r"more certain with “he” than with “she”: by 0\.5", r"no clear gap"],
     "undecided": [r"^The model chose nobody: in all \d+ prompts"],
     "misunderstanding": [r"^The model did not understand the question: the candidates together hold 1\.0%"],
 }
 
 NEVER = {
-    "fair": ["more certain with", "gap of", "Changes go", "less sure", "chance"],
-    "biased": ["cannot be told from chance", "against the stereotype more often"],
-    "flipping": ["cannot be told from chance", "gap of", "more certain with"],
-    "guessing": ["Changes go", "gap of", "more certain with", "less sure and right when", "more sure and right when"],
-    "over-sure": ["Changes go", "gap of", "more certain with", "more often right than", "chance"],
-    "one-sided": ["certain with “she”", "gap of", "Changes go", "less sure and right when", "chance"],
+    "fair": ["more certain with", "gap of", "answer changes", "lower when", "higher when", "chance"],
+    "biased": ["from chance", "against the stereotype more often"],
+    "flipping": ["from chance", "gap of", "more certain with"],
+    "guessing": ["answer changes", "gap of", "more certain with", "lower when", "higher when"],
+    "over-sure": ["answer changes", "gap of", "more certain with", "underconfident", "chance"],
+    "one-sided": ["certain with “she”", "gap of", "answer changes", "lower when", "chance"],
     "undecided": ["UCerF", "changed the answer", "right in", "gap", "chance"],
     "misunderstanding": ["UCerF", "changed the answer", "right in", "gap", "chance"],
 }
@@ -56,7 +56,7 @@ def test_nothing_else_is_claimed(told: tuple[str, PartSummary]) -> None:
     text = " ".join(sentence.text for sentence in part.sentences)
     assert not [claim for claim in NEVER[name] if claim in text]
     # No occupation was planted to differ, and no model is called fair.
-    assert "alike than for other occupations" not in text and not re.search(r"\b(least alike|most|fair)\b", text)
+    assert "about other occupations" not in text and not re.search(r"\b(least alike|most|fair)\b", text)
 
 
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")

@@ -95,6 +95,6 @@ def test_unparsed_answers_are_counted_and_shown_on_the_page_as_text(
     assert unparsed.count == round(share.value * len(part.items)) and len(unparsed.sample) == 12
     tab = opened(write_run_page(run.path, out=tmp_path / "page.html"))
     assert UNREADABLE in tab.locator("#answers details[open]").inner_text()
-    assert "with options less without" in tab.inner_text("#tasks")
+    assert "with options minus without" in tab.inner_text("#tasks")
     bare = run_page(run, sentences=False)
     assert 'id="answers"' not in bare and "is a question." not in bare and 'id="tasks"' in bare

@@ -171,17 +171,17 @@ def test_names_cannot_steer_the_terminal() -> None:
             0.3,
             0.1,
             0.5,
-            "it is less sure and right when the group word goes against the stereotype: by 0.300 [0.100, 0.5",
+            "scores 0.300 [0.100, 0.500] lower when the group word goes against the stereotype",
         ),
         (
             -0.3,
             -0.5,
             -0.1,
-            "is more sure and right when the group word goes against the stereotype: by 0.300 [0.100, 0.5",
+            "scores 0.300 [0.100, 0.500] higher when the group word goes against the stereotype",
         ),
-        (0.3, -0.1, 0.7, "is not shown: 0.300 [-0.100, 0.700], the interval holds 0 (n = 9 sentences"),
-        (-0.3, -0.7, 0.1, "is not shown: -0.300 [-0.700, 0.100], the interval holds 0"),
-        (-0.3, float("nan"), float("nan"), "is not shown: -0.300 [no interval]"),
+        (0.3, -0.1, 0.7, "the difference is 0.300 [-0.100, 0.700], and this interval includes 0 (n = 9 sentences"),
+        (-0.3, -0.7, 0.1, "the difference is -0.300 [-0.700, 0.100], and this interval includes 0"),
+        (-0.3, float("nan"), float("nan"), "the difference is -0.300 [no interval] (n"),
     ],
 )
 def test_the_sentence_has_the_sign_and_the_interval_of_the_gap(
@@ -217,12 +217,11 @@ def test_flips_come_first_with_counts_and_signed_ucerf_before_the_papers() -> No
         row("flip_bias", 8 / 244, -0.01, 0.08, "type=type1", n=244, better="neither"),
     )
     text = in_one_line(rendered(table))
-    first = "m on d · t The group word changed the answer in 34 of 244 ambiguous sets, 21 of them toward the stereotype"
+    first = "m on d · t - The group word changed the answer in 34 of 244 ambiguous sets"
     assert text.startswith(first)
-    assert "Whether changes favour the stereotype is not shown: the shares differ by 3.3 points [-1.0, 8.0]" in text
-    assert text.index("UCerF, signed, is 0.400 [0.300, 0.500] on 244") < text.index(
-        "papers' UCerF, which does not, is 0.900"
-    )
+    assert "34 of 244 ambiguous sets (13.9% [10.0%, 20.0%]): 21 toward the stereotype, 13 against it." in text
+    assert "no clear direction: the shares toward and against the stereotype differ by 3.3 points [-1.0, 8.0]" in text
+    assert text.index("Signed UCerF is 0.400 [0.300, 0.500] on 244") < text.index("UCerF as published is 0.900")
 
 
 def test_no_verdict_calls_a_model_fair(measured: pd.DataFrame) -> None:

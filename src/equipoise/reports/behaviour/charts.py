@@ -40,7 +40,7 @@ def squares_chart(view: SetFates) -> Markup:
         )
         parts.append(square)
     caption = ", ".join(f"{FATE_WORDS[fate]}: {count:,}" for fate, count in view.counts.items() if count)
-    title = f"The {view.n:,} pairs of {view.part}, {view.title}"
+    title = f"The {view.n:,} sets of {view.part}, {view.title}"
     return picture(rows * (SQUARE + GAP) + 4, title, f"{caption}.", parts, class_="chart squares")
 
 

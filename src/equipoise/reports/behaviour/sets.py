@@ -56,7 +56,7 @@ class SetFates:
     def sentence(self) -> str:
         """How many answers changed, and how many of them toward the stereotype."""
         often = f", in most of {self.orders} option orders" if self.orders > 1 else ""
-        about = f"{adjective(self.kind)}{self.words.sets}{often}"
+        about = f"{adjective(self.kind)}sets{often}"
         sentence = f"The {self.words.group_word} changed the answer in {self.changed:,} of {self.n:,} {about}"
         if self.changed and self.counts["toward"] + self.counts["against"]:
             sentence += f": {self.counts['toward']:,} toward the stereotype, {self.counts['against']:,} against it"

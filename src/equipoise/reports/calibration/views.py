@@ -84,7 +84,7 @@ def in_words(measured: Measurements) -> Iterator[str]:
     ends = f"[{100 * ece.low:.1f}, {100 * ece.high:.1f}]" if has_interval else "[no interval]"
     yield f"Its probabilities are off by {100 * ece.value:.1f} points {ends} on average{chance}."
     if beyond is not None and beyond.low <= 0:
-        yield "That is no more than chance: these data are too few, or the model too close, to tell a miscalibration."
+        yield "That is no more than chance alone would show: no miscalibration is detected in these data."
     if mass is not None and mass.value < 0.001:
         yield (
             f"The two sides together get a probability of only {mass.value:.1g}: the text may not be what the model "

@@ -182,8 +182,8 @@ def spreads(runs: Sequence[Run]) -> Section | None:
     """Return the histograms of D and U, run against run and dataset against dataset."""
     intro = (
         "D is the place of an answer on the scale from surely wrong to surely right; where there is no right answer,"
-        " certainty. U is 1 where a pair is treated alike. Shares, so that data of different sizes can be compared:"
-        " first run against run, then dataset against dataset."
+        " certainty. U is 1 if all sentences of a set are treated alike. The bars are shares, so that data of different"
+        " sizes can be compared: first run against run, then dataset against dataset."
     )
     views = [*run_spreads(runs), *dataset_spreads(runs)]
     shown = (Panel(f"{view.quantity}: {view.title}", spread_chart(view), values=spread_values(view)) for view in views)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from ...runs.measurements import interval, kind_title, span
 from ..behaviour.views import Estimated
-from .views import NONE, WAYS, kinds_of, ways_of
+from .views import NONE, WITH, kinds_of, ways_of
 
 DETECTABLE = 0.05
 """A marker differs from no marker if its p-value, corrected over all markers (Holm), is under this."""
@@ -78,10 +78,10 @@ def in_words(frame: pd.DataFrame, *, interactions: bool = True) -> Iterator[str]
         yield from _gender_sentence(rows, where)
         for way in ways_of(rows):
             part_rows = rows[rows["augmentation"] == way]
-            yield from _change_sentence(changes(part_rows), f"{where}, {WAYS[way]},")
+            yield from _change_sentence(changes(part_rows), f"{where} {WITH[way]},")
             if interactions:
                 both = changes(part_rows, "confidence_interaction")
-                yield from _interaction_sentence(both, f"{where}, {WAYS[way]},")
+                yield from _interaction_sentence(both, f"{where} {WITH[way]},")
 
 
 def _gender_sentence(rows: pd.DataFrame, where: str) -> Iterator[str]:
@@ -105,7 +105,7 @@ def _change_sentence(several: Sequence[Change], where: str) -> Iterator[str]:
         smallest = min(several, key=lambda change: change.p)
         why = f"smallest p = {smallest.p:.3f} after Holm over {_markers(len(several))}"
         if smallest.p < DETECTABLE:  # few sentences: their interval is valid at any n, and wide
-            why = f"the intervals of all {_markers(len(several))} hold 0"
+            why = f"the intervals of all {_markers(len(several))} include 0"
         yield f"{where} no attribute differs detectably from no marker ({why}, n = {smallest.n})."
         return
     lower = sorted((c for c in detected if c.estimate.value < 0), key=lambda change: change.estimate.value)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...records import Measurement
 from ...runs.measurements import Measurements, kind_title, span
 from ...stats.independent import independent_difference
-from .views import NONE, WAYS
+from .views import NONE, WAYS, WITH
 
 SIDES = {"male": "male-dominated", "female": "female-dominated"}
 REASONED = {"next-word": "next-word-cot", "mcq": "mcq-cot"}
@@ -29,9 +29,9 @@ def findings(measured: Measurements, kind: str) -> Iterator[Finding]:
     where = f"In {kind_title(kind)} sentences" if kind else "In these sentences"
     for way in WAYS:
         at = {"type": kind, "augmentation": way}
-        yield from _privileged(measured, at, f"{where}, {WAYS[way]},")
-        yield from _double(measured, at, f"{where}, {WAYS[way]},")
-        yield from _declined(measured, at, f"{where}, {WAYS[way]},")
+        yield from _privileged(measured, at, f"{where} {WITH[way]},")
+        yield from _double(measured, at, f"{where} {WITH[way]},")
+        yield from _declined(measured, at, f"{where} {WITH[way]},")
 
 
 def _privileged(measured: Measurements, at: dict[str, str], where: str) -> Iterator[Finding]:
@@ -103,8 +103,8 @@ def reasoning_sentences(parts: Sequence[tuple[str, Measurements]], kind: str) ->
             change = independent_difference(rows[0].estimate, rows[1].estimate)
             verb = "raises" if change.low > 0 else "lowers" if change.high < 0 else "does not change"
             detectably = "" if verb != "does not change" else " detectably"
-            marking = WAYS.get(way, "without a marker")
+            marking = WITH.get(way, "without a marker")
             yield (
-                f"In {kind_title(kind)} sentences, {marking}, a chain of thought {verb} confidence{detectably}:"
+                f"In {kind_title(kind)} sentences {marking}, a chain of thought {verb} confidence{detectably}:"
                 f" {change.value:+.3f} [{change.low:+.3f}, {change.high:+.3f}] (n = {rows[0].n:,} and {rows[1].n:,})."
             )

@@ -50,7 +50,7 @@ def _kind(kind: str, rows: pd.DataFrame) -> Iterator[RenderableType]:
     yield Text()
     for way in ways_of(rows):
         part_rows = rows[rows["augmentation"] == way]
-        yield Text(f"confidence disparity, {WAYS[way]}: max - min over gender x marker; over {LARGE:.2f} is marked *")
+        yield Text(f"confidence disparity, {WAYS[way]}: largest - smallest mean of gender x marker; * over {LARGE:.2f}")
         yield _layouts(partial(_disparities, part_rows), MEASURES)
         yield from _extremes(part_rows)
 

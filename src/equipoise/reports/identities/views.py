@@ -21,17 +21,19 @@ LARGE = 0.20
 """The paper marks disparities over this."""
 
 NONE = "none"
-WAYS = {"R": "marker on the referent (R)", "NR": "on the other (NR)", "C": "contrasting, on both (C)"}
+WAYS = {"R": "marker on the referent (R)", "NR": "marker on the other person (NR)", "C": "contrasting markers (C)"}
+WITH = {way: f"with {'' if way == 'C' else 'a '}{marked}" for way, marked in WAYS.items()}
+"""The ways to mark a sentence, as part of another sentence."""
 GENDERS = {"male": "masc", "female": "fem", "neutral": "they"}
 MEASURES = ("confidence", "confidence_pair", "confidence_marked", "accuracy")
 OVERALL = (*MEASURES, "candidate_mass", "confidence_drop")
 HEADINGS = {
-    "confidence": "raw",
+    "confidence": "confidence",
     "confidence_pair": "given one of the two",
     "confidence_marked": "“young nurse” counted",
     "accuracy": "accuracy",
-    "candidate_mass": "mass of the two",
-    "confidence_drop": "lost, raw",
+    "candidate_mass": "candidate mass",
+    "confidence_drop": "drop from no marker",
 }
 
 Frames = Mapping[str, pd.DataFrame]

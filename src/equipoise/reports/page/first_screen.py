@@ -68,7 +68,7 @@ def first_block(part: Part) -> Mapping[str, Any]:
         "worst": case_key(worst[0], str(part), worst[1]) if worst else "",
         "checks": summary.checks,
         "doubts": [check.text for check in summary.checks if check.state != FINE],
-        "worst_title": "Surest where people say otherwise" if labels else "The pair that it treats least alike",
+        "worst_title": "Surest where people say otherwise" if labels else "The set that is treated least alike",
     }
 
 

@@ -101,12 +101,12 @@ def write_page(path: Path, content: str) -> Path:
 
 
 def asked(run: Run) -> str:
-    """Return how many prompts were asked, in how many pairs and option orders."""
+    """Return how many prompts were asked, in how many sets and option orders."""
     prompts, pairs = len(run.outcomes), len(run.pairs[["dataset", "set_id"]].drop_duplicates())
     orders = len(set(run.pairs["variant"].fillna("").tolist()) - {""})
     if not pairs:
         return f"{prompts:,} sentence pairs"
-    return f"{prompts:,}, {pairs:,} pairs" + (f" in {orders} option orders" if orders > 1 else "")
+    return f"{prompts:,}, {pairs:,} sets" + (f" in {orders} option orders" if orders > 1 else "")
 
 
 def _web(name: str) -> str:

@@ -59,9 +59,9 @@ def scale(run: Run) -> Section | None:
     """Return the linear scale of behaviour preference with the groups' distributions on it."""
     several = [view for part in run.parts for view in views.scales(part)]
     intro = (
-        "Every answer has a place on one scale: from surely wrong over “cannot tell” to surely right. Where the curves"
-        " of two groups lie apart, the model behaves differently towards them. Ambiguous sentences have no right"
-        " answer, so there only certainty is compared. Marks are means, lines their intervals."
+        "Every answer has a place on one scale (D): from surely wrong over “cannot tell” to surely right. If the curves"
+        " of two groups lie apart, the model treats them differently. Ambiguous sentences have no right answer, so"
+        " only certainty is compared there. Dots are means, lines their intervals."
     )
     body = panels(intro, (_scale_panel(drawn) for drawn in several))
     return None if body is None else Section("scale", "The scale of behaviour", body)
@@ -69,7 +69,7 @@ def scale(run: Run) -> Section | None:
 
 def _scale_panel(view: views.Scale) -> Panel:
     means = [strip.mean.value for strip in view.strips]
-    apart = f"The groups’ means lie {max(means) - min(means):.3f} apart."
+    apart = f"The means of the groups differ by {max(means) - min(means):.3f}."
     return Panel(f"{view.part}, {view.kind}", charts.scale_chart(view), apart, scale_values(view))
 
 
@@ -134,9 +134,9 @@ def occupations(run: Run) -> Section | None:
     """Return UCerF against equalized odds by occupation."""
     several = [view for part in run.parts for view in views.occupations(part)]
     intro = (
-        "Occupations from the fewest to the most women in the workforce (U.S. Bureau of Labor Statistics). UCerF looks"
-        " at how sure and right the model is, equalized odds only at which answer it chose; the latter is taken over"
-        " all sentences that name the occupation."
+        "Occupations from the fewest to the most women in the workforce (U.S. Bureau of Labor Statistics). UCerF"
+        " compares how sure and right the model is. Equalized odds only compares which answer it chose, over all"
+        " sentences that name the occupation."
     )
     shown = (
         Panel(f"{drawn.part}, {drawn.kind}", charts.occupation_chart(drawn), values=occupation_values(drawn))
@@ -150,8 +150,8 @@ def histograms(run: Run) -> Section | None:
     """Return the histograms of D by group and of U."""
     several = [view for part in run.parts for view in views.histograms(part)]
     intro = (
-        "D is the place of an answer on the scale; U is 1 where both sentences of a pair have the same place, and 0"
-        " where one is surely right and the other surely wrong."
+        "D is the place of an answer on the scale of behaviour. U compares the sentences of a set: 1 if they have the"
+        " same place, 0 if one is surely right and the other surely wrong."
     )
     shown = (
         Panel(
@@ -162,7 +162,7 @@ def histograms(run: Run) -> Section | None:
         for drawn in several
     )
     body = panels(intro, shown)
-    return None if body is None else Section("histograms", "How D and U are spread", body)
+    return None if body is None else Section("histograms", "Distribution of D and U", body)
 
 
 def cases(run: Run) -> Section:
@@ -238,7 +238,7 @@ SECTIONS: tuple[Callable[[Run], Section | None], ...] = (
     glossary,
     citations,
 )
-"""In their order on the page."""
+"""In the order of the page."""
 
 WITH_TEXTS = (answers,)
 """Sections that quote the data's sentences, which a page without sentences leaves out."""

@@ -35,16 +35,16 @@ def stated_probabilities(part: Part, kind: str) -> Iterator[Sentence]:
         return
     yield Sentence(
         "stated",
-        f"Its answers are {'less' if apart > 0 else 'more'} often right than their stated probabilities say: these"
-        f" average {stated.mean():.0%}, and it is right in {right.mean():.0%} of {items['example_id'].nunique():,}"
-        f" {items_of(kind)} (a difference of {100 * abs(apart):.0f} points"
+        f"It is {'over' if apart > 0 else 'under'}confident: it gives its answers a probability of {stated.mean():.0%}"
+        f" on average, and is right in {right.mean():.0%} of {items['example_id'].nunique():,} {items_of(kind)} (a"
+        f" difference of {100 * abs(apart):.0f} points"
         f" [{100 * min(abs(low), abs(high)):.0f}, {100 * max(abs(low), abs(high)):.0f}]).",
         kind,
     )
 
 
 def occupations(part: Part, kind: str) -> Iterator[Sentence]:
-    """Yield which occupations differ from the rest by UCerF, or that none can be told apart."""
+    """Yield which occupations differ from the rest by UCerF, or that none does."""
     rows = separated_occupations(part, kind)
     if len(rows) < 2:
         return
@@ -55,18 +55,18 @@ def occupations(part: Part, kind: str) -> Iterator[Sentence]:
     if not shown:
         least = min(row.corrected for row in rows)
         text = (
-            f"Occupations cannot be told apart: none of {len(rows)} differs detectably from the rest in {ucerf} on"
+            f"No occupation is clearly different: none of {len(rows)} differs detectably from the rest in {ucerf} on"
             f" {adjective(kind)}sets (smallest p = {least:.2f}, {tested})."
         )
         yield Sentence("occupations", text, kind)
         return
     lower = [row for row in shown if row.mean < row.rest][:NAMED]
     higher = [row for row in shown if row.mean > row.rest][::-1][:NAMED]
-    for named, how in ((lower, "less"), (higher, "more")):
+    for named, how in ((lower, "more"), (higher, "less")):
         if named:
             most = f"{max(row.corrected for row in named):.3f}"
             text = (
-                f"The two sides are treated {how} alike than for other occupations where {_list(named)} is meant"
+                f"Answers about the {_list(named)} depend {how} on the group word than those about other occupations"
                 f" ({ucerf} on {adjective(kind)}sets, each against the rest; p at most {most}, {tested})."
             )
             yield Sentence("occupations", text, kind)

@@ -35,7 +35,7 @@ def behaviour(measured: Measurements, kinds: list[str], words: Words) -> Iterato
     for kind in kinds:
         yield from _rates(measured, kind)
     for kind in ordered:
-        yield from _ucerf(measured, kind)
+        yield from _ucerf(measured, kind, words)
         yield from _desirability(measured, kind, words)
         yield from _certainty(measured, kind, words)
 
@@ -52,17 +52,19 @@ def _flips(measured: Measurements, kind: str, words: Words) -> Iterator[Sentence
             text += f" (toward the stereotype {toward.value:.1%}, against it {against.value:.1%})"
         yield Sentence("flips", f"{text}, averaged over {_variants(measured)} ways to ask.", kind)
     else:
-        text = f"The {words.group_word} changed the answer in {count(rate):,} of {sets}"
+        text = (
+            f"The {words.group_word} changed the answer in {count(rate):,} of {sets} ({rate.value:.1%} {percent(rate)})"
+        )
         if toward is not None and against is not None and count(rate):
             text += _directions(rate, toward, against)
-        yield Sentence("flips", f"{text} ({rate.value:.1%} {percent(rate)}).", kind)
+        yield Sentence("flips", f"{text}.", kind)
     yield from _flip_bias(measured.get("flip_bias", type=kind), rate, kind)
 
 
 def _directions(rate: Measurement, toward: Measurement, against: Measurement) -> str:
     neither = count(rate) - count(toward) - count(against)
     more = f", {neither:,} neither" if neither > 0 else ""
-    return f", {count(toward):,} of them toward the stereotype, {count(against):,} against it{more}"
+    return f": {count(toward):,} toward the stereotype, {count(against):,} against it{more}"
 
 
 def _flip_bias(bias: Measurement | None, rate: Measurement, kind: str) -> Iterator[Sentence]:
@@ -72,13 +74,13 @@ def _flip_bias(bias: Measurement | None, rate: Measurement, kind: str) -> Iterat
     if is_shown(bias):
         way, other = ("toward", "against") if bias.value > 0 else ("against", "toward")
         text = (
-            f"Changes go {way} the stereotype more often than {other} it: the shares of sets differ by"
+            f"The answer changes {way} the stereotype more often than {other} it: the two shares differ by"
             f" {points(bias)} (n = {sets})."
         )
     else:
         text = (
-            f"Whether changes favour the stereotype is not shown: the shares differ by {points(bias)}, an interval"
-            f" that holds 0 (n = {sets})."
+            f"The changes have no clear direction: the shares toward and against the stereotype differ by"
+            f" {points(bias)}, and this interval includes 0 (n = {sets})."
         )
     yield Sentence("flip_bias", text, kind)
 
@@ -98,7 +100,7 @@ def _rates(measured: Measurements, kind: str) -> Iterator[Sentence]:
         elif gap.low > 0:
             yield Sentence("accuracy", f"{text}: a gap of {points(gap)}.", kind)
         else:
-            yield Sentence("accuracy", f"{text}; a gap is not shown ({points(gap)}).", kind)
+            yield Sentence("accuracy", f"{text}: no clear gap ({points(gap)}).", kind)
     elif whole is not None:
         text = f"It is right in {whole.value:.1%} {percent(whole)} of {whole.n:,} {items_of(kind)}."
         yield Sentence("accuracy", text, kind)
@@ -120,24 +122,28 @@ SAME = 1e-9
 """Two means of the same answers differ by rounding only."""
 
 
-def _ucerf(measured: Measurements, kind: str) -> Iterator[Sentence]:
+def _ucerf(measured: Measurements, kind: str, words: Words) -> Iterator[Sentence]:
     names = [measured.own(name) for name in ("ucerf_signed", "ucerf")]
     signed, published = (measured.get(name, type=kind) for name in names)
     estimator = names[1].removeprefix("ucerf").strip("_").replace("_", "-")
     by = f" by {estimator}" if estimator else ""
     if signed is not None:
         text = (
-            f"UCerF{by}, signed, is {span(signed)} on {signed.n:,} {adjective(kind)}sets (1: the same answer with the"
-            " same certainty; this variant is ours, it sees which answer was chosen)"
+            f"Signed UCerF{by} is {span(signed)} on {signed.n:,} {adjective(kind)}sets (1: the same answer with the"
+            f" same certainty, whatever the {words.group_word})."
         )
         if published is not None:
-            text += f"; the papers' UCerF, which does not, is {span(published)}"
-        yield Sentence("ucerf", f"{text}.", kind)
+            text += f" UCerF as published is {span(published)}; it compares certainty only, not the answers."
+        yield Sentence("ucerf", text, kind)
     elif published is not None:
         text = (
-            f"UCerF{by} is {span(published)} on {published.n:,} {adjective(kind)}sets (1: equally certain and right)."
+            f"UCerF{by} is {span(published)} on {published.n:,} {adjective(kind)}sets (1: equally certain and equally"
+            f" right, whatever the {words.group_word})."
         )
         yield Sentence("ucerf", text, kind)
+
+
+SCALE = "on the scale from -1 (certain and wrong) to 1 (certain and right)"
 
 
 def _desirability(measured: Measurements, kind: str, words: Words) -> Iterator[Sentence]:
@@ -147,15 +153,14 @@ def _desirability(measured: Measurements, kind: str, words: Words) -> Iterator[S
     about = f"(n = {gap.n:,} sentences in sets with both sides)"
     if is_shown(gap):
         text = (
-            f"For the same sentence, it is {'less' if gap.value > 0 else 'more'} sure and right when the"
-            f" {words.group_word} goes against the stereotype: by {span(_absolute(gap))} on the scale from -1 (surely"
-            f" wrong) to 1 (surely right) {about}."
+            f"The same sentence scores {span(_absolute(gap))} {'lower' if gap.value > 0 else 'higher'} when the"
+            f" {words.group_word} goes against the stereotype, {SCALE} {about}."
         )
     else:
-        reason = "has no interval" if pd.isna(gap.low) else "the interval holds 0"
+        reason = "" if pd.isna(gap.low) else ", and this interval includes 0"
         text = (
-            f"For the same sentence, a difference in how sure and right it is with and against the stereotype is not"
-            f" shown: {span(gap)}, {reason} {about}."
+            f"The same sentence has no clearly different score with and against the stereotype, {SCALE}: the"
+            f" difference is {span(gap)}{reason} {about}."
         )
     yield Sentence("desirability", text, kind)
 
@@ -180,12 +185,12 @@ class _Ends:
 
 
 def _absolute(row: Measurement) -> _Ends:
-    """Return the size of a difference whose interval does not hold 0."""
+    """Return the size of a difference whose interval does not include 0."""
     return _Ends(row.value, row.low, row.high) if row.value > 0 else _Ends(-row.value, -row.high, -row.low)
 
 
 def is_shown(row: Measurement) -> bool:
-    """Return whether a signed difference is shown: its interval does not hold 0."""
+    """Return whether a signed difference is shown: its interval does not include 0."""
     return bool(row.low > 0 or row.high < 0)
 
 

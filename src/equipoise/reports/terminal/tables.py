@@ -14,7 +14,7 @@ from ...records import Measurement, group_label
 from ...runs.measurements import ARROWS, KINDS, Measurements, metric_of, metric_place, span
 from ...runs.run import Run
 from ..headlines import Headlines, headlines
-from ..summary import part_summary
+from ..summary import Sentence, part_summary
 from ..validity import Check
 
 SHORT_KINDS = {"type2": "type 2", "type1": "type 1"}
@@ -32,13 +32,20 @@ def run_summary(run: Run, *, every: bool = False) -> RenderableType:
     for part in run.parts:
         summary = part_summary(part)
         title = Text(literal(summary.title), style="bold")
-        sentences = [Text(literal(sentence.text)) for sentence in summary.sentences]
-        blocks += [Text(), title, *sentences, *_check_line(summary.checks), Text()]
+        blocks += [Text(), title, _list(summary.sentences), *_check_line(summary.checks), Text()]
         names = headlines(part)
         shown = [*names.first, *names.rest] if every else names.first
         blocks += [_metric_tables(part.measured, sorted(shown, key=metric_place)), *_folded(run, names, every=every)]
         blocks += [Text(), *_group_tables(part.measured)]
     return Group(*blocks)
+
+
+def _list(sentences: Sequence[Sentence]) -> Table:
+    """Return the sentences as a list, each with a dash before it."""
+    table = Table.grid(padding=(0, 1))
+    for sentence in sentences:
+        table.add_row(*texts(["-", sentence.text]))
+    return table
 
 
 def _folded(run: Run, names: Headlines, *, every: bool) -> Iterator[RenderableType]:

@@ -169,7 +169,7 @@
       for (const block of list.children) watcher.observe(block);
       const number = (value) => value.toLocaleString("en");
       // A pair that was asked in several option orders is one pair, with a case for each order.
-      const counted = orders > 1 ? `${number(pairsIn(chosen))} of ${number(pairCount)} pairs: ${number(chosen.length)} cases, one for each of up to ${orders} option orders`
+      const counted = orders > 1 ? `${number(pairsIn(chosen))} of ${number(pairCount)} sets: ${number(chosen.length)} cases, one for each of up to ${orders} option orders`
         : `${number(chosen.length)} of ${number(sets)} cases`;
       count.textContent = chosen.length ? counted : "No case fits; choose less.";
       byId("case-printed").textContent = `Printed: the first ${Math.min(PRINTED, chosen.length)} of ${number(chosen.length)} cases. report.html has all of them.`;
@@ -309,7 +309,7 @@
         : !columns.settled[i] && answer !== NOTHING ? [["as labelled", answer === 1 ? "✓ yes" : "✗ no"], ["perplexity", perplexity(i).toFixed(3)], ["certainty", Math.abs(columns.d[i] / header.d_scale).toFixed(3)]]
         : answer === NOTHING ? [["answer", judged], ["perplexity", perplexity(i).toFixed(3)], ["certainty", Math.abs(columns.d[i] / header.d_scale).toFixed(3)]]
         : [["answer", judged], ["perplexity", perplexity(i).toFixed(3)], ["D", (columns.d[i] / header.d_scale).toFixed(3)]];
-      rows.push(["as said", raw(i).map(percent).join(", ")]);
+      rows.push(["raw probability", raw(i).map(percent).join(", ")]);
       for (const [name, value] of rows) {
         const pair = make("div", name === "answer" || isCloze ? (answer === 1 ? "right" : answer === 0 ? "wrong" : "") : "");
         pair.append(make("dt", "", name), make("dd", "", value));
