@@ -9,7 +9,10 @@ import pytest
 from test_cli import HE, HEADER, SHE, Command, refused
 
 BAD_TABLES = {
-    "missing-column.csv": ("text,pronoun\nHe ran.,he\n", "missing-column.csv: no columns are the candidates"),
+    "missing-column.csv": (
+        "text,pronoun\nHe ran.,he\n",
+        "missing-column.csv: the columns of the candidates are missing",
+    ),
     "pronoun.csv": (f"{HEADER}\n{HE}\n{SHE.replace(',she,', ',hers,')}\n", "pronoun.csv:3: pronoun 'hers' is not in"),
     "empty.csv": ("", "empty.csv: is empty"),
     "header.csv": (f"{HEADER}\n", "header.csv: holds no row"),

@@ -117,7 +117,7 @@ def test_what_cannot_be_read_is_one_sentence_with_its_line(tmp_path: Path, text:
 
 def test_a_run_is_of_one_model_and_a_format_has_a_name(tmp_path: Path) -> None:
     files = [write(tmp_path / name / f"{name}.csv", HEAD + ROWS) for name in ("one", "two")]
-    with pytest.raises(RunError, match="a run is of one model, these are of 2: one, two"):
+    with pytest.raises(RunError, match="a run has one model, but these files have 2: one, two"):
         equipoise.import_results(files, format="gender-ece", out=tmp_path / "run")
     with pytest.raises(EquipoiseError, match="unknown result format 'gender-ec'; did you mean 'gender-ece'"):
         read_results(files[0], format="gender-ec")

@@ -317,7 +317,7 @@ def test_synthbias_faults_of_a_row_are_reported(tmp_path: Path) -> None:
     [
         ("type3,The cook saw the nurse and he left.,cook,nurse,he,True", ":2: type 'type3'"),
         ("type2,The cook saw the nurse and he left.,cook,nurse,she,True", ":2: pronoun 'she' is not in the sentence"),
-        ("type2,The cook saw the nurse and it left.,cook,nurse,it,True", ":2: 'it' is not a pronoun"),
+        ("type2,The cook saw the nurse and it left.,cook,nurse,it,True", ":2: 'it' is not a male or female pronoun"),
         ("type2,The cook saw the nurse and he left.,cook,baker,he,True", ":2: occupation 'baker' is not in"),
         ("type2,The cook saw the nurse and he left.,cook,cook,he,True", ":2: the two occupations are the same"),
         ("type2,The cook saw the nurse and he left.,cook", ":2: has 3 cells, but the header has 6"),

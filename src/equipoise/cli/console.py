@@ -72,7 +72,7 @@ def clear_errors() -> Iterator[None]:
     except UsageError as error:
         fail(_usage(error))
     except (_Interrupted, KeyboardInterrupt):
-        fail("interrupted; what was finished is kept, and the same command continues from there")
+        fail("interrupted; finished work is saved, and the same command continues from there")
     except BrokenPipeError:
         _leave_quietly()
     except SystemExit as ended:
@@ -87,7 +87,7 @@ def clear_errors() -> Iterator[None]:
         fail(f"this needs the package {package}: pip install 'equipoise[{EXTRAS[package]}]'")
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            fail(f"the disk is full{_at(error)}; what was finished is kept: make room and run the command again")
+            fail(f"the disk is full{_at(error)}; finished work is saved: free some space and run the command again")
         fail(NO_MEMORY if is_out_of_memory(error) else f"{error.strerror or error}{_at(error)}")
     except (MemoryError, ImportError, RuntimeError, SystemError) as error:
         if not is_out_of_memory(error):

@@ -79,7 +79,7 @@ def _verified(folders: list[Path], *, quiet: bool) -> list[Path]:
                 typer.echo(printable(f"not verified, left out: {folder}: {faults[0].name}: {faults[0].what}"), err=True)
             progress("verifying runs", number + 1, len(folders))
     if not kept:
-        raise EquipoiseError(f"none of the {len(folders)} runs is what it claims, so there is nothing to rank")
+        raise EquipoiseError(f"none of the {len(folders)} runs passed the verification, so there is nothing to rank")
     return kept
 
 

@@ -77,7 +77,7 @@ def pronoun_in_form(form: str, gender: str) -> str:
             if (known, known_gender) == (form, gender):
                 return word
     raise DatasetError(
-        f"no pronoun has form {form!r} and gender {gender!r}; "
+        f"unknown pronoun of form {form!r} and gender {gender!r}; "
         f"forms are {', '.join(PRONOUNS)}, genders {', '.join(PRONOUNS['subject'])}"
     )
 

@@ -42,7 +42,7 @@ def read_rows(path: Path) -> Rows:
     """Return the rows of the file; its name's ending says what it is. Raises DatasetError and nothing else."""
     reader = READERS.get(path.suffix.lower())
     if reader is None:
-        raise DatasetError(f"{path.name}: not a table that can be read; known endings: {', '.join(READERS)}")
+        raise DatasetError(f"{path.name}: is not a table that can be read; known file endings: {', '.join(READERS)}")
     try:
         content = path.read_bytes()
     except OSError as error:

@@ -135,13 +135,13 @@ def _columns(file: str, header: Sequence[str], given: Mapping[str, str]) -> dict
     for ours, theirs in given.items():
         if ours not in ALIASES and not _GROUP.fullmatch(ours):
             known = ", ".join([name for name in ALIASES if not name.startswith("group:")])
-            raise DatasetError(f"{ours!r} is not what a column of sentence pairs can be: {known} or group:NAME")
+            raise DatasetError(f"{ours!r} is not a known column of sentence pairs; known: {known} or group:NAME")
         if theirs not in header:
-            raise DatasetError(f"{file}: no column {theirs!r} to be {ours!r}; {columns_there}")
-    column_of = _recognised(header, given)
+            raise DatasetError(f"{file}: column {theirs!r}, named for {ours!r}, does not exist; {columns_there}")
+    column_of = _found(header, given)
     for needed in ("more", "less"):
         if needed not in column_of:
-            raise DatasetError(f"{file}: no column is the sentence sent_{needed}; {columns_there}")
+            raise DatasetError(f"{file}: the column sent_{needed} is missing; {columns_there}")
     return column_of
 
 

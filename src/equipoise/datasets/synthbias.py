@@ -66,7 +66,7 @@ def _sentence(file: str, number: int, row: Row) -> _Sentence:
     if kind not in ("type1", "type2"):
         raise DatasetError(f"{where}: type {kind!r} is neither 'type1' nor 'type2'")
     if gender_of(pronoun) not in ("male", "female"):
-        raise DatasetError(f"{where}: {pronoun!r} is not a pronoun of a man or a woman")
+        raise DatasetError(f"{where}: {pronoun!r} is not a male or female pronoun")
     places = find_pronoun(text, pronoun)
     if not places:
         raise DatasetError(f"{where}: pronoun {pronoun!r} is not in the sentence")

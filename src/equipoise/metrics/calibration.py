@@ -243,7 +243,7 @@ def _group_eces(y: Floats, p: Floats, groups: Strings, bins: int, weights: Weigh
     if not names:
         raise UndefinedMetric("group ECE of an empty group")
     if len(names) < 2:
-        raise UndefinedMetric(f"group ECE where all items are of one group, {names[0]}")
+        raise UndefinedMetric(f"group ECE of items that are all in one group, {names[0]}")
     return {
         name: ece(y[rows], p[rows], bins=bins, weights=None if weights is None else weights[rows])
         for name, rows in ((name, counts & (groups == name)) for name in names)

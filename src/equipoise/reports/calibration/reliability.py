@@ -24,7 +24,7 @@ def reliability_table(outcomes: Outcomes, *, by: str = "", bins: int = 10, level
         return pd.DataFrame(columns=list(COLUMNS))
     key = by or next(name for name in outcomes.groups if name.startswith("predicted_"))
     if key not in outcomes.groups:
-        raise EquipoiseError(f"no item has a group {key!r}; there are: {', '.join(outcomes.groups)}")
+        raise EquipoiseError(f"no item has a group {key!r}; known groups: {', '.join(outcomes.groups)}")
     group = outcomes.groups[key]
     rows = {"all": labelled}
     rows |= {f"{key}={name}": labelled & (group == name) for name in sorted(set(group[labelled].tolist()) - {""})}
