@@ -264,7 +264,7 @@ def test_synthbias_loads_as_a_table_with_the_same_content(real_data) -> None:
             {**ROW, "gold": "", "stereotype": "pro"},
             "mine.jsonl:1: stereotype 'pro' needs a right answer and two candidates",
         ),
-        ({**ROW, "form": "dative"}, "mine.jsonl:1: form 'dative' is none of subject"),
+        ({**ROW, "form": "dative"}, "mine.jsonl:1: unknown form 'dative'; known: subject"),
         ({**ROW, "group": "a=b"}, "mine.jsonl:1: group 'a=b' may not contain , or ="),
     ],
 )

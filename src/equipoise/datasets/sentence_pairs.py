@@ -138,7 +138,7 @@ def _columns(file: str, header: Sequence[str], given: Mapping[str, str]) -> dict
             raise DatasetError(f"{ours!r} is not a known column of sentence pairs; known: {known} or group:NAME")
         if theirs not in header:
             raise DatasetError(f"{file}: column {theirs!r}, named for {ours!r}, does not exist; {columns_there}")
-    column_of = _found(header, given)
+    column_of = _recognised(header, given)
     for needed in ("more", "less"):
         if needed not in column_of:
             raise DatasetError(f"{file}: the column sent_{needed} is missing; {columns_there}")
