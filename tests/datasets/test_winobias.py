@@ -102,7 +102,7 @@ def test_lines_that_differ_beyond_the_pronoun_are_kept_unpaired_and_reported(tmp
     ("pro", "anti", "why"),
     [
         ("showed [him] it", "showed [him] it", "same pronoun"),
-        ("demanded [he] pay", "demanded [her] pay", "no counterpart"),
+        ("demanded [he] pay", "demanded [her] pay", "not the counterpart"),
         ("gave him [his] hat", "gave [her] her hat", "no pronoun in brackets"),
     ],
 )
@@ -329,7 +329,7 @@ def test_a_broken_row_is_an_error_with_file_and_line(tmp_path: Path, row: str, m
     assert f"synthbias_data.csv{message}" in str(error.value)
 
 
-# --- the real files: every number below is counted in them, and stands in docs/datasets.md
+# --- the real files: every number below is counted in them, and is in docs/datasets.md
 
 
 def test_a_missing_column_of_synthbias_is_named(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ ARGUMENTS = (
     *("trust_remote_code", "allow_pickle", "merge_adapter", "worker_cores"),
     *("token_aggregate", "answer_space", "reasoning_tokens"),
 )
-"""Arguments of the library that are options of `audit`; only those that are no words of a sentence."""
+"""Arguments of the library that are options of `audit`; only those that are not words of a sentence."""
 
 _ARGUMENT = re.compile(rf"(?<![\w.'\"/-])(?:{'|'.join(ARGUMENTS)})(?![\w.'\"/-])")
 
@@ -195,7 +195,7 @@ def _progress_lines() -> Callable[[str, int, int], None]:
 
 
 def print_out(renderable: Any) -> None:
-    """Print a table or text on standard output; where that is no terminal, as wide as it needs (or as COLUMNS says)."""
+    """Print a table or text on standard output; outside of a terminal as wide as needed (or as COLUMNS says)."""
     from rich.console import Console
 
     console = Console(highlight=False)

@@ -246,7 +246,7 @@ def as_choice(name: str, value: Any, candidates: Sequence[str]) -> int | None:
         and 1 <= int(number[:9]) <= len(candidates)
     ):
         return int(number) - 1
-    raise DatasetError(f"{name} {value!r} is none of the candidates {', '.join(candidates)}")
+    raise DatasetError(f"{name} {value!r} is not one of the candidates {', '.join(candidates)}")
 
 
 def as_stereotype(value: Any, candidates: Sequence[str], gold: int | None) -> int | None:

@@ -149,7 +149,7 @@ def _part(
 
 
 def _item(table: Rows, id: str, rows: Sequence[Row]) -> Example:
-    """Return the example that the rows of an item describe; what is said of the whole item stands in its first row."""
+    """Return the example that the rows of an item describe; what is said of the whole item is in its first row."""
     first = rows[0].cells
     groups = {
         name.removeprefix("group:"): as_label(name, first.get(name))

@@ -51,7 +51,7 @@ _ANY = _whole(_GENDERS)
 
 
 def gender_of(pronoun: str) -> Gender | None:
-    """Return "male", "female" or "neutral", or None for a word that is no pronoun of the table."""
+    """Return "male", "female" or "neutral", or None for a word that is not a pronoun of the table."""
     return _GENDERS.get(pronoun.strip().lower())
 
 

@@ -1,4 +1,4 @@
-"""The rows of a table file (CSV, TSV, JSON lines, JSON or Parquet), each with the line it stands on."""
+"""The rows of a table file (CSV, TSV, JSON lines, JSON or Parquet), each with its line."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """SynthBias's CSV: `type,sample,occ_1,occ_2,pronoun,is_stereotypical`, one sentence a row.
 
-The two rows of a minimal pair stand far apart; they are found by blanking the pronoun. A counterpart is never
+The two rows of a minimal pair are far apart; they are found by blanking the pronoun. A counterpart is never
 built: "her" stands for "his" in some pairs and for "him" in others.
 """
 

@@ -123,7 +123,7 @@ def _item(where: str, default_id: str, cells: Mapping[str, Any], used: Columns, 
         raise DatasetError(f"pronoun {pronoun!r} is not known; add a column 'group' that says whom it refers to")
     form = as_label("form", cells.get("form")).lower()
     if form and form not in PRONOUNS:
-        raise DatasetError(f"form {form!r} is none of {', '.join(PRONOUNS)}")
+        raise DatasetError(f"unknown form {form!r}; known: {', '.join(PRONOUNS)}")
     kind = as_kind(cells.get("type"))
     listed = as_candidates(cells)
     gold = as_choice("gold", cells.get("gold"), listed)

@@ -56,7 +56,7 @@ class Check:
     """A requirement checked against one measurement: its `outcome` is passed, FAILED or undecided.
 
     `more` is how many more sets it would take to decide, roughly, were the value to stay as it is: None where no number
-    would. `passed` counts an undecided check as the gate was told to.
+    would. `passed` counts an undecided check as the gate was asked to.
     """
 
     requirement: str
