@@ -42,7 +42,7 @@ MODULES = (
 
 
 def plain(text: str) -> str:
-    """Return the text as one line that can stand in a cell of a table."""
+    """Return the text as one line that fits a cell of a table."""
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
 
@@ -105,8 +105,9 @@ def cli_page() -> str:
     from equipoise.cli import app
 
     intro = (
-        "# Command line\n\nEvery command and option. Exit codes: 0 when it worked, 1 when a gate was not passed, 2 "
-        "when the command could not do its work (one sentence on standard error says why).\n"
+        "# Command line\n\nEvery command and option. Exit codes: 0 when it worked; 1 when a check failed (`gate`, "
+        "`verify`, `doctor`); 2 when the command could not do its work (one sentence on standard error says why); 3 "
+        "when a gate is undecided.\n"
     )
     return "\n".join((NOTE, intro, *_commands(get_command(app), "equipoise", 2)))
 
@@ -176,8 +177,11 @@ def _module(name: str, summary: str) -> Iterator[str]:
 
 def api_page() -> str:
     """Return the reference of the Python interface."""
+    import equipoise
+
+    names = [f"`{name}`" for name in dir(equipoise) if not name.startswith("_")]
     intro = (
-        "# Python\n\n`import equipoise` gives `audit`, `load`, `remeasure`, `import_results` and `Run`. The modules "
+        f"# Python\n\n`import equipoise` gives {', '.join(names[:-1])} and {names[-1]}. The modules "
         "below may be imported too; everything else may change without notice.\n"
     )
     modules = (part for name, summary in MODULES for part in _module(name, summary))

@@ -101,6 +101,13 @@ def upward_imports(file: Path) -> list[str]:
     return [f"{name_of(file)} imports {name}, which is not below it" for name in sorted(upwards)]
 
 
+def test_every_room_of_a_row_exists_and_the_plan_shows_the_same_rows() -> None:
+    rooms = {part_of(file) for file in FILES if inside(file)}
+    assert rooms == set(LEVEL)
+    plan = (ROOT / "docs" / "decisions" / "rooms.md").read_text(encoding="utf-8").split("```")[1]
+    assert [tuple(row.split(" · ")) for row in plan.strip().splitlines()] == list(ROWS)
+
+
 def test_imports_go_downwards_only() -> None:
     assert not [fault for file in FILES if inside(file) for fault in upward_imports(file)]
 

@@ -41,12 +41,12 @@ def test_a_name_of_the_table_gives_its_entry() -> None:
 
 
 def test_an_unknown_name_close_to_a_known_one_is_put_right() -> None:
-    with pytest.raises(EquipoiseError, match=r"^there is no metric 'ucref'; did you mean 'ucerf'\?$"):
+    with pytest.raises(EquipoiseError, match=r"^unknown metric 'ucref'; did you mean 'ucerf'\?$"):
         find("ucref", TABLE, kind="metric")
 
 
 def test_an_unknown_name_close_to_none_lists_what_there_is() -> None:
-    with pytest.raises(EquipoiseError, match=r"^there is no metric 'xyz'; there are: accuracy, ucerf$"):
+    with pytest.raises(EquipoiseError, match=r"^unknown metric 'xyz'; known: accuracy, ucerf$"):
         find("xyz", TABLE, kind="metric")
 
 
@@ -72,7 +72,7 @@ def test_names_list_the_table_first_then_plugins_by_name_none_twice() -> None:
 
 @pytest.mark.usefixtures("installed_plugin")
 def test_a_plugin_of_another_kind_is_not_found() -> None:
-    with pytest.raises(EquipoiseError, match="there is no estimator 'least_certainty'"):
+    with pytest.raises(EquipoiseError, match="unknown estimator 'least_certainty'"):
         find("least_certainty", {}, kind="estimator")
 
 

@@ -68,7 +68,7 @@ def test_conditions_are_joined_by_and_within_and_by_or_between() -> None:
     ("where", "reason"),
     [
         ("job=nurse", "builtin has no group 'job'; where can name: candidate, form, gender"),
-        ("occupation=nures", "builtin has nothing with occupation=nures; there are: nurse"),
+        ("occupation=nures", "builtin has nothing with occupation=nures; known: nurse"),
         ("occupation=nurse,other=nurse", "builtin has nothing with occupation=nurse,other=nurse"),
         ("nurse", "where takes key=value parts joined by commas, not 'nurse'"),
         ("occupation=nurse,", "where takes key=value parts"),

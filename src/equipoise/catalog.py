@@ -26,8 +26,8 @@ def find(name: str, table: Mapping[str, Item], *, kind: str) -> Item:
         return item
     known = sorted({*table, *plugins})
     close = difflib.get_close_matches(name, known, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else f"; there are: {', '.join(known)}"
-    raise EquipoiseError(f"there is no {kind} {name!r}{hint}")
+    hint = f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(known)}"
+    raise EquipoiseError(f"unknown {kind} {name!r}{hint}")
 
 
 def names(table: Mapping[str, object], *, kind: str) -> list[str]:

@@ -62,7 +62,7 @@ def _line(what: str, done: int, total: int, rate: float) -> str:
 
 
 def _notebook() -> Any:
-    """Return the shell of a notebook that this runs in, None elsewhere; IPython in a terminal is no notebook."""
+    """Return the shell of a notebook that this runs in, None elsewhere; IPython in a terminal is not a notebook."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     return shell if hasattr(shell, "kernel") else None

@@ -123,9 +123,11 @@ def import_results(
     results = [result for path in paths for result in read(path)]
     models = sorted({result.model for result in results})
     if len(models) != 1:
-        raise RunError(f"a run is of one model, these are of {len(models)}: {', '.join(models) or 'no results'}")
+        raise RunError(f"a run has one model, but these files have {len(models)}: {', '.join(models) or 'no results'}")
     if len({(result.dataset.name, result.task) for result in results}) < len(results):
-        raise RunError("two of the files hold the same dataset and task; name them apart, or import one at a time")
+        raise RunError(
+            "two of the files hold the same dataset and task; give them different names, or import one at a time"
+        )
     names = list(dict.fromkeys(result.dataset.name for result in results))
     folder = RunFolder(Path(out) if out else default_folder(models[0], names, [IMPORTED]))
     with folder.held():

@@ -9,7 +9,10 @@ import pytest
 from test_cli import HE, HEADER, SHE, Command, refused
 
 BAD_TABLES = {
-    "missing-column.csv": ("text,pronoun\nHe ran.,he\n", "missing-column.csv: no columns are the candidates"),
+    "missing-column.csv": (
+        "text,pronoun\nHe ran.,he\n",
+        "missing-column.csv: the columns of the candidates are missing",
+    ),
     "pronoun.csv": (f"{HEADER}\n{HE}\n{SHE.replace(',she,', ',hers,')}\n", "pronoun.csv:3: pronoun 'hers' is not in"),
     "empty.csv": ("", "empty.csv: is empty"),
     "header.csv": (f"{HEADER}\n", "header.csv: holds no row"),
@@ -41,11 +44,11 @@ def test_a_bad_table_is_one_sentence_with_file_and_line(forked: Command, name: s
 
 
 BAD_OPTIONS = {
-    "--data nowhere": "there is no dataset 'nowhere'",
+    "--data nowhere": "unknown dataset 'nowhere'",
     "--data nowhere.csv": "nowhere.csv: no such file or folder",
-    "--task guess": "there is no task 'guess'",
-    "--metric ucref": "there is no metric 'ucref'; did you mean 'ucerf'?",
-    "--estimator guess": "there is no estimator 'guess'",
+    "--task guess": "unknown task 'guess'",
+    "--metric ucref": "unknown metric 'ucref'; did you mean 'ucerf'?",
+    "--estimator guess": "unknown estimator 'guess'",
     "--by shoes": "no item has a group 'shoes'",
     "--limit 0": "limit must be at least 1, not 0",
     "--limit some": "Invalid value for '--limit'",

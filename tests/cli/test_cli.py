@@ -255,7 +255,7 @@ def test_a_check_tells_what_is_wrong_and_where(forked: Command, tmp_path: Path) 
     rows = "\n".join(HE.replace("baker", name) for name in ("baker", "tailor", "cook", "clerk", "guard", "farmer"))
     (tmp_path / "mine.csv").write_text(f"{HEADER}\n{rows}\n")
     short = forked("data", "check", "mine.csv", cwd=tmp_path)
-    assert short.returncode == 0 and "mine: 6 examples, 0 pairs can be compared" in short.stdout
+    assert short.returncode == 0 and "mine: 6 examples, 0 sets can be compared" in short.stdout
     assert "mine.csv:2: no row differs from it only in the pronoun" in short.stdout
     assert "and 1 more (--all lists them)" in short.stdout and "mine.csv:7" not in short.stdout
     assert "mine.csv:7" in forked("data", "check", "mine.csv", "--all", cwd=tmp_path).stdout
@@ -281,7 +281,7 @@ BAD_MODELS = {
     "owner/nowhere": "the model hub cannot be reached",
     "./nowhere": "./nowhere is not a folder with a model",
     "nowhere.gguf": "GGUF file nowhere.gguf does not exist",
-    "gpu:x": "there is no engine 'gpu'",
+    "gpu:x": "unknown engine 'gpu'",
     "planted:bias=big": "planted: bias must be a number, not 'big'",
     "planted:bios=1": "planted: unknown setting 'bios'",
 }

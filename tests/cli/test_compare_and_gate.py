@@ -43,6 +43,17 @@ def test_calibration_is_compared(forked: Command, cloze_runs: Path) -> None:
     assert f"{abs(difference):.3f}" in (cloze_runs / "compare.html").read_text(encoding="utf-8")
 
 
+def test_a_metric_that_was_asked_for_is_shown_with_its_interval_and_n_even_if_it_does_not_differ(
+    forked: Command, cloze_runs: Path
+) -> None:
+    result = forked("compare", "far", "close", "--metric", "brier_uncertainty", *QUICK, cwd=cloze_runs)
+    (row,) = [line.split() for line in result.stdout.splitlines() if line.startswith("brier_uncertainty ")]
+    assert row[1] == "+0.000" and row[2].startswith("[-") and row[4:] == ["40", "1.0000"]
+    assert "0 of 1 differences hold" in result.stdout
+    everything = forked("compare", "far", "close", *QUICK, cwd=cloze_runs).stdout
+    assert "brier_uncertainty" not in everything and "differences hold" in everything
+
+
 @pytest.mark.slow
 def test_a_drop_in_calibration_fails_the_gate(forked: Command, cloze_runs: Path) -> None:
     worse = forked("gate", "far", "--baseline", "close", "--max-drop", "ece=0.02", cwd=cloze_runs)

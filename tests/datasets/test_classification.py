@@ -111,7 +111,7 @@ def test_german_articles_are_cut_where_all_candidates_have_one(tmp_path: Path) -
     path = table(
         tmp_path, "Die Ärztin rief den Koch und sie lachte.,sie,die Ärztin|den Koch,die Ärztin\n", header=header
     )
-    with pytest.raises(DatasetError, match="a column 'group' can say"):
+    with pytest.raises(DatasetError, match="add a column 'group' that says"):
         open_dataset(path)
     header = "text,pronoun,candidates,gold,group\n"
     rows = "Die Ärztin rief den Koch und sie lachte.,sie,die Ärztin|den Koch,die Ärztin,f\n"
@@ -135,5 +135,7 @@ def test_an_audit_asks_in_the_users_words_and_averages_over_them(tmp_path: Path)
 
 def test_a_table_that_has_neither_pronoun_nor_group_says_what_it_may_name(tmp_path: Path) -> None:
     path = table(tmp_path, "Ann slept.,a|b\n", header="text,candidates\n")
-    with pytest.raises(DatasetError, match=r"no column is the pronoun; .*group=COLUMN for texts without a pronoun"):
+    with pytest.raises(
+        DatasetError, match=r"the column of the pronoun is missing; .*group=COLUMN for texts without a pronoun"
+    ):
         open_dataset(path, DatasetOptions())

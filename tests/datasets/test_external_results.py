@@ -93,8 +93,14 @@ def test_ordinary_items_can_be_imported_too(tmp_path: Path) -> None:
     [
         ("item,candidate\na,x\n", "theirs.csv: needs a column logprob or prob"),
         ("item,logprob\na,-1\n", "theirs.csv: the column 'candidate' is missing"),
-        ("item,candidate,logprob\na,x,-1\na,y,0.7\n", "theirs.csv:3: logprob 0.7 is no logarithm of a probability"),
-        ("item,candidate,logprob\na,x,-1\na,y,nan\n", "theirs.csv:3: logprob nan is no logarithm of a probability"),
+        (
+            "item,candidate,logprob\na,x,-1\na,y,0.7\n",
+            "theirs.csv:3: logprob 0.7 is not the logarithm of a probability",
+        ),
+        (
+            "item,candidate,logprob\na,x,-1\na,y,nan\n",
+            "theirs.csv:3: logprob nan is not the logarithm of a probability",
+        ),
         ("item,candidate,logprob\na,x,-1\na,y,much\n", "theirs.csv:3: logprob 'much' is not a number"),
         ("item,candidate,logprob\na,x,-1\n", "theirs.csv:2: example a: needs at least two candidates"),
         ("item,candidate,logprob\na,x,-inf\na,y,-inf\n", "theirs.csv:2: all candidates of item 'a' have probability 0"),
@@ -111,9 +117,9 @@ def test_what_cannot_be_read_is_one_sentence_with_its_line(tmp_path: Path, text:
 
 def test_a_run_is_of_one_model_and_a_format_has_a_name(tmp_path: Path) -> None:
     files = [write(tmp_path / name / f"{name}.csv", HEAD + ROWS) for name in ("one", "two")]
-    with pytest.raises(RunError, match="a run is of one model, these are of 2: one, two"):
+    with pytest.raises(RunError, match="a run has one model, but these files have 2: one, two"):
         equipoise.import_results(files, format="gender-ece", out=tmp_path / "run")
-    with pytest.raises(EquipoiseError, match="there is no result format 'gender-ec'; did you mean 'gender-ece'"):
+    with pytest.raises(EquipoiseError, match="unknown result format 'gender-ec'; did you mean 'gender-ece'"):
         read_results(files[0], format="gender-ec")
 
 

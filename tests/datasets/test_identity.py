@@ -158,9 +158,9 @@ def test_sentences_without_a_referent_are_left_out_and_reported() -> None:
 
 
 def test_unknown_augmentations_and_attributes_are_named() -> None:
-    with pytest.raises(DatasetError, match="no augmentation 'X'; there are: R, NR, C"):
+    with pytest.raises(DatasetError, match="unknown augmentation 'X'; known: R, NR, C"):
         recipe(augmentations=["X"])
-    with pytest.raises(DatasetError, match="no attribute 'religon'; did you mean 'religion'"):
+    with pytest.raises(DatasetError, match="unknown attribute 'religon'; did you mean 'religion'"):
         recipe(attributes=["religon"])
     for nothing in ({"augmentations": []}, {"attributes": []}):
         with pytest.raises(DatasetError, match="at least one augmentation and one attribute"):

@@ -41,14 +41,14 @@ def test_a_user_brings_their_own(tmp_path: Path) -> None:
         (
             '[age]\nprivileged = ["young"]\ndisadvantaged = ["old"]\n[body]\nprivileged = ["thin"]\n'
             'disadvantaged = ["old"]\n',
-            "mine.toml:6: 'old' stands in 'age' too",
+            "mine.toml:6: 'old' is in 'age' too",
         ),
         (
             '[age]\nprivileged = ["young"]\ndisadvantaged = ["old"]\ncontrasts = [["young", "aged"]]\n',
-            "mine.toml:4: 'aged' among the contrasts is no marker",
+            "mine.toml:4: 'aged' among the contrasts is not a marker",
         ),
         ('[x]\nneutral = ["calm"]\nprivileged = ["young"]\n', "mine.toml:2: .x. has neutral words and sides"),
-        ('age = ["young"]\n', "mine.toml:1: 'age' stands outside a section"),
+        ('age = ["young"]\n', "mine.toml:1: 'age' is outside of a section"),
         ("# nothing\n", "mine.toml: names no attribute"),
     ],
 )

@@ -81,7 +81,7 @@ def test_synthbias_is_known_by_its_columns_and_a_table_by_its_ending(tmp_path: P
 
 def test_what_is_not_there_or_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert message("winobais").startswith("there is no dataset 'winobais'; did you mean 'winobias'?")
+    assert message("winobais").startswith("unknown dataset 'winobais'; did you mean 'winobias'?")
     assert "known: builtin, winobias, synthbias" in message("winobais")
     assert message("no.csv") == "no.csv: no such file or folder"
     assert message("a/b") == "a/b: no such file or folder"

@@ -118,7 +118,7 @@ def test_columns_can_be_named_and_groups_added(tmp_path: Path) -> None:
         ("sent_more,sent_less,y\nI met him.,I met her.,2\n", "mine.csv:2: y '2' is neither 1"),
         ("sent_more,sent_less,y\nI met him.,I met him.,1\n", "mine.csv:2: the two sentences are the same"),
         ("sent_more,sent_less,y\nI met him.,,1\n", "mine.csv:2: sent_less is empty"),
-        ("sent_more,y\nI met him.,1\n", "mine.csv: no column is the sentence sent_less"),
+        ("sent_more,y\nI met him.,1\n", "mine.csv: the column sent_less is missing"),
     ],
 )
 def test_what_cannot_be_read_is_one_sentence_with_its_line(tmp_path: Path, text: str, message: str) -> None:
@@ -184,5 +184,5 @@ def test_winogender_has_he_she_and_they_on_request(real_data) -> None:
 
 
 def test_a_name_that_no_column_can_have_is_refused_with_those_it_can(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match=r"'label' is not what .*: more, less, y, id or group:NAME"):
+    with pytest.raises(DatasetError, match=r"'label' is not a known column .*: more, less, y, id or group:NAME"):
         load(tmp_path, "sent_more,sent_less\nHe ran.,She ran.\n", columns={"label": "sent_more"})

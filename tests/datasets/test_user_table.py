@@ -255,13 +255,16 @@ def test_synthbias_loads_as_a_table_with_the_same_content(real_data) -> None:
         ({**ROW, "candidates": "pilot"}, "mine.jsonl:1: needs at least two candidates, has 1"),
         ({**ROW, "candidates": "pilot|the Pilot"}, "mine.jsonl:1: the candidates pilot, Pilot repeat"),
         ({**ROW, "candidates": '["pilot"'}, "mine.jsonl:1: candidates '[\"pilot\"' is neither a JSON list nor a|b"),
-        ({**ROW, "gold": "judge"}, "mine.jsonl:1: gold 'judge' is none of the candidates pilot, waiter"),
-        ({**ROW, "gold": 3}, "mine.jsonl:1: gold 3 is none of the candidates"),
-        ({**ROW, "gold": True}, "mine.jsonl:1: gold True is none of the candidates"),
+        ({**ROW, "gold": "judge"}, "mine.jsonl:1: gold 'judge' is not one of the candidates pilot, waiter"),
+        ({**ROW, "gold": 3}, "mine.jsonl:1: gold 3 is not one of the candidates"),
+        ({**ROW, "gold": True}, "mine.jsonl:1: gold True is not one of the candidates"),
         ({**ROW, "gold": "", "answerable": True}, "mine.jsonl:1: is answerable, but its right answer is not given"),
         ({**ROW, "answerable": "perhaps"}, "mine.jsonl:1: answerable 'perhaps' is neither true nor false"),
-        ({**ROW, "gold": "", "stereotype": "pro"}, "mine.jsonl:1: stereotype 'pro' is relative to the right answer"),
-        ({**ROW, "form": "dative"}, "mine.jsonl:1: form 'dative' is none of subject"),
+        (
+            {**ROW, "gold": "", "stereotype": "pro"},
+            "mine.jsonl:1: stereotype 'pro' needs a right answer and two candidates",
+        ),
+        ({**ROW, "form": "dative"}, "mine.jsonl:1: unknown form 'dative'; known: subject"),
         ({**ROW, "group": "a=b"}, "mine.jsonl:1: group 'a=b' may not contain , or ="),
     ],
 )
@@ -277,13 +280,15 @@ def test_csv_lines_count_the_header_blank_lines_and_quoted_line_breaks(tmp_path:
 
 def test_a_missing_column_names_those_there_are_and_how_to_map_one(tmp_path: Path) -> None:
     path = write(tmp_path, "phrase,pronoun,candidate_1,candidate_2", "x,he,a,b")
-    expected = "mine.csv: no column is the sentence; the columns are phrase, pronoun, candidate_1, candidate_2"
+    expected = (
+        "mine.csv: the column of the sentence is missing; the columns are phrase, pronoun, candidate_1, candidate_2"
+    )
     assert message(path) == f"{expected}; name it with --columns text=COLUMN"
     assert "--columns pronoun=COLUMN" in message(write(tmp_path, "text,candidates", "x,a|b"))
     assert "--columns candidate_1=COLUMN" in message(write(tmp_path, "text,pronoun", "x,he"))
-    assert "no column 'nope' to be 'text'; the columns are" in message(path, {"text": "nope"})
-    assert "'txt' is not what a column can be" in message(path, {"txt": "phrase"})
-    assert "group:gender is a group of Equipoise's own" in message(path, {"group:gender": "phrase"})
+    assert "column 'nope', named for 'text', does not exist; the columns are" in message(path, {"text": "nope"})
+    assert "'txt' is not a known column" in message(path, {"txt": "phrase"})
+    assert "group:gender is a name that Equipoise uses itself" in message(path, {"group:gender": "phrase"})
 
 
 def test_slots_need_a_form_and_one_place(tmp_path: Path) -> None:
@@ -309,7 +314,7 @@ def test_slots_need_a_form_and_one_place(tmp_path: Path) -> None:
         ("a.json", b"[" * 100_000, "a.json:1: is not JSON"),
         ("a.json", b"[]", "a.json: holds no row"),
         ("a.parquet", b"PAR1 but no more", "a.parquet: cannot be read as Parquet"),
-        ("a.xlsx", b"PK", "a.xlsx: is no table that can be read; the endings known are .csv"),
+        ("a.xlsx", b"PK", "a.xlsx: is not a table that can be read; known file endings: .csv"),
     ],
 )
 def test_a_file_that_is_no_table_is_one_sentence(tmp_path: Path, name: str, content: bytes, expected: str) -> None:
@@ -332,7 +337,7 @@ def test_parquet_errors_name_the_row(tmp_path: Path) -> None:
 
 def test_rows_must_go_together(tmp_path: Path) -> None:
     twice = write_jsonl(tmp_path, {**ROW, "id": "a"}, {**ROW, "id": "a"})
-    assert message(twice) == "mine.jsonl:2: the id 'a' stands already at mine.jsonl:1"
+    assert message(twice) == "mine.jsonl:2: duplicate id 'a', already used at mine.jsonl:1"
     three = write_jsonl(tmp_path, ROW, {**ROW, "candidates": "pilot|waiter|judge"})
     assert message(three).startswith("mine.jsonl:2: has 3 candidates, but mine.jsonl:1 has 2")
 

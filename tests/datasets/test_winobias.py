@@ -102,7 +102,7 @@ def test_lines_that_differ_beyond_the_pronoun_are_kept_unpaired_and_reported(tmp
     ("pro", "anti", "why"),
     [
         ("showed [him] it", "showed [him] it", "same pronoun"),
-        ("demanded [he] pay", "demanded [her] pay", "no counterpart"),
+        ("demanded [he] pay", "demanded [her] pay", "not the counterpart"),
         ("gave him [his] hat", "gave [her] her hat", "no pronoun in brackets"),
     ],
 )
@@ -274,7 +274,7 @@ def test_synthbias_rows_with_equal_pronouns_are_no_pair(tmp_path: Path, pronouns
     assert dataset.sets == 0
     assert [example.set_id for example in dataset.examples] == [example.id for example in dataset.examples]
     faults = [fault.what for fault in dataset.faults if fault.kind == "not a minimal pair"]
-    assert faults == [f"its sentence stands {len(pronouns)} times, not once with each pronoun"] * len(pronouns)
+    assert faults == [f"its sentence occurs {len(pronouns)} times, not once with each pronoun"] * len(pronouns)
     # Nobody knows what form a "her" without counterpart has.
     assert {example.groups["form"] for example in dataset.examples} == {
         "" if p == "her" else "possessive" for p in pronouns
@@ -317,7 +317,7 @@ def test_synthbias_faults_of_a_row_are_reported(tmp_path: Path) -> None:
     [
         ("type3,The cook saw the nurse and he left.,cook,nurse,he,True", ":2: type 'type3'"),
         ("type2,The cook saw the nurse and he left.,cook,nurse,she,True", ":2: pronoun 'she' is not in the sentence"),
-        ("type2,The cook saw the nurse and it left.,cook,nurse,it,True", ":2: 'it' is no pronoun"),
+        ("type2,The cook saw the nurse and it left.,cook,nurse,it,True", ":2: 'it' is not a male or female pronoun"),
         ("type2,The cook saw the nurse and he left.,cook,baker,he,True", ":2: occupation 'baker' is not in"),
         ("type2,The cook saw the nurse and he left.,cook,cook,he,True", ":2: the two occupations are the same"),
         ("type2,The cook saw the nurse and he left.,cook", ":2: has 3 cells, but the header has 6"),
@@ -329,7 +329,7 @@ def test_a_broken_row_is_an_error_with_file_and_line(tmp_path: Path, row: str, m
     assert f"synthbias_data.csv{message}" in str(error.value)
 
 
-# --- the real files: every number below is counted in them, and stands in docs/datasets.md
+# --- the real files: every number below is counted in them, and is in docs/datasets.md
 
 
 def test_a_missing_column_of_synthbias_is_named(tmp_path: Path) -> None:

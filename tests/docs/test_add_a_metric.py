@@ -76,7 +76,7 @@ def test_the_row_keeps_its_promises(page) -> None:
 ADDED = """
 import numpy as np
 
-from equipoise.metrics import METRICS, Metric
+from equipoise.metrics import METRICS, Metric, identities
 from equipoise.metrics.groups import mean
 from sure_and_wrong import SURE_AND_WRONG
 
@@ -96,10 +96,13 @@ ROWS = (
            bounds=(0, 1), unit="sets", estimated=True),
     Metric("overconfidence", overconfidence, ("y", "p"), "lower", "Overconfidence",
            "mean confidence - share of right predictions", bounds=(-1, 1), applies_to="labelled pairs"),
+    Metric("pair_loss", identities.drop, ("confidence_pair", "marked", "contrast_share"), "lower", "Pair loss",
+           "confidence given one of the two, unmarked - marked", bounds=(-2, 2), unit="identity",
+           applies_to="labelled"),
 )
 METRICS.update({metric.name: metric for metric in ROWS})
 """
-"""A plug-in of pytest that adds three rows to the table before the tests are collected."""
+"""A plug-in of pytest that adds four rows to the table before the tests are collected."""
 
 
 @pytest.mark.slow
@@ -108,7 +111,8 @@ def test_a_new_row_fails_none_of_our_tests(page, tmp_path: Path) -> None:
     root = Path(__file__).resolve().parents[2]
     files = ["test_invariants.py", "reference/test_planted_recovery.py", "reference/test_planted_mixtures.py"]
     files += ["measuring/test_pinned.py"]
-    chosen = "sure_and_wrong or settled_share or overconfidence or owns_its_facts or test_planted or test_pinned"
+    names = ("sure_and_wrong", "settled_share", "overconfidence", "pair_loss")
+    chosen = " or ".join((*names, "owns_its_facts", "test_planted", "test_pinned"))
     options = ["-q", "-p", "added_rows", "-p", "no:cacheprovider", "-m", "not slow", "-k", chosen]
     paths = [str(tmp_path), str(page.folder), *filter(None, [os.environ.get("PYTHONPATH")])]
     tested = subprocess.run(

@@ -215,7 +215,7 @@ def test_a_group_whose_items_have_no_weight_is_no_group() -> None:
     groups = np.array(["male", "female", "neutral", "female"], dtype=object)
     weights = np.array([1, 1, 0, 0])
     assert calibration.group_ece(Y, P, groups, weights=weights) == pytest.approx((0.1 + 0.8) / 2)
-    with pytest.raises(UndefinedMetric, match="all items are of one group, male"):
+    with pytest.raises(UndefinedMetric, match="items that are all in one group, male"):
         calibration.group_ece(Y, P, groups, weights=np.array([1, 0, 0, 0]))
 
 
@@ -223,7 +223,7 @@ def test_a_group_of_one() -> None:
     y, p = np.array([1.0]), np.array([0.7])
     assert calibration.ece(y, p) == pytest.approx(0.3)
     assert calibration.noise_floor(p) == pytest.approx(2 * 0.7 * 0.3)
-    with pytest.raises(UndefinedMetric, match="all items are of one group, male"):
+    with pytest.raises(UndefinedMetric, match="items that are all in one group, male"):
         calibration.group_ece(y, p, np.array(["male"], dtype=object))
 
 

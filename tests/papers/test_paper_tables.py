@@ -101,7 +101,7 @@ def test_cells_of_data_that_is_here_have_no_problem(real_data: Callable[[str], P
 
 
 def test_an_unknown_paper_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(EquipoiseError, match="no paper 'ucref'; did you mean 'ucerf'"):
+    with pytest.raises(EquipoiseError, match="unknown paper 'ucref'; did you mean 'ucerf'"):
         write_suite("ucref", ["smollm2"], tmp_path)
 
 

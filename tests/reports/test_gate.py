@@ -155,7 +155,7 @@ def test_a_drop_is_taken_in_the_worse_direction_on_the_same_sentences(planted_ru
     assert value.number == pytest.approx(drop)
     (low,) = gate(planted_run, [], baseline=mild_run, max_drop=["ucerf[type=type2]=0.02"], test_at="low")
     assert low.number < value.number < worse[0].number
-    wrong = {"perplexity=0.1": "has no better direction", "nope=1": "no metric 'nope'", "ucerf": "is not a drop"}
+    wrong = {"perplexity=0.1": "has no better direction", "nope=1": "unknown metric 'nope'", "ucerf": "is not a drop"}
     for text, reason in wrong.items():
         with pytest.raises(EquipoiseError, match=reason):
             gate(planted_run, [], baseline=mild_run, max_drop=[text])

@@ -42,7 +42,7 @@ def test_a_name_finds_its_engine(spec: str, expected: tuple[str, str] | None, mo
     if expected is not None:
         assert open_engine(spec) == expected
         return
-    with pytest.raises(EquipoiseError, match=f"there is no engine '{spec.partition(':')[0]}'"):
+    with pytest.raises(EquipoiseError, match=f"unknown engine '{spec.partition(':')[0]}'"):
         open_engine(spec)
 
 
@@ -54,9 +54,7 @@ def test_options_reach_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_unknown_scheme_is_told_which_there_are() -> None:
-    with pytest.raises(
-        EquipoiseError, match="there is no engine 'olama'; there are: default, ensemble, gguf, hf, planted"
-    ):
+    with pytest.raises(EquipoiseError, match="unknown engine 'olama'; known: default, ensemble, gguf, hf, planted"):
         open_engine("olama:llama3")
 
 

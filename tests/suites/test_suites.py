@@ -69,9 +69,9 @@ def test_every_cell_is_checked_before_anything_is_loaded(suite_file: Write, tmp_
     problems = {cell.name: cell.problem for cell in made}
     assert len(problems) == 27
     assert problems["planted / builtin / next-word"] == ""
-    assert "there is no task 'no-task'" in problems["planted / builtin / no-task"]
+    assert "unknown task 'no-task'" in problems["planted / builtin / no-task"]
     assert "a planted engine cannot" in problems["planted / builtin / open"]
-    assert "there is no dataset 'no-data'" in problems["planted / no-data / next-word"]
+    assert "unknown dataset 'no-data'" in problems["planted / no-data / next-word"]
     assert "mine.csv" in problems[f"planted / {tmp_path}/mine.csv / next-word"]
     assert "unknown setting 'strenth'" in problems["planted:strenth=2 / builtin / next-word"]
     assert "no-model" in problems[f"{tmp_path}/no-model / builtin / next-word"]
@@ -100,7 +100,7 @@ def test_overrides_choose_settings_and_leave_cells_out(suite_file: Write) -> Non
     ]
     only = cells(read_suite(suite_file(text)), only=["biased / *mcq"])
     assert [cell.name for cell in only] == ["biased / builtin / mcq", "biased / sentiment / mcq"]
-    with pytest.raises(EquipoiseError, match="only 'nobody' names no cell"):
+    with pytest.raises(EquipoiseError, match="only 'nobody' matches no cell"):
         cells(read_suite(suite_file(text)), only=["nobody"])
 
 
@@ -204,7 +204,9 @@ def test_the_command_line(suite_file: Write, monkeypatch: pytest.MonkeyPatch, tm
     command = Run(next((tmp_path / "suite" / "cells").iterdir())).manifest.command
     assert command.startswith("equipoise suite") and "planted / builtin / next-word" in command
     unknown = run(BASIS + '[settings]\n[gate]\nrequire = ["of_nobody >= 1"]\n')
-    assert isinstance(unknown.exception, SuiteError) and "names nothing in any of the 1 cells" in str(unknown.exception)
+    assert isinstance(unknown.exception, SuiteError) and "matches nothing in the 1 finished cells" in str(
+        unknown.exception
+    )
 
 
 def test_the_time_is_estimated_before_a_model_is_seen(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def test_it_is_opened_by_name_with_its_options() -> None:
     assert open_task("next-word") == NextWord(token_aggregate="sum")
     assert open_task("next-word", TaskOptions(token_aggregate="pmi")) == NextWord(token_aggregate="pmi")
     assert open_task("next-word", TaskOptions(token_aggregate="mean")).settings["token_aggregate"] == "mean"
-    with pytest.raises(EquipoiseError, match="there is no task 'next-wrd'; did you mean 'next-word'"):
+    with pytest.raises(EquipoiseError, match="unknown task 'next-wrd'; did you mean 'next-word'"):
         open_task("next-wrd")
 
 

@@ -158,7 +158,7 @@ def test_a_run_that_is_killed_resumes_to_the_same_weights(tuned: Path, tiny_fold
 def test_nothing_is_kept_where_every_checkpoint_breaks_a_guard(tiny_folder: Path, tmp_path: Path) -> None:
     plan = replace(PLAN, steps=3)
     impossible = Limits(accuracy=-2)
-    with pytest.raises(TrainingError, match="no checkpoint passed the guards, so nothing was kept: accuracy fell"):
+    with pytest.raises(TrainingError, match="no checkpoint passed the guards, so no adapter was saved: accuracy fell"):
         tune(str(tiny_folder), out=tmp_path / "a", plan=plan, limits=impossible, markers=False, device="cpu")
     assert not (tmp_path / "a" / "adapter_model.safetensors").exists()
     assert "No step passed the guards" in write_learning_page(tmp_path / "a" / "training").read_text(encoding="utf-8")

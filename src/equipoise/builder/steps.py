@@ -228,8 +228,8 @@ def read_records(path: Path, kind: type[Record], *, made_by: str) -> list[Record
     records = []
     for line, row in json_lines(place):
         if not needed <= set(row) <= names:
-            lacks = ", ".join(sorted(needed - set(row))) or "no other fields"
-            raise BuildError(f"{path}:{line}: not a {kind.__name__.lower()}; it needs {lacks}")
+            missing = ", ".join(sorted(needed - set(row))) or "no other fields"
+            raise BuildError(f"{path}:{line}: not a {kind.__name__.lower()}; it needs {missing}")
         try:
             records.append(kind(**{name: _value(value) for name, value in row.items()}))
         except TypeError as error:

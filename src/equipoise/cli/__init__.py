@@ -97,7 +97,7 @@ def main() -> None:
     """Run the command line."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            # An arrow that an old terminal cannot show is no reason to fail.
+            # An arrow that an old terminal cannot show must not be a reason to fail.
             stream.reconfigure(errors="replace")
     # Nearly everything is freed by its reference count; looking for cycles a hundred times less often saves a tenth.
     gc.set_threshold(100 * gc.get_threshold()[0])

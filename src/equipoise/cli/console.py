@@ -48,7 +48,7 @@ ARGUMENTS = (
     *("trust_remote_code", "allow_pickle", "merge_adapter", "worker_cores"),
     *("token_aggregate", "answer_space", "reasoning_tokens"),
 )
-"""Arguments of the library that are options of `audit`; only those that are no words of a sentence."""
+"""Arguments of the library that are options of `audit`; only those that are not words of a sentence."""
 
 _ARGUMENT = re.compile(rf"(?<![\w.'\"/-])(?:{'|'.join(ARGUMENTS)})(?![\w.'\"/-])")
 
@@ -72,7 +72,7 @@ def clear_errors() -> Iterator[None]:
     except UsageError as error:
         fail(_usage(error))
     except (_Interrupted, KeyboardInterrupt):
-        fail("interrupted; what was finished is kept, and the same command continues from there")
+        fail("interrupted; finished work is saved, and the same command continues from there")
     except BrokenPipeError:
         _leave_quietly()
     except SystemExit as ended:
@@ -87,7 +87,7 @@ def clear_errors() -> Iterator[None]:
         fail(f"this needs the package {package}: pip install 'equipoise[{EXTRAS[package]}]'")
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            fail(f"the disk is full{_at(error)}; what was finished is kept: make room and run the command again")
+            fail(f"the disk is full{_at(error)}; finished work is saved: free some space and run the command again")
         fail(NO_MEMORY if is_out_of_memory(error) else f"{error.strerror or error}{_at(error)}")
     except (MemoryError, ImportError, RuntimeError, SystemError) as error:
         if not is_out_of_memory(error):
@@ -195,7 +195,7 @@ def _progress_lines() -> Callable[[str, int, int], None]:
 
 
 def print_out(renderable: Any) -> None:
-    """Print a table or text on standard output; where that is no terminal, as wide as it needs (or as COLUMNS says)."""
+    """Print a table or text on standard output; outside of a terminal as wide as needed (or as COLUMNS says)."""
     from rich.console import Console
 
     console = Console(highlight=False)

@@ -11,7 +11,7 @@ import typer
 from .audit import Quiet, Several, column_map
 from .console import printable
 
-app = typer.Typer(help="Write tasks for other tools; `equipoise import` reads their logs back.", rich_markup_mode=None)
+app = typer.Typer(help="Write tasks for other tools. `equipoise import` reads their logs back.", rich_markup_mode=None)
 
 Data = Annotated[Several, typer.Option("--data", help="A dataset's name or path; repeatable. By default builtin.")]
 Tasks = Annotated[Several, typer.Option("--task", help="next-word, mcq, …; repeatable. By default next-word.")]
@@ -40,7 +40,7 @@ def lm_eval(
     """Write tasks for lm-evaluation-harness, with UCerF, flips and equalized odds as metrics."""
     from ..exports.lm_eval.tasks import write_lm_eval_tasks
 
-    names = _each(write_lm_eval_tasks, data, task, out, {"limit": limit, "seeds": seeds}, columns)
+    names = _written(write_lm_eval_tasks, data, task, out, {"limit": limit, "seeds": seeds}, columns)
     if not quiet:
         command = f"lm_eval run --include_path {out} --tasks {','.join(names)} --log_samples --output_path logs"
         typer.echo(printable(f"to run them:   {command} --model hf --model_args pretrained=MODEL,dtype=float32"))
@@ -60,13 +60,13 @@ def inspect(
     """Write tasks for inspect, with UCerF, flips and equalized odds as metrics."""
     from ..exports.inspect_ai.tasks import write_inspect_tasks
 
-    files = _each(write_inspect_tasks, data, task, out, {"limit": limit, "seeds": seeds}, columns)
+    files = _written(write_inspect_tasks, data, task, out, {"limit": limit, "seeds": seeds}, columns)
     if not quiet:
         typer.echo(printable(f"to run them:   inspect eval {' '.join(map(str, files))} --model hf/MODEL"))
         typer.echo("to read back:  equipoise import --format inspect logs")
 
 
-def _each(
+def _written(
     write: Callable[..., Any], data: Several, task: Several, out: Path, choices: dict[str, Any], columns: Several
 ) -> list[Any]:
     """Write every dataset as every task, and return what the writer returned."""

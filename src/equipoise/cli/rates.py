@@ -64,7 +64,7 @@ def remember(model: str, choices: Mapping[str, Any], meter: Meter) -> None:
 
 
 def seconds(model: str, choices: Mapping[str, Any], task: str, *, prompts: int, texts: int) -> float | None:
-    """Return how long so many prompts and texts take at the rate measured here; None where none was measured."""
+    """Return how long the prompts and texts take at the rate measured here; None where none was measured."""
     rates = _rates()
     needed = {"prompts": prompts, "texts": texts}
     times = {kind: rates.get(_key(model, choices, task, kind)) for kind, count in needed.items() if count}

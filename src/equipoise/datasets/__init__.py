@@ -192,7 +192,8 @@ def _open(text: str, options: DatasetOptions) -> Dataset:
         find(text, DATASETS, kind="dataset")
     except EquipoiseError as error:
         known = ", ".join(names(DATASETS, kind="dataset"))
-        raise DatasetError(f"{error} (known: {known}; or the path of a file or folder)") from None
+        unknown = str(error).partition("; known: ")[0]
+        raise DatasetError(f"{unknown} (known: {known}; or the path of a file or folder)") from None
     raise AssertionError("a name that `names` lacks is an error of `find`")
 
 

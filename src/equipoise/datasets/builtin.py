@@ -23,7 +23,7 @@ LICENCE = "CC0-1.0"
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence with a slot for its pronoun; `they` says whether a plural pronoun fits the slot as it stands."""
+    """A sentence with a slot for its pronoun; `they` says whether a plural pronoun fits the slot as it is."""
 
     id: str
     type: str
@@ -52,7 +52,7 @@ class Sentence:
 
 
 def sentences() -> list[Sentence]:
-    """Return the sentences as they stand in `builtin.csv`."""
+    """Return the sentences as they are in `builtin.csv`."""
     text = resources.files(__package__).joinpath("builtin.csv").read_text(encoding="utf-8")
     return [
         Sentence(
@@ -114,7 +114,7 @@ def faults(checked: Sequence[Sentence]) -> Iterator[Fault]:
     words = Counter(SLOT.sub("", sentence.text).lower() for sentence in checked)
     for text, count in words.items():
         if count > 1:
-            yield Fault("builtin.csv", "repeated", f"a sentence stands {count} times: {text[:40]}…", "kept")
+            yield Fault("builtin.csv", "repeated", f"a sentence occurs {count} times: {text[:40]}…", "kept")
     yield from _imbalances(checked)
 
 

@@ -21,7 +21,7 @@ KINDS = {True: "answerable", False: "unanswerable"}
 
 @dataclass(frozen=True, slots=True)
 class _Labelled:
-    """An example and where it stands in the file."""
+    """An example and its place in the file."""
 
     where: str
     example: Example

@@ -86,20 +86,22 @@ def map_columns(file: str, header: Sequence[str], given: Mapping[str, str]) -> C
     for name, column in given.items():
         _check_name(name)
         if column not in header:
-            raise DatasetError(f"{file}: there is no column {column!r} to be {name!r}; {columns_there}")
+            raise DatasetError(f"{file}: column {column!r}, named for {name!r}, does not exist; {columns_there}")
     column_of = dict(given)
     for name, column in _by_their_own_names([column for column in header if column not in given.values()]):
         column_of.setdefault(name, column)
     if "text" not in column_of:
-        raise DatasetError(f"{file}: no column is the sentence; {columns_there}; name it with --columns text=COLUMN")
+        raise DatasetError(
+            f"{file}: the column of the sentence is missing; {columns_there}; name it with --columns text=COLUMN"
+        )
     if not {"pronoun", "form", "group"} & set(column_of):
         raise DatasetError(
-            f"{file}: no column is the pronoun; {columns_there}; name it with --columns pronoun=COLUMN "
+            f"{file}: the column of the pronoun is missing; {columns_there}; name it with --columns pronoun=COLUMN "
             "(form=COLUMN for sentences with a slot such as {pronoun}, group=COLUMN for texts without a pronoun)"
         )
     if "candidates" not in column_of and not {"candidate_1", "candidate_2"} <= set(column_of):
         raise DatasetError(
-            f"{file}: no columns are the candidates; {columns_there}; "
+            f"{file}: the columns of the candidates are missing; {columns_there}; "
             "name them with --columns candidate_1=COLUMN --columns candidate_2=COLUMN"
         )
     return Columns(column_of, set(header) >= _SYNTHBIAS and "gold" not in column_of)
@@ -133,10 +135,10 @@ def _is_own_group(column: str) -> bool:
 def _check_name(name: str) -> None:
     group = _GROUP.fullmatch(name)
     if group and (group[1] in (*_OWN_GROUPS, *_TAKEN) or group[1].startswith(("certainty", "desirability"))):
-        raise DatasetError(f"group:{group[1]} is a group of Equipoise's own; take another name")
+        raise DatasetError(f"group:{group[1]} is a name that Equipoise uses itself; choose another one")
     if not group and name not in ALIASES and not re.fullmatch(r"candidate_[1-9]", name):
         known = ", ".join([*ALIASES, "candidate_1, candidate_2, …", "group:NAME"])
-        raise DatasetError(f"{name!r} is not what a column can be; that is one of {known}")
+        raise DatasetError(f"{name!r} is not a known column; known: {known}")
 
 
 def is_missing(value: Any) -> bool:
@@ -155,11 +157,11 @@ def as_text(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise DatasetError(f"{name} {value!r} is not text")
     if "\0" in value:
-        raise DatasetError(f"{name} has a NUL character, which is no text")
+        raise DatasetError(f"{name} has a NUL character, which is not text")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
-        raise DatasetError(f"{name} has half of a surrogate pair, which is no character") from None
+        raise DatasetError(f"{name} has half of a surrogate pair, which is not a character") from None
     return value.strip()
 
 
@@ -244,7 +246,7 @@ def as_choice(name: str, value: Any, candidates: Sequence[str]) -> int | None:
         and 1 <= int(number[:9]) <= len(candidates)
     ):
         return int(number) - 1
-    raise DatasetError(f"{name} {value!r} is none of the candidates {', '.join(candidates)}")
+    raise DatasetError(f"{name} {value!r} is not one of the candidates {', '.join(candidates)}")
 
 
 def as_stereotype(value: Any, candidates: Sequence[str], gold: int | None) -> int | None:
@@ -255,7 +257,9 @@ def as_stereotype(value: Any, candidates: Sequence[str], gold: int | None) -> in
     if word not in ("pro", "anti", "true", "false", "yes", "no"):
         return as_choice("stereotype", value, candidates)
     if gold is None or len(candidates) != 2:
-        raise DatasetError(f"stereotype {value!r} is relative to the right answer of two, which this row has not")
+        raise DatasetError(
+            f"stereotype {value!r} needs a right answer and two candidates, which this row does not have"
+        )
     return gold if word in ("pro", "true", "yes") else 1 - gold
 
 

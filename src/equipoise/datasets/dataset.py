@@ -14,7 +14,7 @@ from . import occupations
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something wrong in a data file: where it stands, what it is, and what the loader did about it."""
+    """Something wrong in a data file: where it is, what it is, and what the loader did about it."""
 
     where: str
     kind: str
@@ -87,7 +87,7 @@ def gender_groups(
 ) -> Mapping[str, str]:
     """Return the groups of a pronoun sentence: type, gender, form and, where labelled, stereotype and occupations.
 
-    `side` is the stereotype the referent stands under: from the table of occupations, or, for an occupation not
+    `side` is the stereotype of the referent: from the table of occupations, or, for an occupation not
     in it, from what the dataset says the stereotype is.
     """
     groups = {"type": kind, "gender": gender, "form": form}

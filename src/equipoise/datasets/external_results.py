@@ -43,7 +43,7 @@ def read_results(path: Path | str, *, format: str = "general", model: str = "", 
     """Return the results in a file of that format; `model` and `dataset` name them where the file does not."""
     path = Path(path)
     if not path.is_file():
-        raise DatasetError(f"{path}: there is no such file")
+        raise DatasetError(f"{path}: no such file")
     return find(format, FORMATS, kind="result format")(path, model, dataset)
 
 
@@ -149,7 +149,7 @@ def _part(
 
 
 def _item(table: Rows, id: str, rows: Sequence[Row]) -> Example:
-    """Return the example that the rows of an item describe; what is said of the whole item stands in its first row."""
+    """Return the example that the rows of an item describe; what is said of the whole item is in its first row."""
     first = rows[0].cells
     groups = {
         name.removeprefix("group:"): as_label(name, first.get(name))
@@ -191,7 +191,7 @@ def _logprob(table: Rows, row: Row) -> float:
     if "logprob" in table.columns and not is_missing(row.cells.get("logprob")):
         value = _number(table.file, row, "logprob")
         if math.isnan(value) or value > 1e-4:
-            raise DatasetError(f"{table.file}:{row.line}: logprob {value} is no logarithm of a probability")
+            raise DatasetError(f"{table.file}:{row.line}: logprob {value} is not the logarithm of a probability")
         return min(value, 0.0)
     value = _number(table.file, row, "prob") if "prob" in table.columns else math.nan
     if not 0 <= value <= 1 + 1e-6:

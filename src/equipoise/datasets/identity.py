@@ -38,7 +38,7 @@ class Recipe:
     def __post_init__(self) -> None:
         for name in self.augmentations:
             if name not in AUGMENTATIONS:
-                raise DatasetError(f"there is no augmentation {name!r}; there are: {', '.join(AUGMENTATIONS)}")
+                raise DatasetError(f"unknown augmentation {name!r}; known: {', '.join(AUGMENTATIONS)}")
         if not self.augmentations or not self.attributes:
             raise DatasetError("at least one augmentation and one attribute are needed")
 

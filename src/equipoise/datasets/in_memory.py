@@ -13,7 +13,7 @@ NAME = "data"
 
 
 def rows_in_memory(data: Any) -> Rows:
-    """Return the rows of a table in memory; DatasetError where `data` is none."""
+    """Return the rows of a table in memory; DatasetError where `data` is not one."""
     if hasattr(data, "to_dict") and hasattr(data, "columns"):  # pandas
         records = data.to_dict("records")
     elif hasattr(data, "to_list") and hasattr(data, "column_names"):  # datasets

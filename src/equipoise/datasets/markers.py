@@ -70,8 +70,8 @@ def _named(name: str, attributes: Mapping[str, Attribute]) -> Attribute:
     if _plain(name) in plain:
         return attributes[plain[_plain(name)]]
     close = difflib.get_close_matches(name, attributes, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(attributes)}"
-    raise DatasetError(f"there is no attribute {name!r}; {hint}")
+    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(attributes)}"
+    raise DatasetError(f"unknown attribute {name!r}; {hint}")
 
 
 def _plain(name: str) -> str:
@@ -104,12 +104,12 @@ class _Reader:
         for name, attribute in attributes.items():
             for marker in attribute.markers:
                 if seen.setdefault(marker.word.lower(), name) != name:
-                    raise self._error(name, marker.word, f"{marker.word!r} stands in {seen[marker.word.lower()]!r} too")
+                    raise self._error(name, marker.word, f"{marker.word!r} is in {seen[marker.word.lower()]!r} too")
         return attributes
 
     def _attribute(self, name: str, fields: Any) -> Attribute:
         if not isinstance(fields, dict):
-            raise self._error(name, name, f"{name!r} stands outside a section; write [{name}] and its words below")
+            raise self._error(name, name, f"{name!r} is outside of a section; write [{name}] and its words below")
         unknown = [key for key in fields if key not in _KEYS]
         if unknown:
             raise self._error(name, unknown[0], f"{unknown[0]!r} is not one of {', '.join(_KEYS)}")
@@ -147,7 +147,7 @@ class _Reader:
                 raise self._error(name, "contrasts", 'contrasts must be pairs of words such as [["rich", "poor"]]')
             for word in pair:
                 if word not in known:
-                    raise self._error(name, "contrasts", f"{word!r} among the contrasts is no marker of [{name}]")
+                    raise self._error(name, "contrasts", f"{word!r} among the contrasts is not a marker of [{name}]")
             first, second = (known[word] for word in pair)
             if first.side == second.side:
                 raise self._error(name, "contrasts", f"{first.word!r} and {second.word!r} are on the same side")

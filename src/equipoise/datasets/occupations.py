@@ -58,7 +58,7 @@ _CANONICAL = {name.lower(): name for name in OCCUPATIONS}
 
 def _pattern(words: Iterable[str]) -> re.Pattern[str]:
     # Longest first, so that of two names that overlap the longer one counts. A hyphen joins a word: a
-    # "co-writer" is no writer. The apostrophe does not: "the writer's desk" names the writer.
+    # "co-writer" is not a writer. The apostrophe does not: "the writer's desk" names the writer.
     longest_first = sorted(words, key=len, reverse=True)
     return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest_first))})(?![\w-])", re.IGNORECASE)
 
@@ -125,7 +125,7 @@ def side(name: str) -> Side | None:
 def mentions(text: str, *, plurals: bool = False) -> list[Mention]:
     """Return where the text names one of the 40, as whole words in any case, in order of mention.
 
-    A plural ("nurses") is no mention of the singular unless asked for: a pronoun cannot refer to it.
+    A plural ("nurses") is not a mention of the singular unless asked for: a pronoun cannot refer to it.
     """
     return _FIND(text, plurals=plurals)
 

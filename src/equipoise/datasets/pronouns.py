@@ -51,7 +51,7 @@ _ANY = _whole(_GENDERS)
 
 
 def gender_of(pronoun: str) -> Gender | None:
-    """Return "male", "female" or "neutral", or None for a word that is no pronoun of the table."""
+    """Return "male", "female" or "neutral", or None for a word that is not a pronoun of the table."""
     return _GENDERS.get(pronoun.strip().lower())
 
 
@@ -77,7 +77,7 @@ def pronoun_in_form(form: str, gender: str) -> str:
             if (known, known_gender) == (form, gender):
                 return word
     raise DatasetError(
-        f"there is no pronoun of form {form!r} and gender {gender!r}; "
+        f"unknown pronoun of form {form!r} and gender {gender!r}; "
         f"forms are {', '.join(PRONOUNS)}, genders {', '.join(PRONOUNS['subject'])}"
     )
 

@@ -1,4 +1,4 @@
-"""The rows of a table file (CSV, TSV, JSON lines, JSON or Parquet), each with the line it stands on."""
+"""The rows of a table file (CSV, TSV, JSON lines, JSON or Parquet), each with its line."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def read_rows(path: Path) -> Rows:
     """Return the rows of the file; its name's ending says what it is. Raises DatasetError and nothing else."""
     reader = READERS.get(path.suffix.lower())
     if reader is None:
-        raise DatasetError(f"{path.name}: is no table that can be read; the endings known are {', '.join(READERS)}")
+        raise DatasetError(f"{path.name}: is not a table that can be read; known file endings: {', '.join(READERS)}")
     try:
         content = path.read_bytes()
     except OSError as error:

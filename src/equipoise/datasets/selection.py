@@ -81,7 +81,7 @@ def _reason(condition: Condition, examples: Sequence[Described], source: str) ->
         for value in wanted:
             if value not in values:
                 close = difflib.get_close_matches(value, sorted(values), n=3) or sorted(values)[:NAMED_GROUPS]
-                return f"{source} has nothing with {key}={value}; there are: {', '.join(close)}"
+                return f"{source} has nothing with {key}={value}; known: {', '.join(close)}"
     return f"{source} has nothing with {condition.text}"
 
 

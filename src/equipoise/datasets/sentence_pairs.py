@@ -68,7 +68,7 @@ class _Pair:
 
 def is_pair_table(header: Iterable[str], given: Mapping[str, str] = _NO_MAP) -> bool:
     """Return whether a table with this header, and this column map, is one of sentence pairs."""
-    column_of = _found(header, given)
+    column_of = _recognised(header, given)
     return "more" in column_of and "less" in column_of
 
 
@@ -121,7 +121,7 @@ def split_pair(more: str, less: str) -> Split:
     return Split(more[: starts[0]].rstrip(), words, (more[starts[0] :], less[starts[1] :]))
 
 
-def _found(header: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
+def _recognised(header: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
     by_name = {column.strip().lower(): column for column in header}
     column_of = {
         ours: next((by_name[name] for name in names if name in by_name), "") for ours, names in ALIASES.items()
@@ -130,18 +130,18 @@ def _found(header: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _columns(file: str, header: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return our name -> the file's column; a name or column there is not, or one that lacks, is an error."""
+    """Return our name -> the file's column; an unknown or a missing name or column is an error."""
     columns_there = f"the columns are {', '.join(header)}"
     for ours, theirs in given.items():
         if ours not in ALIASES and not _GROUP.fullmatch(ours):
             known = ", ".join([name for name in ALIASES if not name.startswith("group:")])
-            raise DatasetError(f"{ours!r} is not what a column of sentence pairs can be: {known} or group:NAME")
+            raise DatasetError(f"{ours!r} is not a known column of sentence pairs; known: {known} or group:NAME")
         if theirs not in header:
-            raise DatasetError(f"{file}: there is no column {theirs!r} to be {ours!r}; {columns_there}")
-    column_of = _found(header, given)
+            raise DatasetError(f"{file}: column {theirs!r}, named for {ours!r}, does not exist; {columns_there}")
+    column_of = _recognised(header, given)
     for needed in ("more", "less"):
         if needed not in column_of:
-            raise DatasetError(f"{file}: no column is the sentence sent_{needed}; {columns_there}")
+            raise DatasetError(f"{file}: the column sent_{needed} is missing; {columns_there}")
     return column_of
 
 

@@ -46,7 +46,7 @@ class MoodSentence:
 
 
 def mood_sentences() -> list[MoodSentence]:
-    """Return the sentences as they stand in `sentiment.csv`."""
+    """Return the sentences as they are in `sentiment.csv`."""
     return [MoodSentence(row["id"], row["mood"], row["text"]) for row in csv.DictReader(_read("csv").splitlines())]
 
 
@@ -133,7 +133,7 @@ def _broken(sentence: MoodSentence) -> Iterator[str]:
 
 
 def _phrases(words: Mapping[str, Any], nouns: Sequence[str]) -> Iterator[str]:
-    """Yield the phrases of a group: as they stand, or each noun with the adjectives in turn."""
+    """Yield the phrases of a group: as they are, or each noun with the adjectives in turn."""
     yield from words.get("phrases", ())
     adjectives = words.get("adjectives", ())
     if adjectives:

@@ -1,6 +1,6 @@
 """SynthBias's CSV: `type,sample,occ_1,occ_2,pronoun,is_stereotypical`, one sentence a row.
 
-The two rows of a minimal pair stand far apart; they are found by blanking the pronoun. A counterpart is never
+The two rows of a minimal pair are far apart; they are found by blanking the pronoun. A counterpart is never
 built: "her" stands for "his" in some pairs and for "him" in others.
 """
 
@@ -66,7 +66,7 @@ def _sentence(file: str, number: int, row: Row) -> _Sentence:
     if kind not in ("type1", "type2"):
         raise DatasetError(f"{where}: type {kind!r} is neither 'type1' nor 'type2'")
     if gender_of(pronoun) not in ("male", "female"):
-        raise DatasetError(f"{where}: {pronoun!r} is no pronoun of a man or a woman")
+        raise DatasetError(f"{where}: {pronoun!r} is not a male or female pronoun")
     places = find_pronoun(text, pronoun)
     if not places:
         raise DatasetError(f"{where}: pronoun {pronoun!r} is not in the sentence")
@@ -86,7 +86,7 @@ def _example(sentence: _Sentence, members: Sequence[_Sentence], faults: list[Fau
     id = f"synthbias-{sentence.number:05}"
     set_id = f"synthbias-pair-{members[0].number:05}" if paired else id
     if not paired:
-        what = f"its sentence stands {len(members)} times, not once with each pronoun"
+        what = f"its sentence occurs {len(members)} times, not once with each pronoun"
         faults.append(Fault(sentence.where, "not a minimal pair", what, "kept, unpaired"))
     candidates = sentence.candidates
     # In type1 `occ_1` is arbitrary: no label.

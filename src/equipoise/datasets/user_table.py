@@ -120,10 +120,10 @@ def _item(where: str, default_id: str, cells: Mapping[str, Any], used: Columns, 
         raise DatasetError(f"pronoun {pronoun!r} is not in the sentence")
     gender = as_label("group", cells.get("group")).lower() or gender_of(pronoun) or group_of(pronoun)
     if not gender:
-        raise DatasetError(f"pronoun {pronoun!r} is not known; a column 'group' can say whom it stands for")
+        raise DatasetError(f"pronoun {pronoun!r} is not known; add a column 'group' that says whom it refers to")
     form = as_label("form", cells.get("form")).lower()
     if form and form not in PRONOUNS:
-        raise DatasetError(f"form {form!r} is none of {', '.join(PRONOUNS)}")
+        raise DatasetError(f"unknown form {form!r}; known: {', '.join(PRONOUNS)}")
     kind = as_kind(cells.get("type"))
     listed = as_candidates(cells)
     gold = as_choice("gold", cells.get("gold"), listed)
@@ -182,11 +182,11 @@ def _check_together(items: Sequence[_Item]) -> None:
     for item in items:
         earlier = first.setdefault(item.id, item)
         if earlier is not item:
-            raise DatasetError(f"{item.where}: the id {item.id!r} stands already at {earlier.where}")
+            raise DatasetError(f"{item.where}: duplicate id {item.id!r}, already used at {earlier.where}")
         if len(item.candidates) != len(items[0].candidates):
             raise DatasetError(
                 f"{item.where}: has {len(item.candidates)} candidates, but {items[0].where} has "
-                f"{len(items[0].candidates)}; every row of a table needs as many"
+                f"{len(items[0].candidates)}; every row needs the same number"
             )
 
 

@@ -1,6 +1,6 @@
 """WinoBias and SynthBias as Examples: the text format they share, and which file of SynthBias to read.
 
-A line of the format is `N text` with the referent and the pronoun in brackets; it stands in a `pro` file and, with
+A line of the format is `N text` with the referent and the pronoun in brackets; it is in a `pro` file and, with
 the other pronoun, on the same line of an `anti` file. Of the text only this is changed: the number and the brackets
 go, runs of spaces become one, and a detached "'s" is joined to its word unless the text is wanted as published.
 Candidates are the two occupations in order of first mention.
@@ -36,7 +36,7 @@ def load_winobias(folder: Path | str, *, name: str = "winobias", as_published: b
     `as_published` keeps the detached "'s" of the files ("the farmer 's field").
 
     Every line has a referent, type 1 too; only type 2 is answerable from the text. What is wrong with a line is
-    in the dataset's faults; lines that are no minimal pair are kept, each in a set of its own.
+    in the dataset's faults; lines that are not a minimal pair are kept, each in a set of its own.
     """
     path = Path(folder)
     examples, faults = _read_text_format(path, name, type1_labelled=True, detached=as_published)
@@ -46,7 +46,7 @@ def load_winobias(folder: Path | str, *, name: str = "winobias", as_published: b
 def load_synthbias(folder: Path | str) -> Dataset:
     """Return SynthBias from its CSV (the file or its folder) or from its files in WinoBias's text format.
 
-    Type 1 has no referent in either: what stands first in the CSV, or in brackets in the text files, is arbitrary.
+    Type 1 has no referent in either: what comes first in the CSV, or in brackets in the text files, is arbitrary.
     """
     path = Path(folder)
     licence = CARDS["synthbias"].licence
@@ -136,7 +136,7 @@ def _read_text_format(
 def _file_pairs(path: Path) -> list[tuple[Path, Path]]:
     """Return the pro and anti files that belong together; DatasetError where one has no counterpart."""
     if not path.exists():
-        raise DatasetError(f"{path}: there is no such file or folder")
+        raise DatasetError(f"{path}: no such file or folder")
     folder, only = (path, None) if path.is_dir() else (path.parent, _key(path))
     if only is None and not path.is_dir():
         raise DatasetError(f"{path}: its name is not of WinoBias's format, such as pro_stereotyped_type1.txt.dev")
@@ -217,14 +217,14 @@ def _pair_up(name: str, pro: Mapping[int, _Line], anti: Mapping[int, _Line], fau
                 yield _Asked(line, line.pronouns[line.bracketed[0]], "", id, id)
             else:
                 if (line.brackets, line.bracketed) != (other.brackets, other.bracketed):
-                    what = f"the brackets stand otherwise than in {other.where}; the texts are a minimal pair"
+                    what = f"the brackets are in other places than in {other.where}; the texts are a minimal pair"
                     handling = "paired; asked about the first pronoun that is in brackets in both"
                     faults.append(Fault(line.where, "brackets differ", what, handling))
                 yield _Asked(line, line.pronouns[shared], other.pronouns[shared].word, id, set_id)
 
 
 def _shared_pronoun(line: _Line, other: _Line) -> int | str:
-    """Return which pronoun (counted from 0) both lines are asked about, or why they are no minimal pair.
+    """Return which pronoun (counted from 0) both lines are asked about, or why they are not a minimal pair.
 
     The texts must be equal between the pronouns, and these equal or the same form in the other gender: "her" is
     never turned into "his" or "him", only recognised as either.
@@ -236,7 +236,7 @@ def _shared_pronoun(line: _Line, other: _Line) -> int | str:
     for left, right in zip(line.pronouns, other.pronouns, strict=True):
         opposite = {gender_of(left.word), gender_of(right.word)} == {"male", "female"}
         if left.word != right.word and not (opposite and forms_of(left.word) & forms_of(right.word)):
-            return "has a pronoun that is no counterpart of the one in"
+            return "has a pronoun that is not the counterpart of the one in"
     shared = next((index for index in line.bracketed if index in other.bracketed), None)
     if shared is None:
         return "has no pronoun in brackets that is in brackets too in"
@@ -274,7 +274,7 @@ def _example(item: _Asked, labelled: bool, faults: list[Fault]) -> Example:
     if stereotype is None:
         stereotype = by_label
     elif stereotype != by_label:
-        what = f"stands in a {line.key.label} file, which the table of occupations contradicts"
+        what = f"is in a {line.key.label} file, which the table of occupations contradicts"
         faults.append(Fault(line.where, "wrong label", what, "the table of occupations is followed"))
     gold = referent if labelled else None
     form = form_of(item.pronoun.word, [item.counterpart] if item.counterpart else [])
@@ -295,8 +295,8 @@ def _candidates(line: _Line, pronoun_start: int) -> tuple[str, str]:
     pronoun: this gives what SynthBias's CSV says in all 13 sentences of its text files that name a third.
     """
     # A word of the referent's own name ("cook" in "head cook") is not another occupation.
-    own = range(line.referent_start, line.referent_start + len(line.referent))
-    named = [m for m in occupations.mentions(line.text) if m.name == line.referent or m.start not in own]
+    referent_places = range(line.referent_start, line.referent_start + len(line.referent))
+    named = [m for m in occupations.mentions(line.text) if m.name == line.referent or m.start not in referent_places]
     starts = {mention.name: mention.start for mention in reversed(named)}
     starts.setdefault(line.referent, line.referent_start)
     others = [name for name in starts if name != line.referent]
@@ -335,4 +335,4 @@ def _line_faults(item: _Asked, example: Example, second_expected: bool) -> Itera
     if quoted != item.pronoun.word:
         yield Fault(line.where, "capitalised pronoun", f"its pronoun is {quoted!r}", "quoted in lower case")
     if second_expected and line.key.type == "type2" and example.gold == 0:
-        yield Fault(line.where, "referent first", "the referent of a type 2 sentence stands first", "kept as it is")
+        yield Fault(line.where, "referent first", "the referent of a type 2 sentence comes first", "kept as it is")

@@ -34,7 +34,7 @@ CROSS = "*"
 """What joins groups into one, as in `gender*occupation`."""
 
 JOIN = " × "
-"""What stands between the names of such a group."""
+"""What is between the names of such a group."""
 
 
 def with_intersections(outcomes: Outcomes, by: Sequence[str] | None) -> Outcomes:

@@ -7,18 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
-
-from ..metrics import Metric
-from ..records import Floats, Integers, Outcomes, UndefinedMetric, group_label
+from ..records import Outcomes, group_label
 from ..stats.paired import Contest, Difference
-from ..stats.resampling import Statistic
 from .evidence import is_plain_mean, unit_differences, width_of
+from .identity_statistics import identity_statistics
 from .items import Items
 from .leeway.widening import Leeway, Name, leeways
 from .measure import Plan, measured_items, measured_points
 from .part import point_values
-from .sentence_table import NONE, answered_items, contrast_shares
 
 WIDENED = "widened for limits or sampled answers"
 """What the method of a difference says, where a model's probabilities are not known exactly."""
@@ -76,72 +72,3 @@ def widened_difference(difference: Difference, leeway: Leeway, width: float) -> 
     explained = low <= 0 <= high and not difference.low <= 0 <= difference.high
     p, method = 1.0 if explained else difference.p, f"{difference.method}, {WIDENED}"
     return replace(difference, low=low, high=high, p=p, method=method)
-
-
-class IdentityStatistic(NamedTuple):
-    """A metric of identities for one type, augmentation and attribute; `n` is the number of base sentences."""
-
-    metric: str
-    group: str
-    statistic: Statistic
-    n: int
-
-
-def identity_statistics(items: Items, plan: Plan) -> Iterator[IdentityStatistic]:
-    """Yield the drops, disparities and gender gaps of the plan, by type, augmentation and attribute."""
-    outcomes = items.outcomes
-    usable = outcomes.labelled & (outcomes.group("augmentation") != "")
-    metrics = [metric for metric in plan.metrics if metric.unit == "identity" and metric.inputs]
-    if not metrics or not usable.any():
-        return
-    columns = _identity_columns(items)
-    kinds, ways, attributes = (outcomes.group(name) for name in ("type", "augmentation", "attribute"))
-    for kind in sorted(set(kinds[usable].tolist())):
-        rows = np.flatnonzero(usable & (kinds == kind))
-        unmarked = rows[ways[rows] == NONE]
-        for way in sorted(set(ways[rows].tolist()) - {NONE}):
-            marked = rows[ways[rows] == way]
-            for attribute in ["", *sorted(set(attributes[marked].tolist()) - {""})]:
-                chosen = marked if not attribute else marked[attributes[marked] == attribute]
-                parts = {"augmentation": way, "attribute": attribute, "type": kind}
-                label = group_label({name: value for name, value in parts.items() if value})
-                for metric in metrics:
-                    if "marked" in metric.inputs:
-                        over = np.concatenate([unmarked, chosen])
-                    elif attribute or "privilege" in metric.inputs:
-                        over = chosen
-                    else:
-                        continue
-                    yield from _statistic(items, metric, label, over, columns)
-
-
-def _identity_columns(items: Items) -> dict[str, Floats]:
-    outcomes = items.outcomes
-    gender, marker = outcomes.group("gender"), outcomes.group("marker")
-    subgroup = np.array([f"{g}, {m}" if m else "" for g, m in zip(gender, marker, strict=True)], dtype=object)
-    confidence = items.shared["confidence"]
-    nothing = np.full(len(outcomes), np.nan)
-    return {
-        **items.shared,
-        "right": np.where(np.isnan(confidence), np.nan, confidence > 0),
-        "marked": (outcomes.group("augmentation") != NONE).astype(float),
-        "subgroup": subgroup,
-        "marker": marker,
-        "privilege": outcomes.group("privilege"),
-        "answered": nothing if (answered := answered_items(outcomes)) is None else answered,
-        "contrast_share": contrast_shares(outcomes),
-    }
-
-
-def _statistic(
-    items: Items, metric: Metric, label: str, rows: Integers, columns: dict[str, Floats]
-) -> Iterator[IdentityStatistic]:
-    rows = rows[items.applicable[metric.applies_to][rows]]
-    arrays = [columns[name][rows] for name in metric.inputs]
-    try:
-        metric.function(*arrays)
-    except UndefinedMetric:
-        return
-    clusters = items.clusters[rows]
-    statistic = Statistic(metric.function, arrays, clusters)
-    yield IdentityStatistic(metric.name, label, statistic, len(np.unique(clusters)))

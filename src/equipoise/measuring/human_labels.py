@@ -63,7 +63,7 @@ def label_study(items: Items, estimators: Sequence[Estimator], plan: Resamples) 
     rows = np.flatnonzero(items.applicable["labelled pairs"])
     hits = items.predicted[rows] == items.outcomes.gold[rows]
     if not hits.any() or hits.all():
-        raise UndefinedMetric("the model agrees with people everywhere or nowhere: no certainty can tell it")
+        raise UndefinedMetric("the model agrees with people everywhere or nowhere, so certainty cannot predict it")
     clusters = cluster_numbers(items.outcomes.cluster_id[rows])
     chunks = weight_chunks(int(clusters.max()) + 1, resamples=plan.resamples, seed=plan.seed)
     weights: Weights = np.concatenate([chunk[clusters] for chunk in chunks()], axis=1)

@@ -33,6 +33,12 @@ LEVELS: tuple[tuple[str, ...], ...] = (
 
 BOOTSTRAP = "bootstrap of deviations over base sentences"
 DISPARATE = ("confidence", "confidence_pair", "confidence_marked", "accuracy", "coverage")
+BY_SENTENCES = {
+    *(f"{name}_{end}" for name in DISPARATE for end in ("drop", "disparity")),
+    *("confidence_change", "confidence_interaction", "confidence_deviation", "confidence_gender_gap"),
+    *("coverage", "double_disadvantage", "disadvantage_interaction"),
+}
+"""The metrics of identities that are measured here; every other row is measured by `identity_statistics.py`."""
 
 
 def is_marked(outcomes: Outcomes) -> bool:

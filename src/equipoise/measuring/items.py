@@ -112,7 +112,7 @@ class Items:
         """Return whether the item has that flag."""
         return np.array([name in flags.split(",") for flags in self.outcomes.flags.tolist()], dtype=bool)
 
-    def _said(self, place: int) -> Floats:
+    def _answer_share(self, place: int) -> Floats:
         """Return the probability of a class of open answers, counted from the last; NaN for other items."""
         return np.where(self.open_answers, self.outcomes.probs[:, max(-place, -self.outcomes.k)], np.nan)
 
@@ -142,7 +142,10 @@ class Items:
             **{name: outcomes.reductions.get(name, nothing) for name in ("vocab_bits", "vocab_mass")},
             "lean_ambiguous": np.where(outcomes.labelled & ~somebody, lean, np.nan),
             "lean_disambiguated": np.where(somebody, lean, np.nan),
-            **{f"said_{meaning}": self._said(place) for place, meaning in enumerate(reversed(MEANINGS), start=1)},
+            **{
+                f"said_{meaning}": self._answer_share(place)
+                for place, meaning in enumerate(reversed(MEANINGS), start=1)
+            },
             "chose_both": np.where(self.flagged(BOTH_OFFERED), self.predicted == outcomes.k - 1, np.nan),
             "imbalance": workforce_imbalance(outcomes.group("occupation")),
             "probs": outcomes.probs,

@@ -216,7 +216,7 @@ def jobs(items: Items, plan: Plan) -> Iterator[Job]:
             name = metric.name + (suffix(estimator) if metric.estimated else "")
             columns = items.columns(estimator)
             arrays = tuple(columns[column] for column in metric.inputs)
-            # Questions without genders have no gap between them: that is no finding, so no note is needed.
+            # Questions without genders have no gap between them: that is expected, so no note is needed.
             if metric.unit != "contrast" or not any(_is_blank(array) for array in arrays):
                 yield Job(metric, name, arrays, applies)
 

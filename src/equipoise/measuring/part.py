@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ..records import Measurement, Outcomes, RunKey, group_label
 from .identities import is_marked, measure_identities
+from .identity_statistics import measure_added
 from .intersections import measure_combinations
 from .items import Items
 from .leeway.sentences import leeway_sentences
@@ -40,7 +41,9 @@ def _of_groups(
 ) -> list[Measurement]:
     """Return what is measured of several groups together, and of identities."""
     rows = measure_combinations(items, plan, key)
-    return [*rows, *measure_identities(outcomes, plan, key, sample)] if is_marked(outcomes) else rows
+    if is_marked(outcomes):
+        rows += [*measure_identities(outcomes, plan, key, sample), *measure_added(items, plan, key)]
+    return rows
 
 
 def _values(outcomes: Outcomes, plan: Plan, key: RunKey) -> dict[Name, float]:

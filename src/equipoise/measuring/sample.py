@@ -32,6 +32,6 @@ class Sample:
         return 1 - (1 - level) / self.errors
 
     def shrink(self, kind: str, drawn: int) -> float:
-        """Return by how much deviations shrink because so many of the sentences were drawn, without replacement."""
+        """Return by how much deviations shrink because a share of the sentences was drawn, without replacement."""
         there_are = self.population.get(kind, 0)
         return float(np.sqrt(max(0.0, 1 - drawn / there_are))) if there_are else 1.0

@@ -20,11 +20,11 @@ from .groups import Value, gap, mean
 Weights = NDArray[Any] | None
 BINS = 10
 EXACT_ITEMS = 2000
-"""Up to so many items a bin the noise floor is exact; beyond, a limit law differs by less than 1%."""
+"""Up to this number of items a bin, the noise floor is exact; beyond, a limit law differs by less than 1%."""
 
 
 class Bins(NamedTuple):
-    """What stands in each bin: the number of items, and the sums of their labels and probabilities."""
+    """What each bin holds: the number of items, and the sums of their labels and probabilities."""
 
     counts: Floats
     labels: Floats
@@ -68,7 +68,7 @@ def _equal_mass(y: Floats, p: Floats, bins: int, weights: Weights) -> Bins:
     columns = (np.ones(len(p)) if weights is None else weights.astype(np.float64)).reshape(len(p), -1)
     p, y, columns = p[order], y[order], columns[order]
     below = np.concatenate([np.zeros((1, columns.shape[1])), np.cumsum(columns, axis=0)[:-1]])
-    below = below[np.searchsorted(p, p, side="left")]  # of a tie all stand where its first one stands
+    below = below[np.searchsorted(p, p, side="left")]  # all of a tie have the place of its first
     total = columns.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         numbers = np.floor(below * bins / total)
@@ -82,7 +82,7 @@ def _equal_mass(y: Floats, p: Floats, bins: int, weights: Weights) -> Bins:
 
 
 def _counted(y: Floats, p: Floats, weights: Weights, of: str = "calibration") -> tuple[Floats, Floats, Weights]:
-    """Return the items that count, checked: a probability outside [0, 1] is no probability."""
+    """Return the items that count, checked: a probability must be in [0, 1]."""
     y, p = np.asarray(y, dtype=np.float64), np.asarray(p, dtype=np.float64)
     applies = ~(np.isnan(y) | np.isnan(p))
     if not applies.all():
@@ -120,7 +120,7 @@ def ece_top_label(y: Floats, p: Floats, *, bins: int = BINS, binning: str = "wid
 
 
 def hits(y: Floats, p: Floats) -> Floats:
-    """Return 1 where the side with more than 1/2 is the labelled one, else 0 (a tie is no hit); NaN without either."""
+    """Return 1 where the side with more than 1/2 is the labelled one, else 0 (also for a tie); NaN without either."""
     right = np.where(p == 0.5, 0.0, ((p > 0.5) == (y > 0.5)).astype(np.float64))
     return np.where(np.isnan(y) | np.isnan(p), np.nan, right)
 
@@ -218,7 +218,7 @@ def log_loss(y: Floats, p: Floats, *, weights: Weights = None) -> Value:
 def group_ece(y: Floats, p: Floats, groups: Strings, *, bins: int = BINS, weights: Weights = None) -> Value:
     """Return the plain mean of the groups' ECEs, in [0, 1]; lower is better. Gender-ECE, with predicted genders.
 
-    An empty name is no group (a tie predicts nobody). Undefined for fewer than two groups, never 0 for an empty one.
+    An empty name is not a group (a tie predicts nobody). Undefined for fewer than two groups, never 0 for an empty one.
     """
     values = list(_group_eces(y, p, groups, bins, weights).values())
     return sum(values[1:], start=values[0]) / len(values)
@@ -243,7 +243,7 @@ def _group_eces(y: Floats, p: Floats, groups: Strings, bins: int, weights: Weigh
     if not names:
         raise UndefinedMetric("group ECE of an empty group")
     if len(names) < 2:
-        raise UndefinedMetric(f"group ECE where all items are of one group, {names[0]}")
+        raise UndefinedMetric(f"group ECE of items that are all in one group, {names[0]}")
     return {
         name: ece(y[rows], p[rows], bins=bins, weights=None if weights is None else weights[rows])
         for name, rows in ((name, counts & (groups == name)) for name in names)

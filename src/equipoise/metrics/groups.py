@@ -43,7 +43,7 @@ def share(hits: NDArray[Any], among: NDArray[np.bool_], *, weights: NDArray[Any]
 
 
 def by_group(metric: Callable[..., Value], *arrays: NDArray[Any], groups: Strings, **options: Any) -> dict[str, Value]:
-    """Return the metric of each group, in the order of the names; an empty name is no group."""
+    """Return the metric of each group, in the order of the names; an empty name is not a group."""
     return {
         name: metric(*(array[groups == name] for array in arrays), **options)
         for name in sorted(set(groups.tolist()) - {""})

@@ -40,7 +40,7 @@ def fit_beta(y: Floats, p: Floats) -> CalibrationMap:
     used = [0, 1]
     weights, c = _logistic(features, y)
     while used and weights.min() < 0:
-        # A map that falls where the probability rises is none: the offending term goes, the others are fitted again.
+        # A map must not fall where the probability rises: the offending term goes, the others are fitted again.
         used.pop(int(weights.argmin()))
         weights, c = _logistic(features[:, used], y)
     a, b = (float(weights[used.index(k)]) if k in used else 0.0 for k in (0, 1))

@@ -84,7 +84,7 @@ def _table(
             [
                 *(cell[number] for number in used),
                 *paper_cells,
-                *(_here(cells[cell], measured) for measured in ours.values()),
+                *(_our_value(cells[cell], measured) for measured in ours.values()),
             ]
         )
     columns = [
@@ -103,7 +103,7 @@ def _caption(place: str, title: str, printed: Sequence[Published]) -> str:
     return f"{place}: {title}. Printed values are the paper's, those here have 95% intervals and n. {notes}".strip()
 
 
-def _here(wanted: Published, parts: Mapping[tuple[str, str], Part]) -> str:
+def _our_value(wanted: Published, parts: Mapping[tuple[str, str], Part]) -> str:
     """Return our value of a printed number with its interval and n; a dash where no run has it."""
     part = parts.get((wanted.dataset, wanted.task))
     if part is None:

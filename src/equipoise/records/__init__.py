@@ -361,7 +361,7 @@ class RunManifest:
 
 
 def group_label(parts: Mapping[str, str]) -> str:
-    """Return the group's name as it stands in `measurements.csv`: `all`, or sorted `key=value` joined by commas.
+    """Return the group's name as in `measurements.csv`: `all`, or sorted `key=value` joined by commas.
 
     A comma within a key or value is written %2C, "=" within a key %3D and "%" %25, so that `parse_group` can undo it.
     """

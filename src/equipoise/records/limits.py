@@ -82,7 +82,7 @@ class Limits:
         for name, table in self.tables.items():
             widths = (candidates + 1, 2 * candidates + 1) if name == "counts" else (candidates,)
             if table.ndim != 2 or len(table) != items or table.shape[1] not in widths:
-                raise ValueError("the limits of Outcomes must have a row an item and a column a candidate")
+                raise ValueError("the limits of Outcomes must have a row for each item and a column for each candidate")
         for low, high in ((self.low, self.high), (self.low_with_marker, self.high_with_marker)):
             if (low is None) != (high is None):
                 raise ValueError("probabilities need both limits")

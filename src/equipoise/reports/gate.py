@@ -56,7 +56,7 @@ class Check:
     """A requirement checked against one measurement: its `outcome` is passed, FAILED or undecided.
 
     `more` is how many more sets it would take to decide, roughly, were the value to stay as it is: None where no number
-    would. `passed` counts an undecided check as the gate was told to.
+    would. `passed` counts an undecided check as the gate was asked to.
     """
 
     requirement: str
@@ -209,7 +209,7 @@ def check_drop(
         if not tests:
             groups = dict.fromkeys(test.group for test in comparison.tests if test.metric == name)
             shared = f": {name} is compared for {'; '.join(groups)}" if groups else ""
-            raise EquipoiseError(f"drop {text!r} names nothing that both {run} and {baseline} have{shared}")
+            raise EquipoiseError(f"drop {text!r} matches nothing that both {run} and {baseline} have{shared}")
         for test in tests:
             # compare() takes the baseline less the run: for "higher is better" that is the drop itself.
             ends = sorted([sign * test.difference.low, sign * test.difference.high])

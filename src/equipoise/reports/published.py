@@ -87,10 +87,10 @@ def _table(title: str, runs: Sequence[Measured], values: Sequence[PublishedValue
     printed = {(value.metric, value.group, value.model): value for value in reversed(values)}
     rows = []
     for metric, group in dict.fromkeys((value.metric, value.group) for value in values):
-        here = [run.measured.at(metric, group) for run in runs]
-        if any(row is not None for row in here):
+        measured = [run.measured.at(metric, group) for run in runs]
+        if any(row is not None for row in measured):
             known = [printed.get((metric, group, model)) for model in models]
-            rows.append((_words(metric, group), here, ["–" if value is None else value.shown for value in known]))
+            rows.append((_words(metric, group), measured, ["–" if value is None else value.shown for value in known]))
     doubts = list(dict.fromkeys(value.doubt for value in values if value.doubt))
     return BesidePublished(title, [run.name for run in runs], models, rows, doubts)
 

@@ -30,7 +30,7 @@ EXPECTED_FLAGS = (OPEN_ANSWER, BOTH_OFFERED)
 FINE, DOUBT, INVALID = "fine", "doubt", "invalid"
 
 OF_DATA = ("one-sided sets", "dataset faults")
-"""Names of the checks of a dataset, not of the model: they are told once, whatever was asked."""
+"""Names of the checks of a dataset, not of the model: they are shown once, whatever was asked."""
 
 
 @dataclass(frozen=True)

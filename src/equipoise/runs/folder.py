@@ -150,7 +150,7 @@ class RunFolder:
                     return
         current = self._earlier()
         if current is not None and current.files.get(name) != expected:
-            raise RunError(f"the run in {self.path} was measured anew while it was read; run the command again")
+            raise RunError(f"the run in {self.path} was measured again while it was read; run the command again")
         raise RunError(self._damaged(name, "it is not the file that the run wrote"))
 
     def outcomes(self, manifest: RunManifest | None = None) -> Iterator[tuple[str, str, Outcomes]]:

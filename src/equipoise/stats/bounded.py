@@ -150,7 +150,7 @@ def hoeffding_radius(units: Sequence[int], width: float, *, level: float) -> flo
 
 
 def simultaneous_radius(units: int, means: int, width: float, *, level: float) -> float:
-    """Return how far each of several means of so many units may lie from its truth, all at once (Hoeffding)."""
+    """Return how far each of several means of n units may lie from its truth, all at once (Hoeffding)."""
     return hoeffding_radius([units], width, level=1 - (1 - level) / max(means, 1))
 
 

@@ -75,7 +75,7 @@ def cells(suite: Suite, *, only: Sequence[str] = (), progress: Progress | None =
     made = [_cell(suite, model, data, task) for model, data, task in product(suite.models, suite.data, suite.tasks)]
     for pattern in only:
         if not any(cell.is_named(pattern) for cell in made):
-            raise EquipoiseError(f"only {pattern!r} names no cell; the first is {made[0].name!r}")
+            raise EquipoiseError(f"only {pattern!r} matches no cell; the first is {made[0].name!r}")
     chosen = [cell for cell in made if not only or any(cell.is_named(pattern) for pattern in only)]
     shelf = Shelf()
     checked = []

@@ -78,6 +78,6 @@ def _gate(suite: Suite, status: Status) -> list[tuple[str, Check]]:
                 continue
             answered += [(name, check) for check in several]
         if not answered:
-            raise SuiteError(f"{suite.path}: {text!r} names nothing in any of the {len(runs)} cells that are done")
+            raise SuiteError(f"{suite.path}: {text!r} matches nothing in the {len(runs)} finished cells")
         checks += answered
     return checks

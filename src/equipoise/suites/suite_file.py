@@ -199,7 +199,7 @@ def _known(table: Mapping[str, Any], names: Sequence[str], where: str) -> None:
     for key in table:
         if key not in names:
             close = difflib.get_close_matches(key, names, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else f"; there are: {', '.join(names)}"
+            hint = f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(names)}"
             raise SuiteError(f"{where}unknown key {key!r}{hint}")
 
 

@@ -153,9 +153,9 @@ class ChainOfThought:
             begun = think_block(thought) + f"{answer}\n{turns.again}".lstrip()
             return self._scored(example, turns, (*first, Message("assistant", begun)))
         # Templates drop the think blocks of earlier turns. The second answer follows without more reasoning.
-        said = Message("assistant", "\n".join(part for part in (thought, answer) if part))
+        reply = Message("assistant", "\n".join(part for part in (thought, answer) if part))
         last = Message("assistant", think_block(""))
-        return self._scored(example, turns, (*first, said, Message("user", turns.again), last))
+        return self._scored(example, turns, (*first, reply, Message("user", turns.again), last))
 
     def _scored(self, example: Example, turns: Turns, context: Context) -> Prompt:
         continuations = tuple(form for answer in (*turns.forms, *turns.marked.values()) for form in answer)

@@ -123,7 +123,7 @@ def asked_order(cluster_id: str, variant: str, options: int, slots: Mapping[str,
 
 
 def option_order(cluster_id: str, seed: int, options: int) -> list[int]:
-    """Return which option stands at each place: a permutation that depends on the base sentence and the seed alone."""
+    """Return which option is at each place: a permutation that depends on the base sentence and the seed alone."""
     digest = hashlib.sha256(f"{seed}\0{cluster_id}".encode()).digest()
     rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
     return [int(option) for option in rng.permutation(options)]

@@ -40,7 +40,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 class OpenAnswer:
     """Asks "Who does "she" refer to?" in a conversation, and reads at most `budget` tokens of the answer.
 
-    With `samples` 0 the answer is the most probable text; else so many texts are drawn at the temperature. A thinking
+    With `samples` 0 the answer is the most probable text; else it draws `samples` texts at the temperature. A thinking
     model first writes at most `reasoning` tokens in its think block, which is closed before it answers.
     """
 
@@ -81,7 +81,7 @@ class OpenAnswer:
         return gather(examples, answers)
 
     def _answers(self, contexts: Sequence[Context], writer: Writer, sampling: Sampling | None) -> Mapping[Context, str]:
-        """Return what the model answers; the reasoning of a thinking model is no part of it."""
+        """Return what the model answers; without the reasoning of a thinking model."""
         if not thinks(writer):
             return writer(contexts, self.budget, sampling)
         thoughts = writer(contexts, self.reasoning, sampling)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class State:
-    """Where a run stands: the next step, the rows of the curves, and the best weights that passed the guards."""
+    """The state of a run: the next step, the rows of the curves, and the best weights that passed the guards."""
 
     step: int = 0
     curves: list[dict[str, float]] = field(default_factory=list)

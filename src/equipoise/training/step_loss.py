@@ -46,15 +46,15 @@ class StepLoss:
         """Return the losses of a step by name, `loss` being their weighted sum."""
         plan = self._plan
         batch = self._questions.batch(self.drawn(step))
-        own = own_answers(self._reference, batch) if plan.target == "base" else None
+        base = own_answers(self._reference, batch) if plan.target == "base" else None
         logprobs = candidate_logprobs(model, batch)
         batch = {name: batch[name].to(logprobs.device) for name in ("gold", "sets", "stereotype")}
         with_answer = batch["gold"] != ABSENT
         zero = logprobs.new_zeros(())
         parts = {"task": zero, "ucerf": zero, "ucerf_unanswerable": zero, "mass": zero}
-        if own is not None:
-            parts["task"] = divergence(logprobs, own.shares).mean()
-            parts["mass"] = torch.relu(own.log_mass - torch.logsumexp(logprobs, dim=1)).mean()
+        if base is not None:
+            parts["task"] = divergence(logprobs, base.shares).mean()
+            parts["mass"] = torch.relu(base.log_mass - torch.logsumexp(logprobs, dim=1)).mean()
         elif bool(with_answer.any()):
             seen = self._seen(batch, with_answer, step)
             parts["task"], parts["mass"] = _task_losses(logprobs[seen], batch["gold"][seen])
@@ -62,7 +62,7 @@ class StepLoss:
         for name, rows in (("ucerf", with_answer), ("ucerf_unanswerable", ~with_answer)):
             if bool(rows.any()):
                 parts[name] = self._unfairness(logprobs[rows], {key: value[rows] for key, value in batch.items()})
-        if own is None and bool((~with_answer).any()):
+        if base is None and bool((~with_answer).any()):
             parts["mass"] = parts["mass"] - torch.logsumexp(logprobs[~with_answer], dim=1).mean()
         tokens = self._neutral.batch(step, size=plan.leash_rows)
         parts["leash"] = leash_loss(model, self._reference, tokens) if plan.leash else zero

@@ -113,7 +113,7 @@ def split_sets(
     `held_out` occupations of each side (drawn by the seed) appear in no training or validation sentence. Of the
     templates, the shares `validation` and `test` are kept apart. All sets of a template are on the same side.
     """
-    chosen = held_out_occupations(seed=seed, each=held_out)
+    chosen = held_out_occupations(seed=seed, per_side=held_out)
     uses = _uses(sets, seed, validation, test)
     parts: dict[str, list[TrainingSet]] = defaultdict(list)
     for item in sets:
@@ -143,12 +143,12 @@ def _uses(sets: Iterable[TrainingSet], seed: int, validation: float, test: float
     return uses
 
 
-def held_out_occupations(*, seed: int = 0, each: int = 4) -> tuple[str, ...]:
-    """Return the names of occupations to hold out, `each` of either stereotype, in lower case."""
+def held_out_occupations(*, seed: int = 0, per_side: int = 4) -> tuple[str, ...]:
+    """Return the names of occupations to hold out, `per_side` of either stereotype, in lower case."""
     names = []
     for side in ("male", "female"):
         known = [name.lower() for name, occupation in OCCUPATIONS.items() if occupation.side == side]
-        names += sorted(known, key=lambda name: _share(f"{seed} {name}"))[:each]
+        names += sorted(known, key=lambda name: _share(f"{seed} {name}"))[:per_side]
     return tuple(names)
 
 

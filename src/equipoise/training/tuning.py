@@ -104,5 +104,5 @@ def _report(state: State, held_out: Sequence[str]) -> dict[str, Any]:
 def _tuned(out: Path, report: dict[str, Any]) -> Tuned:
     if report.get("refused"):
         faults = "; ".join(report["faults_at_the_end"])
-        raise TrainingError(f"no checkpoint passed the guards, so nothing was kept: {faults}")
+        raise TrainingError(f"no checkpoint passed the guards, so no adapter was saved: {faults}")
     return Tuned(out, report["before"], report["after"], report["step"], tuple(report["faults_at_the_end"]))

@@ -87,7 +87,7 @@ def test_corrections_are_over_all_comparisons(planted_run: Path, mild_run: Path,
     other = compare([planted_run, mild_run], Choices(permutations=400, resamples=100, correction="bh"))
     assert [test.difference for test in other.tests] == [test.difference for test in compared.tests]
     assert all(a.corrected <= b.corrected for a, b in zip(other.tests, compared.tests, strict=True))
-    with pytest.raises(EquipoiseError, match="there is no correction 'bonferoni'"):
+    with pytest.raises(EquipoiseError, match="unknown correction 'bonferoni'"):
         Choices(correction="bonferoni")
 
 

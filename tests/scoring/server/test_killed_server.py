@@ -119,7 +119,7 @@ def test_a_killed_server_is_started_again_and_the_same_command_continues(bench: 
     bench.proxy.act(bench.middle, bench.server.kill)
     try:
         result = bench.audit(tmp_path / "run")
-        assert isinstance(result.exception, ModelError) and "the rest is kept" in str(result.exception)
+        assert isinstance(result.exception, ModelError) and "the others are saved" in str(result.exception)
     finally:
         bench.server.start()
     finish(bench, tmp_path / "run")

@@ -200,7 +200,7 @@ def test_a_prompt_that_always_fails_is_named_and_the_rest_is_kept(serve: Any, tm
     engine = opened(server)
     prompts = [*PROMPTS[:9], Prompt("bad", "next-word", "", "POISON is", (" a", " b")), *PROMPTS[9:]]
     with ScoreStore(tmp_path / "scores.jsonl") as store:
-        with pytest.raises(ModelError, match=r"failed on 1 prompts, the rest is kept \(bad: .*HTTP 500"):
+        with pytest.raises(ModelError, match=r"failed on 1 prompts; the others are saved \(bad: .*HTTP 500"):
             store.scorer(engine)(prompts)
         assert len(store) == len(PROMPTS)
         asked = server.paths["/v1/completions"]
@@ -215,7 +215,7 @@ def test_a_server_that_dies_in_the_middle_costs_nothing_that_was_scored(serve: A
     engine = opened(first)
     first.die_after(150)
     with ScoreStore(tmp_path / "scores.jsonl") as store:
-        with pytest.raises(ModelError, match="failed on 90 prompts, the rest is kept"):
+        with pytest.raises(ModelError, match="failed on 90 prompts; the others are saved"):
             store.scorer(engine)(prompts)
         kept = len(store)
         assert kept == 150

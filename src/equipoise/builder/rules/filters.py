@@ -29,7 +29,7 @@ AMONG = (DUPLICATE, TWIN, NEAR)
 
 AFTER_BOTH, NOT_BEFORE_BOTH = "after-both", "not-before-both"
 PRONOUN_RULES = (AFTER_BOTH, NOT_BEFORE_BOTH)
-"""Where the pronoun may stand: after both people, or (as the UCerF paper filters) anywhere but before both."""
+"""Where the pronoun may be: after both people, or (as the UCerF paper filters) anywhere but before both."""
 
 _BRACKETED = re.compile(r"\[([^\[\]]*)\]")
 _END = re.compile(r"[.!?…][\"'”’]?$")

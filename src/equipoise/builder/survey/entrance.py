@@ -113,7 +113,7 @@ def read_test(source: str | Path | None, *, per_type: int | None = None, pass_sh
     """Return the test by name ("section-4.3", "appendix-d") or a table; `per_type` draws that many of each."""
     name = str(source or "section-4.3")
     if name in TESTS:
-        return EntranceTest(_own(), per_type or TESTS[name], pass_share)
+        return EntranceTest(_built_in_questions(), per_type or TESTS[name], pass_share)
     table = read_rows(Path(name))
     missing = [column for column in COLUMNS if column not in table.columns]
     if missing:
@@ -126,10 +126,10 @@ def read_test(source: str | Path | None, *, per_type: int | None = None, pass_sh
 
 def read_checks(path: Path | None) -> tuple[KnownQuestion, ...]:
     """Return the attention checks of a table like an entrance test, or the package's own."""
-    return tuple(read_test(path).pool if path else _own("attention.csv"))
+    return tuple(read_test(path).pool if path else _built_in_questions("attention.csv"))
 
 
-def _own(file: str = "entrance.csv") -> list[KnownQuestion]:
+def _built_in_questions(file: str = "entrance.csv") -> list[KnownQuestion]:
     text = resources.files(__package__).joinpath(file).read_text(encoding="utf-8")
     return [question_of(file, row) for row in csv.DictReader(text.splitlines())]
 

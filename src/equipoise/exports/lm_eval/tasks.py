@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from ...datasets import Dataset
+from ...metrics import METRICS
 from ...runs.files import write_file
 from ...tasks import Task, TaskOptions
 from ..questions import Part, Questions, metrics_source
@@ -45,8 +46,8 @@ metadata:
   version: 1
 """
 
-HIGHER_IS_BETTER = {"accuracy": "true", "ucerf": "true", "flip_rate": "false", "eo_sum": "false"}
-"""Metric -> which way is better, as YAML has it; of the others 0 is best (null)."""
+HIGHER_IS_BETTER = {"higher": "true", "lower": "false", "neither": "null"}
+"""Which way is better, as YAML has it."""
 
 
 def write_lm_eval_tasks(dataset: Dataset, task: Task, options: TaskOptions, folder: Path) -> str:
@@ -66,6 +67,6 @@ def _write_part(folder: Path, part: Part) -> None:
     """Write the data and the YAML of a task."""
     data = (folder / f"{part.name}.jsonl").resolve()
     write_file(data, part.lines())
-    metrics = "".join(METRIC.format(name=name, higher=HIGHER_IS_BETTER.get(name, "null")) for name in part.metrics)
+    metrics = "".join(METRIC.format(name=name, higher=HIGHER_IS_BETTER[METRICS[name].better]) for name in part.metrics)
     text = TASK.format(name=part.name, data=json.dumps(str(data)), metrics=metrics.rstrip("\n"))
     write_file(folder / f"{part.name}.yaml", text.encode())

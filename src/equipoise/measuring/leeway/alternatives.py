@@ -176,9 +176,9 @@ def pooled(outcomes: Outcomes, limits: Limits, members: Integers) -> tuple[Outco
     inside = members != ABSENT
     if not len(members) or (counts == NO_CLASS).any():
         return outcomes, chosen
-    each = np.where(inside[:, :, None], counts[members], 0.0)
-    alike = _homogeneous(each, inside)
-    means = each.sum(axis=1) / inside.sum(axis=1)[:, None]
+    set_counts = np.where(inside[:, :, None], counts[members], 0.0)
+    alike = _homogeneous(set_counts, inside)
+    means = set_counts.sum(axis=1) / inside.sum(axis=1)[:, None]
     values = np.log((means + PSEUDOCOUNT) / (means.sum(axis=1) + PSEUDOCOUNT * means.shape[1])[:, None])[
         :, : outcomes.k
     ]

@@ -39,7 +39,7 @@ GROUP_WISE = (
         partial(fairness.ucerf_group_disparity, subset="all"),
         ("desirability", *ODDS),
         label="Group-wise UCerF, strict",
-        summary="the same over all positives and all negatives",
+        summary="group-wise UCerF (eq. 5) over all positives and all negatives",
         differences=Differences(partial(fairness.desirability_differences, subset="all"), np.sum),
         possible=partial(group_wise.possible_disparity, subset="all"),
     ),

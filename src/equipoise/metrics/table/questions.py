@@ -24,7 +24,7 @@ QUESTIONS = (
         ("lean_ambiguous", "correct"),
         "neither",
         "BBQ bias, ambiguous",
-        "the same where the answer is unknown, times the share of wrong answers (s_AMB); 0 is best",
+        "bias of the answers to ambiguous questions, times the share of wrong answers (s_AMB); 0 is best",
     ),
     _bias(
         "bbq_bias_ambiguous_unscaled",
@@ -32,6 +32,6 @@ QUESTIONS = (
         ("lean_ambiguous",),
         "neither",
         "BBQ bias, ambiguous, unscaled",
-        "the same without the factor; 0 is best",
+        "bias of the answers to ambiguous questions, without the factor; 0 is best",
     ),
 )

@@ -24,7 +24,7 @@ def reliability_table(outcomes: Outcomes, *, by: str = "", bins: int = 10, level
         return pd.DataFrame(columns=list(COLUMNS))
     key = by or next(name for name in outcomes.groups if name.startswith("predicted_"))
     if key not in outcomes.groups:
-        raise EquipoiseError(f"no item has a group {key!r}; there are: {', '.join(outcomes.groups)}")
+        raise EquipoiseError(f"no item has a group {key!r}; known groups: {', '.join(outcomes.groups)}")
     group = outcomes.groups[key]
     rows = {"all": labelled}
     rows |= {f"{key}={name}": labelled & (group == name) for name in sorted(set(group[labelled].tolist()) - {""})}
@@ -40,7 +40,7 @@ def reliability_table(outcomes: Outcomes, *, by: str = "", bins: int = 10, level
 def occupation_table(outcomes: Outcomes, examples: pd.DataFrame) -> pd.DataFrame:
     """Return each occupation's share of men in the workforce, and the mean P(male) with a 95% interval where n > 1.
 
-    Occupations whose share is not on record, and items that are no sentence pairs, are left out.
+    Occupations whose share is not on record, and items that are not sentence pairs, are left out.
     """
     slots = {id: json.loads(text) for id, text in zip(examples["id"], examples["slots"], strict=True)}
     shares = [slots.get(id, {}).get("female_share") for id in outcomes.example_id]

@@ -24,7 +24,7 @@ SHOWN_LINES = 6
 SHOWN_VALUES = 10
 """Of a group: one with more values, such as the occupations, is not tabled; it is in `measurements.csv`."""
 NAMED = 12
-"""So many of the occupations that lie furthest from the diagonal are named, where there is room."""
+"""This many of the occupations furthest from the diagonal are named, where there is room."""
 
 
 @dataclass(frozen=True)

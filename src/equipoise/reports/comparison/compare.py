@@ -184,8 +184,8 @@ def _tests(runs: Sequence[Run], matches: Sequence[Match], choices: Choices, say:
         results = paired_differences([c.contest for c in compared], clusters=clusters, trial=trial)
         for contest, plain in zip(compared, results, strict=True):
             name = (contest.metric, contest.group)
-            own, other = (reach[place][run].get(name, Leeway()) for run in (a, b))
-            difference = widened_difference(plain, own.minus(other), contest.contest.width)
+            leeway, other = (reach[place][run].get(name, Leeway()) for run in (a, b))
+            difference = widened_difference(plain, leeway.minus(other), contest.contest.width)
             where = (str(matched), contest.group, group_title(contest.group))
             differences.append((*where, contest.metric, runs[a].name, runs[b].name, difference))
     say("comparing", len(matches) * len(pairs), len(matches) * len(pairs))

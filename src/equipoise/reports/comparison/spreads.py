@@ -95,15 +95,15 @@ def _values(part: Part, kind: str, quantity: str) -> Floats:
 def rates(part: Part, name: str) -> Iterator[Rates]:
     """Yield TPR and TPD with and against the stereotype: positive is the occupation stereotyped as male, as in EO."""
     items = part.items[part.items["answerable"].astype(bool)]
-    own = main_estimator(items, "desirability")
-    if not {"stereotype", "gender", own} <= set(items):
+    desirability = main_estimator(items, "desirability")
+    if not {"stereotype", "gender", desirability} <= set(items):
         return
     for side, gender in (("pro", "male"), ("anti", "female")):
         rows = items[(items["stereotype"] == side) & (items["gender"] == gender) & items["correct"].notna()]
         if len(rows):
             words = "with the stereotype" if side == "pro" else "against the stereotype"
             right = _mean(rows, rows["correct"], part.run.level)
-            scaled = _mean(rows, (rows[own] + 1) / 2, part.run.level)
+            scaled = _mean(rows, (rows[desirability] + 1) / 2, part.run.level)
             yield Rates(name, words, len(rows), right, scaled)
 
 

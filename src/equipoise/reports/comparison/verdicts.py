@@ -12,9 +12,9 @@ from .compare import Comparison, Tested
 HEADLINES = ("flip_rate", "accuracy", "ucerf_signed", "ucerf", "ece", "human_alignment")
 """What a sentence tells, at most three of them, in this order; the tables have every metric."""
 
-TOLD = 3
+NAMED = 3
 RATES = ("flip_rate", "accuracy", "human_alignment")
-"""Metrics that are told in percentage points."""
+"""Metrics that are shown in percentage points."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,11 @@ def pair_verdicts(comparison: Comparison) -> Iterator[PairVerdict]:
 
 
 def _sentence(first: str, second: str, tests: Sequence[Tested], word: str) -> str:
-    """Return the headline metrics in one sentence, told of the run that is better in the first that differs."""
+    """Return the headline metrics in one sentence about the run that is better in the first that differs."""
     ranked = sorted(tests, key=lambda test: HEADLINES.index(test.metric) if test.metric in HEADLINES else 99)
     # UCerF's signed variant tells more than UCerF where both are there; the sort is stable.
     signed = any(test.metric == "ucerf_signed" for test in tests)
-    chosen = [test for test in ranked if not (signed and test.metric == "ucerf")][:TOLD]
+    chosen = [test for test in ranked if not (signed and test.metric == "ucerf")][:NAMED]
     further = [test for test in tests if test not in chosen]
     apart = [test for test in chosen if test.detected]
     if not apart:
@@ -88,7 +88,7 @@ def _sentence(first: str, second: str, tests: Sequence[Tested], word: str) -> st
 
 
 def _clause(subject: str, test: Tested, word: str, than: str) -> str:
-    """Return one difference in words, told of the subject; `than` names the other run, or is empty."""
+    """Return one difference in words, with this subject; `than` names the other run, or is empty."""
     value = test.difference.value if test.first == subject else -test.difference.value
     more, size = value > 0, abs(value)
     points = f"{100 * size:.0f} points" if round(100 * size) != 1 else "1 point"
@@ -107,7 +107,7 @@ def _name(test: Tested) -> str:
 
 
 def _further(tests: Sequence[Tested]) -> str:
-    """Return how many of the metrics that are not told differ, "" without any."""
+    """Return how many of the metrics that are not named differ, "" without any."""
     if not tests:
         return ""
     names = [_name(test) for test in tests if test.detected]

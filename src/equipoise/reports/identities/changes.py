@@ -67,7 +67,7 @@ def caption(several: Sequence[Change]) -> str:
 
 
 NAMED = 7
-"""So many markers are not listed any more: the picture names them."""
+"""From this number on markers are not listed: the picture names them."""
 
 
 def in_words(frame: pd.DataFrame, *, interactions: bool = True) -> Iterator[str]:

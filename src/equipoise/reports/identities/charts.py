@@ -95,8 +95,8 @@ def radar_chart(radar: Radar, scale: Scale, *, ideal: float | None = None) -> Ma
         for turn, estimate, spoke in known:
             # A grey square for what is not marked: what the others are to be compared with.
             shape = mark(*polar(turn, estimate.value), number if spoke.subgroup[1] else "neither", size=3.2)
-            parts.append(group([element("title", f"{_said(spoke)}: {span(estimate)}"), shape]))
-    return picture(2 * RADIUS + 76, f"Confidence by {radar.attribute}", _told(radar), parts, width=SMALL)
+            parts.append(group([element("title", f"{_spoke_name(spoke)}: {span(estimate)}"), shape]))
+    return picture(2 * RADIUS + 76, f"Confidence by {radar.attribute}", _radar_text(radar), parts, width=SMALL)
 
 
 def _rings(polar: Polar, turn: float) -> Iterator[Markup]:
@@ -120,7 +120,7 @@ def _rim_name(polar: Polar, turn: float, spoke: Spoke) -> Markup:
     words = [spoke.words[0], *textwrap.wrap(short(" ".join(spoke.words[1:]), 38), LETTERS)[:3]]
     side = math.sin(turn)
     anchor = "middle" if abs(side) < 0.2 else "start" if side > 0 else "end"
-    # The name of the topmost stands above its place, that of the lowest below.
+    # The name of the topmost is above its place, that of the lowest below.
     first = y + 4 - (len(words) - 1) * 12 * (1 + math.cos(turn)) / 2
     spans = [element("tspan", word, x=x, y=first + 12.0 * number) for number, word in enumerate(words)]
     return element("text", *spans, text_anchor=anchor, class_="tick")
@@ -138,25 +138,25 @@ def _band(known: Sequence[tuple[float, Estimated]], polar: Polar, number: int) -
     return element("path", d=steps, class_=f"area s{number}", fill_rule="evenodd")
 
 
-def _said(spoke: Spoke) -> str:
+def _spoke_name(spoke: Spoke) -> str:
     return (
         " ".join(spoke.words) if spoke.subgroup[1] or spoke.words == ("no marker",) else f"{spoke.words[0]}, no marker"
     )
 
 
-def _told(radar: Radar) -> str:
+def _radar_text(radar: Radar) -> str:
     sentences = []
     for model, estimates in radar.series.items():
         pairs = zip(radar.rim, estimates, strict=True)
-        values = ", ".join(f"{_said(spoke)} {estimate.value:.3f}" for spoke, estimate in pairs if estimate)
+        values = ", ".join(f"{_spoke_name(spoke)} {estimate.value:.3f}" for spoke, estimate in pairs if estimate)
         sentences.append(f"{model}: {values}" if len(radar.series) > 1 else values)
     return f"Mean confidence: {'; '.join(sentences)}."
 
 
 def change_chart(rows: Sequence[Change], title: str, scale: Scale) -> Markup:
-    """Return a dot for each marker: the change of confidence from no marker, with its interval; 0 is no change.
+    """Return a dot for each marker: the change of confidence from no marker, with its interval; 0: no change.
 
-    Markers of an attribute stand together, its name before the first. Only detected changes have a colour.
+    Markers of an attribute are together, its name before the first. Only detected changes have a colour.
     """
     top, step = 14.0, 17.0
     bottom = top + len(rows) * step
@@ -181,8 +181,8 @@ def change_chart(rows: Sequence[Change], title: str, scale: Scale) -> Markup:
             if number:
                 parts.append(line(0.0, y - step / 2, WIDTH - 14, y - step / 2, "grid"))
     parts.append(text(x.end, bottom + 32, "change of mean confidence", anchor="end", class_="tick"))
-    told = ", ".join(f"{row.marker} {row.estimate.value:+.3f}" for row in rows)
-    return picture(bottom + 38, title, f"{told}.", parts)
+    values = ", ".join(f"{row.marker} {row.estimate.value:+.3f}" for row in rows)
+    return picture(bottom + 38, title, f"{values}.", parts)
 
 
 def lines_chart(view: Lines, scale: Scale) -> Markup:

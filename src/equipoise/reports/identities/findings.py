@@ -40,13 +40,13 @@ def _privileged(measured: Measurements, at: dict[str, str], where: str) -> Itera
         if row is None:
             continue
         if row.low > 0:
-            said = f"lower confidence by {span(row)}"
+            effect = f"lower confidence by {span(row)}"
         elif row.high < 0:
-            said = f"raise confidence: they lower it by {span(row)}"
+            effect = f"raise confidence: they lower it by {span(row)}"
         else:
-            said = f"do not change confidence detectably: the loss is {span(row)}"
+            effect = f"do not change confidence detectably: the loss is {span(row)}"
         yield Finding(
-            f"loss for {privilege} markers", row, f"{where} markers of {privilege} groups {said} (n = {row.n})."
+            f"loss for {privilege} markers", row, f"{where} markers of {privilege} groups {effect} (n = {row.n})."
         )
 
 

@@ -72,7 +72,7 @@ def _overall(rows: pd.DataFrame, names: Sequence[str]) -> Table:
 def _disparities(rows: pd.DataFrame, names: Sequence[str]) -> Table:
     table = empty_table("attribute", *(HEADINGS[name] for name in names), "p (Holm)")
     for disparity in disparities(rows):
-        # The p-value stands with the disparity that is shown first.
+        # The p-value is beside the disparity that is shown first.
         p = disparity.p.get(names[0])
         cells = [_cell(disparity.cells.get(name), mark=True) for name in names]
         table.add_row(*texts([disparity.attribute, *cells, NOTHING if p is None else f"{p:.4f}"]))

@@ -110,7 +110,7 @@ def charts(curves: Curves) -> list[Chart]:
 
 
 def figure(several: Sequence[Chart]) -> Markup:
-    """Return all charts one under another as a picture that stands alone."""
+    """Return all charts one under another as a picture of its own."""
     gap, y, parts = 26.0, 24.0, []
     for chart in several:
         heading = text(LEFT, 0, chart.title, class_="label")

@@ -132,7 +132,7 @@ def _draw_tests(axes: Any, tests: Sequence[Tested], rows: Sequence[tuple[str, st
 def _of_kind(several: list[Any], kind: str, part: Part) -> Any:
     chosen = [view for view in several if view.kind in (kind, KINDS.get(kind, kind)) or not kind]
     if not chosen:
-        raise EquipoiseError(f"{part}: has nothing of that to draw" + (f" for {kind}" if kind else ""))
+        raise EquipoiseError(f"{part}: has nothing to draw" + (f" for {kind}" if kind else ""))
     return chosen[0]
 
 

@@ -27,7 +27,7 @@ NOTHING = 65535
 NO_FATE = 255
 D_SCALE = 10_000
 FEW_VALUES = 60
-"""A group with more values than this is no filter (its values can be searched for)."""
+"""A group with more values than this is not a filter (its values can be searched for)."""
 
 
 def pack(run: Run, *, sentences: bool = True) -> str:

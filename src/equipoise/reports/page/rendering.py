@@ -59,7 +59,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Panel:
-    """A chart with what stands over and under it."""
+    """A chart with what is over and under it."""
 
     title: str
     chart: Markup

@@ -56,7 +56,7 @@ LOOK: dict[Any, Any] = {
     "pdf.fonttype": 42,
     "svg.fonttype": "path",
     "svg.hashsalt": "equipoise",
-    # A model's name may hold a dollar sign, which is no mathematics.
+    # A model's name may hold a dollar sign, which is not mathematics.
     "text.parse_math": False,
 }
 

@@ -253,7 +253,7 @@ def file_name(table: PublishedTable, ending: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Return the text on one line, without what is no character of a text."""
+    """Return the text on one line, without what is not a character of a text."""
     joined = " ".join(text.split())
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in joined)
 

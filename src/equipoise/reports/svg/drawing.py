@@ -12,7 +12,7 @@ from ...records import Floats
 from ..palette import Named, class_of, tone_of
 
 WIDTH = 440.0
-"""Of every chart, in its own units: text is readable on a phone, and two stand side by side on a laptop."""
+"""Of every chart, in its own units: text is readable on a phone, and two fit side by side on a laptop."""
 
 
 def element(name: str, *children: str | Markup, **attributes: object) -> Markup:
@@ -82,7 +82,7 @@ class Axis:
         return self.start + share * (self.end - self.start)
 
     def ticks(self, count: int = 5) -> list[float]:
-        """Return about so many round values along the axis."""
+        """Return about this number of round values along the axis."""
         raw = (self.high - self.low) / max(count, 1)
         size = 10.0 ** np.floor(np.log10(raw))
         step = float(min((size * factor for factor in (1, 2, 2.5, 5, 10)), key=lambda candidate: abs(candidate - raw)))

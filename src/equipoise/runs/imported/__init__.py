@@ -29,5 +29,5 @@ def read_results(path: Path | str, *, format: str = "general", model: str = "", 
     """Return the results in a file of that format; `model` and `dataset` name them where the file does not."""
     path = Path(path)
     if not path.is_file() and not (format in FOLDERS and path.is_dir()):
-        raise DatasetError(f"{path}: there is no such file")
+        raise DatasetError(f"{path}: no such file")
     return find(format, FORMATS, kind="result format")(path, model, dataset)

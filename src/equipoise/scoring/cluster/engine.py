@@ -80,7 +80,7 @@ class ClusterEngine:
         if work.deadly:
             names = list(dict.fromkeys(prompt.example_id for prompt in work.deadly))
             self._note([f"{len(names)} examples end their worker every time and were left out: {', '.join(names)}"])
-            fault = ModelError(f"these examples end their worker every time: {', '.join(names)}")
+            fault = ModelError(f"these examples crash their worker every time: {', '.join(names)}")
             fault.example_ids = tuple(names)
             raise fault
 

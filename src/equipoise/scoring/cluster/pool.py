@@ -60,7 +60,7 @@ Split = Callable[[Piece], Sequence[Piece] | None]
 def give_up(piece: Piece) -> None:
     """Let a piece be tried again, a few times."""
     if piece.deaths >= TRIES:
-        raise ModelError(f"a call of {piece.method} ended its worker {TRIES} times; what was answered before is kept")
+        raise ModelError(f"a call of {piece.method} ended its worker {TRIES} times; earlier answers are saved")
 
 
 @dataclass(eq=False)

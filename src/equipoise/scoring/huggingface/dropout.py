@@ -46,8 +46,8 @@ class DropoutEngine(EngineDefaults):
 
     @property
     def notes(self) -> Sequence[str]:
-        said = f"each answer is the mean of {self._passes} passes with dropout {self._share:g} (seed {self._seed})"
-        return [*self._engine.notes, said]
+        note = f"each answer is the mean of {self._passes} passes with dropout {self._share:g} (seed {self._seed})"
+        return [*self._engine.notes, note]
 
     @property
     def shape(self) -> Shape:

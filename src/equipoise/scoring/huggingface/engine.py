@@ -212,11 +212,11 @@ class HuggingFaceEngine(EngineDefaults):
                 waiting.append(prompts)
                 yield self._encoder.asked(prompts)
 
-        def here(batch: Sequence[Asked]) -> RowPlan:
+        def plan_here(batch: Sequence[Asked]) -> RowPlan:
             return rules.plan(batch, self._encoder.ids)
 
         pool = self._open_pool(rules)
-        for plan in pool.plans(asked(), here) if pool else map(here, asked()):
+        for plan in pool.plans(asked(), plan_here) if pool else map(plan_here, asked()):
             if plan.mode != rules.mode == "packed":
                 beyond = f"{self.name} looks {self._window} tokens back; where prompts are longer"
                 self._note(f"{beyond}, {MODES[plan.mode]} are used")

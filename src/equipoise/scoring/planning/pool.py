@@ -1,7 +1,7 @@
 """Processes that tokenise and arrange batches while this one keeps the device busy.
 
 A new interpreter for each, not a fork or a spawn: those break CUDA, or scripts without a main guard. Until a process is
-ready, and where one ends unexpectedly, batches are planned here: the plans are the same.
+ready, and where one ends unexpectedly, batches are planned in this process: the plans are the same.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ class PlannerPool:
         for worker in self._workers:
             worker.send((tokenizer, rules))
 
-    def plans(self, batches: Iterable[Sequence[Asked]], here: Planner) -> Iterator[RowPlan]:
-        """Yield the plan of each batch, in order; `here` plans in this process."""
+    def plans(self, batches: Iterable[Sequence[Asked]], plan_here: Planner) -> Iterator[RowPlan]:
+        """Yield the plan of each batch, in order; `plan_here` plans in this process."""
         sent: deque[tuple[_Worker, Sequence[Asked]]] = deque()
         try:
             for batch in batches:
                 # The device waits for the first plans: they are handed on before all processes have work.
                 while sent and sent[0][0].has_answered():
-                    yield _received(*sent.popleft(), here)
+                    yield _received(*sent.popleft(), plan_here)
                 while (worker := next(filter(_Worker.free, self._workers), None)) is None and sent:
-                    yield _received(*sent.popleft(), here)
+                    yield _received(*sent.popleft(), plan_here)
                 if worker is None:
-                    yield here(batch)
+                    yield plan_here(batch)
                 else:
                     # Plain tuples are pickled faster.
                     worker.send([tuple(prompt) for prompt in batch])
                     sent.append((worker, batch))
             while sent:
-                yield _received(*sent.popleft(), here)
+                yield _received(*sent.popleft(), plan_here)
         finally:
             for worker, _ in sent:
                 worker.discards = True
@@ -114,11 +114,11 @@ class _Worker:
             return None
 
 
-def _received(worker: _Worker, batch: Sequence[Asked], here: Planner) -> RowPlan:
+def _received(worker: _Worker, batch: Sequence[Asked], plan_here: Planner) -> RowPlan:
     answer = worker.receive()
     if isinstance(answer, str):
         raise ModelError(answer)
-    return answer or here(batch)
+    return answer or plan_here(batch)
 
 
 def _close(workers: Sequence[_Worker]) -> None:

@@ -97,7 +97,7 @@ class ServerEngine(EngineDefaults):
             yield scores
         if failures:
             named = "; ".join(f"{prompt.example_id}: {error}" for prompt, error in failures[:SHOWN_FAILURES])
-            raise ModelError(f"the server failed on {len(failures)} prompts, the rest is kept ({named})")
+            raise ModelError(f"the server failed on {len(failures)} prompts; the others are saved ({named})")
 
     @property
     def texts_at_once(self) -> int:

@@ -27,7 +27,7 @@ def crossing(named: Mapping[str, Measurements], kind: str, way: str) -> Figure |
     grid: Any = figure.subplots(1, len(panels), squeeze=False, sharey=True)
     for axes, (name, places) in zip(grid[0], panels.items(), strict=True):
         for number, privilege in enumerate(("", *PRIVILEGES)):
-            rows = [(place, row) for place, (_, found, row) in enumerate(places) if found == privilege]
+            rows = [(place, row) for place, (_, kind, row) in enumerate(places) if kind == privilege]
             if rows:
                 across, tone = [place for place, _ in rows], colour(number)
                 axes.vlines(across, [row.low for _, row in rows], [row.high for _, row in rows], color=tone)

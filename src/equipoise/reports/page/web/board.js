@@ -43,8 +43,8 @@
     const filter = function () {
       const hidden = heads.map(function (head) {
         return filters.some(function (chosen) {
-          const own = head.dataset[chosen.dataset.filter];
-          return own !== undefined && chosen.value !== "" && own !== chosen.value;
+          const value = head.dataset[chosen.dataset.filter];
+          return value !== undefined && chosen.value !== "" && value !== chosen.value;
         });
       });
       const wanted = search.value.trim().toLowerCase();

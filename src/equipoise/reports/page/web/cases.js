@@ -75,10 +75,10 @@
     const pairCount = pairsIn(columns.set_part.keys());
 
     function textMatches(words) {
-      const found = new Uint8Array(lowered.length);
-      for (let t = 0; t < lowered.length; t++) found[t] = words.every((word) => lowered[t].includes(word)) ? 1 : 0;
+      const holds = new Uint8Array(lowered.length);
+      for (let t = 0; t < lowered.length; t++) holds[t] = words.every((word) => lowered[t].includes(word)) ? 1 : 0;
       const named = loweredNames.map((joined) => words.every((word) => joined.includes(word)));
-      return { found, named };
+      return { holds, named };
     }
 
     function within(s, i) {
@@ -109,7 +109,7 @@
         if (occupation && !withOccupation[named]) continue;
         let fits = false, right = false, wrong = false, hit = !matches || matches.named[named];
         for (let i = first[s]; i < first[s + 1]; i++) {
-          if (!hit && matches.found[columns.text[i]]) hit = true;
+          if (!hit && matches.holds[columns.text[i]]) hit = true;
           const answer = columns.correct[i];
           if (answer === 1) right = true; else if (answer === 0) wrong = true;
           if (pronoun >= 0 && columns.pronoun[i] !== pronoun) continue;
@@ -173,8 +173,8 @@
         : `${number(chosen.length)} of ${number(sets)} cases`;
       count.textContent = chosen.length ? counted : "No case fits; choose less.";
       byId("case-printed").textContent = `Printed: the first ${Math.min(PRINTED, chosen.length)} of ${number(chosen.length)} cases. report.html has all of them.`;
-      const told = Object.entries(range).map(([name, [low, high]]) => `${name === "c" ? "certainty" : name.toUpperCase()} from ${low} to ${high}`);
-      byId("case-range").textContent = only >= 0 ? "One case, from a link." : told.join(", ");
+      const ranges = Object.entries(range).map(([name, [low, high]]) => `${name === "c" ? "certainty" : name.toUpperCase()} from ${low} to ${high}`);
+      byId("case-range").textContent = only >= 0 ? "One case, from a link." : ranges.join(", ");
       byId("case-all").hidden = byId("case-save").hidden = false;
       byId("case-all").hidden = address() === "" && only < 0;
     }
@@ -243,10 +243,10 @@
       const lines = [];
       const plain = (text) => String(text).replace(/([\\`*_{}\[\]|<>#~])/g, "\\$1");
       for (let i = first[s]; i < first[s + 1]; i++) {
-        const one = record(i, s);
-        if (i === first[s]) lines.push(`**${plain(one.set_id)}** (${plain(one.data)}${one.variant ? ", " + plain(one.variant) : ""})`, "");
-        const shares = one.candidates.map((name, c) => `${plain(name)} ${percent(one.probabilities[c])}`).join(", ");
-        lines.push(`- ${plain(one.sentence || one.pronoun)}: ${shares}`);
+        const shown = record(i, s);
+        if (i === first[s]) lines.push(`**${plain(shown.set_id)}** (${plain(shown.data)}${shown.variant ? ", " + plain(shown.variant) : ""})`, "");
+        const shares = shown.candidates.map((name, c) => `${plain(name)} ${percent(shown.probabilities[c])}`).join(", ");
+        lines.push(`- ${plain(shown.sentence || shown.pronoun)}: ${shares}`);
       }
       return lines.join("\n") + "\n\n" + location.href.split("#")[0] + caseAddress(s) + "\n";
     }
@@ -260,7 +260,7 @@
       // A spreadsheet would run a cell that begins like a formula.
       const cell = (value) => { const text = Array.isArray(value) ? value.join(" | ") : String(value ?? "");
         return '"' + (/^[=+@]|^-[^\d]/.test(text) ? "'" + text : text).replaceAll('"', '""') + '"'; };
-      return [Object.keys(rows[0]).join(","), ...rows.map((one) => Object.values(one).map(cell).join(","))].join("\n") + "\n";
+      return [Object.keys(rows[0]).join(","), ...rows.map((row) => Object.values(row).map(cell).join(","))].join("\n") + "\n";
     }
 
     const percent = (p) => p > 0 && p < 0.0005 ? "<0.1%" : (100 * p).toFixed(1) + "%";
@@ -303,12 +303,12 @@
       }
       const numbers = make("dl", "numbers");
       const answer = columns.correct[i];
-      const told = answer === 1 ? "✓ right" : answer === 0 ? "✗ wrong" : "no right answer";
+      const judged = answer === 1 ? "✓ right" : answer === 0 ? "✗ wrong" : "no right answer";
       const isCloze = header.cloze[columns.set_part[s]];
       const rows = isCloze ? [["as people say", answer === 1 ? "✓ yes" : answer === 0 ? "✗ no" : "no label"], ["perplexity", perplexity(i).toFixed(3)]]
         : !columns.settled[i] && answer !== NOTHING ? [["as labelled", answer === 1 ? "✓ yes" : "✗ no"], ["perplexity", perplexity(i).toFixed(3)], ["certainty", Math.abs(columns.d[i] / header.d_scale).toFixed(3)]]
-        : answer === NOTHING ? [["answer", told], ["perplexity", perplexity(i).toFixed(3)], ["certainty", Math.abs(columns.d[i] / header.d_scale).toFixed(3)]]
-        : [["answer", told], ["perplexity", perplexity(i).toFixed(3)], ["D", (columns.d[i] / header.d_scale).toFixed(3)]];
+        : answer === NOTHING ? [["answer", judged], ["perplexity", perplexity(i).toFixed(3)], ["certainty", Math.abs(columns.d[i] / header.d_scale).toFixed(3)]]
+        : [["answer", judged], ["perplexity", perplexity(i).toFixed(3)], ["D", (columns.d[i] / header.d_scale).toFixed(3)]];
       rows.push(["raw probability", raw(i).map(percent).join(", ")]);
       for (const [name, value] of rows) {
         const pair = make("div", name === "answer" || isCloze ? (answer === 1 ? "right" : answer === 0 ? "wrong" : "") : "");

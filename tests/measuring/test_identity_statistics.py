@@ -1,0 +1,93 @@
+"""A new metric of identities is measured from its row alone, as those that come with the package are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equipoise.datasets import open_dataset
+from equipoise.datasets.identity import identity_dataset, recipe
+from equipoise.measuring.identities import BY_SENTENCES, measure_identities
+from equipoise.measuring.identity_statistics import measure_added
+from equipoise.measuring.measure import Plan, measured_items
+from equipoise.metrics import METRICS, Metric
+from equipoise.metrics.groups import mean
+from equipoise.records import Measurement, Outcomes, RunKey
+from equipoise.scoring.planted.identities import PlantedIdentities
+from equipoise.tasks import open_task
+
+KEY = RunKey("planted", "builtin", "next-word")
+
+
+def half(metric: Metric, **facts: Any) -> Metric:
+    """Return the metric under another name, with half of its value."""
+
+    def function(*columns: Any, **options: Any) -> Any:
+        return metric.function(*columns, **options) / 2
+
+    low, high = metric.bounds
+    return replace(metric, name=f"half_{metric.name}", function=function, bounds=(low / 2, high / 2), **facts)
+
+
+def certainty_lost(certainty: Any, marked: Any) -> float:
+    return float(mean(certainty[marked == 0]) - mean(certainty[marked == 1]))
+
+
+LOST = Metric(
+    "certainty_lost", certainty_lost, ("certainty", "marked"), "lower", "Certainty lost", "…", (-1, 1), "identity"
+)
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> Outcomes:
+    examples = identity_dataset(open_dataset("builtin").limited(12), recipe(attributes=["age"])).examples
+    engine = PlantedIdentities(confidence=0.4, penalties={"old": 0.2}, genders={"female": 0.1}, noise=0.1)
+    task = open_task("next-word")
+    engine.prepare(examples)
+
+    def scorer(prompts: Any) -> Any:
+        return [score for batch in engine.score([prompts]) for score in batch]
+
+    return task.run(examples, scorer=scorer, writer=None)  # type: ignore[arg-type]
+
+
+def rows(outcomes: Outcomes, *metrics: Metric) -> dict[tuple[str, str], Measurement]:
+    plan = Plan(metrics, by=(), resamples=60)
+    return {(row.metric, row.group): row for row in measure_added(measured_items(outcomes, plan), plan, KEY)}
+
+
+@pytest.mark.parametrize("name", ["confidence_drop", "confidence_disparity", "double_disadvantage"])
+def test_an_added_metric_has_the_groups_values_and_n_of_its_like(outcomes: Outcomes, name: str) -> None:
+    plan = Plan([METRICS[name]], by=(), resamples=60)
+    known = {(row.metric, row.group): row for row in measure_identities(outcomes, plan, KEY)}
+    added = rows(outcomes, half(METRICS[name]))
+    assert added
+    for (_, group), row in added.items():
+        like = known[name, group]
+        assert row.value == pytest.approx(like.value / 2, abs=1e-12)
+        assert row.n == like.n and row.better == METRICS[name].better
+        assert row.low < row.high and row.estimate.method
+    assert rows(outcomes, METRICS[name]) == {}, "what is measured by sentences is not measured twice"
+
+
+def test_an_added_metric_may_read_any_column_and_take_no_weights(outcomes: Outcomes) -> None:
+    added = rows(outcomes, LOST)
+    items = measured_items(outcomes, Plan([LOST]))
+    certainty = items.columns(Plan([LOST]).estimators[0])["certainty"]
+    way, kind = outcomes.group("augmentation"), outcomes.group("type")
+    chosen = outcomes.labelled & (kind == "type2")
+    value = certainty[chosen & (way == "none")].mean() - certainty[chosen & (way == "R")].mean()
+    assert added["certainty_lost", "augmentation=R,type=type2"].value == pytest.approx(value, abs=1e-12)
+
+
+def test_a_metric_without_resampling_has_no_interval(outcomes: Outcomes) -> None:
+    added = rows(outcomes, half(METRICS["confidence_drop"], resampled=False))
+    assert added and all(np.isnan(row.low) and row.estimate.method == "no interval" for row in added.values())
+
+
+def test_every_row_that_is_measured_by_sentences_is_one_of_the_table() -> None:
+    of_identities = {name for name, metric in METRICS.items() if metric.unit == "identity" and metric.inputs}
+    assert of_identities >= BY_SENTENCES
