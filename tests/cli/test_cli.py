@@ -255,7 +255,7 @@ def test_a_check_tells_what_is_wrong_and_where(forked: Command, tmp_path: Path) 
     rows = "\n".join(HE.replace("baker", name) for name in ("baker", "tailor", "cook", "clerk", "guard", "farmer"))
     (tmp_path / "mine.csv").write_text(f"{HEADER}\n{rows}\n")
     short = forked("data", "check", "mine.csv", cwd=tmp_path)
-    assert short.returncode == 0 and "mine: 6 examples, 0 pairs can be compared" in short.stdout
+    assert short.returncode == 0 and "mine: 6 examples, 0 sets can be compared" in short.stdout
     assert "mine.csv:2: no row differs from it only in the pronoun" in short.stdout
     assert "and 1 more (--all lists them)" in short.stdout and "mine.csv:7" not in short.stdout
     assert "mine.csv:7" in forked("data", "check", "mine.csv", "--all", cwd=tmp_path).stdout

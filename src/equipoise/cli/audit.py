@@ -278,7 +278,7 @@ def audit(
     config: Config = None,
     print_config: PrintConfig = False,
 ) -> None:
-    """Audit a model: ask it every sentence with each pronoun, and measure how differently it answers.
+    """Audit a model on sentences with each pronoun. It measures how much the answers and their certainty differ.
 
     Rerunning the same command continues where it was interrupted.
     """

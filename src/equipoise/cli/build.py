@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..datasets.markers import Attribute
 
 app = typer.Typer(
-    help="Build a dataset like SynthBias: generate, filter, survey, clean; simulate and stats help before and after.",
+    help="Build a dataset like SynthBias. The steps are generate, filter, survey and clean.",
     epilog="One folder holds a build: each step reads what the step before wrote. `simulate` estimates what a survey "
     "costs; audit the result with `equipoise audit --data FOLDER/dataset/NAME.csv`.",
     rich_markup_mode=None,

@@ -33,7 +33,7 @@ def reliability(
     figures: Figures = True,
     quiet: Quiet = False,
 ) -> None:
-    """Show how well the model's probabilities match the labels: a table of bins, and a reliability diagram by group.
+    """Show how well probabilities match the labels. Prints a table of bins, and draws a reliability diagram by group.
 
     Also draws mean P(male) by occupation against the share of men in it, where that is known.
     """
@@ -80,7 +80,7 @@ def calibrate(
     figures: Figures = True,
     quiet: Quiet = False,
 ) -> None:
-    """Fit calibration maps on one half of the sentences and test them on the other, pooled and for each group.
+    """Fit and test calibration maps, pooled and by group. They are fitted on half of the sentences, tested on the rest.
 
     Writes calibration.csv (before and after) and calibration_maps.json (the maps) into the run folder.
     """

@@ -163,7 +163,7 @@ def init(
     path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("audit.toml"),
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
 ) -> None:
-    """Write a configuration file with every option of `equipoise audit`, explained in comments."""
+    """Write a configuration file for `equipoise audit`. It has every option, explained in comments."""
     from ..runs.files import write_file
 
     if path.exists() and not force:

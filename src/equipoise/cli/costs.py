@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from . import rates
-from .console import plain_table, print_out, printable
+from .console import listing, print_out, printable
 
 MEASURED, ROUGH = "(measured)", "(rough)"
 
@@ -48,7 +48,7 @@ def tell_costs(model: str, data: Sequence[str], tasks: Sequence[str], choices: M
             asked = [f"{rehearsal.prompts:,}", f"{rehearsal.texts:,}", time]
             rows.append((f"{dataset.name} · {task.name}", f"{sentences:,}", *asked, *saved))
     widths = [f"prompts at precision {width:g}" for width in PRECISIONS]
-    print_out(plain_table(("data", "base sentences", "prompts", "texts", "about", *widths), rows))
+    print_out(listing(("data", "base sentences", "prompts", "texts", "time", *widths), rows))
     if reasons is None:
         typer.echo(
             "Whether the model thinks before it answers is not known before it is loaded; a thinking model writes a "
@@ -58,8 +58,8 @@ def tell_costs(model: str, data: Sequence[str], tasks: Sequence[str], choices: M
     rough = "A rough time is within a factor of about three; after one audit it is measured. " if any_rough else ""
     typer.echo(
         printable(
-            f"{rough}What a precision needs is for an accuracy of 0.75, each type having half of the sentences;"
-            " flips and UCerF need less."
+            f"{rough}The prompts at a precision are estimated for an accuracy of 0.75 and two types of equal size;"
+            " flips and UCerF need fewer."
         )
     )
 

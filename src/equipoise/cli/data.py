@@ -80,7 +80,7 @@ def check(
     from ..datasets import DatasetOptions, open_dataset
 
     dataset = open_dataset(path, DatasetOptions(columns=column_map(columns or [])))
-    counts = f"{len(dataset.examples):,} examples, {dataset.sets:,} pairs can be compared"
+    counts = f"{len(dataset.examples):,} examples, {dataset.sets:,} sets can be compared"
     typer.echo(printable(f"{dataset.name}: {counts}"))
     kinds: dict[str, list[str]] = {}
     for fault in dataset.faults:

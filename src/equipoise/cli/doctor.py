@@ -18,7 +18,7 @@ def doctor(
     model: Annotated[str, typer.Argument(help="The model that you want to audit.")] = "smollm2",
     as_json: Annotated[bool, typer.Option("--json", help="Print the checks as JSON.")] = False,
 ) -> None:
-    """Check this machine: versions, devices, memory, free space, the model and the datasets.
+    """Check this machine before an audit. Looks at versions, devices, memory, free space, the model and the datasets.
 
     Exit code 0 when an audit can run, 1 when something stops it; each finding says what to do.
     """

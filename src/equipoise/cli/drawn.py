@@ -18,7 +18,7 @@ def drawn(
     seeds: Annotated[int, typer.Option("--seeds", help="Draws for each temperature.")] = 100,
     seed: Annotated[int, typer.Option("--seed", help="First seed.")] = 0,
 ) -> None:
-    """Show how accuracy and equalized odds change with temperature and seed, from stored probabilities.
+    """Show how results change with temperature and seed. It uses stored probabilities.
 
     The first row of each type takes the most probable answers. "over seeds" is the mean and standard deviation over
     draws of one answer for each sentence. No model is asked.

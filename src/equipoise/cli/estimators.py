@@ -30,7 +30,7 @@ def estimators(
     figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw UCerF by estimator.")] = True,
     quiet: Quiet = False,
 ) -> None:
-    """Compare the uncertainty estimators on finished runs: UCerF, ranks and agreement under each, without the model.
+    """Compare the uncertainty estimators on finished runs. Shows UCerF, ranks and agreement of each, without the model.
 
     Kendall's tau and Spearman's rho between every two estimators, over models, occupations and sets; the pairs of
     models and the sets whose order depends on the estimator. On data that people have labelled: how well each

@@ -11,7 +11,7 @@ import typer
 from .audit import Quiet, Several, column_map
 from .console import printable
 
-app = typer.Typer(help="Write tasks for other tools; `equipoise import` reads their logs back.", rich_markup_mode=None)
+app = typer.Typer(help="Write tasks for other tools. `equipoise import` reads their logs back.", rich_markup_mode=None)
 
 Data = Annotated[Several, typer.Option("--data", help="A dataset's name or path; repeatable. By default builtin.")]
 Tasks = Annotated[Several, typer.Option("--task", help="next-word, mcq, …; repeatable. By default next-word.")]

@@ -19,7 +19,7 @@ def card(
     folder: Annotated[Path, typer.Argument(help="A run folder.")],
     out: Annotated[Path | None, typer.Option("--out", help="A file to write instead of printing.")] = None,
 ) -> None:
-    """Print a section for a model card, with the hub's model-index metadata."""
+    """Print a section for a model card. It has the hub's model-index metadata."""
     from ..exports.card import model_card
     from ..run import load
     from ..runs.files import write_file
@@ -43,7 +43,7 @@ def push(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before uploading.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Upload a run or a dataset to a dataset repository of the Hugging Face hub, after showing what would be sent.
+    """Upload a run or a dataset to the Hugging Face hub. It shows what would be sent, and asks first.
 
     The sentences of a run stay on this machine unless --sentences is given.
     """

@@ -18,7 +18,7 @@ def identities(
     ] = None,
     svg: Annotated[bool, typer.Option("--svg", help="Draw SVG instead of PNG.")] = False,
 ) -> None:
-    """Draw the results about identities: radars, lines, heatmaps and the table of disparities.
+    """Draw the results about identities. These are radars, lines, heatmaps and the table of disparities.
 
     Several runs, or several tasks of a run, share the pictures, with one line each.
     """

@@ -35,7 +35,7 @@ def import_results(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Import results made elsewhere: every metric, table and figure then works on them, without a model.
+    """Import results of other tools. Every metric, table and figure then works on them, without a model.
 
     For example: equipoise import --format gender-ece winobias/GPT-J-6B.results.csv
     """

@@ -36,7 +36,7 @@ def leaderboard(
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a static site that ranks all models of many runs, with a page for each model and dataset.
+    """Write a site that ranks the models of many runs. It is static, and has a page for each model and dataset.
 
     A rank is a range if the intervals do not settle the order. The site fetches nothing: any web server can serve
     it, and it opens from a folder as well.
@@ -88,7 +88,7 @@ def verify(
     as_json: Annotated[bool, typer.Option("--json", help="Print the checks as JSON.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Verify run folders: check the hashes of files and examples, and recompute the measurements.
+    """Verify run folders. Checks the hashes of files and examples, and recomputes the measurements.
 
     Exit codes: 0 all checks passed, 1 a check failed. No model is loaded: only a new audit can show that the outcomes
     are the model's answers.

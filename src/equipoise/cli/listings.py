@@ -8,7 +8,7 @@ from .console import listing, plain_table, print_out
 
 
 def metrics() -> None:
-    """List all metrics: which direction is better, and what each one measures."""
+    """List all metrics, and what each one measures."""
     from ..catalog import find, names
     from ..metrics import METRICS
 
@@ -18,14 +18,14 @@ def metrics() -> None:
 
 
 def engines() -> None:
-    """List the engines: the kinds of models, and the prefix that names each kind."""
+    """List the engines: the kinds of models, by prefix."""
     from ..scoring.opening import list_engines
 
     print_out(plain_table(("engine", "what it is"), [(f"{scheme}:", line) for scheme, line in list_engines()]))
 
 
 def tasks() -> None:
-    """List the tasks (ways to ask about a sentence), plug-ins included."""
+    """List the tasks: the ways to ask about a sentence."""
     from ..catalog import names, summary
     from ..tasks import TASKS
 
@@ -34,7 +34,7 @@ def tasks() -> None:
 
 
 def schema() -> None:
-    """Print the JSON Schema of what `--json` prints and of the columns of measurements.csv."""
+    """Print the JSON Schema of measurements. It describes the output of `--json` and the columns of the CSV file."""
     from importlib import resources
 
     text = resources.files("equipoise.runs").joinpath("measurements.schema.json").read_text(encoding="utf-8")

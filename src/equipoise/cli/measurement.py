@@ -52,7 +52,7 @@ def report(
     no_html: NoHtml = False,
     as_json: Json = False,
 ) -> None:
-    """Print a run's tables again, and write its page, report.html, without the model.
+    """Print a run's tables again, and write its page. No model is needed.
 
     With --where, this is done for a part of the run, in a new run folder.
     """
@@ -77,7 +77,7 @@ def measure(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Measure a run again from its stored outcomes, without the model: other estimators, groups, level or metrics.
+    """Measure a run again, without the model. Use it for other estimators, groups, levels or metrics.
 
     With --where, a part of the run is measured into a new run folder; the run itself does not change.
     """

@@ -40,7 +40,7 @@ def paper(
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Repeat a paper's experiments as a suite of runs, and write its tables with the printed values beside yours.
+    """Repeat a paper's experiments as a suite of runs. Writes its tables with the printed values beside yours.
 
     The suite is written as suite.toml into the folder; the same command continues. Tables are made from the finished
     cells. Exit codes are those of `equipoise suite`.

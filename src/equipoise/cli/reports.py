@@ -54,7 +54,7 @@ def compare(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the exchanges and resamples.")] = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Compare runs on the same sentences: ranks by every metric, paired differences with p-values, and overlaps.
+    """Compare runs on the same sentences. Shows ranks by every metric, paired differences with p-values, and overlaps.
 
     Runs that were asked different sentences are refused, unless --intersect is given. A dataset and its neutral form
     (genderlex, genderlex-someone; --neutral) have the same rows and are compared row by row.
@@ -104,7 +104,7 @@ def figures(
     intersect: Intersect = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write all figures of a run for publication; for several runs, the figures of their comparison."""
+    """Write all figures of a run for publication. For several runs, write the figures of their comparison."""
     from ..reports.behaviour.figures import run_figures
     from ..reports.paper.figures import FORMATS
     from ..runs.run import Run
@@ -133,7 +133,7 @@ def tables(
     intersect: Intersect = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write all tables of a run for publication; for several runs, the tables of their comparison."""
+    """Write all tables of a run for publication. For several runs, write the tables of their comparison."""
     from ..catalog import find
     from ..reports.paper.publication import comparison_tables, file_name, run_tables, writers_for
     from ..runs.run import Run

@@ -30,7 +30,7 @@ def sensitivity(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the intervals.")] = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Show how much results depend on the wording of the question (audits with --wordings) and on near-duplicates.
+    """Show how much results depend on the wording. It compares wordings (audits with --wordings) and near-duplicates.
 
     Wordings: the spread of every metric, its variance by wording, sentence and group, UCerF's mean and worst wording,
     and whether the order of several runs holds in all of them. Near-duplicates: how much UCerF and desirability differ

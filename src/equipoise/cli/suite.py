@@ -40,7 +40,7 @@ def suite(
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Audit many models on many datasets as many tasks; rerunning the same command continues.
+    """Audit many models on many datasets and tasks. Rerunning the same command continues.
 
     Everything is checked before a model is loaded. Each cell is an ordinary run folder. A cell that fails does not stop
     the others. At the end there are a leaderboard, the gates, and measurements.parquet with all numbers. Exit codes: 0

@@ -57,7 +57,7 @@ def tune(
     device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda or cuda:N.")] = "auto",
     quiet: Quiet = False,
 ) -> None:
-    """Tune a model for balance: task loss + weight x UCerF loss + a leash to the base model.
+    """Tune a model for balance. The loss is task loss + weight x UCerF loss + a leash to the base model.
 
     Rerunning the same command continues where it was interrupted. Evaluation datasets are never trained on.
     """
