@@ -260,3 +260,21 @@ def test_with_two_candidates_signed_u_is_equation_3_of_signed_certainty(values: 
     for kind in KINDS:
         expected = fairness.pair_ucerf(signed, kind=kind)
         np.testing.assert_allclose(fairness.pair_ucerf_signed(chosen, certainty, kind=kind), expected, atol=1e-12)
+
+
+@given(data=st.data())
+def test_the_range_of_choices_is_the_largest_distance_of_two_members(data: st.DataObject) -> None:
+    shape = data.draw(st.tuples(st.integers(1, 4), st.integers(2, 5)))
+    predicted = data.draw(arrays(np.int64, shape, elements=st.sampled_from([ABSENT, 0, 1, 2])))
+    certainty = data.draw(arrays(np.float64, shape, elements=st.sampled_from([0.0, 0.1, 0.25, 0.7, 1.0, np.nan])))
+    ranges = fairness.choice_disparity(predicted, certainty)
+    for row, (choices, levels) in enumerate(zip(predicted.tolist(), certainty.tolist(), strict=True)):
+        distances = [
+            levels[a] + levels[b]
+            if choices[a] != choices[b] and ABSENT not in (choices[a], choices[b])
+            else abs(levels[a] - levels[b])
+            for a in range(shape[1])
+            for b in range(a)
+            if not np.isnan(levels[a] + levels[b])
+        ]
+        assert ranges[row] == pytest.approx(max(distances, default=np.nan), nan_ok=True)

@@ -17,7 +17,7 @@ from .changes import changes
 from .disadvantage import disadvantages
 from .sample import Sample
 from .sentence_intervals import Contrast, Means, drop_estimate, mean_estimates
-from .sentence_table import KEYS, NONE, Resampling, SentenceTable, resampled_means
+from .sentence_table import KEYS, NONE, Resampling, SentenceTable
 
 LEVELS: tuple[tuple[str, ...], ...] = (
     ("augmentation",),
@@ -108,7 +108,7 @@ def _means(table: SentenceTable, plan: Resampling) -> Iterator[_Row]:
     baselines = {_gender(parts): n for n, (parts, _) in enumerate(groups) if _is_baseline(parts)}
     for name in table.values:
         total, count = (sums @ inside for sums in table.sums(name))
-        means = Means(name, total, count, *resampled_means(total, count, table.weights))
+        means = Means(name, total, count, table.weights)
         estimates = mean_estimates(means, plan)
         for number, (parts, _) in enumerate(groups):
             yield name, parts, estimates[number]
@@ -131,7 +131,7 @@ def _occupations(table: SentenceTable, plan: Resampling) -> Iterator[_Row]:
         rows = np.flatnonzero(occupation == name)
         drawn = np.unique(table.cluster[rows])
         total, count = (matrix[drawn] for matrix in table.sums("confidence", rows))
-        means = Means("confidence", total, count, *resampled_means(total, count, table.weights[drawn]))
+        means = Means("confidence", total, count, table.weights[drawn])
         estimates = mean_estimates(means, plan)
         for number in np.flatnonzero(count.sum(axis=0)):
             parts = {key: value for key, value in table.cells[number].items() if value and key != "privilege"}
@@ -144,11 +144,11 @@ def _deviations(table: SentenceTable, plan: Resampling) -> Iterator[_Row]:
     squares, _ = table.sums("confidence", squared=True)
     for parts, mask in table.choose(("augmentation",)):
         inside = mask.astype(np.float64)[:, None]
-        means, drawn = resampled_means(total @ inside, count @ inside, table.weights)
-        second, drawn_second = resampled_means(squares @ inside, count @ inside, table.weights)
-        samples = np.sqrt(np.maximum(drawn_second - drawn**2, 0.0))[:, 0]
-        value = float(np.sqrt(max(second[0] - means[0] ** 2, 0.0)))
-        sentences = np.asarray([((count @ inside) > 0).sum()], dtype=np.int64)
+        means = Means("confidence", total @ inside, count @ inside, table.weights)
+        second = Means("confidence", squares @ inside, count @ inside, table.weights)
+        samples = np.sqrt(np.maximum(second.resampled - means.resampled**2, 0.0))[:, 0]
+        value = float(np.sqrt(max(second.means[0] - means.means[0] ** 2, 0.0)))
+        sentences = means.sentences
         radius = float(np.nanquantile(np.abs(samples - value), plan.level))
         contrast = Contrast("confidence_deviation", "confidence", sentences, plan.level, plan.level)
         yield "confidence_deviation", parts, contrast.estimate(value, radius, int(sentences[0]), BOOTSTRAP)
@@ -169,8 +169,7 @@ def _by_stereotype(table: SentenceTable, plan: Resampling) -> Iterator[_Row]:
             if key == "stereotype":
                 groups += [(p, m) for p, m in table.choose(("augmentation",)) if count[:, m].any()]
             inside = np.array([mask for _, mask in groups]).T.astype(np.float64)
-            sums = (total @ inside, count @ inside)
-            means = Means("confidence", *sums, *resampled_means(*sums, table.weights))
+            means = Means("confidence", total @ inside, count @ inside, table.weights)
             for (parts, _), estimate in zip(groups, mean_estimates(means, plan), strict=True):
                 yield "confidence", {**parts, key: name}, estimate
 
@@ -184,7 +183,7 @@ def _disparities(
     level = sample.level(plan.level)
     for name in (name for name in metrics if name in table.values):
         total, count = table.sums(name)
-        table_means = Means(name, total, count, *resampled_means(total, count, table.weights))
+        table_means = Means(name, total, count, table.weights)
         means, resampled = table_means.means, table_means.resampled
         tests: dict[str, list[tuple[dict[str, str], float]]] = {}
         for parts, mask in attributes:

@@ -11,7 +11,7 @@ from ..metrics import METRICS
 from ..records import Estimate, Floats, Integers
 from ..stats import bootstrap, bounded
 from .evidence import of_mean
-from .sentence_table import Resampling
+from .sentence_table import Resampling, column_means, resampled_means
 
 TOO_OFTEN_UNDEFINED = "no interval: undefined in most resamples"
 METHOD = "percentile bootstrap, {resamples} resamples of base sentences"
@@ -22,13 +22,22 @@ CONFIDENCES = ("confidence", "confidence_pair", "confidence_marked")
 
 @dataclass(frozen=True)
 class Means:
-    """Means of one metric by group: sums and counts by base sentence and group, and the resampled means."""
+    """Means of one metric by group: sums and counts by base sentence and group, and the weights of the resamples."""
 
     metric: str
     total: Floats
     count: Floats
-    means: Floats
-    resampled: Floats
+    weights: Floats
+
+    @cached_property
+    def means(self) -> Floats:
+        """The mean of each group."""
+        return column_means(self.total, self.count)
+
+    @cached_property
+    def resampled(self) -> Floats:
+        """The mean of each group in every resample, (resamples, groups)."""
+        return resampled_means(self.total, self.count, self.weights)
 
     @cached_property
     def sentences(self) -> Integers:
@@ -45,9 +54,16 @@ def mean_estimates(means: Means, plan: Resampling) -> list[Estimate]:
     """Return the mean of each group with its interval."""
     if not plan.intervals:
         return [_value(float(value), plan) for value in means.means]
-    ends = bootstrap.intervals(means.resampled, level=plan.level, units=means.sentences.tolist())
+    values = [means.values(group) for group in range(len(means.means))]
+    # Groups of few sentences need no resamples, which are most of the work.
+    trusted = [group for group, sentences in enumerate(values) if _is_enough(means.metric, sentences)]
+    ends: dict[int, tuple[float, float]] = {}
+    if trusted:
+        units = means.sentences[trusted].tolist()
+        intervals = bootstrap.intervals(means.resampled[:, trusted], level=plan.level, units=units)
+        ends = dict(zip(trusted, intervals, strict=True))
     return [
-        _estimate(means.metric, float(value), means.values(group), ends[group], plan)
+        _estimate(means.metric, float(value), values[group], ends.get(group), plan)
         for group, value in enumerate(means.means)
     ]
 
@@ -57,13 +73,18 @@ def drop_estimate(means: Means, base: int, group: int, plan: Resampling) -> Esti
     if not plan.intervals:
         return _value(float(means.means[base] - means.means[group]), plan)
     fewest = int(means.sentences[[base, group]].min())
-    ends = bootstrap.interval(means.resampled[:, base] - means.resampled[:, group], level=plan.level, units=fewest)
     value = float(means.means[base] - means.means[group])
+    values = means.values(base) - means.values(group)
     metric = f"{means.metric}_drop"
-    if means.metric in CONFIDENCES and fewest >= bounded.ENOUGH_UNITS and bounded.has_width(*ends, _width(metric)):
+    is_continuous = means.metric in CONFIDENCES and fewest >= bounded.ENOUGH_UNITS
+    is_enough = _is_enough(metric, values)
+    if not is_continuous and not is_enough:
+        return _estimate(metric, value, values, None, plan)
+    ends = bootstrap.interval(means.resampled[:, base] - means.resampled[:, group], level=plan.level, units=fewest)
+    if is_continuous and bounded.has_width(*ends, _width(metric)):
         # The same rule as for `confidence_change`: one quantity has one interval.
         return Estimate(value, *ends, plan.level, fewest, METHOD.format(resamples=plan.resamples))
-    return _estimate(metric, value, means.values(base) - means.values(group), ends, plan)
+    return _estimate(metric, value, values, ends if is_enough else None, plan)
 
 
 def _value(value: float, plan: Resampling) -> Estimate:
@@ -75,17 +96,26 @@ def _width(metric: str) -> float:
     return high - low
 
 
-def _estimate(metric: str, value: float, values: Floats, ends: tuple[float, float], plan: Resampling) -> Estimate:
-    """Return a mean of base sentences with its percentile interval, or one from its bounds where evidence is little."""
-    low, high = METRICS[metric].bounds
+def _is_enough(metric: str, values: Floats) -> bool:
+    """Return whether a bootstrap of the mean of these base sentences can be trusted."""
     units = values[~np.isnan(values)]
-    if len(units) and not bounded.is_enough(units, high - low):
-        whole = metric == "accuracy"
-        first, last, method = of_mean(units, (low, high), whole=whole, level=plan.level, seed=plan.seed)
-        # Sentences may differ in their number of items, so the mean of all items may lie outside by a little.
-        return Estimate(value, min(first, value), max(last, value), plan.level, len(units), method)
+    return bool(len(units)) and bounded.is_enough(units, _width(metric))
+
+
+def _estimate(
+    metric: str, value: float, values: Floats, ends: tuple[float, float] | None, plan: Resampling
+) -> Estimate:
+    """Return a mean of base sentences with its percentile interval, or one from its bounds where there is none."""
+    units = values[~np.isnan(values)]
     method = METHOD.format(resamples=plan.resamples)
-    return Estimate(value, ends[0], ends[1], plan.level, len(units), method)
+    if ends is not None:
+        return Estimate(value, ends[0], ends[1], plan.level, len(units), method)
+    if not len(units):
+        return Estimate(value, np.nan, np.nan, plan.level, 0, method)
+    whole = metric == "accuracy"
+    first, last, method = of_mean(units, METRICS[metric].bounds, whole=whole, level=plan.level, seed=plan.seed)
+    # Sentences may differ in their number of items, so the mean of all items may lie outside by a little.
+    return Estimate(value, min(first, value), max(last, value), plan.level, len(units), method)
 
 
 @dataclass(frozen=True)

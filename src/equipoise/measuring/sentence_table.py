@@ -124,7 +124,13 @@ def contrast_shares(outcomes: Outcomes) -> Floats:
     return share
 
 
-def resampled_means(total: Floats, count: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Return the mean of each column, and of each in every resample (resamples, columns); NaN where it has no item."""
+def column_means(total: Floats, count: Floats) -> Floats:
+    """Return the mean of each column; NaN where it has no item."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        return total.sum(axis=0) / count.sum(axis=0), (weights.T @ total) / (weights.T @ count)
+        return np.asarray(total.sum(axis=0) / count.sum(axis=0), dtype=np.float64)
+
+
+def resampled_means(total: Floats, count: Floats, weights: Floats) -> Floats:
+    """Return the mean of each column in every resample, (resamples, columns); NaN where it has no item."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray((weights.T @ total) / (weights.T @ count), dtype=np.float64)

@@ -54,14 +54,14 @@ def choice_disparity(predicted: Integers, certainty: Floats, *, kind: str = "ran
     differs from no choice. `kind` is as in `disparity`.
     """
     spread: Floats
+    if kind == "range":
+        return _choice_range(predicted, certainty)
     first, second = np.triu_indices(certainty.shape[1], k=1)
     differs = (predicted[:, first] != predicted[:, second]) & (predicted[:, first] != ABSENT)
     differs &= predicted[:, second] != ABSENT
     a, b = certainty[:, first], certainty[:, second]
     apart = np.where(differs, a + b, np.abs(a - b))
-    if kind == "range":
-        spread = np.nanmax(apart, axis=1)
-    elif kind == "pairwise":
+    if kind == "pairwise":
         spread = np.nanmean(apart, axis=1)
     elif kind == "deviation":
         members = (~np.isnan(certainty)).sum(axis=1)
@@ -69,6 +69,24 @@ def choice_disparity(predicted: Integers, certainty: Floats, *, kind: str = "ran
     else:
         raise ValueError(f"disparity {kind!r} is not range, pairwise or deviation")
     return spread
+
+
+def _choice_range(predicted: Integers, certainty: Floats) -> Floats:
+    """Return the largest distance of two members; the pairs need not be made: there are 12,403 of 158 members."""
+    present = ~np.isnan(certainty)
+    highest = np.where(present, certainty, -np.inf).max(axis=1)
+    lowest = np.where(present, certainty, np.inf).min(axis=1)
+    # c_A + c_B >= |c_A - c_B|, so the largest of all differences may be taken without asking who chose what.
+    surest = [
+        np.where(present & (predicted == choice), certainty, -np.inf).max(axis=1)
+        for choice in np.unique(predicted[present])
+        if choice != ABSENT
+    ]
+    apart = highest - lowest
+    if len(surest) > 1:
+        second, first = np.sort(surest, axis=0)[-2:]
+        apart = np.maximum(apart, first + second)
+    return np.where(present.sum(axis=1) < 2, np.nan, apart)
 
 
 def flips(predicted: Integers, stereotype: Integers) -> tuple[Floats, Floats, Floats]:

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..records import Floats
+from ..records import Booleans, Floats, Integers
 
 EXACT = "Clopper-Pearson, exact"
 BETTING = "betting interval (Waudby-Smith & Ramdas 2024)"
@@ -38,6 +38,9 @@ MANY_UNITS = 2000
 
 GRID = 1001
 """Candidate means that are tested; the interval is widened by one step at each end."""
+
+SHORT, MANY_WAYS, FEW_WAYS = 100, 31, 3
+"""Up to `SHORT` values a call costs more than its arithmetic, so more candidates are tried in one call."""
 
 
 @lru_cache(maxsize=4096)
@@ -64,7 +67,7 @@ def betting_interval(values: Floats, *, level: float, seed: int = 0) -> tuple[fl
 @lru_cache(maxsize=1024)
 def _betting_interval(values: bytes, level: float, seed: int) -> tuple[float, float]:
     x = np.frombuffer(values)
-    x = np.random.default_rng([seed, len(x)]).permutation(x)
+    x = x[_order(len(x), seed)]
     alpha, n = 1 - level, len(x)
     seen = np.arange(1, n + 1)
     means = (0.5 + np.cumsum(x)) / (seen + 1)
@@ -74,28 +77,47 @@ def _betting_interval(values: bytes, level: float, seed: int) -> tuple[float, fl
     # Each side has half of the stake; being rich at any time is as unlikely as being rich at the end.
     rich = math.log(2 / alpha)
     step = 1 / (GRID - 1)
-    first = _first(lambda place: _log_wealth(x, bets, place * step) < rich)
     # Betting on less than m with x is betting on more than 1 - m with 1 - x.
-    last = GRID - 1 - _first(lambda place: _log_wealth(1 - x, bets, place * step) < rich)
+    sides = np.stack([x, 1 - x])[:, None]
+    ways = FEW_WAYS if n > SHORT else MANY_WAYS
+    first, second = _first(lambda places: _log_wealth(sides, bets, places) < rich, ways)
+    last = GRID - 1 - second
     if first > last:
         centre = float(x.mean())
         return max(0.0, centre - 1 / GRID), min(1.0, centre + 1 / GRID)
     return max(0.0, (first - 1) * step), min(1.0, (last + 1) * step)
 
 
-def _log_wealth(x: Floats, bets: Floats, mean: float) -> float:
-    """Return the log of the most that a gambler ever has who bets on more than this mean; it falls with the mean."""
-    stakes = np.minimum(bets, 0.75 / mean) if mean > 0 else bets
-    return float(np.cumsum(np.log1p(stakes * (x - mean))).max())
+@lru_cache(maxsize=1024)
+def _order(n: int, seed: int) -> Integers:
+    return np.random.default_rng([seed, n]).permutation(n)
 
 
-def _first(holds: Callable[[int], bool]) -> int:
-    """Return the first place of the grid for which it holds, by bisection; GRID where it holds for none."""
-    low, high = 0, GRID
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle + 1, high)
-    return low
+def _log_wealth(sides: Floats, bets: Floats, places: Integers) -> Floats:
+    """Return the log of the most that a gambler ever has who bets on more than the mean at each place of the grid.
+
+    A row for each side. It falls with the mean.
+    """
+    means = places[:, :, None] * (1 / (GRID - 1))
+    with np.errstate(divide="ignore"):
+        stakes = np.minimum(bets, 0.75 / means)
+    return np.asarray(np.cumsum(np.log1p(stakes * (sides - means)), axis=2).max(axis=2))
+
+
+def _first(holds: Callable[[Integers], Booleans], ways: int) -> tuple[int, int]:
+    """Return the first place of the grid for which it holds, for two sides; GRID where it holds for none.
+
+    Each step tries `ways` places between those that are left; where it holds for one, it holds for all after it.
+    """
+    low, high = np.zeros(2, dtype=np.int64), np.full(2, GRID)
+    steps, side = np.arange(1, ways + 1), np.arange(2)
+    while (low < high).any():
+        places = low[:, None] + (high - low)[:, None] * steps // (ways + 1)
+        failed = (~holds(places)).sum(axis=1)
+        after = np.where(failed > 0, places[side, failed - 1] + 1, low)
+        before = np.where(failed < ways, places[side, np.minimum(failed, ways - 1)], high)
+        low, high = np.minimum(after, high), before
+    return int(low[0]), int(low[1])
 
 
 def bernstein_interval(values: Floats, *, level: float) -> tuple[float, float]:
