@@ -9,6 +9,7 @@ import pytest
 from equipoise.catalog import find, names
 from equipoise.metrics import METRICS
 from equipoise.records import EquipoiseError
+from equipoise.runs.measurements import metric_of
 from equipoise.settings import Settings
 
 TABLE = {"ucerf": 1, "accuracy": 2}
@@ -20,7 +21,8 @@ def installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "equipoise_tenth.py").write_text(
         "from equipoise.metrics import Metric\n"
         "def least(values):\n    return float(values.min())\n"
-        'LEAST = Metric("least_certainty", least, ("certainty",), "higher", "Least certainty", "smallest certainty")\n'
+        'LEAST = Metric("least_certainty", least, ("certainty",), "higher", "Least certainty", "smallest certainty",'
+        " estimated=True)\n"
         'ACCURACY = "not the built-in one"\n'
     )
     info = tmp_path / "equipoise_tenth-1.0.dist-info"
@@ -31,6 +33,7 @@ def installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "least_certainty = equipoise_tenth:LEAST\n"
         "accuracy = equipoise_tenth:ACCURACY\n"
         "aardvark = equipoise_tenth:LEAST\n"
+        "certainty_least = equipoise_tenth:LEAST\n"
         "broken = equipoise_no_such_module:LEAST\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -61,13 +64,31 @@ def test_an_installed_package_adds_a_metric() -> None:
 
 
 @pytest.mark.usefixtures("installed_plugin")
+def test_a_measurement_belongs_to_the_metric_of_its_whole_name_or_of_its_name_before_an_estimator() -> None:
+    assert metric_of("certainty_least").name == "least_certainty"  # type: ignore[union-attr]
+    assert metric_of("certainty_least_fisher_rao").name == "least_certainty"  # type: ignore[union-attr]
+    assert metric_of("certainty_fisher_rao") is METRICS["certainty"]
+    # No metric is guessed from how a name begins: this package may be missing where a run is read.
+    assert metric_of("certainty_of_another_package") is None
+    assert metric_of("accuracy_renyi") is None, "accuracy is not taken by estimators"
+    assert metric_of("broken") is None
+
+
+@pytest.mark.usefixtures("installed_plugin")
 def test_a_package_cannot_replace_a_row_of_the_table() -> None:
     assert find("accuracy", METRICS, kind="metric") is METRICS["accuracy"]
 
 
 @pytest.mark.usefixtures("installed_plugin")
 def test_names_list_the_table_first_then_plugins_by_name_none_twice() -> None:
-    assert names(TABLE, kind="metric") == ["ucerf", "accuracy", "aardvark", "broken", "least_certainty"]
+    assert names(TABLE, kind="metric") == [
+        "ucerf",
+        "accuracy",
+        "aardvark",
+        "broken",
+        "certainty_least",
+        "least_certainty",
+    ]
 
 
 @pytest.mark.usefixtures("installed_plugin")

@@ -38,7 +38,7 @@ def test_what_a_survey_refuses(tmp_path: Path, some_sentences, monkeypatch: pyte
     assert "give --public" in refusal("survey", folder, "--host", "0.0.0.0")
     assert "--public must start with http" in refusal("survey", folder, "--public", "survey.example")
     assert "--proxy needs addresses" in refusal("survey", folder, "--proxy", "nonsense")
-    assert "unknown language 'xx'" in refusal("survey", folder, "--language", "xx")
+    assert "'xx' is not one of 'en', 'de'" in refusal("survey", folder, "--language", "xx")
     assert "enough must be between 1 and most" in refusal("survey", folder, "--enough", "11")
     monkeypatch.setenv("EQUIPOISE_ADMIN_TOKEN", "too short")
     assert "at least 128 bits" in refusal("survey", folder)

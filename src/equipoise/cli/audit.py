@@ -173,7 +173,7 @@ def audit(
         int | None, typer.Option("--reasoning-tokens", help="…-cot: maximum tokens of the reasoning; 128 by default.")
     ] = None,
     answer_turn: Annotated[
-        str | None,
+        Literal["assistant", "user", "plain"] | None,
         typer.Option(
             "--answer-turn",
             help="…-cot: ask again in the assistant's own turn (assistant, the default), in a user's turn (user, the "
@@ -228,7 +228,7 @@ def audit(
     merge_adapter: Annotated[
         bool, typer.Option("--merge-adapter", help="Merge the adapter into the weights before scoring.")
     ] = False,
-    quantize: Annotated[str | None, typer.Option("--quantize", help="Round the weights to int8 or int4.")] = None,
+    quantize: Annotated[Literal["int8", "int4"] | None, typer.Option("--quantize", help="Round the weights.")] = None,
     dropout: Annotated[
         float | None,
         typer.Option("--dropout", help="Monte Carlo dropout: drop this share of each layer, such as 0.1."),

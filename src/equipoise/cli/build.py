@@ -232,7 +232,8 @@ def clean(
     name: Annotated[str, typer.Option("--name", help="Name of the dataset; by default the folder's.")] = "",
     licence: Annotated[str, typer.Option("--licence", help="Licence of the dataset, for its datasheet.")] = "",
     criteria: Annotated[
-        str, typer.Option("--criteria", help="The paper's section-4.3 (over 75% coherent) or appendix-d (75% or more).")
+        Literal["section-4.3", "appendix-d"],
+        typer.Option("--criteria", help="The paper's section-4.3 (over 75% coherent) or appendix-d (75% or more)."),
     ] = "section-4.3",
     coherent: Annotated[float | None, typer.Option("--coherent", help="Share that must say coherent.")] = None,
     meant: Annotated[float | None, typer.Option("--meant", help="Share that must say a person is meant.")] = None,
@@ -365,8 +366,6 @@ def _criteria(name: str, coherent: float | None, meant: float | None, not_meant:
 
     from ..builder.verdict.consensus import CRITERIA
 
-    if name not in CRITERIA:
-        raise EquipoiseError(f"--criteria must be {' or '.join(CRITERIA)}")
     given: dict[str, Any] = {"coherent": coherent, "meant": meant, "not_meant": not_meant}
     return replace(CRITERIA[name], **{share: value for share, value in given.items() if value is not None})
 

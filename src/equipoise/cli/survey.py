@@ -7,7 +7,7 @@ import os
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -58,7 +58,7 @@ def survey(
     ask_locale: Annotated[
         bool, typer.Option("--ask-locale", help="Ask which country's English a rater speaks.")
     ] = False,
-    language: Annotated[str, typer.Option("--language", help="Language of the pages: en or de.")] = "en",
+    language: Annotated[Literal["en", "de"], typer.Option("--language", help="Language of the pages.")] = "en",
     texts: Annotated[
         Path | None, typer.Option("--texts", help="TOML file that replaces texts: questions, guidelines, examples.")
     ] = None,

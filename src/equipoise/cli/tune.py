@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -21,7 +21,7 @@ def tune(
         ),
     ] = "grammar",
     target: Annotated[
-        str,
+        Literal["base", "labels"],
         typer.Option("--target", help="base (the model's own answers, averaged within sets) or labels (of the data)."),
     ] = "base",
     weight: Annotated[float, typer.Option("--weight", help="Weight of the UCerF loss; 0 trains the task only.")] = 1.0,
@@ -32,14 +32,18 @@ def tune(
     estimator: Annotated[
         str, typer.Option("--estimator", help="perplexity, entropy, renyi, fisher-rao, …")
     ] = "perplexity",
-    parity: Annotated[str, typer.Option("--parity", help="Unanswerable sets: certainty, signed or both.")] = "both",
+    parity: Annotated[
+        Literal["certainty", "signed", "both"], typer.Option("--parity", help="What to balance in unanswerable sets.")
+    ] = "both",
     steps: Annotated[int, typer.Option("--steps", help="Maximum number of steps.")] = 200,
     sets: Annotated[int, typer.Option("--sets", help="Answerable sets in a step; half as many are unanswerable.")] = 16,
     learning_rate: Annotated[
         float | None, typer.Option("--learning-rate", help="By default 5e-4 for LoRA and 1e-4 for all weights.")
     ] = None,
     rank: Annotated[int, typer.Option("--rank", help="Rank of the LoRA adapter.")] = 16,
-    method: Annotated[str, typer.Option("--method", help="lora (an adapter) or full (all weights).")] = "lora",
+    method: Annotated[
+        Literal["lora", "full"], typer.Option("--method", help="lora (an adapter) or full (all weights).")
+    ] = "lora",
     markers: Annotated[bool, typer.Option(help="Train on sets with identity markers, too.")] = True,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the sentences, the split and the order.")] = 0,
     validate_every: Annotated[int, typer.Option("--validate-every", help="Steps between validations.")] = 25,

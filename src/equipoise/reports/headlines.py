@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..metrics import METRICS
+from ..records import Measurement
 from ..runs.measurements import metric_of, metric_place
 from ..runs.run import Part
 
@@ -35,11 +36,21 @@ def headlines(part: Part) -> Headlines:
         if any(part.measured.get(name, type=kind) is not None for kind in part.measured.kinds)
     ]
     first = [name for name in names if _is_headline(name)]
-    asked = part.run.manifest.settings.get("metrics", list(METRICS))
-    chosen = not {metric.name for metric in METRICS.values() if metric.leading} <= set(asked)
-    if chosen or not first or len(names) <= FEW:
+    if _are_chosen(part) or not first or len(names) <= FEW:
         return Headlines(names, [])
     return Headlines(first, [name for name in names if name not in first])
+
+
+def groupings(part: Part, *, every: bool) -> list[Measurement]:
+    """Return the metrics over all groups of a name, in the order of the metrics: `every` one, or those asked for."""
+    rows = sorted(part.measured.groupings(), key=lambda row: metric_place(row.metric))
+    return rows if every or _are_chosen(part) else [row for row in rows if _is_headline(row.metric)]
+
+
+def _are_chosen(part: Part) -> bool:
+    """Return whether the run was asked for certain metrics."""
+    asked = part.run.manifest.settings.get("metrics", list(METRICS))
+    return not {metric.name for metric in METRICS.values() if metric.leading} <= set(asked)
 
 
 def _is_headline(name: str) -> bool:

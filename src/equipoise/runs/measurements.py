@@ -8,7 +8,7 @@ from typing import IO, Any, Protocol, get_args
 import numpy as np
 import pandas as pd
 
-from ..catalog import find
+from ..catalog import find, names
 from ..metrics import METRICS, Metric
 from ..records import Better, EquipoiseError, Estimate, Measurement, group_label, parse_group
 from ..uncertainty import ESTIMATORS
@@ -16,6 +16,8 @@ from .sheets import original
 
 KINDS = {"type2": "resolvable (type 2)", "type1": "ambiguous (type 1)"}
 ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
+SUFFIXES = {name.replace("-", "_") for name in ESTIMATORS}
+"""What the names of metrics end with that were taken by another estimator than perplexity."""
 
 
 class Measurements:
@@ -46,8 +48,8 @@ class Measurements:
         """Return the metric's name by perplexity or, where it was measured by others only, by the first of these."""
         if metric in self.metrics:
             return metric
-        names = {f"{metric}_{estimator.replace('-', '_')}" for estimator in ESTIMATORS}
-        return next((name for name in self.metrics if name in names), metric)
+        estimated = {f"{metric}_{suffix}" for suffix in SUFFIXES}
+        return next((name for name in self.metrics if name in estimated), metric)
 
     def groups_of(self, metric: str) -> list[str]:
         """Return the labels of the groups that have that metric."""
@@ -75,6 +77,10 @@ class Measurements:
         keys = dict.fromkeys(key for parts in within for key in parts)
         return [key for key in keys if key not in ("type", "seed", "pair")]
 
+    def groupings(self) -> list[Measurement]:
+        """Return the values that are taken over all groups of a name, such as the mean ECE of the groups."""
+        return [row for (_, group), row in self._by_name.items() if set(self.groups[group]) == {"by"}]
+
     def spread(self, metric: str, group: str) -> float | None:
         """Return the standard deviation over seeds, None where there are fewer than two."""
         parts = self.groups[group]
@@ -97,13 +103,27 @@ def kind_title(kind: str) -> str:
 
 def metric_of(name: str) -> Metric | None:
     """Return the row of the table of metrics that a measurement's name belongs to, also with an estimator's suffix."""
-    named = [known for known in METRICS if f"{name}_".startswith(f"{known}_")]
-    if named:
-        return METRICS[max(named, key=len)]
+    if name in METRICS:
+        return METRICS[name]
+    for base, ending in _splits(name):
+        if base in METRICS and METRICS[base].estimated and ending in SUFFIXES:
+            return METRICS[base]
+    plugged = set(names(METRICS, kind="metric"))
+    estimators = {estimator.replace("-", "_") for estimator in names(ESTIMATORS, kind="estimator")}
+    # The whole name first: a plug-in's metric may begin as one of ours does.
+    bases = [name, *(base for base, ending in _splits(name) if ending in estimators)]
     try:
-        return find(name, METRICS, kind="metric")  # a plug-in's
-    except EquipoiseError:
+        metrics = [find(base, METRICS, kind="metric") for base in bases if base in plugged]
+    except EquipoiseError:  # a plug-in that cannot be loaded
         return None
+    return next((metric for metric in metrics if metric.estimated or bases[0] in plugged), None)
+
+
+def _splits(name: str) -> Iterator[tuple[str, str]]:
+    """Yield what is before and after each underscore of a name, the longest beginning first."""
+    for place in range(len(name) - 1, 0, -1):
+        if name[place] == "_":
+            yield name[:place], name[place + 1 :]
 
 
 def metric_named(name: str) -> Metric:

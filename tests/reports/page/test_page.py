@@ -207,8 +207,10 @@ def test_keyboard_and_screen_reader_find_everything(opened: Opened, page: Path) 
 def test_further_metrics_are_folded_and_none_is_lost(opened: Opened, page: Path, planted_run: Path) -> None:
     tab, measured = opened(page), Run(planted_run).parts[0].measured
     known = {row.metric for row in measured if row.group in ("type=type1", "type=type2")}
+    over_groups = [row.metric for row in measured if row.group.startswith("by=")]
     names = "[...document.querySelectorAll('#metrics tbody th code')].map((code) => code.textContent)"
-    assert sorted(tab.evaluate(names)) == sorted(known), "each metric once"
+    assert over_groups
+    assert sorted(tab.evaluate(names)) == sorted([*known, *over_groups]), "each metric once, over groups once a name"
     shown = tab.locator("#metrics tbody th code:visible").all_inner_texts()
     assert {"flip_rate", "ucerf", "accuracy"} <= set(shown) and len(shown) <= 12 < len(known)
     tab.locator(".more-metrics summary").click()

@@ -120,6 +120,18 @@ def test_a_variant_stands_with_its_metric(measured: pd.DataFrame) -> None:
     assert first.index("ucerf_top_probability") == first.index("ucerf") + 1
 
 
+def test_metrics_over_groups_have_a_table_where_all_are_shown_or_they_were_asked_for() -> None:
+    table = frame(
+        row("ucerf", 0.9, 0.8, 1.0),
+        row("ucerf_groups", 0.2, 0.1, 0.4, "by=region", better="lower", n=1234),
+        row("worst_of_another_package", 0.5, 0.4, 0.6, "by=region"),
+    )
+    every, usual = rendered(table), rendered(table, every=False)
+    assert re.search(r"^ucerf_groups ↓ +0\.200 \[0\.100, 0\.400\] +1,234 +region$", every, re.MULTILINE)
+    assert "ucerf_groups" not in usual
+    assert re.search(r"^worst_of_another_package ↑ +0\.500 \[0\.400, 0\.600\] +9 +region$", usual, re.MULTILINE)
+
+
 HOSTILE = [
     "[bold]",
     "[/]",

@@ -20,7 +20,7 @@ from ..calibration.section import calibration
 from ..categories.section import categories
 from ..estimators.section import estimators
 from ..group_words import words_of
-from ..headlines import headlines
+from ..headlines import groupings, headlines
 from ..identities.section import identities
 from ..pairs.section import pairs
 from ..tasks.answers import answers
@@ -84,7 +84,9 @@ def _metric_table(part: Part) -> Mapping[str, Any]:
     names = headlines(part)
     more = list(_metric_rows(part, names.rest))
     titles = [kind_title(kind) for kind in part.kinds]
-    return {"title": str(part), "kinds": titles, "rows": list(_metric_rows(part, names.first)), "more": more}
+    over = [(row, part.measured.groups[row.group]["by"]) for row in groupings(part, every=True)]
+    rows = list(_metric_rows(part, names.first))
+    return {"title": str(part), "kinds": titles, "rows": rows, "more": more, "over": over}
 
 
 def _metric_rows(part: Part, names: Iterable[str]) -> Iterator[Mapping[str, Any]]:

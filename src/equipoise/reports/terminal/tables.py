@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType
@@ -10,10 +10,10 @@ from rich.measure import Measurement as Width
 from rich.table import Table
 from rich.text import Text
 
-from ...records import Measurement, group_label
+from ...records import Measurement, group_label, parse_group
 from ...runs.measurements import ARROWS, KINDS, Measurements, metric_of, metric_place, span
 from ...runs.run import Run
-from ..headlines import Headlines, headlines
+from ..headlines import groupings, headlines
 from ..summary import Sentence, part_summary
 from ..validity import Check
 
@@ -35,8 +35,10 @@ def run_summary(run: Run, *, every: bool = False) -> RenderableType:
         blocks += [Text(), title, _list(summary.sentences), *_check_line(summary.checks), Text()]
         names = headlines(part)
         shown = [*names.first, *names.rest] if every else names.first
-        blocks += [_metric_tables(part.measured, sorted(shown, key=metric_place)), *_folded(run, names, every=every)]
-        blocks += [Text(), *_group_tables(part.measured)]
+        over_groups, all_over_groups = groupings(part, every=every), groupings(part, every=True)
+        hidden = {*names.rest, *(row.metric for row in all_over_groups if row not in over_groups)} - set(shown)
+        blocks += [_metric_tables(part.measured, sorted(shown, key=metric_place)), *_folded(run, hidden)]
+        blocks += [*_grouping_table(over_groups), Text(), *_group_tables(part.measured)]
     return Group(*blocks)
 
 
@@ -48,11 +50,11 @@ def _list(sentences: Sequence[Sentence]) -> Table:
     return table
 
 
-def _folded(run: Run, names: Headlines, *, every: bool) -> Iterator[RenderableType]:
-    """Yield where the metrics are that the table leaves out."""
-    if names.rest and not every:
+def _folded(run: Run, hidden: Collection[str]) -> Iterator[RenderableType]:
+    """Yield where the metrics are that the tables leave out."""
+    if hidden:
         where = f"`equipoise report {run.path} --all` prints them"
-        yield Text(literal(f"{len(names.rest)} more metrics are in measurements.csv and on the page; {where}."), "dim")
+        yield Text(literal(f"{len(hidden)} more metrics are in measurements.csv and on the page; {where}."), "dim")
 
 
 def _check_line(checks: Sequence[Check]) -> Iterator[RenderableType]:
@@ -113,6 +115,16 @@ def _metric_table(measured: Measurements, names: Sequence[str], kinds: Sequence[
         summary = metric.summary if metric else ""
         table.add_row(*texts([name, *values, arrow, summary] if meaning else [f"{name} {arrow}".strip(), *values]))
     return table
+
+
+def _grouping_table(rows: Sequence[Measurement]) -> Iterator[RenderableType]:
+    """Yield the table of metrics that compare all groups of a name, if there are any."""
+    if rows:
+        table = empty_table("metric over groups (↑ ↓: better)", "value", "n", "groups of")
+        for row in rows:
+            name = f"{row.metric} {ARROWS[row.better]}".strip()
+            table.add_row(*texts([name, span(row), f"{row.n:,}", parse_group(row.group)["by"]]))
+        yield from (Text(), table)
 
 
 def _cells(measured: Measurements, row: Measurement | None) -> tuple[str, str]:
