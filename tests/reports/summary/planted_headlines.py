@@ -36,12 +36,12 @@ ENGINES = {
 }
 """Name -> the engine's numbers, and its planted truth in words."""
 
-INTRO = """# What is said of eight planted engines
+INTRO = """# Sentences about eight planted engines
 
-An engine with a planted behaviour shows whether the sentences are true. Each engine below is audited on 160 sets of the
-built-in sentences (`--limit 160 --resamples 200 --by stereotype`). What follows is what terminal, page and
-`equipoise.summary(run)` say. Tests check each sentence against the program, and against the planted truth: what must be
-said, and what must not (`tests/reports/summary`).
+A *planted* engine is not a model: it answers with a behaviour of known size. So it shows whether the sentences of a
+report are true. Each engine below is audited on 160 sets of the built-in sentences
+(`--limit 160 --resamples 200 --by stereotype`). The lists are what terminal, page and `equipoise.summary(run)` say.
+Tests compare them with the planted truth: what must be said, and what must not (`tests/reports/summary`).
 """
 
 
