@@ -58,7 +58,7 @@ def test_the_order_is_the_planted_one_and_counts_only_where_both_detect_it(compa
     assert all({order.first.kind, order.second.kind} != {"resolvable (type 2)", "neutral"} for order in several)
     sentence = next(iter(order_sentences(several)))
     assert "of 3 pairs of runs, 1 in the same order, 0 in the opposite order, 2 not settled" in sentence
-    assert "Do the datasets order the runs alike?" in comparison_page(compared)
+    assert "Do the datasets give the same order?" in comparison_page(compared)
 
 
 def test_the_opposite_order_is_named(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def _panels(part: Part) -> Iterator[Panel]:
         if diagram.left_out:
             caption += f" Not drawn: {', '.join(diagram.left_out)}."
         yield Panel(
-            "How often what it says comes true", reliability_chart(diagram), caption, reliability_values(diagram)
+            "Do the probabilities match the labels?", reliability_chart(diagram), caption, reliability_values(diagram)
         )
     work = workforce(part)
     if work is not None:

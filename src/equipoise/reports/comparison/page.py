@@ -165,7 +165,7 @@ def _categories(comparison: Comparison) -> Section | None:
 def _ranks(comparison: Comparison) -> Section | None:
     intro = (
         "How the runs’ ranks change from one metric to the next. A line that falls from equalized odds to UCerF belongs"
-        " to a model that looks alike by its answers, but is not as sure of them for both groups."
+        " to a model that answers the groups equally, but is less sure for one of them."
     )
     shown = []
     for matched in comparison.matches:
@@ -200,7 +200,7 @@ def _orders(comparison: Comparison) -> Section | None:
         labels={name: metric.label for name, metric in rows.items()},
         better={name: metric.better for name, metric in rows.items()},
     )
-    return Section("orders", "Do the datasets order the runs alike?", body)
+    return Section("orders", "Do the datasets give the same order?", body)
 
 
 def bumped(matched: Match, kind: str) -> dict[str, list[int | None]]:
@@ -266,8 +266,8 @@ def places(matched: Match, names: Sequence[str], kind: str) -> list[Place]:
 
 def _scatter(comparison: Comparison) -> Section | None:
     intro = (
-        "Performance to the right (accuracy; for ambiguous sentences 1 − certainty, since nobody can be sure), UCerF"
-        " upwards, with their intervals. Along a dotted line their product FP is the same."
+        "Across: performance (accuracy; for ambiguous sentences 1 − certainty, because nobody can be sure). Up: UCerF."
+        " Bars are intervals. Along a dotted line their product, FP, is the same."
     )
     shown = []
     for matched in comparison.matches:
@@ -277,7 +277,7 @@ def _scatter(comparison: Comparison) -> Section | None:
                 title = f"{matched}, {kind_title(kind)}"
                 shown.append(Panel(title, scatter_chart(title, several), values=place_values(several)))
     body = panels(intro, shown)
-    return None if body is None else Section("scatter", "Treated alike, and right?", body)
+    return None if body is None else Section("scatter", "UCerF against performance", body)
 
 
 def scatter_chart(title: str, several: Sequence[Place]) -> Markup:
@@ -352,7 +352,9 @@ def _by_runs(tests: Sequence[Tested]) -> Mapping[str, Mapping[str, Sequence[tupl
 
 def _overlap(comparison: Comparison) -> Section:
     word = words_of(comparison.runs[0].parts).group_word
-    return Section("overlap", "Where they differ", render("overlap.html", overlaps=comparison.overlaps, word=word))
+    return Section(
+        "overlap", "Overlap of mistakes and changes", render("overlap.html", overlaps=comparison.overlaps, word=word)
+    )
 
 
 def _runs(comparison: Comparison) -> Section:

@@ -188,7 +188,7 @@ def spreads(runs: Sequence[Run]) -> Section | None:
     views = [*run_spreads(runs), *dataset_spreads(runs)]
     shown = (Panel(f"{view.quantity}: {view.title}", spread_chart(view), values=spread_values(view)) for view in views)
     body = panels(intro, shown)
-    return None if body is None else Section("spreads", "How D and U are spread", body)
+    return None if body is None else Section("spreads", "Distribution of D and U", body)
 
 
 def odds(runs: Sequence[Run]) -> Section | None:
@@ -206,4 +206,4 @@ def odds(runs: Sequence[Run]) -> Section | None:
             title = f"{dataset} · {task}"
             shown.append(Panel(title, rates_chart(title, several), values=rates_values(several)))
     body = panels(intro, shown)
-    return None if body is None else Section("odds", "Right, and sure of it?", body)
+    return None if body is None else Section("odds", "True positives and their certainty", body)

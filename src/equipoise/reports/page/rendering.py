@@ -33,11 +33,11 @@ LABELS = {
     "verdicts": "Findings",
     "ranks": "Ranks",
     "orders": "Datasets",
-    "scatter": "Alike and right",
+    "scatter": "Performance",
     "differences": "Differences",
     "odds": "TPR and TPD",
     "spreads": "D and U",
-    "overlap": "Where they differ",
+    "overlap": "Overlap",
     "runs": "Runs",
 }
 """Short names of sections in the navigation; a section without one is called by its heading."""
