@@ -126,7 +126,7 @@ def _answers(run: Run) -> Iterator[Finding]:
         if differing:
             yield Finding("answers", False, f"{differing:,} of {len(places):,} differ from their example in {column}")
             return
-    yield Finding("answers", True, f"{len(places):,} answers are to the examples of the run")
+    yield Finding("answers", True, f"{len(places):,} answers belong to the examples of the run")
 
 
 def _measurements(run: Run, report: Progress) -> Finding:

@@ -74,16 +74,16 @@ def audit(
         Several,
         typer.Option(
             "--data",
-            help="builtin, winobias, synthbias, winoidentity (identities by markers), winogender, genderlex, "
-            "bbq or bbq:Age (see `equipoise data list`), or the path of a table or folder. Repeatable.",
+            help="builtin (the default), winobias, synthbias, winoidentity (identities by markers), winogender, "
+            "genderlex, bbq or bbq:Age (see `equipoise data list`), or the path of a table or folder. Repeatable.",
         ),
     ] = None,
     task: Annotated[
         Several,
         typer.Option(
             "--task",
-            help="next-word, mcq (multiple choice), open (answered freely), next-word or mcq after a reasoning turn "
-            "(next-word-cot, mcq-cot), cloze (the pronoun at its place) or sentence (the whole sentence). Repeatable.",
+            help="next-word (the default), mcq (multiple choice), open (answered freely), next-word-cot or mcq-cot "
+            "(after a reasoning turn), cloze (the pronoun at its place) or sentence (the whole sentence). Repeatable.",
         ),
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", help="mcq: number of option orders to average over.")] = 1,

@@ -104,8 +104,9 @@ def verify(
         if as_json:
             typer.echo(to_json(findings))
         elif not quiet:
-            rows = [("holds" if finding.passed else "FAILED", finding.name, finding.what) for finding in findings]
-            print_out(plain_table(("", str(folder), "what was seen"), rows))
+            rows = [("passed" if finding.passed else "FAILED", finding.name, finding.what) for finding in findings]
+            typer.echo(printable(f"{folder}:"))
+            print_out(plain_table(("", "check", "result"), rows))
     if failed:
-        typer.echo(f"{failed} of {len(runs)} runs are not what they claim", err=True)
+        typer.echo(f"{failed} of {len(runs)} runs failed the verification", err=True)
         raise typer.Exit(NOT_VERIFIED)

@@ -98,10 +98,12 @@ class Metric:
         units = {
             "items": "items",
             "sets": "sets",
-            "contrast": "items, two kinds compared",
+            "contrast": "items, two sides compared",
             "grouping": "items, by group",
             "identity": "marked sentences",
             "pair": "pairs of groups",
         }
-        kind = "" if self.applies_to == "all" else f"{self.applies_to}: "
-        return kind + units[self.unit]
+        if self.applies_to == "all":
+            return units[self.unit]
+        is_adjective = self.applies_to in ("labelled", "answerable", "unanswerable")
+        return f"{self.applies_to}{'' if is_adjective else ':'} {units[self.unit]}"
