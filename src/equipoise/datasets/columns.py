@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..records import DatasetError
+from ..records.limits import Limits
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "text": ("text", "sentence", "sample"),
@@ -46,8 +47,10 @@ _TAKEN = (
         "gold",
         "stereotype_index",
     ),
-    *("predicted", "probs", "logprobs", "correct", "perplexity", "mass", "flags"),
+    *("predicted", "probs", "logprobs", "logprobs_with_marker", "correct", "perplexity", "candidate_mass", "flags"),
+    *("ensemble_agreement", "token_probability", "p_true", *Limits.COLUMNS.values()),
 )
+_TAKEN_BEGINNINGS = ("certainty", "desirability", "vocab_")
 """What a group cannot be called, because outcomes.parquet has a column of that name."""
 _SYNTHBIAS = {"type", "sample", "occ_1", "occ_2", "pronoun"}
 _ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
@@ -129,12 +132,17 @@ def _by_their_own_names(header: Sequence[str]) -> Iterator[tuple[str, str]]:
 def _is_own_group(column: str) -> bool:
     """Return whether a column is called group:NAME, with a name that is free."""
     group = _GROUP.fullmatch(column)
-    return group is not None and group[1] not in (*_OWN_GROUPS, *_TAKEN)
+    return group is not None and not _is_taken(group[1])
+
+
+def _is_taken(group: str) -> bool:
+    """Return whether outcomes.parquet has a column of that name already."""
+    return group in (*_OWN_GROUPS, *_TAKEN) or group.startswith(_TAKEN_BEGINNINGS)
 
 
 def _check_name(name: str) -> None:
     group = _GROUP.fullmatch(name)
-    if group and (group[1] in (*_OWN_GROUPS, *_TAKEN) or group[1].startswith(("certainty", "desirability"))):
+    if group and _is_taken(group[1]):
         raise DatasetError(f"group:{group[1]} is a name that Equipoise uses itself; choose another one")
     if not group and name not in ALIASES and not re.fullmatch(r"candidate_[1-9]", name):
         known = ", ".join([*ALIASES, "candidate_1, candidate_2, …", "group:NAME"])

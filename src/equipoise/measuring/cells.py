@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics.columns import HIDDEN_GROUPS
+from ..metrics.sides import is_predicted
 from ..records import Booleans, EquipoiseError, Example, Integers, Outcomes
 from ..stats.bootstrap import cluster_numbers
 from .items import Items
@@ -58,7 +59,7 @@ def group_keys(outcomes: Outcomes, by: Sequence[str] | None) -> list[str]:
 def check_groups(examples: Iterable[Example], by: Sequence[str] | None) -> None:
     """Refuse a breakdown by a group that no example has, before the model is asked."""
     # What was predicted is a group too, once the model has been asked.
-    keys = [part for key in by or () for part in key.split(CROSS) if not part.startswith("predicted_")]
+    keys = [part for key in by or () for part in key.split(CROSS) if not is_predicted(part)]
     _refuse_unknown(keys, sorted({name for example in examples for name in example.groups}) if keys else [])
 
 
@@ -82,7 +83,7 @@ def cells(items: Items, by: Sequence[str] | None) -> Iterator[Cell]:
             for value, rows in by_value(outcomes.groups[key], base):
                 named = {**parts, key: value}
                 yield _cell(items, named, rows, ("items", "sets") if constant[key] else ("items",))
-                if constant[key] and not key.startswith("predicted_"):
+                if constant[key] and not is_predicted(key):
                     if key == "occupation":
                         # Rates of both classes need the sentences in which the occupation is the other one, too.
                         elsewhere = base[outcomes.group("other")[base] == value]
@@ -90,7 +91,7 @@ def cells(items: Items, by: Sequence[str] | None) -> Iterator[Cell]:
                     yield _cell(items, named, rows, ("contrast",))
     for key in keys:
         names = [value for value, _ in by_value(outcomes.groups[key])]
-        if not key.startswith("predicted_") and len(names) > 1:
+        if not is_predicted(key) and len(names) > 1:
             rows = np.flatnonzero(outcomes.groups[key] != "")
             yield _cell(items, {"by": key}, rows, ("grouping",), key=key)
 

@@ -17,7 +17,7 @@ import pandas as pd
 from ..catalog import find
 from ..metrics import calibration
 from ..metrics.posthoc import METHODS, CalibrationMap, one_thread
-from ..metrics.sides import side_columns, with_predictions
+from ..metrics.sides import predicted_group, side_columns, with_predictions
 from ..progress import Progress
 from ..records import Booleans, EquipoiseError, Floats, Integers, Outcomes, RunError, Strings, UndefinedMetric
 from ..stats.bootstrap import cluster_numbers
@@ -129,7 +129,7 @@ def _judged(outcomes: Outcomes, by: str) -> tuple[_Judged, str] | None:
     rows = ~(np.isnan(columns["y"]) | np.isnan(columns["p"]))
     if not rows.any():
         return None
-    key = by or next(name for name in outcomes.groups if name.startswith("predicted_"))
+    key = by or predicted_group(outcomes)
     if key not in outcomes.groups:
         raise EquipoiseError(f"no item has a group {key!r}; known groups: {', '.join(outcomes.groups)}")
     clusters = cluster_numbers(outcomes.cluster_id[rows])

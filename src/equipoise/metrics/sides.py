@@ -35,11 +35,25 @@ def side_columns(outcomes: Outcomes) -> dict[str, NDArray[Any]]:
     return columns
 
 
+PREDICTED = "predicted_"
+"""What the name of the group of predicted sides begins with; its values are known once the model has been asked."""
+
+
+def is_predicted(name: str) -> bool:
+    """Return whether a group is that of the predicted sides."""
+    return name.startswith(PREDICTED)
+
+
+def predicted_group(outcomes: Outcomes) -> str:
+    """Return the name of the group that `with_predictions` added."""
+    return next(filter(is_predicted, outcomes.groups))
+
+
 def with_predictions(outcomes: Outcomes) -> Outcomes:
     """Return the outcomes with a group for the side predicted: `predicted_gender` where sides are genders."""
     labels = set(outcomes.sides.tolist()) - {""}
     if not labels:
         return outcomes
     gendered = all(set(label.split("|")) <= {"male", "female", "neutral"} for label in labels)
-    name = "predicted_gender" if gendered else "predicted_side"
+    name = PREDICTED + ("gender" if gendered else "side")
     return replace(outcomes, groups={**outcomes.groups, name: side_columns(outcomes)["predicted_side"]})

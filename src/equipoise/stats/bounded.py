@@ -39,9 +39,6 @@ MANY_UNITS = 2000
 GRID = 1001
 """Candidate means that are tested; the interval is widened by one step at each end."""
 
-SHORT, MANY_WAYS, FEW_WAYS = 100, 31, 3
-"""Up to `SHORT` values a call costs more than its arithmetic, so more candidates are tried in one call."""
-
 
 @lru_cache(maxsize=4096)
 def clopper_pearson(hits: int, n: int, *, level: float) -> tuple[float, float]:
@@ -79,8 +76,7 @@ def _betting_interval(values: bytes, level: float, seed: int) -> tuple[float, fl
     step = 1 / (GRID - 1)
     # Betting on less than m with x is betting on more than 1 - m with 1 - x.
     sides = np.stack([x, 1 - x])[:, None]
-    ways = FEW_WAYS if n > SHORT else MANY_WAYS
-    first, second = _first(lambda places: _log_wealth(sides, bets, places) < rich, ways)
+    first, second = _first(lambda places: _log_wealth(sides, bets, places) < rich).tolist()
     last = GRID - 1 - second
     if first > last:
         centre = float(x.mean())
@@ -104,20 +100,16 @@ def _log_wealth(sides: Floats, bets: Floats, places: Integers) -> Floats:
     return np.asarray(np.cumsum(np.log1p(stakes * (sides - means)), axis=2).max(axis=2))
 
 
-def _first(holds: Callable[[Integers], Booleans], ways: int) -> tuple[int, int]:
-    """Return the first place of the grid for which it holds, for two sides; GRID where it holds for none.
+def _first(holds: Callable[[Integers], Booleans]) -> Integers:
+    """Return the first place of the grid for which it holds, for two sides.
 
-    Each step tries `ways` places between those that are left; where it holds for one, it holds for all after it.
+    Where it holds for a place, it holds for all after it: the ends of ten hundreds, then of tens, then of ones tell.
     """
-    low, high = np.zeros(2, dtype=np.int64), np.full(2, GRID)
-    steps, side = np.arange(1, ways + 1), np.arange(2)
-    while (low < high).any():
-        places = low[:, None] + (high - low)[:, None] * steps // (ways + 1)
-        failed = (~holds(places)).sum(axis=1)
-        after = np.where(failed > 0, places[side, failed - 1] + 1, low)
-        before = np.where(failed < ways, places[side, np.minimum(failed, ways - 1)], high)
-        low, high = np.minimum(after, high), before
-    return int(low[0]), int(low[1])
+    first = np.zeros(2, dtype=np.int64)
+    for step in (100, 10, 1):
+        ends = first[:, None] + step * np.arange(1, 11) - 1
+        first += step * (~holds(ends)).sum(axis=1)
+    return first
 
 
 def bernstein_interval(values: Floats, *, level: float) -> tuple[float, float]:

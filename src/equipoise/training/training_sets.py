@@ -12,7 +12,7 @@ from ..datasets import open_dataset
 from ..datasets.dataset import Dataset
 from ..datasets.exposure import sentence_of
 from ..datasets.occupations import OCCUPATIONS
-from ..records import DatasetError, Example
+from ..records import DatasetError, Example, marked_slot
 from .counterfactual_set import TrainingSet
 from .grammar import grammar_dataset, marker_sets
 from .objective import TrainingError
@@ -77,7 +77,7 @@ def template_of(example: Example) -> str:
     """Return the example's sentence with pronoun, candidates and markers blanked."""
     text = sentence_of(example)
     for index, candidate in enumerate(example.candidates):
-        marked = example.slots.get(f"marked:{index}", candidate)
+        marked = example.slots.get(marked_slot(index), candidate)
         names = "|".join(re.escape(name.lower()) for name in (marked, candidate))
         text = re.sub(rf"(?<![\w-])(?:{names})(?![\w-])", "#", text)
     return text

@@ -18,7 +18,7 @@ from equipoise.run import audit
 from equipoise.scoring.cluster import engine as cluster_engine
 from equipoise.scoring.cluster.actor import Scorer, pack_files, unpack_files
 from equipoise.scoring.cluster.connection import connect, disconnect
-from equipoise.scoring.cluster.engine import AHEAD, ClusterEngine, _Work
+from equipoise.scoring.cluster.engine import PREFETCHED, ClusterEngine, _Work
 from equipoise.scoring.engine import EngineOptions
 from equipoise.scoring.opening import open_engine
 
@@ -183,14 +183,14 @@ def _scores(batches: Sequence[Sequence[Prompt]]) -> list[list[Score]]:
 
 def test_work_comes_back_in_order_and_never_more_than_the_window_is_open() -> None:
     pulled: list[int] = []
-    work = _Work(_batches(100, 128, pulled), ahead=AHEAD)
+    work = _Work(_batches(100, 128, pulled), prefetch=PREFETCHED)
     keys: list[str] = []
     while (piece := work.next_piece()) is not None:
         waiting = [piece]
         while (more := work.next_piece()) is not None:
             waiting.append(more)
         # A batch took a quarter of a second, so two of them travel together; one more may have been looked at.
-        assert len(pulled) - len(keys) // 128 <= AHEAD * 2 + 1
+        assert len(pulled) - len(keys) // 128 <= PREFETCHED * 2 + 1
         for last in reversed(waiting):  # the newest answer arrives first
             work.take(last, _scores(last.arguments[0]), 0.25 * len(last.key))
             keys += [score.prompt_key for scores in work.finished() for score in scores]
@@ -198,7 +198,7 @@ def test_work_comes_back_in_order_and_never_more_than_the_window_is_open() -> No
 
 
 def test_a_deadly_prompt_is_found_in_a_bounded_number_of_tries() -> None:
-    work = _Work(_batches(6, 3, []), ahead=AHEAD)
+    work = _Work(_batches(6, 3, []), prefetch=PREFETCHED)
     first = work.next_piece()
     assert first is not None
     work.take(first, _scores(first.arguments[0]), 0.1)  # so quick that the others travel together

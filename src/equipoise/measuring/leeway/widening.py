@@ -17,6 +17,7 @@ import numpy as np
 
 from ...metrics import Metric
 from ...metrics.columns import COLUMNS
+from ...metrics.sides import is_predicted
 from ...records import Limits, Measurement, Outcomes, group_label
 from ..cells import CROSS, group_keys
 from ..items import Items, suffix
@@ -86,7 +87,7 @@ def leeways(outcomes: Outcomes, plan: Plan, measured: Measured) -> dict[Name, Le
 
 
 def _keys(items: Items, plan: Plan) -> list[str]:
-    return [key for key in group_keys(items.outcomes, plan.by) if not key.startswith("predicted_")]
+    return [key for key in group_keys(items.outcomes, plan.by) if not is_predicted(key)]
 
 
 def _spread(values: Values, possible: Iterable[Values]) -> dict[Name, Leeway]:

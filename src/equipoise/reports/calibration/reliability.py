@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ...metrics import calibration
-from ...metrics.sides import side_columns, with_predictions
+from ...metrics.sides import predicted_group, side_columns, with_predictions
 from ...records import EquipoiseError, Outcomes
 
 COLUMNS = ("group", *calibration.ReliabilityBin._fields)
@@ -22,7 +22,7 @@ def reliability_table(outcomes: Outcomes, *, by: str = "", bins: int = 10, level
     labelled = ~(np.isnan(y) | np.isnan(p))
     if not labelled.any():
         return pd.DataFrame(columns=list(COLUMNS))
-    key = by or next(name for name in outcomes.groups if name.startswith("predicted_"))
+    key = by or predicted_group(outcomes)
     if key not in outcomes.groups:
         raise EquipoiseError(f"no item has a group {key!r}; known groups: {', '.join(outcomes.groups)}")
     group = outcomes.groups[key]

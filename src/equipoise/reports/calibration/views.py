@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from ...metrics.sides import is_predicted
 from ...runs.measurements import Measurements
 from ...runs.run import Part
 from ..palette import Named
@@ -106,7 +107,7 @@ def group_rows(measured: Measurements) -> Iterator[GroupRow]:
 def reliability_of(table: pd.DataFrame, *, part: str = "", side: str = "first side") -> Reliability:
     """Return the diagram of a table of bins: no line of all where each bin lies on the side of one group alone."""
     names = list(dict.fromkeys(str(name) for name in table["group"]))
-    apart = len(names) > 1 and all(name.startswith("predicted_") for name in names[1:])
+    apart = len(names) > 1 and all(map(is_predicted, names[1:]))
     names = names[1:] if apart else names
     lines = [(name, table[table["group"] == name]) for name in names[:SHOWN_LINES]]
     return Reliability(part, side, lines, apart, names[SHOWN_LINES:])

@@ -23,7 +23,7 @@ CHUNK_SECONDS = 0.5
 MOST_PROMPTS = 4096
 """Prompts that an actor is sent at once at most, unless one batch has more."""
 
-AHEAD = 4
+PREFETCHED = 4
 """Chunks for each actor that may be in work, or done and waiting for an earlier one."""
 
 
@@ -69,7 +69,7 @@ class ClusterEngine:
         return groups
 
     def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
-        work = _Work(iter(batches), ahead=AHEAD * self._workers)
+        work = _Work(iter(batches), prefetch=PREFETCHED * self._workers)
         for piece, (scores, seconds, (description, notes)) in self._pool.answers(work.next_piece, work.split):
             work.take(piece, scores, seconds)
             self._description = description
@@ -123,9 +123,9 @@ Share = list[tuple[int, list[int]]]
 class _Work:
     """Batches on their way: cut into pieces, put together again in their order."""
 
-    def __init__(self, batches: Iterator[Sequence[Prompt]], *, ahead: int) -> None:
+    def __init__(self, batches: Iterator[Sequence[Prompt]], *, prefetch: int) -> None:
         self._source = batches
-        self._ahead = ahead
+        self._prefetch = prefetch
         self._open: dict[int, _Batch] = {}
         self._next, self._due = 0, 0
         self._chunk_ends: deque[int] = deque()
@@ -135,7 +135,7 @@ class _Work:
 
     def next_piece(self) -> Piece | None:
         """Return the next batches to score; None where there are none, or enough are on their way."""
-        if len(self._chunk_ends) >= self._ahead:
+        if len(self._chunk_ends) >= self._prefetch:
             return None
         share: Share = []
         count = 0
