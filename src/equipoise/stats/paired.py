@@ -34,6 +34,11 @@ class Difference:
     n: int
     method: str = ""
 
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether the interval leaves 0 out; with few clusters it may include 0 although p is small."""
+        return not self.low <= 0 <= self.high
+
 
 @dataclass(frozen=True)
 class Contest:

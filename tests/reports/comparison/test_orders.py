@@ -65,7 +65,7 @@ def test_the_opposite_order_is_named(tmp_path: Path) -> None:
     runs = []
     for label, noise, on_moods in (("one", 0.05, 2.0), ("other", 2.0, 0.05)):
         engine = Shaky(strength=0.5, bias=0, noise=noise, on_moods=on_moods, label=label)
-        audit(engine, ["builtin", "sentiment"], limit=50, out=tmp_path / label, metrics=["ucerf"], by=[], resamples=10)
+        audit(engine, ["builtin", "sentiment"], limit=140, out=tmp_path / label, metrics=["ucerf"], by=[], resamples=10)
         runs.append(tmp_path / label)
     made = orders(compare(runs, Choices(metrics=("ucerf",), permutations=1500, resamples=20)))
     assert {order.verdict for order in made} == {OPPOSITE}

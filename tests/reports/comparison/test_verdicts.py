@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.reports.comparison.compare import Choices, Comparison, compare
+from equipoise.reports.comparison.compare import Choices, Comparison, Tested, compare
 from equipoise.reports.comparison.page import comparison_page
 from equipoise.reports.comparison.verdicts import better_run, matrices, pair_verdicts
+from equipoise.stats.paired import Difference
 
 
 @pytest.fixture(scope="module")
@@ -56,3 +57,12 @@ def test_a_matrix_has_every_pair_both_ways_round(three: Comparison) -> None:
     assert matrix.cells[1][2].better is None and matrix.cells[1][2].value == 0
     page = comparison_page(three)
     assert page.count('<table class="matrix">') == len(found) and "▲" in page
+
+
+@pytest.mark.parametrize(
+    ("low", "corrected", "detected"), [(0.01, 0.04, True), (-0.01, 0.04, False), (0.01, 0.05, False)]
+)
+def test_a_difference_needs_a_test_and_an_interval(low: float, corrected: float, detected: bool) -> None:
+    difference = Difference(0.1, low, 0.2, 0.001, 40)
+    tested = Tested("data · task", "all", "resolvable", "ucerf", "one", "two", difference, corrected)
+    assert tested.detected == detected

@@ -89,8 +89,8 @@ class Tested:
 
     @property
     def detected(self) -> bool:
-        """Whether the difference holds after correction."""
-        return self.corrected < DETECTED
+        """Whether test and interval both show a difference: the test after correction."""
+        return self.corrected < DETECTED and self.difference.excludes_zero
 
 
 @dataclass(frozen=True)
