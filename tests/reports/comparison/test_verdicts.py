@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from equipoise.reports.comparison.compare import Choices, Comparison, Tested, compare
+from equipoise.reports.comparison.compare import Choices, Comparison, compare
 from equipoise.reports.comparison.page import comparison_page
 from equipoise.reports.comparison.verdicts import better_run, matrices, pair_verdicts
 from equipoise.stats.paired import Difference
@@ -62,7 +63,8 @@ def test_a_matrix_has_every_pair_both_ways_round(three: Comparison) -> None:
 @pytest.mark.parametrize(
     ("low", "corrected", "detected"), [(0.01, 0.04, True), (-0.01, 0.04, False), (0.01, 0.05, False)]
 )
-def test_a_difference_needs_a_test_and_an_interval(low: float, corrected: float, detected: bool) -> None:
+def test_a_difference_needs_a_test_and_an_interval(
+    three: Comparison, low: float, corrected: float, detected: bool
+) -> None:
     difference = Difference(0.1, low, 0.2, 0.001, 40)
-    tested = Tested("data · task", "all", "resolvable", "ucerf", "one", "two", difference, corrected)
-    assert tested.detected == detected
+    assert replace(three.tests[0], difference=difference, corrected=corrected).detected == detected
