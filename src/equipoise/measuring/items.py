@@ -110,7 +110,9 @@ class Items:
 
     def flagged(self, name: str) -> Booleans:
         """Return whether the item has that flag."""
-        return np.array([name in flags.split(",") for flags in self.outcomes.flags.tolist()], dtype=bool)
+        every = self.outcomes.flags.tolist()
+        has_flag = {flags: name in flags.split(",") for flags in set(every)}
+        return np.array([has_flag[flags] for flags in every], dtype=bool)
 
     def _answer_share(self, place: int) -> Floats:
         """Return the probability of a class of open answers, counted from the last; NaN for other items."""

@@ -182,8 +182,10 @@ def odds_differences(
     the other sentences resolved to it; NaN is neither. Undefined where one of the four subsets is empty.
     """
 
+    inside = {group: stereotype == group for group in ("pro", "anti")}
+
     def rate(group: str, actual: bool) -> Value:
-        among = (stereotype == group) & (positive == actual)
+        among = inside[group] & (positive == actual)
         return share(chosen_positive, among, weights=weights, of=f"{'TPR' if actual else 'FPR'} of {group} items")
 
     return np.stack([rate("pro", True) - rate("anti", True), rate("pro", False) - rate("anti", False)])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..records import Booleans, Floats, Strings, UndefinedMetric
-from .groups import Value, by_group, mean
+from .groups import Value, by_group, mean, rows_by_group
 
 Weights = NDArray[Any] | None
 Ends = tuple[float, float]
@@ -34,8 +34,7 @@ def _levels(scaled: Floats, group: Strings, weights: Weights) -> Value:
     if weights is None:
         values = by_group(mean, scaled, groups=group)
     else:
-        names = sorted(set(group.tolist()) - {""})
-        values = {name: mean(scaled[group == name], weights=weights[group == name]) for name in names}
+        values = {name: mean(scaled[rows], weights=weights[rows]) for name, rows in rows_by_group(group).items()}
     if len(values) < 2:
         raise UndefinedMetric("group-wise UCerF of an empty group, or of one group alone")
     return np.stack([np.asarray(value, dtype=np.float64) for value in values.values()])

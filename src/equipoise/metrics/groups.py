@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..records import Floats, Strings, UndefinedMetric
+from ..records import Floats, Integers, Strings, UndefinedMetric
 
 Value = Any
 """A float, or, when `weights` has a second axis (one column a resample), an array with one float a resample."""
@@ -44,10 +44,17 @@ def share(hits: NDArray[Any], among: NDArray[np.bool_], *, weights: NDArray[Any]
 
 def by_group(metric: Callable[..., Value], *arrays: NDArray[Any], groups: Strings, **options: Any) -> dict[str, Value]:
     """Return the metric of each group, in the order of the names; an empty name is not a group."""
-    return {
-        name: metric(*(array[groups == name] for array in arrays), **options)
-        for name in sorted(set(groups.tolist()) - {""})
-    }
+    return {name: metric(*(array[rows] for array in arrays), **options) for name, rows in rows_by_group(groups).items()}
+
+
+def rows_by_group(groups: Strings) -> dict[str, Integers]:
+    """Return the rows of each group, in the order of the names; an empty name is no group."""
+    names = sorted(set(groups.tolist()))
+    numbers = {name: number for number, name in enumerate(names)}
+    codes = np.fromiter(map(numbers.__getitem__, groups.tolist()), dtype=np.int64, count=len(groups))
+    order = np.argsort(codes, kind="stable")
+    parts = np.split(order, np.cumsum(np.bincount(codes, minlength=len(names)))[:-1])
+    return {name: rows for name, rows in zip(names, parts, strict=True) if name}
 
 
 def gap(values: Mapping[str, Value]) -> Value:
