@@ -160,3 +160,27 @@ def test_statistics_of_some_clusters_take_the_weights_of_those(chosen: list[int]
 
 def test_no_statistic_has_no_values() -> None:
     assert evaluate([], weight_chunks(3, resamples=2, seed=0)) == []
+
+
+def test_the_same_statistic_twice_is_computed_once_and_each_other_by_itself() -> None:
+    calls: list[float] = []
+
+    def noted(values: NDArray[Any], *, weights: Any = None) -> Any:
+        calls.append(float(values[0]))
+        return mean(values, weights=weights)
+
+    first, second = np.arange(8.0), np.arange(8.0)[::-1].copy()
+    clusters, rows = np.arange(8), np.array([1, 2, 3])
+    chosen = [
+        Statistic(noted, [second], clusters),
+        Statistic(noted, [first], clusters),
+        Statistic(noted, [second], clusters),
+        Statistic(noted, [second], clusters, rows),
+        Statistic(mean, [second], clusters),
+    ]
+    chunks = weight_chunks(8, resamples=5, seed=1)
+    values = evaluate(chosen, chunks)
+    assert sorted(calls) == [0.0, 0.0, 6.0, 6.0, 7.0, 7.0]  # recorded and replayed
+    alone = [evaluate([statistic], chunks)[0] for statistic in chosen]
+    np.testing.assert_allclose(values, alone)
+    assert values[0].tolist() == values[2].tolist() != values[1].tolist()

@@ -79,7 +79,7 @@ def _interval_of_mean(evidence: Evidence, k: int, level: float, seed: int) -> In
 
 def _interval_of_any(evidence: Evidence, k: int, level: float, seed: int) -> Interval:
     metric, statistics, samples = evidence.metric, evidence.statistics, evidence.samples
-    clusters = len(np.unique(np.concatenate([statistic.clusters for statistic in statistics])))
+    clusters = int(np.count_nonzero(np.bincount(np.concatenate([s.clusters for s in statistics]))))
     averaged = [means.units(statistic) for statistic in statistics]
     if min((len(values) for units in averaged for values in units), default=clusters) >= bounded.ENOUGH_UNITS:
         if metric.differences is None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
+from scipy.special import betaincinv
 
 from ..records import Booleans, Floats, Integers
 
@@ -43,11 +44,9 @@ GRID = 1001
 @lru_cache(maxsize=4096)
 def clopper_pearson(hits: int, n: int, *, level: float) -> tuple[float, float]:
     """Return the exact interval of a share: at least `level` of such intervals hold the truth, whatever it is."""
-    from scipy.stats import beta
-
     tail = (1 - level) / 2
-    low = 0.0 if hits == 0 else float(beta.ppf(tail, hits, n - hits + 1))
-    high = 1.0 if hits == n else float(beta.ppf(1 - tail, hits + 1, n - hits))
+    low = 0.0 if hits == 0 else float(betaincinv(hits, n - hits + 1, tail))
+    high = 1.0 if hits == n else float(betaincinv(hits + 1, n - hits, 1 - tail))
     return low, high
 
 

@@ -52,6 +52,11 @@ class Statistic:
         """The number of each row's cluster."""
         return self.numbers if self.rows is None else self.numbers[self.rows]
 
+    @property
+    def identity(self) -> tuple[int, ...]:
+        """The same for statistics of the same function, columns and rows, as long as these are held."""
+        return (id(self.function), *map(id, self.columns), id(self.numbers), id(self.rows))
+
 
 class Tape(Protocol):
     """Records the columns that a statistic sums, and answers with their sums."""
@@ -170,12 +175,16 @@ def evaluate(statistics: Sequence[Statistic], chunks: Chunks) -> list[Floats]:
     """Return the values of each statistic under every weighting; NaN where it is undefined."""
     if not statistics:
         return []
-    values: list[Floats | None] = [None] * len(statistics)
-    clusters = _cluster_count(statistics)
+    # Several metrics may be made of the same differences of the same rows.
+    places: dict[tuple[int, ...], int] = {}
+    place_of = [places.setdefault(statistic.identity, len(places)) for statistic in statistics]
+    different = [statistics[first] for first in np.unique(place_of, return_index=True)[1]]
+    values: list[Floats | None] = [None] * len(different)
+    clusters = _cluster_count(different)
     start = 0
-    while start < len(statistics):
-        start = _wave(statistics, start, values, chunks, clusters)
-    return [value for value in values if value is not None]
+    while start < len(different):
+        start = _wave(different, start, values, chunks, clusters)
+    return [value for place in place_of if (value := values[place]) is not None]
 
 
 def _wave(
