@@ -48,7 +48,7 @@ def by_group(metric: Callable[..., Value], *arrays: NDArray[Any], groups: String
 
 
 def rows_by_group(groups: Strings) -> dict[str, Integers]:
-    """Return the rows of each group, in the order of the names; an empty name is no group."""
+    """Return the rows of each group, in the order of the names; an empty name is not a group."""
     names = sorted(set(groups.tolist()))
     numbers = {name: number for number, name in enumerate(names)}
     codes = np.fromiter(map(numbers.__getitem__, groups.tolist()), dtype=np.int64, count=len(groups))
