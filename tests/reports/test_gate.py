@@ -203,7 +203,7 @@ def test_a_drop_of_identities_is_chosen_by_augmentation_and_attribute(identity_r
     assert by_attribute.outcome == "FAILED" and "attribute age" in by_attribute.where
     every = gate(worse, [], baseline=before, max_drop=["confidence_drop=0.05"])
     assert len(every) == 4 and len({check.where for check in every}) == 4
-    with pytest.raises(EquipoiseError, match=r"names nothing .*: confidence_drop is compared for augmentation=C,type"):
+    with pytest.raises(EquipoiseError, match=r"matches nothing .*: confidence_drop is compared for augmentation=C"):
         gate(worse, [], baseline=before, max_drop=["confidence_drop[augmentation=NR]=0.05"])
 
 

@@ -53,8 +53,8 @@ def rows_by_group(groups: Strings) -> dict[str, Integers]:
     numbers = {name: number for number, name in enumerate(names)}
     codes = np.fromiter(map(numbers.__getitem__, groups.tolist()), dtype=np.int64, count=len(groups))
     order = np.argsort(codes, kind="stable")
-    parts = np.split(order, np.cumsum(np.bincount(codes, minlength=len(names)))[:-1])
-    return {name: rows for name, rows in zip(names, parts, strict=True) if name}
+    ends = np.cumsum(np.bincount(codes)).tolist()
+    return {name: order[start:end] for name, start, end in zip(names, [0, *ends], ends, strict=False) if name}
 
 
 def gap(values: Mapping[str, Value]) -> Value:
