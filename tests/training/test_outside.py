@@ -50,6 +50,7 @@ def test_outside_sets_are_balanced_and_never_trained_on() -> None:
     assert not trained & {member.text for item in sets for member in item.members}
 
 
+@pytest.mark.slow
 def test_data_that_teach_a_rule_of_position_are_refused(copying_folder: Path, tmp_path: Path) -> None:
     rows = [
         {

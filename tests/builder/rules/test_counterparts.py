@@ -48,6 +48,7 @@ def test_what_can_be_either_is_not_guessed(text: str) -> None:
         counterpart(text)
 
 
+@pytest.mark.slow
 def test_published_pairs(real_data) -> None:
     real_data("synthbias")
     told = {one.pronoun: one for one in swapped(open_dataset("synthbias"))}
