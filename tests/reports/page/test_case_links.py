@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from playwright.sync_api import expect
 from test_page import Opened, number_of_cases, values
 
 from equipoise.reports.behaviour.sets import set_fates
@@ -59,16 +61,16 @@ def test_links_open_a_case_or_a_selection_and_can_be_sent(opened: Opened, page: 
     tab.click("#case-all")
     assert number_of_cases(tab) == run.pairs["set_id"].nunique() and "#" not in tab.url
     tab.locator(".squares rect.t-same").first.click()
-    tab.wait_for_function("document.getElementById('case-count').textContent.startsWith('1 of')")
+    expect(tab.locator("#case-count")).to_have_text(re.compile("^1 of"), timeout=60_000)
     assert number_of_cases(tab) == 1 and "#case=" in tab.url
     tab.click("#case-all")
     tab.locator("#occupations svg a").first.focus()
     tab.keyboard.press("Enter")
     # The page answers a new address a moment later.
-    tab.wait_for_function("!document.getElementById('case-count').textContent.startsWith('80 of')")
+    expect(tab.locator("#case-count")).not_to_have_text(re.compile("^80 of"), timeout=60_000)
     assert 0 < number_of_cases(tab) < 80 and "occupation" in tab.url
     tab.evaluate("location.hash = '#filter=u:0.9~1,type:type1'")
-    tab.wait_for_function("document.getElementById('case-range').textContent.includes('0.9')")
+    expect(tab.locator("#case-range")).to_contain_text("0.9", timeout=60_000)
     own = run.pairs[(run.pairs["type"] == "type1") & (run.pairs["u"].round(4) >= 0.9)]
     assert number_of_cases(tab) == len(own)
     tab.evaluate("location.hash = '#filter=%E0%A4%A,:'")  # cut off by a mail program
