@@ -69,6 +69,6 @@ def widened_difference(difference: Difference, leeway: Leeway, width: float) -> 
         return difference
     low = min(difference.low, max(-width, difference.low + leeway.down))
     high = max(difference.high, min(width, difference.high + leeway.up))
-    explained = low <= 0 <= high and not difference.low <= 0 <= difference.high
+    explained = low <= 0 <= high and difference.excludes_zero
     p, method = 1.0 if explained else difference.p, f"{difference.method}, {WIDENED}"
     return replace(difference, low=low, high=high, p=p, method=method)

@@ -11,7 +11,7 @@ from ..metrics import METRICS
 from ..records import Estimate, Floats, Integers
 from ..stats import bootstrap, bounded
 from .evidence import of_mean
-from .sentence_table import Resampling, column_means, resampled_means
+from .sentence_table import Resampling
 
 TOO_OFTEN_UNDEFINED = "no interval: undefined in most resamples"
 METHOD = "percentile bootstrap, {resamples} resamples of base sentences"
@@ -31,13 +31,15 @@ class Means:
 
     @cached_property
     def means(self) -> Floats:
-        """The mean of each group."""
-        return column_means(self.total, self.count)
+        """The mean of each group; NaN where it has no item."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self.total.sum(axis=0) / self.count.sum(axis=0), dtype=np.float64)
 
     @cached_property
     def resampled(self) -> Floats:
-        """The mean of each group in every resample, (resamples, groups)."""
-        return resampled_means(self.total, self.count, self.weights)
+        """The mean of each group in every resample, (resamples, groups); NaN where it has no item."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray((self.weights.T @ self.total) / (self.weights.T @ self.count), dtype=np.float64)
 
     @cached_property
     def sentences(self) -> Integers:

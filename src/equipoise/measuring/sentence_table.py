@@ -122,15 +122,3 @@ def contrast_shares(outcomes: Outcomes) -> Floats:
         pairs = np.unique(np.stack([marker, contrast]), axis=1)
         share[rows] = 1 / np.bincount(pairs[0])[marker]
     return share
-
-
-def column_means(total: Floats, count: Floats) -> Floats:
-    """Return the mean of each column; NaN where it has no item."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(total.sum(axis=0) / count.sum(axis=0), dtype=np.float64)
-
-
-def resampled_means(total: Floats, count: Floats, weights: Floats) -> Floats:
-    """Return the mean of each column in every resample, (resamples, columns); NaN where it has no item."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray((weights.T @ total) / (weights.T @ count), dtype=np.float64)
