@@ -19,7 +19,6 @@ from equipoise.datasets.rows import READERS
 from equipoise.datasets.user_table import load_table
 from equipoise.datasets.winobias import load_synthbias
 from equipoise.records import DatasetError
-from equipoise.runs.tables import FLAGS, LISTS, NUMBERS, OPTIONAL_LISTS, TEXTS
 
 HEADER = "text,pronoun,candidate_1,candidate_2,gold"
 HE = "The pilot paid the waiter because he had eaten.,he,waiter,pilot,pilot"
@@ -296,16 +295,6 @@ def test_slots_need_a_form_and_one_place(tmp_path: Path) -> None:
     header = "text,form,candidates"
     assert "mine.csv:2: needs one slot for the pronoun" in message(write(tmp_path, header, "No slot.,subject,a|b"))
     assert "mine.csv:2: unknown form ''" in message(write(tmp_path, header, "A ___ slot.,,a|b"))
-
-
-def test_a_group_cannot_have_the_name_of_a_column_of_the_outcomes(tmp_path: Path) -> None:
-    tables = (TEXTS, NUMBERS, FLAGS, LISTS)
-    taken = {name for table in tables for name in table["outcomes.parquet"]} | set(OPTIONAL_LISTS)
-    taken |= {"candidate_mass", "certainty_renyi", "desirability", "vocab_bits", "token_probability", "p_true"}
-    path = write(tmp_path, "phrase,pronoun,candidates", "x he,he,a|b")
-    for name in sorted(taken):
-        refused = message(path, {"text": "phrase", f"group:{name}": "phrase"})
-        assert f"group:{name} is a name that Equipoise uses itself" in refused, name
 
 
 @pytest.mark.parametrize(
