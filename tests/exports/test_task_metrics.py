@@ -9,7 +9,7 @@ import pytest
 
 import equipoise
 from equipoise.datasets import open_dataset
-from equipoise.exports.questions import Questions
+from equipoise.exports.task_folders import Questions
 from equipoise.exports.task_metrics import METRICS, row_of
 from equipoise.tasks import TaskOptions, open_task
 

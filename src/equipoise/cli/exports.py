@@ -38,7 +38,7 @@ def lm_eval(
     quiet: Quiet = False,
 ) -> None:
     """Write tasks for lm-evaluation-harness, with UCerF, flips and equalized odds as metrics."""
-    from ..exports.lm_eval.tasks import write_lm_eval_tasks
+    from ..exports.task_folders import write_lm_eval_tasks
 
     names = _written(write_lm_eval_tasks, data, task, out, {"limit": limit, "seeds": seeds}, columns)
     if not quiet:
@@ -58,7 +58,7 @@ def inspect(
     quiet: Quiet = False,
 ) -> None:
     """Write tasks for inspect, with UCerF, flips and equalized odds as metrics."""
-    from ..exports.inspect_ai.tasks import write_inspect_tasks
+    from ..exports.task_folders import write_inspect_tasks
 
     files = _written(write_inspect_tasks, data, task, out, {"limit": limit, "seeds": seeds}, columns)
     if not quiet:
