@@ -23,8 +23,7 @@ def tell_costs(model: str, data: Sequence[str], tasks: Sequence[str], choices: M
     from ..datasets import open_datasets
     from ..scoring.opening import thinks
     from ..settings import Settings
-    from ..suites.forecast import forecast
-    from ..suites.rehearsal import rehearse
+    from ..suites.forecast import forecast, workload
     from ..suites.status import duration
     from ..tasks import open_tasks
 
@@ -35,17 +34,17 @@ def tell_costs(model: str, data: Sequence[str], tasks: Sequence[str], choices: M
     for dataset in open_datasets(data, settings.dataset):
         sentences = len({example.cluster_id for example in dataset.examples})
         for task in open_tasks(tasks, settings.task):
-            rehearsal = rehearse(task, dataset, thinks=bool(reasons))
-            counts = {"prompts": rehearsal.prompts, "texts": rehearsal.texts}
+            work = workload(task, dataset, thinks=bool(reasons))
+            counts = {"prompts": work.prompts, "texts": work.texts}
             seconds = rates.seconds(model, choices, task.name, **counts)
             how = MEASURED if seconds is not None else ROUGH
             if seconds is None and not settings.server:
-                roughly = forecast(model, rehearsal, device=settings.device)
+                roughly = forecast(model, work, device=settings.device)
                 seconds = None if roughly is None else passes * roughly
             time = "not known" if seconds is None else f"{duration(max(1.0, seconds))} {how}"
             shares = [expected_share(width, sentences, level=settings.level) for width in PRECISIONS]
-            saved = [f"{round(share * rehearsal.prompts):,}" for share in shares]
-            asked = [f"{rehearsal.prompts:,}", f"{rehearsal.texts:,}", time]
+            saved = [f"{round(share * work.prompts):,}" for share in shares]
+            asked = [f"{work.prompts:,}", f"{work.texts:,}", time]
             rows.append((f"{dataset.name} · {task.name}", f"{sentences:,}", *asked, *saved))
     widths = [f"prompts at precision {width:g}" for width in PRECISIONS]
     print_out(listing(("data", "base sentences", "prompts", "texts", "time", *widths), rows))

@@ -21,8 +21,7 @@ from ..scoring.engine import EngineOptions
 from ..scoring.opening import open_engine, thinks
 from ..settings import Settings
 from ..tasks import open_task
-from .forecast import forecast
-from .rehearsal import Rehearsal, rehearse
+from .forecast import Workload, forecast, workload
 from .suite_file import Model, Suite
 
 CELL_BYTES = 1_500_000
@@ -113,14 +112,14 @@ class Shelf:
             check_groups(dataset.examples, settings.by)
             reasons = (settings.chat or cell.task == "open") and self._thinks(cell.model.spec, settings.engine)
             key = ("task", cell.data, repr(settings.dataset), asked.name, repr(settings.task), reasons)
-            rehearsal: Rehearsal = self._once(key, lambda: rehearse(asked, dataset, thinks=reasons))
-            if rehearsal.texts and cell.model.spec.startswith("planted"):
+            work: Workload = self._once(key, lambda: workload(asked, dataset, thinks=reasons))
+            if work.texts and cell.model.spec.startswith("planted"):
                 raise EquipoiseError(f"{cell.task} needs a model that writes, and a planted engine cannot")
         except (EquipoiseError, TypeError, ValueError, OSError) as error:
             return replace(cell, problem=str(error) or type(error).__name__)
-        seconds = None if settings.server else forecast(cell.model.spec, rehearsal, device=settings.device)
+        seconds = None if settings.server else forecast(cell.model.spec, work, device=settings.device)
         folder = out / "cells" / _folder_name(cell, settings, dataset)
-        return replace(cell, prompts=rehearsal.prompts, seconds=seconds, folder=folder)
+        return replace(cell, prompts=work.prompts, seconds=seconds, folder=folder)
 
     def _thinks(self, spec: str, options: EngineOptions) -> bool:
         """Return whether the model is known to reason before its chat answers."""

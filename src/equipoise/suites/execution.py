@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -221,8 +221,3 @@ class _Place:
         """End the worker now."""
         self.process.kill()
         self.process.wait()
-
-
-def finished_folders(status: Status) -> Iterator[Path]:
-    """Yield the run folders of the cells that are done."""
-    yield from (cell.folder for cell in status.of(DONE))

@@ -15,7 +15,6 @@ from ..reports.leaderboard.table import write_measurements
 from ..runs import Run
 from ..runs.files import write_file
 from ..runs.sheets import to_csv
-from .execution import finished_folders
 from .status import DONE, Status
 from .suite_file import Gates, Suite, SuiteError
 
@@ -49,7 +48,7 @@ def write_results(
     suite: Suite, status: Status, *, progress: Callable[[str, int, int], None] | None = None
 ) -> Results | None:
     """Write the results of the cells that are done, and return them; None where there are none."""
-    folders = list(finished_folders(status))
+    folders = [cell.folder for cell in status.of(DONE)]
     if not folders:
         return None
     site = suite.out / "leaderboard"

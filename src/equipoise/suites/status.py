@@ -1,4 +1,4 @@
-"""How far a suite is: a state for every cell, kept in `status.json`, and the time that is left."""
+"""The progress of a suite: a state for every cell, kept in `status.json`, and the time that is left."""
 
 from __future__ import annotations
 

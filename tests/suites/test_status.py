@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from equipoise.suites.cells import Cell
-from equipoise.suites.status import DONE, State, Status
+from equipoise.suites.status import DONE, State, Status, duration
 from equipoise.suites.suite_file import Model
 
 
@@ -26,3 +26,7 @@ def test_a_slow_task_does_not_slow_the_forecast_of_others(tmp_path: Path) -> Non
     assert status.seconds_left() == (10.0 + 10.0 + 1000.0, 0)
     again = Status(cells, tmp_path / "status.json")
     assert again.speed(cells[2]) == 10.0
+
+
+def test_times_in_words() -> None:
+    assert [duration(seconds) for seconds in (40, 720, 12_600)] == ["40 s", "12 min", "3.5 h"]
