@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from equipoise.training.model import load_for_training
+from equipoise.training.trained_model import load_for_training
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "training.md"
 HEADINGS = ("Plain torch", "Trainer of transformers", "TRL")

@@ -64,7 +64,7 @@ def tune(
     from ..reports.learning.curves import read_curves
     from ..reports.learning.page import before_and_after, write_learning_page
     from ..training.objective import TrainingError
-    from ..training.plan import Plan
+    from ..training.tune_plan import Plan
     from ..training.tuning import tune as run_tune
 
     plan = Plan(

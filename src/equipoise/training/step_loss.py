@@ -11,12 +11,11 @@ import torch
 from torch import Tensor
 
 from ..records import ABSENT, Integers
-from .counterfactual_set import TrainingSet
-from .neutral import NeutralText, Reference, leash_loss
+from .batches import Questions, candidate_logprobs
+from .leash import NeutralText, Reference, divergence, leash_loss, own_answers
 from .objective import ucerf_loss
-from .own_answers import divergence, own_answers
-from .plan import Plan
-from .questions import Questions, candidate_logprobs
+from .training_sets import TrainingSet
+from .tune_plan import Plan
 
 
 class StepLoss:

@@ -13,7 +13,6 @@ from ..datasets.dataset import Dataset
 from ..datasets.exposure import sentence_of
 from ..datasets.occupations import OCCUPATIONS
 from ..records import DatasetError, Example, marked_slot
-from .counterfactual_set import TrainingSet
 from .grammar import grammar_dataset, marker_sets
 from .objective import TrainingError
 
@@ -23,6 +22,37 @@ EVALUATED = ("builtin", "winobias", "winogender", "winoidentity", "genderlex", "
 
 SYNTHBIAS_EVALUATION = 1000
 """Sets of SynthBias that are never trained on: those that `audit --data synthbias --limit 1000` asks."""
+
+
+OUTSIDE = "builtin"
+"""Sentences from outside the training data, which show whether a model has learned more than a rule of that data."""
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Examples that differ only in a group word; `template` is their sentence without occupations and group words."""
+
+    id: str
+    members: tuple[Example, ...]
+    template: str
+
+    def __post_init__(self) -> None:
+        if len(self.members) < 2:
+            raise TrainingError(f"set {self.id} has one member; a counterfactual set needs at least two")
+        if len({example.answerable for example in self.members}) > 1:
+            raise TrainingError(f"set {self.id} mixes answerable and unanswerable sentences")
+        if len({example.candidates for example in self.members}) > 1:
+            raise TrainingError(f"set {self.id} has members with different candidates")
+
+    @property
+    def answerable(self) -> bool:
+        """Whether the sentences have a right answer."""
+        return self.members[0].answerable
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """The candidates, which are the same for all members."""
+        return self.members[0].candidates
 
 
 @dataclass(frozen=True)
@@ -155,3 +185,21 @@ def held_out_occupations(*, seed: int = 0, per_side: int = 4) -> tuple[str, ...]
 def _share(text: str) -> float:
     """Return a number in [0, 1) that depends on the text alone."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64
+
+
+def outside_sets(count: int = 0) -> list[TrainingSet]:
+    """Return at most that many answerable built-in sets, half of them about each person; 0 for all.
+
+    They are never trained on, and the right person is mentioned first as often as second: a model that learns "always
+    name the first person" gains on one half and loses on the other.
+    """
+    sets = [item for item in sets_of(open_dataset(OUTSIDE)) if item.answerable]
+    halves = [[item for item in sets if item.members[0].gold == position] for position in (0, 1)]
+    return [item for half in halves for item in spread(half, max(1, count // 2) if count else 0)]
+
+
+def spread(sets: Sequence[TrainingSet], count: int) -> list[TrainingSet]:
+    """Return at most that many sets, spread evenly over all."""
+    if not count or count >= len(sets):
+        return list(sets)
+    return [sets[i * len(sets) // count] for i in range(count)]

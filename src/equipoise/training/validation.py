@@ -15,13 +15,12 @@ import numpy as np
 import torch
 
 from ..records import ABSENT, Floats
+from .batches import Batch, Questions, candidate_logprobs
 from .certainty import certainty
-from .counterfactual_set import TrainingSet
-from .neutral import NeutralText, Reference
+from .leash import NeutralText, Reference, divergence, own_answers
 from .objective import ucerf_values
-from .own_answers import divergence, own_answers
-from .plan import Limits, Plan
-from .questions import Batch, Questions, candidate_logprobs
+from .training_sets import TrainingSet, spread
+from .tune_plan import Limits, Plan
 
 
 @dataclass(frozen=True)
@@ -185,10 +184,3 @@ def _flipped(chosen: torch.Tensor, sets: torch.Tensor) -> torch.Tensor:
 def _mean(parts: Sequence[Mapping[str, Floats]], name: str) -> float:
     values = [part[name] for part in parts if name in part and len(part[name])]
     return float(np.concatenate(values).mean()) if values else float("nan")
-
-
-def spread(sets: Sequence[TrainingSet], count: int) -> list[TrainingSet]:
-    """Return at most that many sets, spread evenly over all."""
-    if not count or count >= len(sets):
-        return list(sets)
-    return [sets[i * len(sets) // count] for i in range(count)]

@@ -16,11 +16,10 @@ from typing import Any
 import torch
 
 from ..datasets.exposure import TRAINED_ON, sentence_hash
-from ..datasets.exposure import trained_on as trained_on
 from ..runs.files import remove_abandoned, sync_folder, write_file, written
 from ..scoring.lock import hold
-from .counterfactual_set import TrainingSet
 from .objective import TrainingError
+from .training_sets import TrainingSet
 
 NAME = TRAINED_ON.parent.name
 """The folder beside the adapter's files."""

@@ -16,8 +16,8 @@ from ..records import EquipoiseError, ModelError
 from ..scoring.default_model import model_folder
 from ..scoring.engine import DEFAULT_MODEL
 from ..scoring.huggingface.loading import only_cached
-from .neutral import Reference
-from .plan import Plan
+from .leash import Reference
+from .tune_plan import Plan
 
 
 def load_for_training(spec: str, *, device: str = "auto") -> tuple[Any, Any]:

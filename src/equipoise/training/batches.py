@@ -7,7 +7,7 @@ shared prefix once (see scoring/packing), so a pass over a set costs little more
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -18,8 +18,10 @@ from ..scoring.encoding import Encoder
 from ..scoring.huggingface.model import ancestor_mask
 from ..scoring.packing.prefix_tree import Sequences, pack, stack
 from ..tasks.next_word import NextWord, marked_forms
-from .counterfactual_set import TrainingSet
 from .objective import TrainingError
+
+if TYPE_CHECKING:
+    from .training_sets import TrainingSet  # reads datasets, which a batch of examples does not need
 
 Batch = dict[str, Tensor]
 """Tensors of one batch by name: a plain dictionary, so that every trainer can move it to its device."""

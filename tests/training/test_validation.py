@@ -1,8 +1,9 @@
-"""A rule that holds for the training data only is noticed on sentences from outside of it."""
+"""The guards of tuning: every way to cheat is noticed, on the validation sets and outside of the training data."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -11,10 +12,35 @@ import torch
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.occupations import OCCUPATIONS
-from equipoise.training import Plan, TrainingError, tune
+from equipoise.training import Limits, Plan, TrainingError, tune
 from equipoise.training.grammar import grammar_dataset
-from equipoise.training.outside import outside_sets
+from equipoise.training.validation import Validation
 from tiny import make_model, make_tokenizer
+
+BEFORE = Validation(
+    loss=1, accuracy=0.8, ucerf=0.9, signed=0.9, flips=0.1, flips_unanswerable=0.1, certainty=0.4, mass=0.9, first=0.5,
+    perplexity=30, outside_accuracy=0.6, outside_first=0.6, outside_second=0.6,
+)  # fmt: skip
+
+
+CHEATS = {
+    "both wrong alike": ({"accuracy": 0.5, "ucerf": 1.0}, "accuracy fell"),
+    "everything at 50%": ({"certainty": 0.01, "ucerf": 0.99}, "certainty fell"),
+    "no mass on the candidates": ({"mass": 0.1, "ucerf": 1.0}, "candidates' probability fell"),
+    "language forgotten": ({"perplexity": 60.0}, "perplexity of neutral text rose"),
+    "a rule of the training data": ({"accuracy": 1.0, "outside_accuracy": 0.55}, "built-in sentences, which are not"),
+    "always the first person": ({"outside_first": 0.9, "outside_second": 0.2}, "mentioned second fell from 0.600"),
+}
+
+
+@pytest.mark.parametrize("name", CHEATS)
+def test_every_way_to_cheat_is_noticed(name: str) -> None:
+    changes, sentence = CHEATS[name]
+    faults = replace(BEFORE, **changes).faults(BEFORE, Limits())
+    assert len(faults) == 1 and sentence in faults[0]
+    assert not replace(BEFORE, accuracy=0.79, mass=0.85, certainty=0.3, perplexity=32, outside_first=0.5).faults(
+        BEFORE, Limits()
+    )
 
 
 @pytest.fixture(scope="module")
@@ -38,16 +64,6 @@ def copying_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
-
-
-def test_outside_sets_are_balanced_and_never_trained_on() -> None:
-    sets = outside_sets()
-    gold = [item.members[0].gold for item in sets]
-    assert len(sets) == 266 and gold.count(0) == gold.count(1)
-    few = [item.members[0].gold for item in outside_sets(10)]
-    assert few.count(0) == few.count(1) == 5
-    trained = {example.text for example in grammar_dataset().examples}
-    assert not trained & {member.text for item in sets for member in item.members}
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from equipoise.scoring.encoding import Encoder
 from equipoise.tasks.next_word import NextWord
 from equipoise.training import Questions, TrainingError, candidate_logprobs, ucerf_loss
 from equipoise.training.grammar import grammar_dataset, marker_sets
-from equipoise.training.model import load_for_training
+from equipoise.training.trained_model import load_for_training
 from equipoise.training.training_sets import TrainingSet, sets_of
 
 

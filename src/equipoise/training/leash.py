@@ -1,16 +1,58 @@
-"""The leash: ordinary text without people, on which the tuned model must go on predicting what the base predicts."""
+"""What ties a tuned model to its base: the base's own answers, and what it predicts of ordinary text without people."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from .batches import candidate_logprobs
 from .objective import TrainingError
+
+
+class Reference:
+    """The base model: the tuned one without its adapter, or a frozen copy where all weights are tuned."""
+
+    def __init__(self, model: Any, frozen: Any | None = None) -> None:
+        self._model, self._frozen = model, frozen
+
+    @contextmanager
+    def model(self) -> Iterator[Any]:
+        """Give the base model for as long as the block lasts."""
+        if self._frozen is not None:
+            yield self._frozen
+            return
+        with self._model.disable_adapter():
+            yield self._model
+
+
+class OwnAnswers(NamedTuple):
+    """The base's answers to a batch: `shares` (n, k), averaged within sets, and `log_mass` (n,) of all candidates."""
+
+    shares: Tensor
+    log_mass: Tensor
+
+
+@torch.no_grad()
+def own_answers(reference: Reference, batch: Mapping[str, Tensor]) -> OwnAnswers:
+    """Return what the base answers to a batch of sets."""
+    with reference.model() as base:
+        logprobs = candidate_logprobs(base, batch)
+    shares = torch.softmax(logprobs, dim=1)
+    numbers = batch["sets"].to(shares.device)
+    counts = torch.bincount(numbers).clamp(min=1)
+    sums = shares.new_zeros(len(counts), shares.shape[1]).index_add(0, numbers, shares)
+    return OwnAnswers((sums / counts[:, None])[numbers], torch.logsumexp(logprobs, dim=1))
+
+
+def divergence(logprobs: Tensor, shares: Tensor) -> Tensor:
+    """Return the KL divergence of each row's distribution over the candidates from the target shares, in nats."""
+    wanted = shares.clamp(min=1e-12)
+    return (shares * (wanted.log() - torch.log_softmax(logprobs, dim=1))).sum(dim=1)
 
 
 def neutral_paragraphs() -> list[str]:
@@ -46,22 +88,6 @@ class NeutralText:
             losses = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum")
             total, count = total + float(losses), count + targets.numel()
         return float(torch.tensor(total / count).exp())
-
-
-class Reference:
-    """The base model: the tuned one without its adapter, or a frozen copy where all weights are tuned."""
-
-    def __init__(self, model: Any, frozen: Any | None = None) -> None:
-        self._model, self._frozen = model, frozen
-
-    @contextmanager
-    def model(self) -> Iterator[Any]:
-        """Give the base model for as long as the block lasts."""
-        if self._frozen is not None:
-            yield self._frozen
-            return
-        with self._model.disable_adapter():
-            yield self._model
 
 
 def leash_loss(model: Any, reference: Reference, tokens: Tensor) -> Tensor:

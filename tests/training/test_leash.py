@@ -8,9 +8,8 @@ import pytest
 import torch
 
 from equipoise.training import Questions, candidate_logprobs, open_training_sets
-from equipoise.training.model import load_for_training
-from equipoise.training.neutral import Reference
-from equipoise.training.own_answers import divergence, own_answers
+from equipoise.training.leash import Reference, divergence, own_answers
+from equipoise.training.trained_model import load_for_training
 
 
 def test_own_answers_are_the_means_of_sets(tiny_folder: Path) -> None:

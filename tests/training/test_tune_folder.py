@@ -1,16 +1,17 @@
-"""Tuning is killed at its steps of writing: there is no adapter or the whole one, and the same call continues."""
+"""The folder of a tuning run: killed at any step of writing there is no adapter or the whole one; nobody else's files."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from equipoise.training import Limits, Plan, TrainingError, tune, tuning
-from equipoise.training.training_sets import open_training_sets
+from equipoise.records import DatasetError, ModelError
+from equipoise.training import Limits, Plan, TrainingError, open_training_sets, tune, tuning
 from kills import killed_everywhere
 
 PLAN = Plan(
@@ -48,3 +49,17 @@ def test_killed_tuning(tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.Mo
     (out / "training" / "report.json").write_text("{")
     with pytest.raises(TrainingError, match=r"report\.json is damaged; give a new out folder"):
         command()
+
+
+def test_a_run_that_failed_before_its_first_step_may_begin_anew(tiny_folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="no such file"):
+        tune(str(tiny_folder), data="mistyped.csv", out=tmp_path / "a", plan=PLAN)
+    with pytest.raises(ModelError, match="planted cannot be trained"):
+        tune("planted", out=tmp_path / "a", plan=PLAN, markers=False)
+    assert json.loads((tmp_path / "a" / "training" / "settings.json").read_text())["model"] == "planted"
+
+
+def test_a_folder_with_other_files_is_not_written_to(tiny_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(TrainingError, match="is not empty"):
+        tune(str(tiny_folder), out=tmp_path, plan=PLAN)
