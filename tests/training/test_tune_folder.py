@@ -1,4 +1,4 @@
-"""The folder of a tuning run: killed at any step of writing there is no adapter or the whole one; nobody else's files."""
+"""The folder of a tuning run: killed at any step there is no adapter or the whole one; files of others stay."""
 
 from __future__ import annotations
 
