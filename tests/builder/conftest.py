@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from local_parts import free_port, missing
 
-from equipoise.builder.rules.counterparts import counterpart
-from equipoise.builder.steps import Sentence, Variant
+from equipoise.builder.rules.variants import variants_of
+from equipoise.builder.steps import Sentence
+from equipoise.builder.wordlist import HE, SHE
 from equipoise.datasets.builtin import sentences as builtin_sentences
 from equipoise.datasets.pronouns import pronoun_in_form
 
@@ -28,12 +29,10 @@ def some_sentences() -> Callable[[int], list[Sentence]]:
         for builtin in builtin_sentences():
             pronoun = pronoun_in_form(builtin.form, "male")
             text = builtin.with_pronoun(pronoun)
-            twin = counterpart(text)
+            _, twins = variants_of(text, builtin.first, (HE, SHE))
             people = (builtin.first, builtin.second, builtin.referent or builtin.first)
-            variants = (Variant(twin.text, twin.pronoun, "female"),)
-            made.append(
-                Sentence(f"s-{builtin.id}", builtin.type, text, pronoun, builtin.form, *people, "male", variants)
-            )
+            written = (builtin.type, text, pronoun, builtin.form, *people, "male", tuple(twins))
+            made.append(Sentence(f"s-{builtin.id}", *written))
         # Both types: the file has one after the other.
         return made[:: max(1, len(made) // count)][:count]
 

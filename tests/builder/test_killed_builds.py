@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from chat_faults import Act, misbehaving
+from kills import killed_everywhere
+from local_parts import write_records
 
 from equipoise.builder.draft.generation import Plan, generate, requests_of
 from equipoise.builder.draft.prompt_files import read_prompts
 from equipoise.builder.model_client import ModelClient, ServerOptions
-from equipoise.builder.steps import DATASET, BuildFolder, Draft, Sentence, read_records, write_records
+from equipoise.builder.steps import DATASET, BuildFolder, Draft, Sentence, read_records
 from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.database.tables import ANSWERS, RATERS
 from equipoise.builder.wordlist import occupations
@@ -21,10 +23,6 @@ from equipoise.cli import app
 from equipoise.runs import provenance
 from equipoise.runs.files import file_sha256
 from equipoise.runs.switch import current
-from kills import killed_everywhere
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-from chat_faults import Act, misbehaving
 
 
 @pytest.fixture(autouse=True)

@@ -24,7 +24,7 @@ from equipoise.builder.survey.entrance import read_test
 from equipoise.builder.survey.rater_client import Profile, SimulatedRater, Truth, run_raters, truth_of
 from equipoise.builder.survey.rehearsal import UNLIMITED
 from equipoise.builder.survey.web.app import serving, survey_app
-from equipoise.builder.survey.web.options import SurveyOptions
+from equipoise.builder.survey.web.pages import SurveyOptions
 from equipoise.builder.verdict.votes import SIMULATED
 from equipoise.cli import app
 

@@ -200,22 +200,12 @@ class BuildFolder:
             {**asdict(step), **{name: dict(getattr(step, name)) for name in ("reasons", "settings", "files")}}
             for step in steps.values()
         ]
-        write_whole(self.path / "steps.json", json.dumps(rows, indent=2, ensure_ascii=False) + "\n")
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write the file atomically: a crash leaves the old file or the new one."""
-    write_file(path, text.encode())
+        write_file(self.path / "steps.json", (json.dumps(rows, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def as_lines(records: Iterable[Draft | Sentence | Rejected]) -> str:
     """Return records as JSON lines."""
     return "".join(json.dumps(asdict(record), ensure_ascii=False) + "\n" for record in records)
-
-
-def write_records(path: Path, records: Iterable[Draft | Sentence | Rejected]) -> None:
-    """Write records as JSON lines, atomically."""
-    write_whole(path, as_lines(records))
 
 
 def read_records(path: Path, kind: type[Record], *, made_by: str) -> list[Record]:

@@ -1,14 +1,20 @@
-"""The two-sided word list of a dataset, by default the 40 occupations, and the pairs made from it."""
+"""The words of a dataset: a two-sided list, by default the 40 occupations, with its pairs; and sets of pronouns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from ..datasets.occupations import OCCUPATIONS, Finder
+from ..datasets.pronoun_sets import KNOWN, PronounSet
+from ..datasets.pronouns import Found
 from ..datasets.rows import read_rows
 from ..records import DatasetError
+
+HE, SHE, THEY = (KNOWN[name] for name in ("he", "she", "they"))
 
 MIN_GAP = 10.0
 """Two occupations make a pair if their shares of women differ by more than this many points."""
@@ -88,3 +94,20 @@ def _share(where: str, value: object) -> float | None:
     if not 0 <= share <= 100:
         raise DatasetError(f"{where}: share {value!r} is not a percentage from 0 to 100")
     return share
+
+
+def mentions_of(text: str, sets: Iterable[PronounSet]) -> list[Found]:
+    """Return every pronoun of these sets in the text, as whole words in any case, in order."""
+    pattern = _pattern(frozenset(word for pronouns in sets for word in pronouns.words))
+    return [Found(m.start(), m.end(), m.group().lower()) for m in pattern.finditer(text)]
+
+
+@cache
+def _pattern(words: frozenset[str]) -> re.Pattern[str]:
+    longest_first = sorted(words, key=len, reverse=True)
+    return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest_first))})(?![\w-])", re.IGNORECASE)
+
+
+def set_of(word: str, sets: Iterable[PronounSet]) -> PronounSet | None:
+    """Return the first set that has the word."""
+    return next((pronouns for pronouns in sets if word.lower() in pronouns.words), None)

@@ -13,10 +13,10 @@ from .audit import Quiet
 from .console import plain_table, print_out, printable, progress_bar
 
 if TYPE_CHECKING:
-    from ..builder.pronoun_sets import PronounSet
     from ..builder.steps import BuildFolder, Step
     from ..builder.wordlist import WordList
     from ..datasets.markers import Attribute
+    from ..datasets.pronoun_sets import PronounSet
 
 app = typer.Typer(
     help="Build a dataset like SynthBias. The steps are generate, filter, survey and clean.",
@@ -89,7 +89,7 @@ def generate(
     """
     from ..builder.draft import generation as step
     from ..builder.draft.prompt_files import read_prompts
-    from ..builder.draft.reply_log import ReplyLog
+    from ..builder.draft.replies import ReplyLog
     from ..builder.model_client import ModelClient, ServerOptions
     from ..builder.steps import BuildFolder
     from ..runs.provenance import now
@@ -179,8 +179,16 @@ def filter_(
     Rejected drafts keep all their reasons in rejected.jsonl. Drafts whose counterpart is not certain ("her" can be
     "him" or "his") are set aside in aside.jsonl.
     """
-    from ..builder.rules.filters import AMONG, OPEN, PRONOUN_RULES, RULES, FilterOptions, filter_drafts
-    from ..builder.rules.published import drafts_of_dataset, swapped
+    from ..builder.rules.filters import (
+        AMONG,
+        OPEN,
+        PRONOUN_RULES,
+        RULES,
+        FilterOptions,
+        drafts_of_dataset,
+        filter_drafts,
+    )
+    from ..builder.rules.variants import swapped
     from ..builder.steps import BuildFolder, Draft, Step, as_lines, read_records
     from ..datasets import open_dataset
     from ..runs.provenance import now
@@ -316,7 +324,7 @@ def stats(
     quiet: Quiet = False,
 ) -> None:
     """Compare datasets: size, vocabulary, diversity of embeddings, near-duplicates, and maps to look at."""
-    from ..builder.compare.comparison import StatsOptions, compare, sensitivity
+    from ..builder.compare.statistics import StatsOptions, compare
 
     options = StatsOptions(model, clusters, shown, seed, embeddings=model != "none")
     with progress_bar(quiet=quiet) as progress:
@@ -334,9 +342,21 @@ def stats(
         ]
         print_out(plain_table(("", *(row.name for row in rows)), lines))
         typer.echo(f"\nThe table{' and the maps are' if options.embeddings else ' is'} in {out}/")
-    for row in sensitivity(run) if run else []:
-        what = f"{row.pairs:,} near-duplicate pairs, U differs by {row.mean:.3f} on average, {row.largest:.3f} at most"
-        typer.echo(printable(f"{row.dataset}, {row.task}: {what}"))
+    if run:
+        _tell_near_duplicates(run)
+
+
+def _tell_near_duplicates(folder: Path) -> None:
+    from ..builder.compare.sensitivity import near_duplicates
+    from ..runs.measurements import kind_title
+    from ..runs.run import Run
+
+    for part in near_duplicates(Run(folder)):
+        what = f"{len(part.table):,} near-duplicate pairs"
+        if part.u is not None:
+            most = part.table["u_difference"].max()
+            what += f", U differs by {part.u.value:.3f} on average, {most:.3f} at most"
+        typer.echo(printable(f"{part.dataset}, {part.task}, {kind_title(part.kind)}: {what}"))
 
 
 def _words(path: Path | None) -> WordList:
@@ -346,9 +366,9 @@ def _words(path: Path | None) -> WordList:
 
 
 def _pronouns(names: str) -> tuple[PronounSet, ...]:
-    from ..builder.pronoun_sets import parse_pronouns
+    from ..datasets.pronoun_sets import pronoun_sets
 
-    return parse_pronouns(names.split(","))
+    return pronoun_sets(names.split(","))
 
 
 def _attributes(names: str, path: Path | None) -> dict[str, Attribute]:

@@ -88,7 +88,7 @@ def survey(
     from ..builder.survey.panel import Ending, PaymentMap
     from ..builder.survey.web.app import serve, survey_app
     from ..builder.survey.web.guard import Limits
-    from ..builder.survey.web.options import SurveyOptions
+    from ..builder.survey.web.pages import SurveyOptions
     from ..builder.survey.web.texts import read_texts
     from ..builder.verdict.consensus import Coverage
 

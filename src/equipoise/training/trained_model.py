@@ -9,30 +9,19 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import AutoModelForCausalLM, AutoTokenizer
-from transformers.utils import logging as transformers_logging
 
 from ..records import EquipoiseError, ModelError
 from ..scoring.default_model import model_folder
-from ..scoring.engine import DEFAULT_MODEL
-from ..scoring.huggingface.loading import only_cached
+from ..scoring.engine import DEFAULT_MODEL, EngineOptions
+from ..scoring.huggingface.loading import load, only_cached
 from .leash import Reference
 from .tune_plan import Plan
 
 
 def load_for_training(spec: str, *, device: str = "auto") -> tuple[Any, Any]:
     """Return (model, tokenizer) in float32: `smollm2`, a folder, or a hub's model; every failure is one sentence."""
-    transformers_logging.set_verbosity_error()
-    transformers_logging.disable_progress_bar()
     source, extra = _source(spec)
-    name = "cuda" if device == "auto" and torch.cuda.is_available() else "cpu" if device == "auto" else device
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(source, **extra)
-        model = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32, use_safetensors=True, **extra)
-        return model.to(torch.device(name)), tokenizer
-    except Exception as error:  # transformers raises a dozen kinds
-        reason = " ".join(str(error).split())[:300]
-        raise ModelError(f"the model {spec} cannot be loaded to be trained: {reason}") from error
+    return load(source, EngineOptions(device=device, dtype="float32"), extra)
 
 
 def _source(spec: str) -> tuple[str, dict[str, Any]]:

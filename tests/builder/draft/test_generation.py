@@ -13,21 +13,19 @@ import time
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-
 from chat_faults import FAULTS, OPTIONS, PLAN, Act, busy, misbehaving, requests, suffer
 
 from equipoise.builder.draft.generation import Outcome, Plan, estimate, generate, requests_of
-from equipoise.builder.draft.prompt_files import fill, read_prompts
-from equipoise.builder.draft.reply_log import ReplyLog
+from equipoise.builder.draft.prompt_files import read_prompts
+from equipoise.builder.draft.replies import ReplyLog
 from equipoise.builder.model_client import ModelClient, ServerOptions
-from equipoise.builder.pronoun_sets import HE, SHE, parse_pronouns
 from equipoise.builder.steps import BuildError, BuildFolder, Draft, read_records
 from equipoise.builder.wordlist import occupations
 from equipoise.records import ModelError
 
 KEY = "sk-very-secret"
+
+
 REFUSED = ("400 for a prompt", "422 for a prompt", "content filter", "model refuses")
 
 
@@ -185,55 +183,3 @@ def test_an_interruption_ends_it_within_two_seconds(tmp_path: Path, number: sign
     assert process.returncode == 2 and "interrupted" in errors and "Traceback" not in errors
     assert len(replies(tmp_path).replies) == 3
     assert len(read_records(BuildFolder(tmp_path).drafts, Draft, made_by="generate")) == 6
-
-
-def test_prompts_can_be_swapped_and_are_checked(tmp_path: Path) -> None:
-    for kind in ("type1", "type2"):
-        (tmp_path / f"{kind}.txt").write_text("{{braces}} stay: {count} about {target} and {other}")
-    asked = requests_of(PLAN, read_prompts(tmp_path), "m")
-    assert "{{braces}} stay: 2 about the " in asked[0].prompt
-    (tmp_path / "type2.txt").write_text("{target}")
-    with pytest.raises(BuildError, match=r"the prompt for type2 has no \{other\}"):
-        read_prompts(tmp_path)
-
-
-def test_the_papers_own_prompts_are_used_as_they_are(tmp_path: Path) -> None:
-    paper = tmp_path / "paper.txt"
-    paper.write_text(
-        "## C Prompts\n\nFor type1 samples, we use the following prompt to generate:\n\nPlease write 15 about "
-        "{target\\_occ} and {other\\_occ}.\n\nFor type2 samples, we use the following prompt to generate:\n\nNow 15 "
-        "with {target\\_occ}, not {other\\_occ}.\n\n## D Survey\n\nMore text.\n"
-    )
-    prompts = read_prompts(paper)
-    assert fill(prompts["type1"], "cook", "nurse", 15, (HE, SHE)) == "Please write 15 about cook and nurse.\n"
-    assert fill(prompts["type2"], "cook", "nurse", 15, (HE, SHE)) == "Now 15 with cook, not nurse.\n"
-    paper.write_text("no prompts at all")
-    with pytest.raises(BuildError, match="has no prompts"):
-        read_prompts(paper)
-
-
-def test_our_prompts_have_the_papers_structure_and_never_change_a_key() -> None:
-    for text in read_prompts(None).values():
-        good, bad, rules = (text.index(part) for part in ("Three good", "Three bad", "Rules:"))
-        assert text.index("Definition") < good < bad < rules
-        assert "square brackets" in text[rules:]
-    # A changed prompt would be paid for again in every build that exists.
-    assert [request.key[:8] for request in requests()[:3]] == KEYS
-
-
-KEYS = ["326601f4", "1efff972", "7e1b64f8"]
-
-
-def test_prompts_for_any_pronouns_and_for_markers() -> None:
-    sets = parse_pronouns(["they", "xe"])
-    plan = Plan(occupations(), samples=2, limit=1, pronouns=sets, markers=("young", "old"))
-    asked = requests_of(plan, read_prompts(None), "m")
-    assert len(asked) == 2 * 2 * 2
-    prompt = next(request.prompt for request in asked if request.type == "type2" and request.marker == "old")
-    assert "Use one pronoun, once: they, xe, them, xem, their or xyr." in prompt
-    assert f"means the old {asked[0].target}" in prompt
-    assert "without [them]" in prompt and "handed [xem]" in prompt and "[he]" not in prompt and "{" not in prompt
-    with pytest.raises(BuildError, match="unknown pronouns 'blah'"):
-        parse_pronouns(["he", "blah"])
-    with pytest.raises(BuildError, match="at least two"):
-        parse_pronouns(["he"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from equipoise.builder.rules.filters import (
@@ -18,13 +16,13 @@ from equipoise.builder.rules.filters import (
     FilterOptions,
     filter_drafts,
 )
-from equipoise.builder.rules.near_duplicates import near_pairs
 from equipoise.builder.steps import Draft, Variant
-from equipoise.builder.wordlist import occupations, read_wordlist
+from equipoise.builder.wordlist import occupations
 from equipoise.datasets.sentence_rules import ONE_PRONOUN, PRONOUN_LAST, TARGET_PAIR, TWO_OCCUPATIONS
-from equipoise.records import DatasetError
 
 WORDS = occupations()
+
+
 GOOD = "The cook waved at the nurse while he waited for the bus."
 
 
@@ -101,27 +99,3 @@ def test_repeats() -> None:
 
 def test_all_reasons_are_kept() -> None:
     assert rules_broken(draft("he saw the baker"))[0] >= {TARGET_PAIR, TWO_OCCUPATIONS, PRONOUN_LAST, LENGTH, ENDING}
-
-
-def test_near_pairs_are_those_a_full_comparison_finds() -> None:
-    texts = ["a b c d", "a b c e", "a b c", "a b", "x y z", "a b c d", "q r s t u", "q r s t v w"]
-    sets = [frozenset(text.split()) for text in texts]
-    slowly = [(i, j) for j in range(len(sets)) for i in range(j) if len(sets[i] ^ sets[j]) <= 2]
-    assert sorted(near_pairs(texts)) == sorted(slowly)
-
-
-def test_pairs_of_the_paper() -> None:
-    assert len(WORDS.pairs()) == 395
-    assert all(abs(male.share - female.share) > 10 for male, female in WORDS.pairs())
-
-
-def test_a_list_of_ones_own(tmp_path: Path) -> None:
-    path = tmp_path / "words.csv"
-    path.write_text("word,side,share\nplumber,male,3\nflorist,female,80\npilot,male,75\n")
-    words = read_wordlist(path)
-    assert [(male.name, female.name) for male, female in words.pairs()] == [("plumber", "florist")]
-    sentence = Draft("d", "type1", "plumber", "florist", "The plumber met the florist before she left.", "", "test")
-    assert len(filter_drafts([sentence], words, FilterOptions()).kept) == 1
-    path.write_text("word,side\nplumber,male\nflorist,feminine\n")
-    with pytest.raises(DatasetError, match=r"words.csv:3: side 'feminine'"):
-        read_wordlist(path)

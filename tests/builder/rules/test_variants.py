@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.builder.pronoun_sets import HE, SHE, THEY, parse_pronouns
-from equipoise.builder.rules.counterparts import Unresolved
 from equipoise.builder.rules.filters import MARKED, NOT_BEFORE_BOTH, FilterOptions, filter_drafts
-from equipoise.builder.rules.variants import variants_of
+from equipoise.builder.rules.variants import swapped, variants_of
 from equipoise.builder.steps import Draft
-from equipoise.builder.wordlist import occupations
+from equipoise.builder.wordlist import HE, SHE, THEY, occupations
+from equipoise.datasets import open_dataset
+from equipoise.datasets.agreement import Unresolved
 from equipoise.datasets.markers import read_markers
+from equipoise.datasets.pronoun_sets import pronoun_sets
 
-SETS = parse_pronouns(["he", "she", "they", "xe", "ve/ver/vis/verself"])
+SETS = pronoun_sets(["he", "she", "they", "xe", "ve/ver/vis/verself"])
 AGE = read_markers()["age"]
 WORDS = occupations()
 
@@ -107,7 +108,7 @@ def test_a_marked_draft_has_its_marker_and_no_other(text: str, marker: str, kept
 def test_pronouns_that_were_not_chosen_are_rejected() -> None:
     sentence = draft("The cook met the nurse before xe left.")
     assert not filter_drafts([sentence], WORDS, FilterOptions()).kept
-    (kept,) = filter_drafts([sentence], WORDS, FilterOptions(pronouns=parse_pronouns(["xe", "they"]))).kept
+    (kept,) = filter_drafts([sentence], WORDS, FilterOptions(pronouns=pronoun_sets(["xe", "they"]))).kept
     assert [version.group for version in kept.versions()] == ["xe", "neutral"]
 
 
@@ -129,3 +130,20 @@ def test_near_duplicates_can_be_kept() -> None:
     both = [draft("The cook met the nurse before he left."), draft("The cook saw the nurse before he left.")]
     assert len(filter_drafts(both, WORDS, FilterOptions()).kept) == 1
     assert len(filter_drafts(both, WORDS, FilterOptions(near_words=-1)).kept) == 2
+
+
+@pytest.mark.slow
+def test_published_pairs(real_data) -> None:
+    real_data("synthbias")
+    told = {one.pronoun: one for one in swapped(open_dataset("synthbias"))}
+    her = told.pop("her")
+    assert her.pairs == 5326
+    assert her.share >= 0.99
+    assert her.aside / her.pairs < 0.012
+    assert all(one.equal == one.pairs for one in told.values())
+
+
+def test_pairs_that_no_rule_was_made_for(real_data) -> None:
+    real_data("winobias")
+    (her,) = (one for one in swapped(open_dataset("winobias")) if one.pronoun == "her")
+    assert her.share >= 0.98

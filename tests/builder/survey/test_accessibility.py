@@ -17,7 +17,7 @@ from equipoise.builder.survey.entrance import EntranceTest, read_test
 from equipoise.builder.survey.panel import Ending, PanelOptions, PaymentMap
 from equipoise.builder.survey.rehearsal import UNLIMITED
 from equipoise.builder.survey.web.app import serving, survey_app
-from equipoise.builder.survey.web.options import SurveyOptions
+from equipoise.builder.survey.web.pages import SurveyOptions
 
 TOKEN = "a-token-of-at-least-128-bits"
 SHORT = EntranceTest(read_test(None).pool[:1])

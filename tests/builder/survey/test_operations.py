@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import statistics
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -12,19 +11,18 @@ from pathlib import Path
 
 import psycopg
 import pytest
+import survey_load
+from local_parts import write_records
 from survey_browser import TEST, Browser, heading_of, site
 from typer.testing import CliRunner
 
-from equipoise.builder.steps import BuildError, BuildFolder, Sentence, write_records
+from equipoise.builder.steps import BuildError, BuildFolder, Sentence
 from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.database.work import Asking
 from equipoise.builder.survey.entrance import EntranceTest
 from equipoise.builder.verdict.consensus import Coverage
 from equipoise.builder.verdict.votes import Vote
 from equipoise.cli import app
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-import survey_load
 
 SHORT, OTHER = EntranceTest(TEST.pool[:2]), EntranceTest(TEST.pool[2:4])
 YES = Vote(True, True, True)

@@ -20,8 +20,7 @@ from equipoise.builder.survey.panel import Ending, PanelOptions, PaymentMap
 from equipoise.builder.survey.web import app as web_app
 from equipoise.builder.survey.web.app import serving, survey_app
 from equipoise.builder.survey.web.guard import Attempts, Limits, Site
-from equipoise.builder.survey.web.options import SurveyOptions, check_token
-from equipoise.builder.survey.web.pages import csrf_of
+from equipoise.builder.survey.web.pages import SurveyOptions, check_token, csrf_of
 
 SHORT = EntranceTest(TEST.pool[:1])
 Attempt = Callable[["Scene"], Any]

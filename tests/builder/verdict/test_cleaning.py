@@ -7,21 +7,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
+from local_parts import write_records
 from typer.testing import CliRunner
 
 import equipoise
-from equipoise.builder.pronoun_sets import parse_pronouns
 from equipoise.builder.rules.filters import FilterOptions, filter_drafts
 from equipoise.builder.steps import (
-    BuildError,
     BuildFolder,
     Draft,
     Sentence,
     Step,
-    json_lines,
-    read_records,
-    write_records,
 )
 from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.database.tables import ANSWERS, RATERS
@@ -42,6 +37,7 @@ from equipoise.builder.wordlist import occupations
 from equipoise.cli import app
 from equipoise.datasets import load_table, load_winobias
 from equipoise.datasets.markers import read_markers
+from equipoise.datasets.pronoun_sets import pronoun_sets
 from equipoise.runs.files import write_together
 
 WORDS = occupations()
@@ -174,7 +170,7 @@ def test_any_pronouns_and_markers_become_a_dataset_that_can_be_audited(tmp_path:
         "The old cook thanked the nurse for carrying his heavy bag.",
     ]
     markers = {marker.word: read_markers()["age"] for marker in read_markers()["age"].markers}
-    options = FilterOptions(pronouns=parse_pronouns(["he", "she", "they", "xe"]), markers=markers)
+    options = FilterOptions(pronouns=pronoun_sets(["he", "she", "they", "xe"]), markers=markers)
     drafts = [Draft(f"d{n}", f"type{n + 1}", "cook", "nurse", text, text, "r", "old") for n, text in enumerate(texts)]
     sentences = filter_drafts(drafts, WORDS, options).kept
     assert [len(sentence.versions()) for sentence in sentences] == [12, 12]  # four sets x old, young, unmarked
@@ -224,50 +220,3 @@ def test_the_datasheet_counts_types_and_says_whether_the_paper_s_method_was_foll
     assert followed in plain and followed in sheet(CleanOptions(criteria=Criteria(inclusive=True)), "")
     assert followed not in sheet(CleanOptions(criteria=Criteria(meant=0.9)), "")
     assert followed not in sheet(CleanOptions(coverage=Coverage(enough=3)), "")
-
-
-def test_raters_without_answers_are_not_counted(some_sentences: Callable[[int], list[Sentence]]) -> None:
-    (sentence,) = some_sentences(1)
-    raters = [RaterRecord(f"r{n}", "passed", 1.0, "") for n in range(90)]
-    summary = summarise(rows_of(votes_for(sentence))[0], raters, (1, 1))
-    assert (summary.answers, summary.contributors, summary.passed) == (4, 4, 90)
-
-
-def test_steps_say_what_is_missing(tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["build", "filter", str(tmp_path)])
-    assert isinstance(result.exception, BuildError)
-    assert "drafts.jsonl does not exist; run `equipoise build generate` first" in str(result.exception)
-    write_records(BuildFolder(tmp_path).kept, [])
-    result = CliRunner().invoke(app, ["build", "clean", str(tmp_path)])
-    assert "run `equipoise build survey` first" in str(result.exception)
-
-
-def test_a_damaged_file_is_named_with_its_line(tmp_path: Path, some_sentences) -> None:
-    path = tmp_path / "kept.jsonl"
-    write_records(path, some_sentences(3))
-    assert len(read_records(path, Sentence, made_by="filter")) == 3
-    whole = path.read_text()
-    path.write_text(whole + '{"id": "cut o')  # a crash: the last line is left out
-    assert len(list(json_lines(path))) == 3
-    path.write_text('{"id": broken}\n' + whole)
-    with pytest.raises(BuildError, match=r"kept.jsonl:1: not JSON"):
-        read_records(path, Sentence, made_by="filter")
-    path.write_text('{"id": "x"}\n')
-    with pytest.raises(BuildError, match=r"kept.jsonl:1: not a sentence"):
-        read_records(path, Sentence, made_by="filter")
-
-
-@pytest.mark.slow
-def test_a_rehearsal_estimates_the_cost(tmp_path: Path, some_sentences) -> None:
-    write_records(BuildFolder(tmp_path).kept, some_sentences(4))
-    result = CliRunner().invoke(
-        app,
-        ["build", "simulate", str(tmp_path), "--raters", "6", "--accuracy", "1", "--incoherent", "0", "--pay", "10"],
-    )
-    assert result.exit_code == 0, result.output
-    assert "6 simulated, 6 passed" in result.output
-    assert "16, 4.00 per sentence" in result.output
-    assert "4 of 4 sentences" in result.output and "4 by the paper's criteria" in result.output
-    database = f"sqlite:///{tmp_path / 'simulation.sqlite'}"
-    cleaned = CliRunner().invoke(app, ["build", "clean", str(tmp_path), "--database", database])
-    assert cleaned.output.startswith(SIMULATED_LINE)

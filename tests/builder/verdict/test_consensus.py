@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.builder.steps import BuildError, Sentence
-from equipoise.builder.verdict.agreement import agreement_with_others, krippendorff_alpha
 from equipoise.builder.verdict.consensus import (
     CRITERIA,
     Coverage,
@@ -22,7 +20,6 @@ from equipoise.builder.verdict.consensus import (
     votes_needed,
 )
 from equipoise.builder.verdict.votes import Vote
-from equipoise.records import UndefinedMetric
 
 YES, FIRST, SECOND, NO = (
     Vote(True, True, True),
@@ -30,7 +27,11 @@ YES, FIRST, SECOND, NO = (
     Vote(True, False, True),
     Vote(False, None, None),
 )
+
+
 VOTES = st.lists(st.sampled_from([YES, FIRST, SECOND, NO, Vote(True, False, False)]), max_size=10)
+
+
 RULE = Coverage()
 
 
@@ -146,41 +147,6 @@ def test_nobody_is_ruled_out_by_raters_who_were_not_asked() -> None:
 def test_a_tie_is_followed_as_coherent_so_that_the_other_questions_are_asked() -> None:
     # Three more who call it coherent: 4 of 5 do, and 3 of these 4 answer the question that the first was unsure of.
     assert votes_needed(Tally.of([Vote(True, None, None), NO]), RULE) == 3
-
-
-def test_alpha_of_krippendorffs_own_example() -> None:
-    # Krippendorff (2011), nominal data of four observers, twelve units: 0.743.
-    observers = [
-        [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
-        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, 3],
-        [None, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, None],
-        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
-    ]
-    counts = np.array([[sum(row[unit] == value for row in observers) for value in range(1, 6)] for unit in range(12)])
-    assert krippendorff_alpha(counts) == pytest.approx(0.743, abs=5e-4)
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=12))
-def test_alpha_is_at_most_one_and_ignores_order(units: list[tuple[int, int]]) -> None:
-    counts = np.array(units, dtype=int).reshape(-1, 2)
-    try:
-        alpha = krippendorff_alpha(counts)
-    except UndefinedMetric:
-        given_answers = {place for unit in units if sum(unit) > 1 for place in (0, 1) if unit[place]}
-        assert len(given_answers) < 2
-        return
-    assert alpha <= 1 + 1e-12
-    assert krippendorff_alpha(counts[::-1, ::-1]) == pytest.approx(alpha)
-    unanimous = all(min(unit) == 0 for unit in units if sum(unit) > 1)
-    assert (alpha == pytest.approx(1.0)) is unanimous
-
-
-def test_agreement_with_the_others() -> None:
-    # Three units: a, b and c answer yes, yes, no; then all yes; then a alone.
-    unit, rater = np.array([0, 0, 0, 1, 1, 1, 2]), np.array([0, 1, 2, 0, 1, 2, 0])
-    yes = np.array([True, True, False, True, True, True, True])
-    agree, asked = agreement_with_others(unit, rater, yes, 3)
-    assert (agree.tolist(), asked.tolist()) == ([1, 1, 1], [1, 1, 2])
 
 
 def test_without_votes_every_share_is_0() -> None:

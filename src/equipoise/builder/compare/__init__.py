@@ -1,3 +1,3 @@
-"""In: datasets.
-Out: their size, vocabulary, diversity and near-duplicates.
+"""In: datasets, or a run.
+Out: their size, vocabulary, diversity and near-duplicates; how far apart a run scores near-duplicates.
 """

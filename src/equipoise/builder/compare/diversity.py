@@ -1,12 +1,17 @@
-"""Corpus statistics: how large and how varied the sentences of a dataset are (the UCerF paper's Table 1)."""
+"""Corpus statistics: how large and how varied the sentences of a dataset are (the UCerF paper's Table 1).
+
+Clusters and maps of embeddings are by scikit-learn.
+"""
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,20 +20,16 @@ from ...datasets.pronouns import pronouns_in
 from ...datasets.rows import read_text
 from ...datasets.winobias import is_text_format
 from ...records import Floats, UndefinedMetric
+from ..rules.near_duplicates import words_in
 
 BLOCK = 1024
-_WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 
 
 def _as_in_the_paper(text: str) -> list[str]:
     return text.split(" ")
 
 
-def _words(text: str) -> list[str]:
-    return [match.group().lower() for match in _WORD.finditer(text)]
-
-
-TOKENIZERS: Mapping[str, Callable[[str], list[str]]] = {"paper": _as_in_the_paper, "words": _words}
+TOKENIZERS: Mapping[str, Callable[[str], list[str]]] = {"paper": _as_in_the_paper, "words": words_in}
 """Tokenizers by name: "paper" splits at blanks (case and punctuation attached), "words" takes bare words."""
 
 
@@ -100,6 +101,41 @@ def pair_distance_deviation(vectors: Floats, *, progress: Callable[[str, int, in
     return float(np.sqrt(max(0.0, total_squares / pairs - mean * mean)))
 
 
+def silhouette(vectors: Floats, *, clusters: int, seed: int = 0) -> float:
+    """Return the mean silhouette of k-means clusters, from -1 to 1; the paper reads lower as more diverse.
+
+    The paper names neither the clustering nor the number of clusters. Distances are taken in blocks by scikit-learn.
+    Undefined for fewer sentences than clusters, or fewer than two clusters.
+    """
+    if clusters < 2 or len(vectors) <= clusters:
+        raise UndefinedMetric(f"the silhouette of {len(vectors)} sentences in {clusters} clusters")
+    cluster: Any = importlib.import_module("sklearn.cluster")
+    metrics: Any = importlib.import_module("sklearn.metrics")
+    points = vectors.astype(np.float32)
+    labels = cluster.KMeans(clusters, n_init=3, random_state=seed).fit_predict(points)
+    if len(set(labels.tolist())) < 2:
+        raise UndefinedMetric("the silhouette of sentences that all fall into one cluster")
+    return float(metrics.silhouette_score(points, labels))
+
+
+def pca(vectors: Floats) -> Floats:
+    """Return the first two principal components of each vector."""
+    decomposition: Any = importlib.import_module("sklearn.decomposition")
+    components: Floats = decomposition.PCA(2, svd_solver="covariance_eigh").fit_transform(vectors)
+    return components
+
+
+def tsne(vectors: Floats, *, seed: int = 0) -> Floats:
+    """Return a t-SNE map of the vectors, from their PCA; the same seed gives the same map."""
+    if len(vectors) < 4:
+        raise UndefinedMetric("a t-SNE map of fewer than four sentences")
+    manifold: Any = importlib.import_module("sklearn.manifold")
+    perplexity = min(30.0, (len(vectors) - 1) / 3)
+    model = manifold.TSNE(2, init="pca", perplexity=perplexity, random_state=seed, max_iter=750, n_jobs=2)
+    places: Floats = model.fit_transform(vectors.astype(np.float32))
+    return places
+
+
 def without_pronouns(text: str) -> str:
     """Return the text with a blank for each pronoun, the same for both sentences of a pair."""
     for pronoun in reversed(pronouns_in(text)):
@@ -110,8 +146,3 @@ def without_pronouns(text: str) -> str:
 def templates_of(dataset: Dataset) -> list[str]:
     """Return each distinct sentence without its pronouns."""
     return list(dict.fromkeys(without_pronouns(example.text) for example in dataset.examples))
-
-
-def score_differences(pairs: Sequence[tuple[str, str]], values: Mapping[str, float]) -> Floats:
-    """Return |difference| of a value (such as a pair's U in a run) within the pairs where both have one."""
-    return np.array([abs(values[a] - values[b]) for a, b in pairs if a in values and b in values])

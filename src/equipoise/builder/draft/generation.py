@@ -16,15 +16,14 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from ...datasets.pronoun_sets import PronounSet
 from ...progress import Progress
 from ...records import ModelError
 from ..model_client import ModelClient, OutOfBudget, Refused, Reply, Unanswered
-from ..pronoun_sets import HE, SHE, PronounSet
 from ..steps import BuildError, BuildFolder, Draft, Step, as_lines
-from ..wordlist import WordList
+from ..wordlist import HE, SHE, WordList
 from .prompt_files import KINDS, fill
-from .replies import sentences_of
-from .reply_log import ReplyLog, Row
+from .replies import ReplyLog, Row, sentences_of
 
 TOKENS_A_SENTENCE = 30
 CHARACTERS_A_TOKEN = 4.0

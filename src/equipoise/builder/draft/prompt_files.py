@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
-from ..pronoun_sets import HE, SHE, THEY, PronounSet
+from ...datasets.pronoun_sets import PronounSet
 from ..steps import BuildError
+from ..wordlist import HE, SHE, THEY
 
 KINDS = ("type1", "type2")
 _TARGET, _OTHER, _COUNT = ("{target}", "{target_occ}"), ("{other}", "{other_occ}"), "{count}"

@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ...datasets import Dataset
+from ...datasets.agreement import Unresolved
 from ...datasets.markers import Attribute
-from ...datasets.pronouns import pronouns_in
+from ...datasets.pronoun_sets import KNOWN, PronounSet
+from ...datasets.pronouns import Found, pronouns_in
 from ...datasets.sentence_rules import ONE_PRONOUN, PRONOUN_LAST, TARGET_PAIR, TWO_OCCUPATIONS, Break, rule_breaks
-from ..pronoun_sets import HE, KNOWN, SHE, Mention, PronounSet, mentions_of, set_of
 from ..steps import Draft, Rejected, Sentence
-from ..wordlist import WordList
-from .counterparts import Unresolved
+from ..wordlist import HE, SHE, WordList, mentions_of, set_of
 from .near_duplicates import NearIndex, words_of
 from .variants import variants_of
 
@@ -60,6 +61,17 @@ class Filtered:
     rejected: tuple[Rejected, ...]
     aside: tuple[Rejected, ...]
     failed: Counter[str] = field(default_factory=Counter)
+
+
+def drafts_of_dataset(dataset: Dataset) -> list[Draft]:
+    """Return the sentences of a dataset as drafts; the target is the right answer, or the first person."""
+    drafts = []
+    for example in dataset.examples:
+        target = example.candidates[example.gold or 0]
+        other = next(name for name in example.candidates if name != target)
+        kind = example.groups.get("type") or ("type2" if example.answerable else "type1")
+        drafts.append(Draft(example.id, kind, target, other, example.text, example.text, dataset.name))
+    return drafts
 
 
 def filter_drafts(
@@ -115,10 +127,9 @@ def sentence_breaks(draft: Draft, words: WordList, options: FilterOptions) -> It
         yield Break(ENDING, "does not start with a capital letter and end with a full stop")
 
 
-def _all_pronouns(text: str, options: FilterOptions) -> list[Mention]:
+def _all_pronouns(text: str, options: FilterOptions) -> list[Found]:
     """Return the pronouns of all known sets, and their other forms ("hers", "themselves"), in order."""
-    mentions = {Mention(*pronoun) for pronoun in pronouns_in(text)}
-    return sorted(mentions.union(mentions_of(text, (*KNOWN.values(), *options.pronouns))))
+    return sorted({*pronouns_in(text)}.union(mentions_of(text, (*KNOWN.values(), *options.pronouns))))
 
 
 def _marker_breaks(draft: Draft, words: WordList, options: FilterOptions) -> Iterator[Break]:

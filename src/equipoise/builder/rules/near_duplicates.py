@@ -13,9 +13,14 @@ _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _MASK = 2**64 - 1
 
 
+def words_in(text: str) -> list[str]:
+    """Return the words of a text in lower case, without punctuation, in order."""
+    return [match.group().lower() for match in _WORD.finditer(text)]
+
+
 def words_of(text: str) -> frozenset[str]:
-    """Return the words of a text in lower case, without punctuation."""
-    return frozenset(match.group().lower() for match in _WORD.finditer(text))
+    """Return the different words of a text in lower case, without punctuation."""
+    return frozenset(words_in(text))
 
 
 class NearIndex:

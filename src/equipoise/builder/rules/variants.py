@@ -1,19 +1,25 @@
 """The counterfactual variants of a sentence: every other set of pronouns, and every other identity marker.
 
 Where the grammar leaves a variant open ("her lunch", "they need"), the sentence is set aside instead of guessed.
+`swapped` holds our variants against those of a published dataset.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+from ...datasets import Dataset
 from ...datasets.agreement import Unresolved, agreeing
 from ...datasets.markers import Attribute, Marker
-from ...datasets.pronouns import Found
-from ..pronoun_sets import FORMS, PronounSet, mentions_of, set_of
+from ...datasets.pronoun_sets import FORMS, PronounSet
+from ...datasets.pronouns import Found, pronouns_in
+from ...records import Example
 from ..steps import Variant
-from .counterparts import her_form
+from ..wordlist import HE, SHE, mentions_of
+from .her import her_form
 
 _ARTICLE = re.compile(r"(?<![\w-])(an?)\s+$", re.IGNORECASE)
 
@@ -39,11 +45,11 @@ def variants_of(
     text: str, target: str, sets: Sequence[PronounSet], attribute: Attribute | None = None, marker: str = ""
 ) -> tuple[str, list[Variant]]:
     """Return the form of the pronoun, and the variants with other pronouns and markers, unmarked included."""
-    (mention,) = mentions_of(text, sets)
-    old = set_of(mention.word, sets)
-    if old is None:
-        raise Unresolved(f"{mention.word!r} is not in the chosen pronouns")
-    place = Found(*mention)
+    mentions = mentions_of(text, sets)
+    if len(mentions) != 1:
+        raise Unresolved(f"has {len(mentions)} of the chosen pronouns; exactly one can be swapped")
+    (place,) = mentions
+    old = next(pronouns for pronouns in sets if place.word in pronouns.words)
     form = form_of(text, place, old)
     variants = []
     for pronouns in (old, *(pronouns for pronouns in sets if pronouns != old)):
@@ -69,3 +75,52 @@ def _marked(text: str, target: str, attribute: Attribute | None, marker: str) ->
                 fitting = other.article.capitalize() if article[1][0].isupper() else other.article
                 before = before[: article.start(1)] + fitting + before[article.end(1) :]
             yield other.word, f"{before}{other.word} {after}" if other.word else f"{before}{after}"
+
+
+@dataclass(frozen=True, slots=True)
+class Swapped:
+    """How often our counterpart equals the dataset's, for one pronoun."""
+
+    pronoun: str
+    pairs: int
+    equal: int
+    other: int
+    aside: int
+
+    @property
+    def share(self) -> float:
+        """The share of equal counterparts among those made; sentences set aside do not count."""
+        made = self.equal + self.other
+        return self.equal / made if made else float("nan")
+
+
+def swapped(dataset: Dataset) -> list[Swapped]:
+    """Return how often swapping a pronoun gives the sentence that the dataset pairs with it, for each pronoun."""
+    pairs: Counter[str] = Counter()
+    outcomes: dict[str, Counter[str]] = defaultdict(Counter)
+    for example, partner in _paired(dataset):
+        pronoun = example.slots["pronoun"]
+        pairs[pronoun] += 1
+        try:
+            if len(pronouns_in(example.text)) != 1:
+                raise Unresolved("has several pronouns, such as a they beside a she")
+            _, (ours,) = variants_of(example.text, "", (HE, SHE))
+        except Unresolved:
+            outcomes[pronoun]["aside"] += 1
+        else:
+            outcomes[pronoun]["equal" if ours.text == partner.text else "other"] += 1
+    return [
+        Swapped(pronoun, pairs[pronoun], counts["equal"], counts["other"], counts["aside"])
+        for pronoun, counts in sorted(outcomes.items())
+    ]
+
+
+def _paired(dataset: Dataset) -> Iterator[tuple[Example, Example]]:
+    """Yield both examples of every minimal pair, each with its partner."""
+    sets: dict[str, list[Example]] = defaultdict(list)
+    for example in dataset.examples:
+        sets[example.set_id].append(example)
+    for members in sets.values():
+        if len(members) == 2 and all("pronoun" in member.slots for member in members):
+            yield members[0], members[1]
+            yield members[1], members[0]

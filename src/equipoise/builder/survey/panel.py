@@ -5,9 +5,7 @@ The map is a file of its own, apart from the answers: it can be deleted once eve
 
 from __future__ import annotations
 
-import csv
 import hmac
-import io
 import os
 import re
 import secrets
@@ -148,20 +146,11 @@ class PaymentMap:
             row = self._connection.execute("SELECT id FROM people WHERE rater = ?", (rater,)).fetchone()
         return str(row[0]) if row else ""
 
-    def table(self, facts: Mapping[str, tuple[object, ...]], names: Iterable[str]) -> str:
-        """Return the map as CSV, with facts about each rater (`names` are their columns), for payment and bonus."""
+    def people(self) -> list[tuple[object, ...]]:
+        """Return rater, panel, panel id, study, submission and time of each person, in the order in which they came."""
+        query = "SELECT rater, panel, id, study, submission, round(entered, 3) FROM people ORDER BY entered"
         with self._lock:
-            people = self._connection.execute(
-                "SELECT rater, panel, id, study, submission, entered FROM people ORDER BY entered"
-            ).fetchall()
-        out = io.StringIO()
-        table = csv.writer(out, lineterminator="\n")
-        names = list(names)
-        table.writerow(["rater", "panel", "panel_id", "study", "submission", "entered_at", *names])
-        for person in people:
-            cells = [f"'{cell}" if str(cell)[:1] in tuple("=+-@") else cell for cell in person[:5]]
-            table.writerow([*cells, round(person[5], 3), *facts.get(person[0], ("",) * len(names))])
-        return out.getvalue()
+            return self._connection.execute(query).fetchall()
 
     def close(self) -> None:
         """Close the file."""

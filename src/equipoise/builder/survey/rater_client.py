@@ -184,20 +184,3 @@ async def _all(raters: Sequence[SimulatedRater]) -> list[RaterLog]:
 def run_raters(raters: Sequence[SimulatedRater]) -> list[RaterLog]:
     """Return the log of each rater; all work at the same time."""
     return asyncio.run(_all(raters))
-
-
-@dataclass(frozen=True, slots=True)
-class Bill:
-    """The cost of a survey: answers, hours of work, and money."""
-
-    answers: int
-    answers_a_sentence: float
-    hours: float
-    cost: float
-
-
-def bill(logs: Sequence[RaterLog], sentences: int, *, pay: float, fee: float) -> Bill:
-    """Return the cost of simulated work; the entrance test counts, also of raters who fail it."""
-    answers = sum(len(log.acknowledged) for log in logs)
-    hours = sum(log.seconds for log in logs) / 3600
-    return Bill(answers, answers / sentences if sentences else 0.0, hours, hours * pay * (1 + fee))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,10 +14,10 @@ from ..verdict.cleaning import CleanOptions, clean
 from ..verdict.votes import PASSED, SIMULATED
 from .database.survey import SurveyDatabase
 from .entrance import read_test
-from .rater_client import Bill, Profile, SimulatedRater, bill, run_raters, truth_of
+from .rater_client import Profile, RaterLog, SimulatedRater, run_raters, truth_of
 from .web.app import serving, survey_app
 from .web.guard import Limits
-from .web.options import SurveyOptions
+from .web.pages import SurveyOptions
 
 UNLIMITED = Limits(rate=1e6, burst=10**6, doors_rate=1e6, doors_burst=10**6, failures_burst=10**6)
 
@@ -30,6 +30,16 @@ class Cast:
     profile: Profile
     incoherent: float
     seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """The cost of a survey: answers, hours of work, and money."""
+
+    answers: int
+    answers_a_sentence: float
+    hours: float
+    cost: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +95,10 @@ def _watch(database: SurveyDatabase, over: threading.Event, progress: Callable[[
     while not over.wait(1.0):
         total, settled = database.results.counts()
         progress("settled", settled, total)
+
+
+def bill(logs: Sequence[RaterLog], sentences: int, *, pay: float, fee: float) -> Bill:
+    """Return the cost of simulated work; the entrance test counts, also of raters who fail it."""
+    answers = sum(len(log.acknowledged) for log in logs)
+    hours = sum(log.seconds for log in logs) / 3600
+    return Bill(answers, answers / sentences if sentences else 0.0, hours, hours * pay * (1 + fee))

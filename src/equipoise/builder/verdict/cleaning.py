@@ -14,8 +14,8 @@ from importlib import resources
 import jinja2
 
 from ... import __version__
+from ...datasets.pronouns import find_pronoun
 from ...datasets.synthbias import COLUMNS
-from ..pronoun_sets import Mention
 from ..steps import BuildError, Sentence, Step, Variant
 from ..wordlist import WordList
 from .charts import agreement_chart, locale_chart
@@ -156,8 +156,7 @@ def winobias_files(cleaned: Cleaned, words: WordList) -> dict[str, str]:
 
 def _bracketed(version: Variant, person: str) -> str:
     text = version.text
-    pronouns = re.finditer(rf"(?<![\w-]){re.escape(version.pronoun)}(?![\w-])", text, re.IGNORECASE)
-    pronoun = [Mention(match.start(), match.end(), match.group()) for match in pronouns][-1]
+    pronoun = find_pronoun(text, version.pronoun)[-1]
     referent = re.search(rf"(?:\b[Tt]he |\b[Aa]n? )?(?<![\w-]){re.escape(person)}(?![\w-])", text, re.IGNORECASE)
     if referent is None:
         raise BuildError(f"the {person} is not in {text!r}")

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...records import UndefinedMetric
-from .agreement import agreement_with_others, krippendorff_alpha
 from .votes import FAILED, INVITED, PASSED, QUESTIONS, SIMULATED, WITHDRAWN, Answer, RaterRecord, Vote
+
+Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +136,7 @@ def summarise(
     )
 
 
-def _agreement(
-    sentence: NDArray[np.int64], rater: NDArray[np.int64], replies: dict[str, NDArray[np.int64]], raters: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _agreement(sentence: Counts, rater: Counts, replies: dict[str, Counts], raters: int) -> tuple[Counts, Counts]:
     agree = asked = np.zeros(raters, dtype=np.int64)
     for reply in replies.values():
         given = reply != UNSURE
@@ -145,7 +145,7 @@ def _agreement(
     return agree, asked
 
 
-def _medians(rater: NDArray[np.int64], seconds: NDArray[np.float64], raters: int) -> list[float | None]:
+def _medians(rater: Counts, seconds: NDArray[np.float64], raters: int) -> list[float | None]:
     order = np.lexsort((seconds, rater))
     ordered, ends = seconds[order], np.cumsum(np.bincount(rater, minlength=raters))
     starts = np.concatenate([[0], ends[:-1]]) if raters else ends
@@ -155,7 +155,7 @@ def _medians(rater: NDArray[np.int64], seconds: NDArray[np.float64], raters: int
     ]
 
 
-def _alpha(sentence: NDArray[np.int64], reply: NDArray[np.int64], question: str) -> tuple[str, str, int]:
+def _alpha(sentence: Counts, reply: Counts, question: str) -> tuple[str, str, int]:
     given = reply != UNSURE
     size = int(sentence.max(initial=-1)) + 1
     counts = np.stack([np.bincount(sentence[reply == value], minlength=size) for value in (0, 1)], axis=1)
@@ -164,3 +164,38 @@ def _alpha(sentence: NDArray[np.int64], reply: NDArray[np.int64], question: str)
     except UndefinedMetric:
         alpha = "undefined"
     return question, alpha, int(given.sum())
+
+
+def krippendorff_alpha(counts: NDArray[Any]) -> float:
+    """Return Krippendorff's alpha for nominal answers: 1 is full agreement, 0 is chance, below 0 is worse than chance.
+
+    `counts[unit, answer]` is the number of raters who gave that answer; units with fewer than two answers are left out.
+    alpha = 1 - observed / expected disagreement (Krippendorff 2004). Undefined if no unit has two answers, or if all
+    answers are equal.
+    """
+    counts = np.asarray(counts, dtype=np.float64)
+    counts = counts[counts.sum(axis=1) >= 2]
+    sizes, totals = counts.sum(axis=1), counts.sum(axis=0)
+    n = float(totals.sum())
+    if n == 0:
+        raise UndefinedMetric("Krippendorff's alpha needs a question that two raters have answered")
+    expected = n * n - float((totals * totals).sum())
+    if expected == 0:
+        raise UndefinedMetric("Krippendorff's alpha is undefined where all answers are equal")
+    same = (counts * (counts - 1)).sum(axis=1)
+    observed = float(((sizes * (sizes - 1) - same) / (sizes - 1)).sum())
+    return 1.0 - (n - 1) * observed / expected
+
+
+def agreement_with_others(unit: Counts, rater: Counts, yes: NDArray[np.bool_], raters: int) -> tuple[Counts, Counts]:
+    """Return, for each rater, the answers that agree with the majority of the others, and the answers that count.
+
+    One entry per answer: `unit` and `rater` are codes from 0. Units where the others are split or absent do not count.
+    """
+    if not len(unit):
+        return np.zeros(raters, dtype=np.int64), np.zeros(raters, dtype=np.int64)
+    others_yes = np.bincount(unit, weights=yes)[unit] - yes
+    others = np.bincount(unit)[unit] - 1
+    counts = (others > 0) & (2 * others_yes != others)
+    agrees = counts & (yes == (2 * others_yes > others))
+    return np.bincount(rater[agrees], minlength=raters), np.bincount(rater[counts], minlength=raters)

@@ -36,7 +36,7 @@ def open_huggingface(name: str, options: EngineOptions) -> HuggingFaceEngine:
         raise ModelError(f"{name} is not a folder with a model")
     source, _, revision = name.partition("@")
     extra = {"revision": revision or options.revision} if revision or options.revision else {}
-    model, tokenizer = _load(source, options, {**extra, "local_files_only": only_cached(source, **extra)})
+    model, tokenizer = load(source, options, {**extra, "local_files_only": only_cached(source, **extra)})
     snapshot = Path(snapshot_download(source, local_files_only=True, **extra))
     weights = {"source": source, "revision": snapshot.name}
     weights["sha256"] = weights_sha256(_weight_files(snapshot, options))
@@ -67,13 +67,13 @@ def only_cached(source: str, revision: str | None = None) -> bool:
 
 def open_folder(folder: Path, options: EngineOptions, *, name: str, weights: Mapping[str, str]) -> HuggingFaceEngine:
     """Return the engine of a local folder; `weights` says where its weights come from, and their hash."""
-    model, tokenizer = _load(str(folder), options, {})
+    model, tokenizer = load(str(folder), options, {})
     return _engine(model, tokenizer, name, weights, options)
 
 
 def open_gguf(path: Path, options: EngineOptions) -> HuggingFaceEngine:
     """Return the engine of a GGUF file, dequantised to the dtype in the options."""
-    model, tokenizer = _load(str(path.resolve().parent), options, {"gguf_file": path.name})
+    model, tokenizer = load(str(path.resolve().parent), options, {"gguf_file": path.name})
     weights = {"source": str(path), "sha256": weights_sha256([path]), "quantisation": "dequantised GGUF"}
     return _engine(model, tokenizer, path.stem, weights, options)
 
@@ -88,7 +88,7 @@ def _engine(
 
 def dequantise(gguf: Path, folder: Path) -> None:
     """Write a GGUF model as a plain float32 folder, which loads many times faster."""
-    model, tokenizer = _load(str(gguf.parent), EngineOptions(device="cpu", dtype="float32"), {"gguf_file": gguf.name})
+    model, tokenizer = load(str(gguf.parent), EngineOptions(device="cpu", dtype="float32"), {"gguf_file": gguf.name})
     # transformers refuses to save what it still believes to be quantised.
     model.hf_quantizer, model.is_quantized = None, False
     if hasattr(model.config, "quantization_config"):
@@ -97,7 +97,7 @@ def dequantise(gguf: Path, folder: Path) -> None:
     tokenizer.save_pretrained(folder)
 
 
-def _load(source: str, options: EngineOptions, extra: Mapping[str, Any]) -> tuple[Any, Any]:
+def load(source: str, options: EngineOptions, extra: Mapping[str, Any]) -> tuple[Any, Any]:
     """Return model and tokenizer on their device; every failure becomes one sentence."""
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()

@@ -55,7 +55,10 @@ class Results:
         query = sa.select(*(ANSWERS.c[name] for name in names)).order_by(ANSWERS.c.sentence, ANSWERS.c.rater)
         with self._store.reading() as connection:
             rows = connection.execute(query).all()
-        return [_answer(tuple(row)) for row in rows]
+        return [
+            Answer(sentence, rater, number, Vote(coherent, first, second), *rest)
+            for sentence, rater, number, coherent, first, second, *rest in rows
+        ]
 
     def export_rows(self) -> list[Sequence[Any]]:
         """Return the rows of the export, in the order of EXPORT_COLUMNS; times are seconds since 1970."""
@@ -119,12 +122,6 @@ class Results:
         with sqlite3.connect(path) as connection:
             connection.execute("PRAGMA journal_mode=DELETE")
         connection.close()
-
-
-def _answer(row: Any) -> Answer:
-    sentence, rater, number, coherent, first, second, seconds, withdrawn, origin, at, comment = row
-    vote = Vote(coherent, first, second)
-    return Answer(sentence, rater, number, vote, seconds, withdrawn, origin, at, comment)
 
 
 def _copy_sqlite(source: str, target: Path) -> None:

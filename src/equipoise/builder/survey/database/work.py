@@ -19,27 +19,8 @@ import sqlalchemy as sa
 
 from ...verdict.consensus import Coverage, Tally, settled, votes_needed
 from ...verdict.votes import PASSED, Vote
+from . import tables as sql
 from .connection import Store, hashed
-from .statements import (
-    ADD_ANSWER,
-    ADD_CHECK,
-    ADD_LEASE,
-    AT_WORK,
-    BY_ID,
-    BY_SESSION,
-    COUNT_ANSWER,
-    COUNT_RIGHT,
-    COUNT_WRONG,
-    DROP_LEASE,
-    EXPIRED,
-    HELD,
-    LAST,
-    LOCK_SENTENCE,
-    MOVE_LEASE,
-    SET_SENTENCE,
-    best_sentence,
-    take,
-)
 from .tables import ANSWERS, LEASES, SENTENCES, TALLIES
 
 SWEEP_S = 10.0
@@ -78,10 +59,7 @@ class LastAnswer:
     """The rater's last answer, which they may correct."""
 
     number: int
-    text: str
-    pronoun: str
-    first: str
-    second: str
+    question: Question
     vote: Vote
     comment: str
 
@@ -125,32 +103,24 @@ class Work:
         return None
 
     def _held_or_new(self, connection: sa.Connection, rater_id: str) -> Question | None:
-        rater = connection.execute(BY_ID, {"who": rater_id}).one_or_none()
+        rater = connection.execute(sql.BY_ID, {"who": rater_id}).one_or_none()
         return self._held(connection, rater_id) or self._hand_out(connection, rater, wait=True)
 
-    def answer(self, rater_id: str, ticket: str, vote: Vote, comment: str = "") -> bool:
-        """Store the answer and hand out the next sentence; False if the ticket is not, or no longer, the rater's."""
-
-        def job(connection: sa.Connection) -> bool:
-            rater = connection.execute(BY_ID, {"who": rater_id}).one_or_none()
-            return rater is not None and self._answer(connection, rater, ticket, (vote, comment), None).stored
-
-        return self._store.write(job)
-
-    def answer_in_session(
+    def answer(
         self, session: str, ticket: str, vote: Vote, comment: str = "", judge: Judge | None = None
     ) -> Progress | None:
-        """Store the answer of the rater in this session, as `answer` does; None without such a session.
+        """Store the answer of the rater in this session and hand out the next sentence; None without such a session.
 
-        `judge` says whether the answer to an attention check is the known one.
+        An answer needs the ticket of the sentence that the rater holds now. `judge` says whether the answer to an
+        attention check is the known one.
         """
 
         def job(connection: sa.Connection) -> Progress | None:
             who = {"who": hashed(session)}
-            rater = connection.execute(AT_WORK, who).one_or_none()
+            rater = connection.execute(sql.AT_WORK, who).one_or_none()
             if rater is not None:
                 return self._answer(connection, rater, ticket, (vote, comment), judge, locked=True)
-            rater = connection.execute(BY_SESSION, who).one_or_none()
+            rater = connection.execute(sql.BY_SESSION, who).one_or_none()
             return None if rater is None else self._answer(connection, rater, ticket, (vote, comment), judge)
 
         return self._store.write(job)
@@ -173,8 +143,8 @@ class Work:
         if is_check:
             right = judge is not None and judge(rater.check_key, vote)
             row = {"rater": rater.id, "number": rater.checks_right + rater.checks_wrong, "question": rater.check_key}
-            connection.execute(ADD_CHECK, row | {"right": right, "seconds": seconds, "at": now})
-            connection.execute(COUNT_RIGHT if right else COUNT_WRONG, {"who": rater.id})
+            connection.execute(sql.ADD_CHECK, row | {"right": right, "seconds": seconds, "at": now})
+            connection.execute(sql.COUNT_RIGHT if right else sql.COUNT_WRONG, {"who": rater.id})
         else:
             self._count(
                 connection,
@@ -185,36 +155,35 @@ class Work:
             )
             row = {"sentence": rater.sentence, "rater": rater.id, "number": rater.answers, **vote._asdict()}
             row |= {"seconds": seconds, "withdrawn": False, "at": now, "comment": comment, "origin": rater.origin}
-            connection.execute(ADD_ANSWER, row)
-            connection.execute(COUNT_ANSWER, {"who": rater.id})
+            connection.execute(sql.ADD_ANSWER, row)
+            connection.execute(sql.COUNT_ANSWER, {"who": rater.id})
         # Without waiting: this transaction holds a sentence. If all others are busy, the next page looks again.
         question = self._hand_out(connection, rater, wait=False, done=not is_check, checked=is_check, has_lease=True)
         if question is None:
-            connection.execute(DROP_LEASE, {"who": rater.id})
+            connection.execute(sql.DROP_LEASE, {"who": rater.id})
         return Progress(True, rater.id, rater.state, rater.answers + (not is_check), question)
 
     def drop(self, rater_id: str, ticket: str) -> None:
         """Take back an attention check that is no longer part of the survey, and pass over it."""
         with self._store.writing() as connection:
-            rater = connection.execute(BY_ID, {"who": rater_id}).one_or_none()
+            rater = connection.execute(sql.BY_ID, {"who": rater_id}).one_or_none()
             if rater is not None and rater.ticket == ticket and rater.check_key is not None:
-                connection.execute(DROP_LEASE, {"who": rater_id})
+                connection.execute(sql.DROP_LEASE, {"who": rater_id})
                 self._hand_out(connection, rater, wait=False, checks=False)
 
     def last_answer(self, rater_id: str) -> LastAnswer | None:
         """Return the rater's most recent answer, None if there is none."""
         with self._store.reading() as connection:
-            row = connection.execute(LAST, {"who": rater_id}).one_or_none()
+            row = connection.execute(sql.LAST, {"who": rater_id}).one_or_none()
         if row is None:
             return None
-        values: Any = tuple(row)
-        number, text, pronoun, first, second, *replies, comment = values
-        return LastAnswer(number, text, pronoun, first, second, Vote(*replies), comment)
+        number, text, pronoun, first, second, *replies, comment = row
+        return LastAnswer(number, Question("", text, pronoun, first, second), Vote(*replies), comment)
 
     def correct(self, rater_id: str, number: int, vote: Vote, comment: str = "") -> bool:
         """Replace the rater's most recent answer; False if `number` is not its number."""
         with self._store.writing() as connection:
-            rater = connection.execute(BY_ID, {"who": rater_id}).one_or_none()
+            rater = connection.execute(sql.BY_ID, {"who": rater_id}).one_or_none()
             this_answer = sa.and_(ANSWERS.c.rater == rater_id, ANSWERS.c.number == number)
             old = connection.execute(sa.select(ANSWERS).where(this_answer)).one_or_none()
             if rater is None or rater.state != PASSED or old is None or number != rater.answers - 1:
@@ -258,16 +227,16 @@ class Work:
 
         `known` is a row with the sentence's counts that nobody else can change now.
         """
-        row = known if known is not None else connection.execute(LOCK_SENTENCE, {"which": id}).one()
+        row = known if known is not None else connection.execute(sql.LOCK_SENTENCE, {"which": id}).one()
         tally = Tally(*(getattr(row, name) for name in TALLIES))
         for vote, times in votes:
             tally = tally.plus(vote, times)
         holders = row.held + held
         values = asdict(tally) | {"held": holders} | self.standing(tally, holders, active=row.active)
-        connection.execute(SET_SENTENCE, values | {"which": id})
+        connection.execute(sql.SET_SENTENCE, values | {"which": id})
 
     def _held(self, connection: sa.Connection, rater_id: str) -> Question | None:
-        row = connection.execute(HELD, {"who": rater_id}).one_or_none()
+        row = connection.execute(sql.HELD, {"who": rater_id}).one_or_none()
         if row is None:
             return None
         ticket, check, *shown = row
@@ -302,13 +271,13 @@ class Work:
 
     def _take(self, connection: sa.Connection, who: dict[str, Any], *, wait: bool) -> Any:
         """Return the sentence to hand out, counted as held; None if there is none, or (unless waiting) all are busy."""
-        statement = take(self.has_twins, skip_locked=not self._store.is_sqlite)
+        statement = sql.take(self.has_twins, skip_locked=not self._store.is_sqlite)
         row = connection.execute(statement, who).one_or_none()
         while row is None and wait and not self._store.is_sqlite:
             # Sentences may be locked by others just now, which is not the same as none being left.
-            if connection.execute(best_sentence(self.has_twins), who).one_or_none() is None:
+            if connection.execute(sql.best_sentence(self.has_twins), who).one_or_none() is None:
                 return None
-            row = connection.execute(take(self.has_twins, skip_locked=False), who).one_or_none()
+            row = connection.execute(sql.take(self.has_twins, skip_locked=False), who).one_or_none()
         return row
 
     def _due_check(self, rater: Any, answered: int, checked: bool) -> str | None:
@@ -328,7 +297,9 @@ class Work:
         sentence, *shown = values
         lease = {"rater": rater_id, "sentence": sentence, "ticket": ticket, "check_key": check}
         lease |= {"shown": now, "expires": now + self.asking.lease_s}
-        connection.execute(MOVE_LEASE if has_lease else ADD_LEASE, lease | ({"who": rater_id} if has_lease else {}))
+        connection.execute(
+            sql.MOVE_LEASE if has_lease else sql.ADD_LEASE, lease | ({"who": rater_id} if has_lease else {})
+        )
         text, pronoun, first, second = shown
         return Question(ticket, text, pronoun, first, second, check or "")
 
@@ -336,10 +307,10 @@ class Work:
         """Take sentences back from raters who went away, so that others are asked; return how many."""
         now = self._swept = self._store.clock()
         with self._store.reading() as connection:
-            raters = list(connection.scalars(EXPIRED, {"now": now}))
+            raters = list(connection.scalars(sql.EXPIRED, {"now": now}))
         for rater_id in raters:
             with self._store.writing() as connection:
-                connection.execute(BY_ID, {"who": rater_id})
+                connection.execute(sql.BY_ID, {"who": rater_id})
                 expired_lease = sa.and_(LEASES.c.rater == rater_id, LEASES.c.expires < now)
                 held = list(connection.scalars(sa.select(LEASES.c.sentence).where(expired_lease)))
                 if sentence := next(iter(held), None):

@@ -1,18 +1,18 @@
 """What only the holder of the administrator's token may see and do."""
 
 # No postponed annotations here: FastAPI reads them.
-import csv
 import hmac
-import io
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+import pandas as pd
 from fastapi import Cookie, Depends, FastAPI, Form, Header, HTTPException, Request
 from fastapi.responses import RedirectResponse, Response
 
+from ....runs.sheets import to_csv
 from ...verdict.cleaning import SIMULATED_LINE
 from ...verdict.summary import RaterSummary, Summary
 from ...verdict.votes import WITHDRAWN
@@ -21,11 +21,14 @@ from ..database.results import EXPORT_COLUMNS
 from ..database.survey import STATUSES, SurveyDatabase
 from ..panel import PaymentMap
 from .guard import ADDRESS, Attempts
-from .options import SurveyOptions
-from .pages import Link, Pages, check_csrf, csrf_of
+from .pages import Link, Pages, SurveyOptions, check_csrf, csrf_of
 
 SESSION_S = 12 * 3600.0
 SUMMARY_AGE_S = 2.0
+PAYMENT_COLUMNS = (
+    *("rater", "panel", "panel_id", "study", "submission", "entered_at"),
+    *("state", "answers", "median_seconds", "agreement"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,28 +153,14 @@ def _add_decisions(
     """Add withdrawing, restoring and rejecting raters; each shows what it will do and asks first."""
 
     def preview(session: str, action: str, heading: str, raters: Sequence[RaterSummary]) -> Response:
-        values: dict[str, Any] = {
-            "csrf": csrf_of(session),
-            "action": action,
-            "raters": raters,
-            "heading": heading,
-            "title": heading,
-        }
-        return pages.page("confirm.html", wide=True, **values)
+        values: dict[str, Any] = {"csrf": csrf_of(session), "action": action, "raters": raters}
+        return pages.page("confirm.html", wide=True, heading=heading, title=heading, **values)
 
     def known(rater: str) -> RaterSummary:
         for line in database.results.summary().raters:
             if line.id == rater:
                 return line
         raise HTTPException(404, f"Unknown rater {rater[:40]!r}.")
-
-    @app.get("/admin/withdraw")
-    def ask_withdraw(who: Administrator, rater: str) -> Response:
-        return preview(who, "/admin/withdraw", "Withdraw all answers of this rater?", [known(rater)])
-
-    @app.get("/admin/restore")
-    def ask_restore(who: Administrator, rater: str) -> Response:
-        return preview(who, "/admin/restore", "Count the answers of this rater again?", [known(rater)])
 
     @app.get("/admin/reject")
     def ask_reject(
@@ -192,25 +181,23 @@ def _add_decisions(
             return pages.message("No rater is rejected by these rules", links=links)
         return preview(who, "/admin/withdraw", "Withdraw all answers of these raters?", raters)
 
-    @app.post("/admin/withdraw")
-    def withdraw(
-        who: Administrator, csrf: Annotated[str, Form()], rater: Annotated[list[str], Form(max_length=500)]
-    ) -> Response:
-        check_csrf(who, csrf, options.texts)
-        for id in rater:
-            database.raters.withdraw(id)
-        database.results.forget()
-        return RedirectResponse("/admin", status_code=303)
+    def add_decision(path: str, heading: str, decide: Callable[[str], int]) -> None:
+        @app.get(path)
+        def ask(who: Administrator, rater: str) -> Response:
+            return preview(who, path, heading, [known(rater)])
 
-    @app.post("/admin/restore")
-    def restore(
-        who: Administrator, csrf: Annotated[str, Form()], rater: Annotated[list[str], Form(max_length=500)]
-    ) -> Response:
-        check_csrf(who, csrf, options.texts)
-        for id in rater:
-            database.raters.restore(id)
-        database.results.forget()
-        return RedirectResponse("/admin", status_code=303)
+        @app.post(path)
+        def do(
+            who: Administrator, csrf: Annotated[str, Form()], rater: Annotated[list[str], Form(max_length=500)]
+        ) -> Response:
+            check_csrf(who, csrf, options.texts)
+            for id in rater:
+                decide(id)
+            database.results.forget()
+            return RedirectResponse("/admin", status_code=303)
+
+    add_decision("/admin/withdraw", "Withdraw all answers of this rater?", database.raters.withdraw)
+    add_decision("/admin/restore", "Count the answers of this rater again?", database.raters.restore)
 
 
 def _add_exports(app: FastAPI, database: SurveyDatabase, payments: PaymentMap | None, Administrator: Any) -> None:
@@ -218,26 +205,21 @@ def _add_exports(app: FastAPI, database: SurveyDatabase, payments: PaymentMap | 
 
     @app.get("/admin/answers.csv")
     def answers(who: Administrator) -> Response:
-        out = io.StringIO()
-        if database.results.summary(max_age_s=SUMMARY_AGE_S).simulated:
-            out.write(f"# {SIMULATED_LINE}\n")
-        table = csv.writer(out, lineterminator="\n")
-        table.writerow(EXPORT_COLUMNS)
-        for row in database.results.export_rows():
-            table.writerow([harmless(cell) for cell in row])
-        return Response(out.getvalue(), media_type="text/csv")
+        first_line = f"# {SIMULATED_LINE}\n" if database.results.summary(max_age_s=SUMMARY_AGE_S).simulated else ""
+        return _sheet(EXPORT_COLUMNS, database.results.export_rows(), first_line)
 
     @app.get("/admin/payments.csv")
     def pay(who: Administrator) -> Response:
         if payments is None:
             raise HTTPException(404, "No panel is set up for this survey.")
-        lines = database.results.summary().raters
-        facts = {line.id: (line.state, line.answers, line.median_seconds, line.agreement) for line in lines}
-        return Response(
-            payments.table(facts, ("state", "answers", "median_seconds", "agreement")), media_type="text/csv"
-        )
+        facts = {
+            line.id: (line.state, line.answers, line.median_seconds, line.agreement)
+            for line in database.results.summary().raters
+        }
+        people = [(*person, *facts.get(str(person[0]), (None,) * 4)) for person in payments.people()]
+        return _sheet(PAYMENT_COLUMNS, people)
 
 
-def harmless(cell: object) -> object:
-    """Return the cell; text that a spreadsheet would run as a formula gets an apostrophe."""
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+def _sheet(columns: Sequence[str], rows: Sequence[Sequence[object]], first_line: str = "") -> Response:
+    content = to_csv(pd.DataFrame(rows, columns=list(columns), dtype=object))
+    return Response(first_line.encode() + content, media_type="text/csv")

@@ -25,8 +25,7 @@ from ..panel import PaymentMap
 from .administration import add_administration
 from .doors import add_doors
 from .guard import App, Guard
-from .options import SurveyOptions
-from .pages import Link, Pages
+from .pages import Link, Pages, SurveyOptions
 from .rating import add_rating
 
 THREADS = 40
@@ -45,16 +44,7 @@ def survey_app(database: SurveyDatabase, options: SurveyOptions, payments: Payme
         yield
 
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, lifespan=lifespan)
-    always: dict[str, Any] = {
-        "test_length": options.test.length,
-        "pass_percent": round(100 * options.test.pass_share),
-        "quota": database.asking.quota,
-        "asks_locale": options.asks_locale,
-        "allows_unsure": options.allows_unsure,
-        "allows_comments": options.allows_comments,
-        "simulated": options.simulated,
-    }
-    pages = Pages(options.texts, always)
+    pages = Pages(options, quota=database.asking.quota)
     database.work.checks = [question.key for question in options.checks]
     for add in (add_doors, add_rating, add_administration):
         add(app, database, options, pages, payments)

@@ -9,8 +9,7 @@ from fastapi.responses import RedirectResponse, Response
 from ...verdict.votes import FAILED, INVITED, PASSED, TESTING, WITHDRAWN
 from ..database.survey import SurveyDatabase
 from ..panel import PaymentMap, Visit, is_signed, visit_of
-from .options import SurveyOptions
-from .pages import LOCALES, Link, Pages
+from .pages import LOCALES, Link, Pages, SurveyOptions
 
 _BACK = {TESTING: "back.testing", PASSED: "back.passed", FAILED: "back.ended", WITHDRAWN: "back.ended"}
 

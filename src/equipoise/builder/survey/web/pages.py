@@ -1,9 +1,10 @@
-"""Renders the pages; everything put into them is escaped."""
+"""What all pages share: the options of a survey, its templates (everything put into them is escaped), form tokens."""
 
 from __future__ import annotations
 
 import hmac
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any, NamedTuple
 
@@ -12,25 +13,50 @@ from fastapi import HTTPException
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
+from ...steps import BuildError
 from ..database.work import Question
-from .texts import Texts
+from ..entrance import EntranceTest, KnownQuestion
+from ..panel import PanelOptions
+from .guard import Limits, Site
+from .texts import Texts, read_texts
 
 LOCALES = (
     *("Australia", "Canada", "Ghana", "Hong Kong", "India", "Ireland", "Jamaica", "Kenya", "Malaysia", "New Zealand"),
-    *(
-        "Nigeria",
-        "Pakistan",
-        "Philippines",
-        "Singapore",
-        "South Africa",
-        "United Kingdom",
-        "United States",
-        "elsewhere",
-    ),
+    *("Nigeria", "Pakistan", "Philippines", "Singapore", "South Africa", "United Kingdom", "United States"),
+    "elsewhere",
 )
-
-
+TOKEN_BITS = 128
 NOT_GIVEN = {"coherent": "", "first": "", "second": ""}
+
+
+@dataclass(frozen=True)
+class SurveyOptions:
+    """The entrance test, the administrator's token, panels, texts, what raters are asked beyond the questions."""
+
+    test: EntranceTest
+    admin_token: str
+    panel: PanelOptions = field(default_factory=PanelOptions)
+    texts: Texts = field(default_factory=read_texts)
+    checks: tuple[KnownQuestion, ...] = ()
+    asks_locale: bool = False
+    allows_unsure: bool = False
+    allows_comments: bool = True
+    secure_cookie: bool = False
+    simulated: bool = False
+    limits: Limits = field(default_factory=Limits)
+    site: Site = field(default_factory=Site)
+
+    def __post_init__(self) -> None:
+        check_token(self.admin_token)
+
+
+def check_token(token: str) -> None:
+    """Raise BuildError unless the token can hold 128 bits: 22 characters, of at least 10 kinds."""
+    if len(token) < 22 or len(set(token)) < 10:
+        raise BuildError(
+            f"the administrator's token must have at least {TOKEN_BITS} bits: 22 random characters or more, such as "
+            "`openssl rand -base64 24` prints"
+        )
 
 
 class Link(NamedTuple):
@@ -43,20 +69,15 @@ class Link(NamedTuple):
 class Pages:
     """The templates with what all of them need."""
 
-    def __init__(self, texts: Texts, always: dict[str, Any]) -> None:
+    def __init__(self, options: SurveyOptions, *, quota: int) -> None:
         loader = jinja2.FunctionLoader(_template)
         self._templates = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
-        self.texts = texts
-        shared = {
-            "t": texts,
-            "texts": texts,
-            "locales": LOCALES,
-            "wide": False,
-            "notice": "",
-            "refresh": "",
-            "leave": False,
-        }
-        self._always = {**shared, "title": texts("survey.title"), **always}
+        self.texts = texts = options.texts
+        self._always: dict[str, Any] = {"t": texts, "texts": texts, "title": texts("survey.title")}
+        self._always |= {"locales": LOCALES, "wide": False, "notice": "", "refresh": "", "leave": False}
+        self._always |= {"test_length": options.test.length, "pass_percent": round(100 * options.test.pass_share)}
+        self._always |= {"quota": quota, "asks_locale": options.asks_locale, "allows_unsure": options.allows_unsure}
+        self._always |= {"allows_comments": options.allows_comments, "simulated": options.simulated}
         # The same on every page: rendered once.
         guidelines = self._templates.get_template("guidelines_text.html").render(self._always)
         self._always["guidelines"] = Markup(guidelines)
@@ -81,13 +102,8 @@ class Pages:
     def ask(self, session: str, question: Question, *, step: str, action: str, **values: Any) -> HTMLResponse:
         """Return the form of a question."""
         shown = {"csrf": csrf_of(session), "question": question, "step": step, "action": action, "leave": True}
-        defaults: dict[str, Any] = {
-            "given": NOT_GIVEN,
-            "comment": "",
-            "progress": None,
-            "can_correct": False,
-            "number": None,
-        }
+        defaults: dict[str, Any] = {"given": NOT_GIVEN, "comment": "", "progress": None}
+        defaults |= {"can_correct": False, "number": None}
         return self.page("question.html", **{**defaults, **shown, **values})
 
 

@@ -15,8 +15,7 @@ from ..database.raters import Rater
 from ..database.survey import CLOSED, OPEN, SurveyDatabase
 from ..database.work import Progress, Question
 from ..panel import Ending, PaymentMap
-from .options import SurveyOptions
-from .pages import Link, Pages, check_csrf, csrf_of
+from .pages import Link, Pages, SurveyOptions, check_csrf, csrf_of
 
 HANDED_OVER_S = 10.0
 MOST_HANDED_OVER = 5000
@@ -205,7 +204,7 @@ def add_rating(
         if vote is None:
             return on("incomplete")
         comment = form.comment.strip() if options.allows_comments else ""
-        progress = database.work.answer_in_session(session, form.ticket, vote, comment, rating.is_right)
+        progress = database.work.answer(session, form.ticket, vote, comment, rating.is_right)
         if progress is None:
             raise HTTPException(403, t("problem.not_entered"))
         if progress.state != PASSED:
@@ -234,9 +233,8 @@ def _add_last(app: FastAPI, rating: Rating, Entered: Any) -> None:
         given = {name: words[reply] for name, reply in answer.vote._asdict().items()}
         if not answer.vote.coherent:
             given |= {"first": "", "second": ""}
-        question = Question("", answer.text, answer.pronoun, answer.first, answer.second)
         values = {"given": given, "comment": answer.comment, "number": answer.number}
-        return rating.pages.ask(session, question, step=t("last.heading"), action="/last", **values)
+        return rating.pages.ask(session, answer.question, step=t("last.heading"), action="/last", **values)
 
     @app.post("/last")
     def correct(who: Entered, form: Annotated[AnswerForm, Form()]) -> Response:

@@ -1,17 +1,14 @@
-"""What becomes of paid replies when a chat server misbehaves? One row per misbehaviour: kept, repeated, lost.
+"""A chat server that misbehaves as servers do, and what becomes of paid replies then: kept, repeated, lost.
 
-python benchmarks/chat_faults.py
 A real HTTP server on this machine misbehaves for the first requests; `build generate` then runs twice. "kept" are the
 replies in the log, "repeated" prompts that were answered (and paid) twice, "lost" answered prompts without a reply in
-the log. Ends with 1 if a reply is repeated or lost.
+the log.
 """
 
 from __future__ import annotations
 
 import email.utils
 import json
-import sys
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -24,7 +21,7 @@ from typing import Any
 
 from equipoise.builder.draft.generation import Plan, Request, generate, requests_of
 from equipoise.builder.draft.prompt_files import read_prompts
-from equipoise.builder.draft.reply_log import ReplyLog
+from equipoise.builder.draft.replies import ReplyLog
 from equipoise.builder.model_client import ModelClient, ServerOptions
 from equipoise.builder.steps import BuildFolder, Draft, read_records
 from equipoise.builder.wordlist import occupations
@@ -214,19 +211,3 @@ def suffer(name: str, folder: Path) -> Result:
         repeated = sum(count - 1 for count in server.answered.values())
         lost = sum(prompt not in stored for prompt in server.answered)
     return Result(kept[0], kept[1], len(log.refusals), repeated, lost, drafts, error)
-
-
-def main() -> None:
-    bad = 0
-    print(f"{'misbehaviour':34} kept (1st run, both)  refused  repeated  lost  drafts after the 1st run")
-    for name in FAULTS:
-        with tempfile.TemporaryDirectory() as folder:
-            result = suffer(name, Path(folder))
-        bad += result.repeated + result.lost
-        counts = f"{result.first:>8} of 8, {result.kept} of 8 {result.refused:>8} {result.repeated:>9} {result.lost:>5}"
-        print(f"{name:34} {counts} {result.drafts_first:>8}   {result.error[:60]}")
-    sys.exit(bad > 0)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""Datasets side by side: the statistics of `diversity.py` and `clusters.py`, near-duplicates, and the maps."""
+"""Datasets side by side: the statistics of `diversity.py`, near-duplicates, and the maps."""
 
 from __future__ import annotations
 
@@ -12,17 +12,8 @@ import pandas as pd
 from ...progress import Progress
 from ...records import Floats, UndefinedMetric
 from ...runs.files import write_together
-from ...runs.folder import RunFolder
 from ..rules.near_duplicates import near_pairs
-from .clusters import pca, silhouette, tsne
-from .diversity import (
-    pair_distance_deviation,
-    score_differences,
-    templates_of,
-    vocabulary,
-    without_pronouns,
-    written_texts,
-)
+from .diversity import pair_distance_deviation, pca, silhouette, templates_of, tsne, vocabulary, written_texts
 from .embeddings import embed
 from .maps import Points, picture_html, picture_svg
 
@@ -119,32 +110,3 @@ def _points(
         maps=maps,
         model=options.model,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Sensitivity:
-    """How scores differ between near-duplicates of a run: pairs, mean and largest difference in U."""
-
-    dataset: str
-    task: str
-    pairs: int
-    mean: float
-    largest: float
-
-
-def sensitivity(run: Path) -> list[Sensitivity]:
-    """Return, for each dataset and task of a run, how much U differs between near-duplicates."""
-    folder = RunFolder(run)
-    examples, pairs = folder.frame("examples.parquet"), folder.frame("pairs.parquet")
-    rows = []
-    for (dataset, task), scored in pairs.groupby(["dataset", "task"], sort=False):
-        items = examples[examples["dataset"] == dataset].drop_duplicates("set_id")
-        ids = items["set_id"].to_list()
-        near = near_pairs(without_pronouns(text) for text in items["text"])
-        values = {str(id): float(u) for id, u in scored.groupby("set_id")["u"].mean().items()}
-        differences = score_differences([(ids[first], ids[second]) for first, second in near], values)
-        if len(differences):
-            rows.append(Sensitivity(str(dataset), str(task), len(near), differences.mean(), differences.max()))
-        else:
-            rows.append(Sensitivity(str(dataset), str(task), len(near), float("nan"), float("nan")))
-    return rows

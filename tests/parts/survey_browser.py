@@ -15,8 +15,7 @@ from equipoise.builder.survey.panel import PaymentMap
 from equipoise.builder.survey.rehearsal import UNLIMITED
 from equipoise.builder.survey.web.app import survey_app
 from equipoise.builder.survey.web.guard import Site
-from equipoise.builder.survey.web.options import SurveyOptions
-from equipoise.builder.survey.web.pages import csrf_of
+from equipoise.builder.survey.web.pages import SurveyOptions, csrf_of
 from equipoise.builder.verdict.votes import Vote
 
 TOKEN = "an administrator's token of 128 bits"

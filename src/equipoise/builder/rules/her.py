@@ -1,33 +1,19 @@
-"""The counterpart of a sentence: the same with the pronoun of the other gender, "her" by its grammar.
+"""The grammar of "her": "him" where it is an object, "his" where it owns the noun after it.
 
-"her" is "him" where it is an object and "his" where it owns the noun after it. The words around it
-decide. Where they leave it open, the sentence is set aside for a person to decide.
+The words around it decide (`her.toml`). Where they leave it open, the sentence is set aside for a person to decide.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
 from importlib import resources
 from types import MappingProxyType
 
-from ...datasets.agreement import Unresolved as Unresolved
-from ...datasets.pronouns import Found, gender_of, pronoun_in_form, pronouns_in
+from ...datasets.agreement import Unresolved
+from ...datasets.pronouns import Found
 
-_OTHER_GENDER = {"male": "female", "female": "male"}
-_FORM = {"he": "subject", "she": "subject", "him": "object", "his": "possessive"}
-_FORM |= {"himself": "reflexive", "herself": "reflexive"}
 _TOKEN = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*|[^\w\s]")
-
-
-@dataclass(frozen=True, slots=True)
-class Counterpart:
-    """A sentence with the other pronoun, and the form both pronouns have."""
-
-    text: str
-    pronoun: str
-    form: str
 
 
 def _words() -> MappingProxyType[str, frozenset[str]]:
@@ -37,21 +23,6 @@ def _words() -> MappingProxyType[str, frozenset[str]]:
 
 WORDS = _words()
 """The words of each kind, from `her.toml`."""
-
-
-def counterpart(text: str) -> Counterpart:
-    """Return the sentence with its only pronoun in the other gender; raise Unresolved if that is not possible."""
-    pronouns = pronouns_in(text)
-    if len(pronouns) != 1:
-        raise Unresolved(f"has {len(pronouns)} pronouns; exactly one can be swapped")
-    (pronoun,) = pronouns
-    gender = gender_of(pronoun.word)
-    form = her_form(text, pronoun) if pronoun.word == "her" else _FORM.get(pronoun.word)
-    if gender not in _OTHER_GENDER or form is None:
-        raise Unresolved(f"{pronoun.word!r} has no counterpart of the other gender")
-    word = pronoun_in_form(form, _OTHER_GENDER[gender])
-    written = word.capitalize() if text[pronoun.start].isupper() else word
-    return Counterpart(f"{text[: pronoun.start]}{written}{text[pronoun.end :]}", word, form)
 
 
 def her_form(text: str, her: Found) -> str:

@@ -1,0 +1,20 @@
+"""Maps of two clouds: a dot for each sentence, which cannot break out of the page."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import numpy as np
+
+from equipoise.builder.compare.maps import Points, picture_html, picture_svg
+
+
+def test_every_sentence_is_a_dot_and_none_ends_the_script() -> None:
+    rng = np.random.default_rng(0)
+    clouds = np.concatenate([rng.normal(0, 0.1, (40, 2)), rng.normal(3, 0.1, (40, 2))])
+    texts = ["</script><b>&" for _ in clouds]
+    points = Points(("a<b", "c"), (40, 40), [0] * 40 + [1] * 40, texts, {"PCA": clouds}, "none")
+    picture = ElementTree.fromstring(picture_svg(points))
+    assert sum(path.get("d", "").count("M") for path in picture.iter("{http://www.w3.org/2000/svg}path")) == 80
+    page = picture_html(points)
+    assert page.count("</script>") == 2 and "a&lt;b" in page
