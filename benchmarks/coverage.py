@@ -12,6 +12,7 @@ import argparse
 from collections.abc import Callable
 
 import numpy as np
+from shared.options import parsed
 
 from equipoise.measuring.evidence import Evidence, interval
 from equipoise.metrics import METRICS
@@ -96,7 +97,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=2000)
     parser.add_argument("--resamples", type=int, default=500)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1, 2, 5, 10, 30, 100])
-    chosen = parser.parse_args()
+    chosen = parsed(parser, draws=10, resamples=50, sizes=[2, 30])
     print("| truth | " + " | ".join(f"n = {n}" for n in chosen.sizes) + " |")
     print("|---|" + "---:|" * len(chosen.sizes))
     worst = 1.0

@@ -22,6 +22,8 @@ import threading
 import time
 from pathlib import Path
 
+from shared.options import parsed
+
 CASES = ("10000", "100000", "1000000", "synthbias", "winoidentity")
 VERBS = ("told", "asked", "called", "met", "thanked", "helped", "paid", "hired", "warned", "visited")
 ENDS = ("was late", "needed a rest", "had a plan", "was early", "wanted tea", "knew the way", "had the keys")
@@ -96,7 +98,7 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="write report.html, too")
     parser.add_argument("--before", default="", help="package folder of another version, measured in turn")
     parser.add_argument("--cap", type=float, default=960, help="most seconds of a command")
-    chosen = parser.parse_args()
+    chosen = parsed(parser, case=["40"])
     for case in chosen.case:
         for package in filter(None, (chosen.before, "this")):
             folder = "" if package == "this" else package

@@ -9,6 +9,8 @@ import argparse
 import time
 
 import numpy as np
+from shared.options import parsed
+from shared.outcomes import outcomes_of
 
 from equipoise.measuring.changes import changes
 from equipoise.measuring.identities import confidence_disparities
@@ -17,7 +19,6 @@ from equipoise.measuring.sample import Sample
 from equipoise.measuring.sentence_table import SentenceTable
 from equipoise.records import Outcomes
 from equipoise.stats.sequential import balanced_order, planned_looks
-from equipoise.uncertainty import renormalise
 
 MASS = 0.9
 MARKERS, GENDERS = ("young", "old"), ("male", "female")
@@ -34,32 +35,20 @@ def confidences(effects: tuple[float, ...], sentences: int, rng: np.random.Gener
 
 def outcomes(values: np.ndarray) -> Outcomes:
     """Return what a model of that confidence would have answered."""
-    sentences, n = len(values), values.size
+    names = [("R", "age", marker, gender) for marker, gender in SUBGROUPS]
+    return marked_outcomes(values, names, privilege=["privileged", "privileged", "disadvantaged", "disadvantaged"])
+
+
+def marked_outcomes(values: np.ndarray, names: list[tuple[str, str, str, str]], **more: list[str]) -> Outcomes:
+    """Return outcomes with that confidence by sentence and (augmentation, attribute, marker, gender)."""
+    sentences, width = values.shape
     lead = values.ravel()
     logprobs = np.log(np.stack([(MASS + lead) / 2, (MASS - lead) / 2], axis=1))
-
-    def column(cells: list[str]) -> np.ndarray:
-        return np.array(cells * sentences, dtype=object)
-
-    return Outcomes(
-        example_id=np.array([f"e{i}" for i in range(n)], dtype=object),
-        variant=np.full(n, "", dtype=object),
-        set_id=np.repeat(np.array([f"p{i}" for i in range(sentences)], dtype=object), 4),
-        probs=renormalise(logprobs),
-        logprobs=logprobs,
-        gold=np.zeros(n, dtype=np.int64),
-        stereotype=np.full(n, -1, dtype=np.int64),
-        answerable=np.ones(n, dtype=bool),
-        groups={
-            "type": column(["type2"] * 4),
-            "augmentation": column(["R"] * 4),
-            "attribute": column(["age"] * 4),
-            "marker": column([marker for marker, _ in SUBGROUPS]),
-            "gender": column([gender for _, gender in SUBGROUPS]),
-            "privilege": column(["privileged", "privileged", "disadvantaged", "disadvantaged"]),
-        },
-        flags=np.full(n, "", dtype=object),
-    )
+    keys = ("augmentation", "attribute", "marker", "gender")
+    groups = {key: [row[place] for row in names] * sentences for place, key in enumerate(keys)}
+    groups["type"] = ["type2"] * len(lead)
+    groups |= {key: cells * sentences for key, cells in more.items()}
+    return outcomes_of(logprobs, width, groups)
 
 
 def full_audits(effects: tuple[float, ...], audits: int, sentences: int, plan: Plan, seed: int) -> tuple[float, float]:
@@ -128,35 +117,13 @@ def false_discoveries(audits: int, sentences: int, plan: Plan, seed: int, attrib
     return shares | {f"{metric}, the interval of a marker misses 0": n / audits for metric, n in missed.items()}
 
 
-def marked_outcomes(values: np.ndarray, names: list[tuple[str, str, str, str]]) -> Outcomes:
-    """Return outcomes with that confidence by sentence and (augmentation, attribute, marker, gender)."""
-    sentences, width = values.shape
-    lead, n = values.ravel(), values.size
-    logprobs = np.log(np.stack([(MASS + lead) / 2, (MASS - lead) / 2], axis=1))
-    keys = ("augmentation", "attribute", "marker", "gender")
-    groups = {key: np.array([row[i] for row in names] * sentences, dtype=object) for i, key in enumerate(keys)}
-    sentence = np.repeat(np.array([f"p{i}" for i in range(sentences)], dtype=object), width)
-    return Outcomes(
-        example_id=np.arange(n).astype(str).astype(object),
-        variant=np.full(n, "", dtype=object),
-        set_id=sentence,
-        probs=renormalise(logprobs),
-        logprobs=logprobs,
-        gold=np.zeros(n, dtype=np.int64),
-        stereotype=np.full(n, -1, dtype=np.int64),
-        answerable=np.ones(n, dtype=bool),
-        groups={"type": np.full(n, "type2", dtype=object), **groups},
-        flags=np.full(n, "", dtype=object),
-    )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--audits", type=int, default=500)
     parser.add_argument("--sentences", type=int, default=792)
     parser.add_argument("--resamples", type=int, default=500)
     parser.add_argument("--changes", action="store_true", help="only false discoveries of changes, ten attributes")
-    chosen = parser.parse_args()
+    chosen = parsed(parser, audits=1, sentences=100, resamples=20)
     plan = Plan([], resamples=chosen.resamples)
     started = time.perf_counter()
     for name, share in false_discoveries(chosen.audits, chosen.sentences, plan, seed=3).items():

@@ -20,6 +20,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from shared.options import parsed
+
 FILES = ("outcomes.parquet", "pairs.parquet", "examples.parquet", "measurements.csv")
 
 
@@ -29,7 +31,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--limit", type=int, default=250)
     parser.add_argument("--seed", type=int, default=0)
-    chosen = parser.parse_args()
+    chosen = parsed(parser, model="planted:noise=1", kills=1, limit=250, seed=4)
     moments = random.Random(chosen.seed)
     with tempfile.TemporaryDirectory() as scratch:
         calm, killed = Path(scratch) / "calm", Path(scratch) / "killed"

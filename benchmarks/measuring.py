@@ -14,15 +14,18 @@ import resource
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
+from shared.options import parsed
+from shared.outcomes import outcomes_of
+from shared.scoring import scores_of
 
 from equipoise.measuring.columns import item_columns, set_columns
 from equipoise.measuring.identities import is_marked, measure_identities
 from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.metrics import METRICS
 from equipoise.records import ABSENT, Outcomes, RunKey
-from equipoise.uncertainty import renormalise
 
 CASES = ("synthbias", "winoidentity", "10000", "100000", "1000000")
 
@@ -36,10 +39,7 @@ def planted(name: str) -> Outcomes:
     engine, examples = open_engine("planted:strength=1,bias=0.7,noise=1"), open_dataset(name).examples
     engine.prepare(examples)
 
-    def scorer(prompts):  # type: ignore[no-untyped-def]
-        return [score for batch in engine.score([prompts]) for score in batch]
-
-    return open_task("next-word").run(examples, scorer=scorer, writer=lambda contexts, tokens: {})
+    return open_task("next-word").run(examples, scorer=partial(scores_of, engine), writer=lambda contexts, tokens: {})
 
 
 def drawn(rows: int, seed: int = 0) -> Outcomes:
@@ -62,21 +62,11 @@ def drawn(rows: int, seed: int = 0) -> Outcomes:
         "side": side,
         "stereotype": np.where(side == gender, "pro", "anti").astype(object),
     }
-    return Outcomes(
-        example_id=np.array([f"e{i}" for i in range(rows)], dtype=object),
-        variant=np.full(rows, "", dtype=object),
-        set_id=twice(np.array([f"p{i}" for i in range(pairs)])),
-        probs=renormalise(logprobs),
-        logprobs=logprobs,
-        gold=np.where(labelled, np.repeat(rng.integers(0, 2, pairs), 2), ABSENT),
-        stereotype=np.zeros(rows, dtype=np.int64),
-        answerable=labelled,
-        groups={
-            "type": kinds,
-            "gender": gender,
-            **{name: np.where(labelled, column, "").astype(object) for name, column in groups.items()},
-        },
-        flags=np.full(rows, "", dtype=object),
+    named = {"type": kinds, "gender": gender}
+    named |= {name: np.where(labelled, column, "") for name, column in groups.items()}
+    gold = np.where(labelled, np.repeat(rng.integers(0, 2, pairs), 2), ABSENT)
+    return outcomes_of(
+        logprobs, 2, named, gold=gold, stereotype=np.zeros(rows, dtype=np.int64), answerable=labelled.astype(bool)
     )
 
 
@@ -105,7 +95,7 @@ def main() -> None:
     parser.add_argument("--case", nargs="+", default=list(CASES))
     parser.add_argument("--resamples", type=int, default=2000)
     parser.add_argument("--alone", action="store_true", help="run in this process")
-    chosen = parser.parse_args()
+    chosen = parsed(parser, case=["builtin", "200"], resamples=10, alone=True)
     for case in chosen.case:
         if chosen.alone:
             print(json.dumps(run(case, chosen.resamples)))

@@ -22,6 +22,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+from shared.options import parsed
+
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = {
     "metrics": (
@@ -281,7 +283,15 @@ def main() -> None:
     parser.add_argument("--timeout", type=float, default=300)
     parser.add_argument("--workers", type=int, default=1, help="mutations tried at a time, each by a process")
     parser.add_argument("--only", nargs="+", choices=list(ROOMS), default=list(ROOMS))
-    chosen = parser.parse_args()
+    chosen = parsed(parser, sample=1, only=["packing"])
+    for room, (files, tests) in ROOMS.items():
+        missing = [
+            path for path in (*(f"src/equipoise/{file}" for file in files), *tests) if not (ROOT / path).exists()
+        ]
+        if missing:
+            raise SystemExit(f"{room}: {', '.join(missing)} do not exist; name the files that do")
+    for row in KNOWN:
+        known(*row)
     rng = random.Random(chosen.seed)
     by_room = {room: [m for file in ROOMS[room][0] for m in mutations(room, file)] for room in chosen.only}
     share = max(1, chosen.sample // len(by_room))

@@ -1,9 +1,11 @@
-"""Do Equipoise, lm-evaluation-harness and inspect give the same numbers? Prints the table of docs/parity.md.
+"""Do Equipoise, lm-evaluation-harness and inspect give the same numbers? Prints a table (docs/how-to/other-tools.md).
 
     python benchmarks/parity.py --harness .venv-harness/bin [--questions 48] [--model FOLDER]
 
 The same model (SmolLM2-135M-Instruct unless said otherwise) in float32 on a CPU answers the same questions in all three
-programs. WinoBias and BBQ are read from EQUIPOISE_DATA or the cache (`equipoise data fetch`).
+programs. WinoBias and BBQ are read from EQUIPOISE_DATA or the cache (`equipoise data fetch`). `--smoke` asks a tiny
+model about built-in sentences; without `--harness`, our own engine answers the exported tasks and logs as lm-eval does.
+Ends with 1 where a log-probability differs by more than 0.001 nats.
 """
 
 from __future__ import annotations
@@ -12,23 +14,31 @@ import argparse
 import json
 import os
 import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 import numpy as np
+from shared.models import tiny_folder
+from shared.options import parsed
+from shared.scoring import scores_of
 
 import equipoise
 from equipoise.cli import app
 from equipoise.datasets import open_dataset
-from equipoise.exports.task_metrics import METRICS
-from equipoise.records import Outcomes
+from equipoise.exports.task_metrics import METRICS, row_of
+from equipoise.records import Outcomes, Prompt
 from equipoise.runs import Part
 from equipoise.scoring.default_model import model_folder
+from equipoise.scoring.engine import EngineOptions
+from equipoise.scoring.opening import open_engine
 
 ASKED = {"winobias": ("next-word", "mcq"), "bbq:Religion": ("mcq",)}
-ROWS = {"winobias": 2, "bbq:Religion": 48}
+ROWS = {"winobias": 2, "builtin": 2, "bbq:Religion": 48}
 """Questions of a base sentence, which is what `limit` counts."""
 
 CONTINUOUS = ("ucerf",)
@@ -74,6 +84,27 @@ def lm_eval(programs: Path, model: Path, questions: int, folder: Path) -> tuple[
     return run.parts, logged
 
 
+def replayed(model: Path, questions: int, folder: Path) -> tuple[list[Part], Logged]:
+    """Return what our engine answers to the exported tasks, logged as lm-evaluation-harness logs it."""
+    engine = open_engine(str(model), EngineOptions(dtype="float32", device="cpu"))
+    logged = {}
+    for file in exported("lm-eval", questions, folder).rglob("*.jsonl"):
+        documents = [json.loads(line) for line in file.read_text().splitlines()]
+        asked = [
+            Prompt(str(number), "replayed", "", d["context"], tuple(d["continuations"]))
+            for number, d in enumerate(documents)
+        ]
+        answers = [score.logprobs for score in scores_of(engine, asked)]
+        lines = [{"doc": d, "resps": [[[a, False]] for a in row]} for d, row in zip(documents, answers, strict=True)]
+        samples = folder / "replayed" / model.name / f"samples_{file.stem}.jsonl"
+        samples.parent.mkdir(parents=True, exist_ok=True)
+        samples.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        rows = [row_of(d, row) for d, row in zip(documents, answers, strict=True)]
+        logged[file.stem] = {name: METRICS[name](rows) for name in documents[0]["metrics"]}
+    run = equipoise.import_results(folder / "replayed", format="lm-eval", out=folder / "from-replayed")
+    return run.parts, logged
+
+
 def inspect(programs: Path, model: Path, questions: int, folder: Path) -> tuple[list[Part], Logged]:
     """Return the answers of inspect, and the metrics it computed."""
     tasks = exported("inspect", questions, folder)
@@ -107,9 +138,9 @@ def difference(ours: Outcomes, theirs: Outcomes) -> float:
     return float(np.abs(ours.logprobs[order] - theirs.logprobs).max())
 
 
-def lines(tool: str, ours: Sequence[Part], theirs: Sequence[Part], logged: Logged) -> Iterator[str]:
-    """Yield a line of the table for every dataset and task."""
-    mine = {(part.dataset, part.task): part for part in ours}
+def compare(tool: str, ours: Sequence[Part], theirs: Sequence[Part], logged: Logged) -> float:
+    """Print a line of the table for every dataset and task; return the largest difference of a log-probability."""
+    mine, largest = {(part.dataset, part.task): part for part in ours}, 0.0
     for part in theirs:
         own = mine[part.dataset, part.task]
         apart: dict[str, list[float]] = {"counted": [], "u": [], "logged": []}
@@ -124,31 +155,38 @@ def lines(tool: str, ours: Sequence[Part], theirs: Sequence[Part], logged: Logge
         cells = [f"{max(values):.1e} ({len(values)})" for values in apart.values()]
         asked = f"{part.dataset}, {part.task} | {len(part.outcomes)}"
         logprob = difference(own.outcomes, part.outcomes)
-        yield f"| {tool} | {asked} | {logprob:.1e} | {' | '.join(cells)} |"
+        largest = max(largest, logprob)
+        print(f"| {tool} | {asked} | {logprob:.1e} | {' | '.join(cells)} |", flush=True)
+    return largest
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--harness", type=Path, required=True, help="the folder with lm_eval and inspect")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--harness", type=Path, help="the folder with lm_eval and inspect")
     parser.add_argument("--questions", type=int, default=48, help="of each dataset and task, roughly")
     parser.add_argument("--model", type=Path)
-    chosen = parser.parse_args()
-    model = (chosen.model or model_folder()).resolve()
+    chosen = parsed(parser, questions=8)
+    if chosen.smoke:
+        ASKED.clear()
+        ASKED["builtin"] = ("next-word", "mcq")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        tiny = tiny_folder(folder / "tiny") if chosen.smoke else None
+        model = (chosen.model or tiny or model_folder()).resolve()
         ours = audited(model, chosen.questions, folder)
         print("| program | asked | questions | log-probabilities | counted metrics | UCerF | its own metrics |")
         print("|---|---|---:|---:|---:|---:|---:|", flush=True)
-        for tool, ask in (("lm-evaluation-harness", lm_eval), ("inspect", inspect)):
-            print(
-                "\n".join(lines(tool, ours, *ask(chosen.harness.absolute(), model, chosen.questions, folder))),
-                flush=True,
-            )
+        tools: dict[str, Any] = {"our engine": replayed}
+        if chosen.harness:
+            programs = chosen.harness.absolute()
+            tools = {"lm-evaluation-harness": partial(lm_eval, programs), "inspect": partial(inspect, programs)}
+        largest = max(compare(tool, ours, *ask(model, chosen.questions, folder)) for tool, ask in tools.items())
         for part in ours:
             for kind in part.measured.kinds:
                 found = {name: part.measured.get(name, type=kind) for name in METRICS} if kind else {}
                 values = [f"{name} {value.value:.6f} (n = {value.n})" for name, value in found.items() if value]
                 print(f"{part.dataset} {part.task} {kind}: {', '.join(values)}" if kind else "")
+    sys.exit(largest > 1e-3)
 
 
 if __name__ == "__main__":

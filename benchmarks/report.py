@@ -1,6 +1,7 @@
 """How long does the page of a full-size run take, how large is it, and how quick is it in a browser?
 
-python benchmarks/report.py [--prompts 245700] [--resamples 50] [--chromium /usr/bin/chromium] [--keep FOLDER]
+    python benchmarks/report.py [--prompts 245700] [--resamples 50] [--keep FOLDER]
+    python benchmarks/report.py --page PAGE [--times 5]
 
 The run is a real one of the planted engine, on the built-in sentences repeated with other beginnings.
 """
@@ -12,14 +13,18 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
+
+from shared.machine import chromium, opened
+from shared.options import parsed
 
 from equipoise.datasets.builtin import load_builtin
 from equipoise.datasets.dataset import Dataset
 from equipoise.reports.page.html import write_run_page
 from equipoise.run import audit
-from equipoise.scoring.planted.stereotype import PlantedEngine
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+WORDS = ("nurse", "because", "physician she")
 SEASONS = ("spring", "summer", "autumn", "winter")
 
 
@@ -38,46 +43,53 @@ def repeated(prompts: int) -> Dataset:
     return Dataset("repeated", tuple(examples[:prompts]), source="the built-in sentences, repeated", licence="CC0-1.0")
 
 
-def in_browser(page: Path, chromium: str) -> None:
-    """Print how long the page takes to its first paint, until its cases are there, and to filter them."""
-    from playwright.sync_api import sync_playwright
+def in_browser(page: Path, chromium: str, times: int) -> None:
+    """Print the first paint, the time until the cases are there, and the time of the filter for each keystroke."""
+    paints, readies, filters = [], [], []
+    with opened(chromium) as browser:
+        for _ in range(times):
+            tab = browser.new_page(viewport={"width": 1440, "height": 900})
+            tab.goto(page.resolve().as_uri())
+            tab.wait_for_selector("html[data-cases=ready]", timeout=120_000)
+            readies.append(tab.evaluate("performance.getEntriesByName('cases-filter')[0].startTime"))
+            paints.append(tab.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+            tab.evaluate("performance.clearMeasures()")
+            for word in WORDS:
+                tab.fill("#case-search", "")
+                tab.locator("#case-search").press_sequentially(word)
+            measures = "performance.getEntriesByName('cases-filter').map((entry) => entry.duration)"
+            filters += tab.evaluate(measures)
+            tab.close()
+    for what, values in (("first paint", paints), ("cases ready", readies), ("filter, a keystroke", filters)):
+        print(f"{what}: median {median(values):.0f} ms, most {max(values):.0f} ms (n = {len(values)})")
 
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        tab = browser.new_page(viewport={"width": 1440, "height": 900})
+
+def made(folder: Path, prompts: int, resamples: int) -> Path:
+    """Return the page of a planted run, after printing how long it took and how large it is."""
+    if not (folder / "manifest.json").is_file():
         start = time.perf_counter()
-        tab.goto(page.resolve().as_uri())
-        tab.wait_for_selector("html[data-cases=ready]", timeout=60_000)
-        ready = time.perf_counter() - start
-        paint = tab.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
-        tab.fill("#case-search", "nurse")
-        tab.select_option("#case-correct", "0")
-        tab.select_option("#case-sort", "d-down")
-        times = tab.evaluate("performance.getEntriesByName('cases-filter').map((entry) => entry.duration)")
-        print(f"first paint {paint:.0f} ms, cases ready {ready:.2f} s, filters {[round(one) for one in times]} ms")
-        browser.close()
+        audit("planted:strength=1.5,bias=0.8,noise=1", data=repeated(prompts), out=folder, resamples=resamples)
+        print(f"audit of {prompts:,} prompts: {time.perf_counter() - start:.1f} s")
+    start, busy = time.perf_counter(), time.process_time()
+    page = write_run_page(folder)
+    wall, cpu = time.perf_counter() - start, time.process_time() - busy
+    print(f"page: {wall:.1f} s ({cpu:.1f} s of processor time), {page.stat().st_size / 1e6:.2f} MB")
+    return page
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--page", type=Path, help="a page that exists, instead of one of a planted run")
     parser.add_argument("--prompts", type=int, default=245_700)
     parser.add_argument("--resamples", type=int, default=50)
-    parser.add_argument("--chromium")
+    parser.add_argument("--chromium", default=chromium(), help="opens the page; '' leaves the browser out")
+    parser.add_argument("--times", type=int, default=3, help="how often the page is opened")
     parser.add_argument("--keep", type=Path)
-    chosen = parser.parse_args()
+    chosen = parsed(parser, prompts=200, resamples=5, times=1)
     with tempfile.TemporaryDirectory() as temporary:
-        folder = chosen.keep or Path(temporary) / "run"
-        if not (folder / "manifest.json").is_file():
-            start = time.perf_counter()
-            engine = PlantedEngine(strength=1.5, bias=0.8, noise=1.0)
-            audit(engine, data=repeated(chosen.prompts), out=folder, resamples=chosen.resamples)
-            print(f"audit of {chosen.prompts:,} prompts: {time.perf_counter() - start:.1f} s")
-        start, busy = time.perf_counter(), time.process_time()
-        page = write_run_page(folder)
-        wall, cpu = time.perf_counter() - start, time.process_time() - busy
-        print(f"page: {wall:.1f} s ({cpu:.1f} s of processor time), {page.stat().st_size / 1e6:.2f} MB")
+        page = chosen.page or made(chosen.keep or Path(temporary) / "run", chosen.prompts, chosen.resamples)
         if chosen.chromium:
-            in_browser(page, chosen.chromium)
+            in_browser(page, chosen.chromium, chosen.times)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from shared import outcomes as planted
+from shared.options import parsed
 
 from equipoise.measuring.leeway.thinning import with_counts
 from equipoise.measuring.leeway.widening import leeways
@@ -58,25 +60,12 @@ def outcomes_of(probs: Floats, limits: Limits | None = None) -> Outcomes:
     gold = np.repeat(np.arange(items // 2) % 2, 2)
     first = np.arange(items) % 2
 
-    def names(values: Sequence[str]) -> np.ndarray:
-        return np.array(values, dtype=object)
-
-    return Outcomes(
-        example_id=names([f"e{number}" for number in range(items)]),
-        variant=names([""] * items),
-        set_id=names([f"s{number // 2}" for number in range(items)]),
-        probs=probs / probs.sum(axis=1, keepdims=True),
-        logprobs=np.log(probs),
-        gold=gold,
-        stereotype=first,
-        answerable=np.ones(items, dtype=bool),
-        groups={
-            "gender": np.where(first == 0, "male", "female").astype(object),
-            "stereotype": np.where(first == gold, "pro", "anti").astype(object),
-        },
-        flags=names([""] * items),
-        limits=limits,
-    )
+    groups = {
+        "gender": np.where(first == 0, "male", "female"),
+        "stereotype": np.where(first == gold, "pro", "anti"),
+    }
+    normed = probs / probs.sum(axis=1, keepdims=True)
+    return planted.outcomes_of(np.log(probs), 2, groups, probs=normed, gold=gold, stereotype=first, limits=limits)
 
 
 def sampled(name: str, sets: int, samples: int, rng: np.random.Generator) -> Outcomes:
@@ -109,9 +98,9 @@ def plan_of(metrics: Sequence[str] = SHOWN, resamples: int = 300) -> Plan:
     return Plan([METRICS[name] for name in metrics], by=(), resamples=resamples)
 
 
-def truth(name: str) -> dict[str, float]:
+def truth(name: str, sets: int = 50_000) -> dict[str, float]:
     """Return the value of each metric for endlessly many sentences and answers."""
-    true = outcomes_of(world(name, 50_000, np.random.default_rng(9))[:, :OPTIONS])
+    true = outcomes_of(world(name, sets, np.random.default_rng(9))[:, :OPTIONS])
     plan = plan_of()
     return {metric: value for (metric, _), value in point_values(measured_items(true, plan), plan).items()}
 
@@ -153,11 +142,12 @@ def main() -> None:
     parser.add_argument("--sets", type=int, default=200)
     parser.add_argument("--samples", type=int, nargs="*", default=[32, 128])
     parser.add_argument("--top", type=int, nargs="*", default=[3, 5])
-    chosen = parser.parse_args()
+    parser.add_argument("--worlds", nargs="*", default=list(WORLDS), choices=WORLDS)
+    chosen = parsed(parser, draws=1, sets=20, samples=[32], top=[3], worlds=["unsure"])
     for samples in chosen.samples:
         print(f"\n{samples} sampled answers, {chosen.sets} sets, {chosen.draws} draws: coverage (mean width)\n")
         print("| world | interval | " + " | ".join(SHOWN) + " |\n|---|---|" + "---:|" * len(SHOWN))
-        for name in WORLDS:
+        for name in chosen.worlds:
             results = covered(name, chosen.draws, chosen.sets, samples)
             for kind, place in (("plain", 0), ("widened", 1)):
                 cells = [f"{results[m][place]:.2f} ({results[m][place + 2]:.2f})" for m in SHOWN]
@@ -165,7 +155,7 @@ def main() -> None:
     for top in chosen.top:
         print(f"\ntop {top} of ten first tokens, {chosen.sets} sets, {chosen.draws} draws: mean width of the leeway\n")
         print("| world | " + " | ".join(SHOWN) + " | values outside |\n|---|" + "---:|" * (len(SHOWN) + 1))
-        for name in WORLDS:
+        for name in chosen.worlds:
             faults, widths = outside(name, chosen.draws, chosen.sets, top)
             print(f"| {name} | {' | '.join(f'{widths[m]:.2f}' for m in SHOWN)} | {len(faults)} |", flush=True)
             for fault in faults[:5]:

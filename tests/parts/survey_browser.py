@@ -5,13 +5,15 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 from fastapi.testclient import TestClient
 
 from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.entrance import EntranceTest, read_test
-from equipoise.builder.survey.panel import PaymentMap
+from equipoise.builder.survey.panel import Ending, PanelOptions, PaymentMap
 from equipoise.builder.survey.rehearsal import UNLIMITED
 from equipoise.builder.survey.web.app import survey_app
 from equipoise.builder.survey.web.guard import Site
@@ -20,6 +22,7 @@ from equipoise.builder.verdict.votes import Vote
 
 TOKEN = "an administrator's token of 128 bits"
 TEST = read_test(None)
+SHORT = EntranceTest(TEST.pool[:1])
 YES = Vote(True, True, True)
 SITE = "http://survey.test"
 
@@ -82,8 +85,30 @@ def site(database: SurveyDatabase, payments: PaymentMap | None = None, **options
     return lambda: Browser(app, base_url=SITE)
 
 
-def passed(database: SurveyDatabase, browser: Browser) -> Browser:
+def passed(database: SurveyDatabase, browser: Browser, test: EntranceTest = TEST) -> Browser:
     """Return the browser of a rater who has passed the entrance test."""
     browser.enter(database.raters.invite(1)[0])
-    browser.take_test()
+    browser.take_test(test)
     return browser
+
+
+ENDINGS = {
+    "completed": Ending("DONE42", "https://panel.test/end?cc={code}&who={id}"),
+    "screened_out": Ending("OUT7"),
+    "no_work": Ending("NONE1"),
+}
+
+
+def panel(tmp_path: Path, database: SurveyDatabase, **options: Any) -> tuple[Callable[[], Browser], PaymentMap]:
+    """Return a survey that a panel may enter, and the map of its ids."""
+    payments = PaymentMap(tmp_path / "panel.sqlite")
+    return site(database, payments, test=SHORT, panel=PanelOptions(True, **{**ENDINGS, **options})), payments
+
+
+def come(browser: Browser, address: str) -> int:
+    """Come from a panel: read the page, agree, and begin."""
+    page = browser.get(address)
+    if page.status_code != 200:
+        return page.status_code
+    parameters = dict(parse_qsl(address.partition("?")[2]))
+    return browser.post("/panel", data={**parameters, "agree": "yes"}).status_code

@@ -1,4 +1,6 @@
-"""How much `--precision` saves, and whether its intervals hold: betting sequences against planned looks.
+"""How much does `--precision` save, and do its intervals hold? Betting sequences against planned looks.
+
+    python benchmarks/stopping.py [--audits 500] [--sizes 780 8000]
 
 500 planted audits of each kind: a population of sets is drawn, asked in random order, and stopped by either rule.
 Planned looks are the rule for identity disparities: at each of K looks a normal interval at level 1 - 0.05/K, with the
@@ -8,10 +10,11 @@ correction for a finite population. Prints a Markdown table: sets asked on avera
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from statistics import NormalDist
 
 import numpy as np
+from shared.options import parsed
 
 from equipoise.stats.sequential import betting_sequence, frequent_looks, planned_looks
 
@@ -72,18 +75,17 @@ def row(name: str, size: int, width: float, audits: int) -> list[str]:
     return [name, f"{size:,}", f"{width:g}", *cells]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--audits", type=int, default=500)
     parser.add_argument("--sizes", type=int, nargs="+", default=[780, 8000])
-    options = parser.parse_args(arguments)
+    chosen = parsed(parser, audits=1, sizes=[300])
     print("| metric | sets | precision | betting: asked, covered | planned looks: asked, covered |")
     print("|---|---|---|---|---|")
-    for size in options.sizes:
+    for size in chosen.sizes:
         for name in populations():
             for width in (0.05, 0.02, 0.01):
-                print("|", " | ".join(row(name, size, width, options.audits)), "|", flush=True)
+                print("|", " | ".join(row(name, size, width, chosen.audits)), "|", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,92 @@
+"""The connection to SQLite and PostgreSQL: shared transactions, migrations, and what cannot be opened."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from importlib import resources
+
+import pytest
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from survey_raters import YES, answer_all, rater
+
+from equipoise.builder.steps import BuildError
+from equipoise.builder.survey.database.connection import with_driver
+from equipoise.builder.survey.database.survey import SurveyDatabase
+from equipoise.builder.survey.database.tables import SETTINGS
+from equipoise.builder.verdict.votes import Vote
+
+
+def test_jobs_that_share_a_transaction_fail_alone(database_url: str) -> None:
+    database = SurveyDatabase(database_url)
+
+    def write(number: int) -> int:
+        def job(connection: sa.Connection) -> int:
+            connection.execute(SETTINGS.insert().values(name=f"n{number}", value="x"))
+            if number % 5 == 0:
+                raise ValueError("this one only")
+            return number
+
+        return database.store.write(job)
+
+    def attempt(number: int) -> int | None:
+        try:
+            return write(number)
+        except ValueError:
+            return None
+
+    with ThreadPoolExecutor(20) as pool:
+        results = list(pool.map(attempt, range(40)))
+    expected = [None if number % 5 == 0 else number for number in range(40)]
+    assert results == expected
+    stored = {number for number in range(40) if database.setting(f"n{number}")}
+    assert stored == {number for number in expected if number is not None}
+    database.close()
+
+
+def older_database(url: str, version: str) -> sa.Engine:
+    """Make the tables as an earlier Equipoise made them."""
+    engine = sa.create_engine(with_driver(url))
+    config = Config()
+    config.set_main_option("script_location", str(resources.files("equipoise.builder.survey.database") / "migrations"))
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, version)
+    return engine
+
+
+@pytest.mark.parametrize("version", ["0001", "0002"])
+def test_an_older_database_is_brought_up_to_date(database_url: str, version: str) -> None:
+    engine = older_database(database_url, version)
+    with engine.begin() as old:
+        old.execute(
+            sa.text("INSERT INTO sentences VALUES ('s', 's', 'A text.', 'he', 'cook', 'nurse', 0.5, 2, 1, false)")
+        )
+        for number, name in enumerate(("a", "b", "gone")):
+            state = "withdrawn" if name == "gone" else "passed"
+            old.execute(sa.text(f"INSERT INTO raters VALUES ('{name}', '{name}', '{name}', '{state}', 0.9, '')"))
+            values = f"'s', '{name}', {number}, {name == 'a'}, {name == 'a' or 'NULL'}, {name == 'a' or 'NULL'}"
+            old.execute(sa.text(f"INSERT INTO answers VALUES ({values}, 5.0, {name == 'gone'})"))
+    engine.dispose()
+    database = SurveyDatabase(database_url)
+    assert [answer.vote for answer in database.results.answers()][:2] == [YES, Vote(False, None, None)]
+    assert {answer.origin for answer in database.results.answers()} == {"person"}
+    with database.store.reading() as connection:
+        row = connection.execute(sa.text("SELECT coherent_yes, coherent_no, first_yes, second_no, held FROM sentences"))
+        assert tuple(row.one()) == (1, 1, 1, 0, 0)
+        assert connection.scalar(sa.text("SELECT answers FROM raters WHERE id = 'a'")) == 1
+    assert answer_all(database, rater(database)) == 1
+    with database.store.writing() as connection:
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
+    database.close()
+    with pytest.raises(BuildError, match="newer Equipoise"):
+        SurveyDatabase(database_url)
+
+
+@pytest.mark.parametrize(
+    "url", ["mysql://x/y", "nonsense", "postgresql://nobody@127.0.0.1:9/x", "sqlite:////no/such/x"]
+)
+def test_a_database_that_cannot_be_opened(url: str) -> None:
+    with pytest.raises(BuildError, match="database"):
+        SurveyDatabase(url)

@@ -1,0 +1,104 @@
+"""Panels that pay people: their parameters, ids, signed links and codes."""
+
+from __future__ import annotations
+
+import csv
+import html
+from pathlib import Path
+
+import pytest
+from survey_browser import SHORT, SITE, come, heading_of, panel
+
+from equipoise.builder.survey.database.survey import SurveyDatabase
+from equipoise.builder.survey.panel import normalised, signed_links, visit_of
+
+KEY = "a key for signed links, 128 bits"
+
+
+ID = "5F3C2b1a9d8e7f6a5b4c3d2e"
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        (f"/panel?PROLIFIC_PID={ID}&STUDY_ID=s&SESSION_ID=t", "prolific"),
+        ("/panel?workerId=A1B2C3&assignmentId=x9&hitId=h1", "mturk"),
+        ("/panel?participantId=p-17&assignmentId=x&projectId=y", "cloudresearch"),
+        ("/panel?id=me", "other"),
+    ],
+)
+def test_panels_and_their_parameters(tmp_path: Path, database: SurveyDatabase, address: str, name: str) -> None:
+    make, payments = panel(tmp_path, database)
+    browser = make()
+    assert come(browser, address) == 200
+    browser.take_test(SHORT)
+    for _ in range(3):
+        page = browser.answer()
+    assert heading_of(page.text) == "That is all. Thank you!" and "DONE42" in page.text
+    ((_, named, panel_id, *_),) = payments.people()
+    assert named == name
+    assert f"https://panel.test/end?cc=DONE42&who={panel_id}" in html.unescape(page.text)
+
+
+def test_a_person_enters_once_whatever_the_case_and_width_of_the_id(tmp_path: Path, database: SurveyDatabase) -> None:
+    make, _ = panel(tmp_path, database)
+    assert come(make(), f"/panel?PROLIFIC_PID={ID}") == 200
+    for same in (ID.lower(), f"%20{ID}%20", "５F3C2b1a9d8e7f6a5b4c3d2e"):
+        again = make()
+        assert come(again, f"/panel?PROLIFIC_PID={same}") == 409
+        page = again.post("/panel", data={"PROLIFIC_PID": ID, "agree": "yes"})
+        assert "Go on in the browser you began with" in page.text
+    assert len(database.raters.all()) == 1  # so there is one entrance test
+    assert normalised("  Ab c ") == "abc" and normalised("a;b") == ""
+
+
+def test_panel_ids_are_kept_apart_from_answers(tmp_path: Path, database: SurveyDatabase) -> None:
+    make, payments = panel(tmp_path, database)
+    come(make(), f"/panel?PROLIFIC_PID={ID}")
+    (record,) = database.raters.all()
+    assert payments.panel_id(record.id) == ID
+    database.close()
+    stored = b"".join(path.read_bytes() for path in tmp_path.glob("survey.sqlite*"))
+    assert ID.encode() not in stored and ID.lower().encode() not in stored
+    assert (tmp_path / "panel.sqlite").stat().st_mode & 0o077 == 0
+    admin = make()
+    admin.log_in()
+    exported = list(csv.DictReader(admin.get("/admin/payments.csv").text.splitlines()))
+    assert exported[0]["panel_id"] == ID and exported[0]["rater"] == record.id and exported[0]["state"] == "testing"
+
+
+def test_an_allow_list_and_signed_links(tmp_path: Path, database: SurveyDatabase) -> None:
+    make, _ = panel(tmp_path, database, allowed=frozenset({"alice"}))
+    assert come(make(), "/panel?id=Alice") == 200
+    assert come(make(), "/panel?id=mallory") == 403
+    signed, _ = panel(tmp_path, database, key=KEY)
+    (link,) = signed_links(SITE, ["bob"], KEY)
+    assert come(signed(), link.removeprefix(SITE)) == 200
+    assert come(signed(), link.removeprefix(SITE)) == 200  # another device: the link proves who it is
+    assert come(signed(), link.removeprefix(SITE).replace("id=bob", "id=eve")) == 403
+    assert come(signed(), "/panel?id=eve") == 403
+    assert len(database.raters.all()) == 2
+
+
+def test_a_preview_of_mturk_enters_nobody(tmp_path: Path, database: SurveyDatabase) -> None:
+    make, _ = panel(tmp_path, database)
+    preview = "/panel?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE&hitId=h&workerId="
+    assert "preview" in make().get(preview).text
+    visit = visit_of({"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE", "workerId": "W"})
+    assert visit is not None and visit.preview
+    fields = {"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE", "workerId": "W", "agree": "yes"}
+    assert make().post("/panel", data=fields).status_code == 403
+    assert database.raters.all() == []
+
+
+def test_codes_for_those_who_fail_and_those_who_find_no_work(tmp_path: Path, database: SurveyDatabase) -> None:
+    make, _ = panel(tmp_path, database)
+    failing = make()
+    come(failing, "/panel?id=fails")
+    page = failing.take_test(SHORT, right=0)
+    assert "OUT7" in page and "DONE42" not in page
+    database.load([])
+    late = make()
+    come(late, "/panel?id=late")
+    page = late.take_test(SHORT)
+    assert heading_of(page) == "No sentences are left" and "NONE1" in page and "/work" in page

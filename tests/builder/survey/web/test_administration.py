@@ -1,0 +1,119 @@
+"""What the administrator sees and does, and nobody else."""
+
+from __future__ import annotations
+
+import re
+import statistics
+import time
+from pathlib import Path
+
+import pytest
+import survey_load
+from survey_browser import SHORT, SITE, TOKEN, heading_of, passed, site
+
+from equipoise.builder.survey.database.survey import SurveyDatabase
+from equipoise.builder.survey.web.administration import Rejection
+from equipoise.builder.survey.web.pages import csrf_of
+from equipoise.builder.verdict.summary import RaterSummary, Summary
+
+SENTENCES = 6
+"""So many are in the database of each test."""
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/admin/answers.csv"), ("POST", "/admin/withdraw"), ("POST", "/admin/invite")]
+)
+def test_raters_do_not_reach_administration(database: SurveyDatabase, method: str, path: str) -> None:
+    browser = passed(database, site(database)())
+    fields = {"csrf": csrf_of(browser.cookies["session"]), "rater": "x", "count": "1"}
+    for headers in ({}, {"authorization": "Bearer wrong"}, {"authorization": TOKEN}):
+        assert (
+            browser.request(method, path, data=fields if method == "POST" else None, headers=headers).status_code == 403
+        )
+
+
+def test_the_administrator(database: SurveyDatabase) -> None:
+    make = site(database)
+    rater = passed(database, make())
+    rater.answer(comment="=1+1")
+    admin = make()
+    assert admin.post("/admin/login", data={"token": "wrong"}).status_code == 403
+    csrf = admin.log_in()
+    assert "0</b> of 6 sentences settled" in admin.get("/admin").text
+    links = admin.post("/admin/invite", data={"csrf": csrf, "count": "2"}, headers={"host": "evil.test"}).text
+    assert len(re.findall(rf"{SITE}/enter/[\w-]{{43}}", links)) == 2 and "evil" not in links
+    assert admin.post("/admin/withdraw", data={"csrf": "wrong", "rater": "x"}).status_code == 403
+    (answer,) = database.results.answers()
+    confirm = admin.get("/admin/withdraw", params={"rater": answer.rater}).text
+    assert "1 rater, 1 answers" in confirm and not database.results.answers()[0].withdrawn
+    admin.post("/admin/withdraw", data={"csrf": csrf, "rater": answer.rater})
+    assert database.results.answers()[0].withdrawn
+    assert "This survey is over for you" in rater.get("/work").text
+    assert rater.post("/answer", data=rater.form("x")).status_code == 403
+    admin.post("/admin/restore", data={"csrf": csrf, "rater": answer.rater})
+    assert not database.results.answers()[0].withdrawn
+    assert heading_of(rater.get("/work").text) == "Sentence 2"
+    exported = make().get("/admin/answers.csv", headers={"authorization": f"Bearer {TOKEN}"}).text.splitlines()
+    assert exported[0].startswith("sentence,text,rater,origin,number") and len(exported) == 2
+    assert ",person,0,True,True,True," in exported[1] and ",'=1+1," in exported[1]
+    admin.post("/admin/logout", data={"csrf": csrf})
+    assert "Token" in admin.get("/admin").text
+
+
+def test_raters_are_rejected_by_speed_or_agreement_after_a_preview(database: SurveyDatabase) -> None:
+    lines = [
+        RaterSummary("fast", "passed", 1.0, "", 50, 1.2, 0.9),
+        RaterSummary("apart", "passed", 1.0, "", 50, 9.0, 0.4),
+        RaterSummary("new", "passed", 1.0, "", 2, 0.5, 0.0),
+        RaterSummary("good", "passed", 1.0, "", 50, 9.0, 0.9),
+    ]
+    summary = Summary(1, 0, 152, 0, 1.0, 5.0, (), tuple(lines))
+    assert [line.id for line in Rejection(seconds=2.0).raters(summary)] == ["fast"]
+    assert [line.id for line in Rejection(agreement=0.5).raters(summary)] == ["apart"]
+    make = site(database, test=SHORT)
+    browser = passed(database, make(), SHORT)
+    browser.answer()
+    admin = make()
+    csrf = admin.log_in()
+    page = admin.get("/admin/reject", params={"seconds": "9999", "least_answers": "1"}).text
+    assert "1 rater, 1 answers that count now" in page
+    assert not database.results.answers()[0].withdrawn  # a preview changes nothing
+    (record,) = database.raters.all()
+    admin.post("/admin/withdraw", data={"csrf": csrf, "rater": record.id})
+    assert database.results.answers()[0].withdrawn
+    nobody = admin.get("/admin/reject", params={"seconds": "0.0001"}).text
+    assert heading_of(nobody) == "No rater is rejected by these rules"
+
+
+def test_pages_with_simulated_answers_say_so_first(database: SurveyDatabase) -> None:
+    make = site(database, test=SHORT)
+    browser = make()
+    browser.enter(database.raters.invite(1, origin="simulated")[0])
+    browser.take_test(SHORT)
+    browser.answer()
+    assert [answer.origin for answer in database.results.answers()] == ["simulated"]
+    admin = make()
+    admin.log_in()
+    body = admin.get("/admin").text.partition("<body")[2]
+    assert body.index("Rehearsal with simulated raters") < body.index("<h1")
+    assert admin.get("/admin/answers.csv").text.startswith("# SIMULATED RATERS")
+    rehearsal = site(database, test=SHORT, simulated=True)().get("/").text
+    assert "Rehearsal with simulated raters" in rehearsal
+
+
+def test_the_administration_page_is_fast_with_many_answers(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 's.sqlite'}"
+    database = SurveyDatabase(url)
+    made = survey_load.sentences(2000)
+    database.load(made)
+    survey_load.fill(url, made, 20_000)
+    admin = site(database)()
+    admin.log_in()
+    times = []
+    for _ in range(3):
+        database.results.forget()
+        start = time.process_time()
+        assert "20,000</b> answers" in admin.get("/admin").text
+        times.append(time.process_time() - start)
+    assert statistics.median(times) < 0.3  # of the processor; benchmarks/survey_load.py measures 70,000
+    database.close()

@@ -1,0 +1,96 @@
+"""The app: an outage, requests that are half sent, and the guidelines."""
+
+from __future__ import annotations
+
+import html
+import re
+import socket
+import time
+import urllib.request
+from collections.abc import Callable
+
+import httpx
+import psycopg
+import pytest
+from survey_browser import SHORT, TEST, TOKEN, YES, heading_of, passed, site
+
+from equipoise.builder.steps import Sentence
+from equipoise.builder.survey.database.survey import SurveyDatabase
+from equipoise.builder.survey.entrance import EntranceTest
+from equipoise.builder.survey.rehearsal import UNLIMITED
+from equipoise.builder.survey.web import app as web_app
+from equipoise.builder.survey.web.app import serving, survey_app
+from equipoise.builder.survey.web.guard import Limits
+from equipoise.builder.survey.web.pages import SurveyOptions
+
+TWO, OTHER = EntranceTest(TEST.pool[:2]), EntranceTest(TEST.pool[2:4])
+
+
+def test_an_outage_of_the_database_gives_a_page_that_tries_again(
+    postgres: Callable[[], str], some_sentences: Callable[[int], list[Sentence]]
+) -> None:
+    url = postgres()
+    database = SurveyDatabase(url)
+    database.load(some_sentences(3))
+    browser = passed(database, site(database, test=TWO)(), TWO)
+    ticket, _ = browser.shown()
+    base, _, name = url.rpartition("/")
+    with psycopg.connect(f"{base}/postgres", autocommit=True) as admin:
+        admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+        admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+        page = browser.get("/work")
+        assert page.status_code == 503 and heading_of(page.text) == "One moment, please"
+        assert 'http-equiv="refresh" content="5; url=/work"' in page.text and page.headers["retry-after"] == "5"
+        assert browser.post("/answer", data=browser.form(ticket)).status_code == 503
+        assert browser.get("/health").status_code == 503
+        admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+    assert browser.get("/health").json() == {"status": "ok"}
+    assert browser.shown()[0] == ticket  # nothing is lost
+    browser.answer()
+    assert len(database.results.answers()) == 1
+    database.close()
+
+
+def connect(address: str) -> socket.socket:
+    host, port = address.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), timeout=10)
+
+
+def test_half_sent_requests_are_cut_off(database: SurveyDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_app, "HEAD_SECONDS", 0.5)
+    limits = Limits(body_seconds=0.5, rate=1e6, burst=10**6)
+    app = survey_app(database, SurveyOptions(SHORT, TOKEN, limits=limits))
+    with serving(app) as address:
+        with connect(address) as head:
+            head.sendall(b"GET /work HTTP/1.1\r\nHost: x\r\nX-Slow:")
+            start = time.monotonic()
+            assert head.recv(100) == b""  # closed, without an answer
+            assert time.monotonic() - start < 8
+        with connect(address) as body:
+            body.sendall(b"POST /answer HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\ncoherent=yes")
+            assert body.recv(100).startswith(b"HTTP/1.1 408")
+        assert httpx.get(f"{address}/health").json() == {"status": "ok"}
+
+
+def test_a_form_that_breaks_off_is_not_an_answer(database: SurveyDatabase) -> None:
+    app = survey_app(database, SurveyOptions(SHORT, TOKEN))
+    browser = passed(database, site(database, test=SHORT)(), SHORT)
+    ticket, _ = browser.shown()
+    fields = "&".join(f"{name}={value}" for name, value in browser.form(ticket, YES).items())
+    before = len(database.results.answers())
+    with serving(app) as address:
+        with connect(address) as door:
+            cookie = f"session={browser.cookies['session']}"
+            head = "POST /answer HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+            door.sendall(f"{head}Cookie: {cookie}\r\nContent-Length: {len(fields) + 40}\r\n\r\n{fields}".encode())
+            time.sleep(0.1)
+        time.sleep(0.3)
+    assert len(database.results.answers()) == before
+
+
+def test_the_guidelines_are_at_hand(database: SurveyDatabase) -> None:
+    with serving(survey_app(database, SurveyOptions(TEST, TOKEN, limits=UNLIMITED))) as address:
+        (invitation,) = database.raters.invite(1)
+        page = urllib.request.urlopen(f"{address}/enter/{invitation}").read().decode()
+    assert "80% right answers" in page and "What is stored" in page
+    assert len(re.findall("<dt ", page)) == 3 and "Not coherent." in html.unescape(page)

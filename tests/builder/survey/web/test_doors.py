@@ -1,0 +1,60 @@
+"""How raters come in: consent, invitations that cannot be guessed, and nothing stored but what was asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from survey_browser import SHORT, heading_of, site
+
+from equipoise.builder.survey.database.survey import SurveyDatabase
+
+
+def test_invitations_are_unguessable_and_stored_hashed(database: SurveyDatabase, tmp_path: Path) -> None:
+    tokens = database.raters.invite(20)
+    assert all(len(token) == 43 for token in tokens) and len(set(tokens)) == 20
+    browser = site(database)()
+    browser.enter(tokens[0])
+    session = browser.cookies["session"]
+    database.close()
+    stored = b"".join(path.read_bytes() for path in tmp_path.glob("survey.sqlite*"))
+    assert all(secret.encode() not in stored for secret in (*tokens, session))
+    assert browser.get("/enter/guess").status_code == 404
+
+
+def test_nothing_is_stored_of_a_person_but_what_was_asked(database: SurveyDatabase, tmp_path: Path) -> None:
+    fields = {"locale": "Kenya", "agree": "yes"}
+    headers = {"user-agent": "TellTale/1.0", "accept-language": "sw-KE"}
+    site(database)().post(f"/enter/{database.raters.invite(1)[0]}", data=fields, headers=headers)
+    assert {rater.locale for rater in database.raters.all()} == {""}
+    asking = site(database, asks_locale=True)
+    asking().post(f"/enter/{database.raters.invite(1)[0]}", data=fields, headers=headers)
+    asking().post(
+        f"/enter/{database.raters.invite(1)[0]}", data={"locale": "my street 5", "agree": "yes"}, headers=headers
+    )
+    assert sorted(rater.locale for rater in database.raters.all()) == ["", "", "Kenya"]
+    database.close()
+    stored = b"".join(path.read_bytes() for path in tmp_path.glob("survey.sqlite*"))
+    assert all(word not in stored for word in (b"TellTale", b"sw-KE", b"testclient", b"127.0.0.1", b"my street"))
+
+
+def test_consent_is_needed_and_recorded(database: SurveyDatabase) -> None:
+    browser = site(database, test=SHORT)()
+    (invitation,) = database.raters.invite(1)
+    assert "I agree to take part" in browser.get(f"/enter/{invitation}").text
+    assert browser.post(f"/enter/{invitation}").status_code == 422
+    assert database.raters.state_of(invitation) == "invited"
+    assert browser.enter(invitation).status_code == 200
+
+
+def test_who_comes_back_is_greeted(database: SurveyDatabase) -> None:
+    make = site(database, test=SHORT)
+    (invitation,) = database.raters.invite(1)
+    browser = make()
+    browser.enter(invitation)
+    again = make()
+    page = again.get(f"/enter/{invitation}").text
+    assert heading_of(page) == "Welcome back" and "in the middle of the entrance test" in page
+    assert again.post(f"/enter/{invitation}").status_code == 200  # no second consent
+    again.take_test(SHORT)
+    assert "You passed the entrance test" in make().get(f"/enter/{invitation}").text
+    assert browser.get("/work").status_code == 403  # the older session has ended
