@@ -207,6 +207,12 @@ def real_model(engine: Any, prompts: list[Prompt], compiled: str) -> None:
         print(f"{engine.name}, compiled {compiled}, {run}: {len(prompts):,} prompts in {seconds:.2f} s, {rate}")
 
 
+def pair_prompts(data: str, count: int | None) -> list[Prompt]:
+    """Return the next-word prompts of pairs that are spread over a dataset; all without a count."""
+    dataset = open_dataset(data)
+    return prompts_of(dataset.limited(count // 2) if count else dataset)
+
+
 def identity_prompts(data: str, count: int) -> list[Prompt]:
     """Return prompts of WinoIdentity: every marker before one person, the other, and both."""
     return prompts_of(identity_dataset(open_dataset(data), recipe(), limit=max(2, count // 97)))[:count]
@@ -238,7 +244,7 @@ def main() -> None:
         bench = Bench(chosen.shape, tokenizer, size=chosen.product, seconds=chosen.seconds)
     for part in chosen.part:
         if part in ("sweep", "synthbias"):
-            against_padding(bench, prompts_of(open_dataset(chosen.data))[: limit or 8192], part)
+            against_padding(bench, pair_prompts(chosen.data, limit or 8192), part)
         elif part == "winoidentity":
             whole_winoidentity(bench, identity_prompts(chosen.base, limit or 239_400))
         elif part == "growth":
@@ -246,7 +252,7 @@ def main() -> None:
         elif part == "model":
             smoke = bench.engine(mode=None) if chosen.smoke else None
             engine = smoke or open_engine(chosen.model, EngineOptions(dtype=chosen.dtype))
-            real_model(engine, prompts_of(open_dataset(chosen.data))[:limit], chosen.compiled)
+            real_model(engine, pair_prompts(chosen.data, limit), chosen.compiled)
         else:
             sys.exit(f"unknown part {part!r}: {', '.join(every)}")
 
