@@ -11,6 +11,7 @@ import typer
 from ..records import EquipoiseError
 from .audit import Quiet
 from .console import plain_table, print_out, printable, progress_bar
+from .sensitivity import print_near_duplicates
 
 if TYPE_CHECKING:
     from ..builder.steps import BuildFolder, Step
@@ -179,26 +180,18 @@ def filter_(
     Rejected drafts keep all their reasons in rejected.jsonl. Drafts whose counterpart is not certain ("her" can be
     "him" or "his") are set aside in aside.jsonl.
     """
-    from ..builder.rules.filters import (
-        AMONG,
-        OPEN,
-        PRONOUN_RULES,
-        RULES,
-        FilterOptions,
-        drafts_of_dataset,
-        filter_drafts,
-    )
+    from ..builder.rules import filters as step
     from ..builder.rules.variants import swapped
     from ..builder.steps import BuildFolder, Draft, Step, as_lines, read_records
     from ..datasets import open_dataset
     from ..runs.provenance import now
 
     build, dataset = BuildFolder(folder), open_dataset(source) if source else None
-    if pronoun_rule not in PRONOUN_RULES:
-        raise EquipoiseError(f"--pronoun-rule must be {' or '.join(PRONOUN_RULES)}")
-    drafts = drafts_of_dataset(dataset) if dataset else read_records(build.drafts, Draft, made_by="generate")
+    if pronoun_rule not in step.PRONOUN_RULES:
+        raise EquipoiseError(f"--pronoun-rule must be {' or '.join(step.PRONOUN_RULES)}")
+    drafts = step.drafts_of_dataset(dataset) if dataset else read_records(build.drafts, Draft, made_by="generate")
     generated = build.steps()["generate"].settings if "generate" in build.steps() and not dataset else {}
-    options = FilterOptions(
+    options = step.FilterOptions(
         shortest=shortest,
         longest=longest,
         near_words=-1 if keep_near else near,
@@ -208,8 +201,8 @@ def filter_(
         markers=_attributes("", markers) if any(draft.marker for draft in drafts) else {},
     )
     with progress_bar(quiet=quiet) as progress:
-        result = filter_drafts(drafts, _words(words), options, progress)
-    reasons = {rule: result.failed[rule] for rule in (*RULES, *AMONG, OPEN) if result.failed[rule]}
+        result = step.filter_drafts(drafts, _words(words), options, progress)
+    reasons = {rule: result.failed[rule] for rule in (*step.RULES, *step.AMONG, step.OPEN) if result.failed[rule]}
     settings: dict[str, Any] = {"words": f"{shortest} to {longest}", "near": "kept" if keep_near else near}
     settings |= {"pronoun": pronoun_rule} | ({"from": dataset.name} if dataset else {})
     files = {build.kept.name: as_lines(result.kept), build.rejected.name: as_lines(result.rejected)}
@@ -218,7 +211,8 @@ def filter_(
     if quiet:
         return
     rows = [
-        (rule, f"{len(drafts) - result.failed[rule]:,}", f"{result.failed[rule]:,}") for rule in (*RULES, *AMONG, OPEN)
+        (rule, f"{len(drafts) - result.failed[rule]:,}", f"{result.failed[rule]:,}")
+        for rule in (*step.RULES, *step.AMONG, step.OPEN)
     ]
     print_out(plain_table(("rule", "pass", "fail"), rows))
     if dataset:
@@ -324,7 +318,9 @@ def stats(
     quiet: Quiet = False,
 ) -> None:
     """Compare datasets: size, vocabulary, diversity of embeddings, near-duplicates, and maps to look at."""
+    from ..builder.compare.sensitivity import near_duplicates
     from ..builder.compare.statistics import StatsOptions, compare
+    from ..runs.run import Run
 
     options = StatsOptions(model, clusters, shown, seed, embeddings=model != "none")
     with progress_bar(quiet=quiet) as progress:
@@ -343,20 +339,7 @@ def stats(
         print_out(plain_table(("", *(row.name for row in rows)), lines))
         typer.echo(f"\nThe table{' and the maps are' if options.embeddings else ' is'} in {out}/")
     if run:
-        _tell_near_duplicates(run)
-
-
-def _tell_near_duplicates(folder: Path) -> None:
-    from ..builder.compare.sensitivity import near_duplicates
-    from ..runs.measurements import kind_title
-    from ..runs.run import Run
-
-    for part in near_duplicates(Run(folder)):
-        what = f"{len(part.table):,} near-duplicate pairs"
-        if part.u is not None:
-            most = part.table["u_difference"].max()
-            what += f", U differs by {part.u.value:.3f} on average, {most:.3f} at most"
-        typer.echo(printable(f"{part.dataset}, {part.task}, {kind_title(part.kind)}: {what}"))
+        print_near_duplicates(near_duplicates(Run(run)))
 
 
 def _words(path: Path | None) -> WordList:

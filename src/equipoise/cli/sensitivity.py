@@ -13,6 +13,7 @@ from .console import plain_table, print_out, printable
 from .reports import Intersect, Runs
 
 if TYPE_CHECKING:
+    from ..builder.compare.sensitivity import NearDuplicates
     from ..records import Estimate
     from ..runs.run import Run
 
@@ -69,7 +70,6 @@ def _near_duplicates(run: Run, *, words: int, seed: int, quiet: bool) -> None:
     import pandas as pd
 
     from ..builder.compare.sensitivity import near_duplicates
-    from ..runs.measurements import kind_title
 
     parts = near_duplicates(run, words=words, seed=seed)
     tables = [part.table for part in parts if len(part.table)]
@@ -77,6 +77,15 @@ def _near_duplicates(run: Run, *, words: int, seed: int, quiet: bool) -> None:
         run.folder.add({"sensitivity.csv": pd.concat(tables)}, made_from=run.manifest)
     if quiet:
         return
+    print_near_duplicates(parts)
+    where = f"The pairs are in {run.path}/sensitivity.csv" if tables else "No two sets are near-duplicates."
+    typer.echo(printable(where))
+
+
+def print_near_duplicates(parts: Sequence[NearDuplicates]) -> None:
+    """Print how far apart near-duplicates are scored, a line for each dataset, task and type."""
+    from ..runs.measurements import kind_title
+
     header = ("data", "sets", "near pairs", "groups", "U differs by", "any two", "D differs by", "any two")
     rows = [
         (
@@ -87,8 +96,6 @@ def _near_duplicates(run: Run, *, words: int, seed: int, quiet: bool) -> None:
         for part in parts
     ]
     print_out(plain_table(header, rows))
-    where = f"The pairs are in {run.path}/sensitivity.csv" if tables else "No two sets are near-duplicates."
-    typer.echo(printable(where))
 
 
 def _cell(estimate: Estimate | None) -> str:

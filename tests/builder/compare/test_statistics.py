@@ -26,4 +26,4 @@ def test_a_comparison_and_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     equipoise.audit("planted:strength=2,bias=0.5", data=["mine.csv"], out=tmp_path / "run", resamples=10)
     command = ["build", "stats", "mine.csv", "--embeddings", "none", "--run", "run", "--quiet"]
     result = CliRunner().invoke(app, command, catch_exceptions=False)
-    assert re.search(r"1 near-duplicate pairs, U differs by (\d\.\d{3}) on average, \1 at most", result.output)
+    assert re.search(r"mine · next-word, \S.*  3 +1 +1 +0\.\d{3} \[", result.output), result.output
