@@ -1,0 +1,29 @@
+"""The tables are those that the newest migration leaves."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from equipoise.builder.survey.database.survey import SurveyDatabase
+from equipoise.builder.survey.database.tables import META, TALLIES
+from equipoise.builder.verdict.consensus import Tally
+
+
+def test_the_tables_have_the_columns_of_the_migrations(database_url: str) -> None:
+    database = SurveyDatabase(database_url)
+    with database.store.reading() as connection:
+        inspector = sa.inspect(connection)
+        made = {
+            name: {column["name"]: column["type"]._type_affinity for column in inspector.get_columns(name)}
+            for name in inspector.get_table_names()
+            if name != "alembic_version"
+        }
+        keys = {name: set(inspector.get_pk_constraint(name)["constrained_columns"]) for name in made}
+    database.close()
+    kinds = {t.name: {column.name: column.type._type_affinity for column in t.columns} for t in META.sorted_tables}
+    assert made == kinds
+    assert keys == {table.name: set(table.primary_key.columns.keys()) for table in META.sorted_tables}
+
+
+def test_a_sentence_has_a_column_for_each_count_of_its_tally() -> None:
+    assert set(TALLIES) == set(Tally.__dataclass_fields__)
