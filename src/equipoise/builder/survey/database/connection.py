@@ -69,38 +69,30 @@ class Store:
     def __init__(self, url: str, *, clock: Callable[[], float] = time.time) -> None:
         self.clock = clock
         try:
-            self._engine = sa.create_engine(with_driver(url), pool_size=CONNECTIONS)
+            self._engine = _engine(url, writes=True, pool_size=CONNECTIONS)
             self.is_sqlite = self._engine.dialect.name == "sqlite"
-            if self.is_sqlite:
-                event.listen(self._engine, "connect", _configure_sqlite)
-                event.listen(self._engine, "begin", _begin_immediate)
             # SQLite has one writer at a time; a fair queue here is faster than polling for its lock.
             self._turn = threading.Lock() if self.is_sqlite else nullcontext()
             self._queue: list[_Job[Any]] = []
             self._queue_lock = threading.Lock()
-            self._reader = self._reading_engine(url)
+            # Readers of SQLite's log do not wait for the writer.
+            self._reader = (
+                _engine(url, writes=False, pool_size=CONNECTIONS)
+                if self.is_sqlite
+                else self._engine.execution_options(isolation_level="AUTOCOMMIT")
+            )
             self._migrate(url)
         except (exc.ArgumentError, exc.NoSuchModuleError, ImportError):
             raise BuildError("a database is named sqlite:///FILE or postgresql://USER@HOST/NAME") from None
         except exc.DBAPIError as error:
             raise BuildError(f"the survey's database cannot be opened ({reason(error)})") from None
 
-    def _reading_engine(self, url: str) -> sa.Engine:
-        if not self.is_sqlite:
-            return self._engine.execution_options(isolation_level="AUTOCOMMIT")
-        # Without "BEGIN IMMEDIATE": readers of SQLite's log do not wait for the writer.
-        engine = sa.create_engine(with_driver(url), pool_size=CONNECTIONS)
-        event.listen(engine, "connect", _configure_sqlite)
-        return engine
-
     def _migrate(self, url: str) -> None:
         engine = self._engine
         if self.is_sqlite:
             # SQLite changes a table by making it again, which foreign keys would forbid.
-            engine = sa.create_engine(with_driver(url), poolclass=sa.NullPool)
-            event.listen(engine, "connect", _configure_sqlite)
+            engine = _engine(url, writes=True, poolclass=sa.NullPool)
             event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA foreign_keys=OFF"))
-            event.listen(engine, "begin", _begin_immediate)
         config = Config()
         config.set_main_option("script_location", str(resources.files(__package__).joinpath("migrations")))
         with self._turn, engine.begin() as connection:
@@ -219,6 +211,16 @@ def reason(error: exc.SQLAlchemyError) -> str:
 def with_driver(url: str) -> str:
     """Return the address with the driver we use for PostgreSQL."""
     return url.replace("postgresql://", "postgresql+psycopg://", 1).replace("postgres://", "postgresql+psycopg://", 1)
+
+
+def _engine(url: str, *, writes: bool, **options: Any) -> sa.Engine:
+    """Return an engine; on SQLite, one that `writes` takes the lock when a transaction begins."""
+    engine = sa.create_engine(with_driver(url), **options)
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _configure_sqlite)
+        if writes:
+            event.listen(engine, "begin", _begin_immediate)
+    return engine
 
 
 def _configure_sqlite(connection: Any, record: Any) -> None:

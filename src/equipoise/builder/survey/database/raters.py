@@ -221,16 +221,5 @@ def panel_hash(key: str) -> str:
 
 
 def _new_rater(entry_hash: str, origin: str) -> dict[str, Any]:
-    return {
-        "id": secrets.token_hex(6),
-        "entry_hash": entry_hash,
-        "state": INVITED,
-        "locale": "",
-        "origin": origin,
-        "withdrawn_by": "",
-        "previous_state": "",
-        "questions": "",
-        "answers": 0,
-        "checks_right": 0,
-        "checks_wrong": 0,
-    }
+    """Return what is known of a new rater; the tables say that nothing else has happened yet."""
+    return {"id": secrets.token_hex(6), "entry_hash": entry_hash, "state": INVITED, "origin": origin}
