@@ -122,7 +122,7 @@ class Bench:
 
 
 def against_padding(bench: Bench, prompts: list[Prompt], part: str) -> None:
-    """Print how fast packed rows of several shapes are, compiled and not, against one padded row a prompt."""
+    """Print how fast packed rows of several shapes are, compiled and not, against one padded row for each prompt."""
     tokens = distinct_tokens(bench.engine(mode="packed"), prompts)
     print(f"{part}: {len(prompts):,} prompts, {tokens:,} distinct tokens")
     times, plain = [], np.zeros(0)
@@ -131,7 +131,7 @@ def against_padding(bench: Bench, prompts: list[Prompt], part: str) -> None:
         timed(engine, prompts[: len(prompts) // 8])
         seconds, plain = timed(engine, prompts)
         times.append(seconds)
-        bench.line(f"one padded row a prompt, {size} rows a pass", seconds, len(prompts), tokens)
+        bench.line(f"a padded row for each prompt, {size} in a pass", seconds, len(prompts), tokens)
     for compiled in ("never", "always") if torch.cuda.is_available() else ("never",):
         for width, height in SHAPES[part]:
             engine = bench.engine(mode=None, compiled=compiled, row_tokens=width, rows=height)
@@ -162,7 +162,7 @@ def whole_winoidentity(bench: Bench, prompts: list[Prompt]) -> None:
     bench.line("packed, a fifth of them, already compiled", spent, len(some), distinct_tokens(engine, some))
     few = prompts[: max(1, len(prompts) // 20)]
     spent, plain = timed(bench.engine(mode="padded", padded_rows=256), few)
-    bench.line("one padded row a prompt, a twentieth of them", spent, len(few), distinct_tokens(engine, few))
+    bench.line("a padded row for each of a twentieth of them", spent, len(few), distinct_tokens(engine, few))
     times = len(prompts) / seconds / (len(few) / spent)
     print(f"    {times:.2f} times the padded; {apart(packed[: len(few)], plain)}")
 

@@ -69,7 +69,7 @@ def outcomes_of(probs: Floats, limits: Limits | None = None) -> Outcomes:
 
 
 def sampled(name: str, sets: int, samples: int, rng: np.random.Generator) -> Outcomes:
-    """Return what so many sampled answers say of a draw of sets."""
+    """Return what that many sampled answers say of a draw of sets."""
     true = world(name, sets, rng)
     counts = rng.multinomial(samples, true).astype(np.int64)
     outcomes = outcomes_of(true[:, :OPTIONS])

@@ -181,7 +181,7 @@ class BuildFolder:
 
     @contextmanager
     def _held(self) -> Iterator[None]:
-        """Hold the folder against other steps, and end what a killed one left."""
+        """Keep other steps out of the folder, and end what a killed one left."""
         self.path.mkdir(parents=True, exist_ok=True)
         try:
             with FileLock(self.path / ".build.lock", timeout=WAIT):

@@ -1,7 +1,7 @@
 """The counterfactual variants of a sentence: every other set of pronouns, and every other identity marker.
 
 Where the grammar leaves a variant open ("her lunch", "they need"), the sentence is set aside instead of guessed.
-`swapped` holds our variants against those of a published dataset.
+`swapped` compares our variants with those of a published dataset.
 """
 
 from __future__ import annotations
