@@ -24,9 +24,9 @@ from statistics import median
 from typing import Any
 
 from equipoise.datasets import open_dataset
+from equipoise.options import EngineOptions
 from equipoise.records import Example, Prompt
 from equipoise.run import audit
-from equipoise.scoring.engine import EngineOptions
 from equipoise.scoring.opening import open_engine
 from equipoise.tasks import open_task
 

@@ -12,8 +12,8 @@ import time
 import torch
 
 from equipoise.datasets import open_dataset
+from equipoise.options import EngineOptions
 from equipoise.records import Prompt
-from equipoise.scoring.engine import EngineOptions
 from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 from equipoise.scoring.opening import open_engine
 from equipoise.tasks import open_task

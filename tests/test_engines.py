@@ -12,8 +12,9 @@ import pytest
 import torch
 from transformers import LlamaForCausalLM
 
+from equipoise.options import EngineOptions
 from equipoise.records import Example, Message, ModelError, Prompt, Score
-from equipoise.scoring.engine import Engine, EngineOptions, identity_key
+from equipoise.scoring.engine import Engine, identity_key
 from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 from equipoise.scoring.huggingface.trial import PROMPTS as TRIAL
 from equipoise.scoring.packing.shape import Shape

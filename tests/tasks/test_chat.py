@@ -65,6 +65,6 @@ def test_every_task_can_be_asked_in_a_chat_and_the_run_says_so(default_model_fol
 
 
 def test_a_system_prompt_needs_a_chat() -> None:
-    with pytest.raises(EquipoiseError, match="system is the system prompt of a chat"):
+    with pytest.raises(EquipoiseError, match="chat must be set, too: system is its system prompt"):
         TaskOptions(system="Be brief.")
     assert open_task("mcq", TaskOptions(chat=True)).name == "mcq-chat"

@@ -12,9 +12,9 @@ import pytest
 
 import equipoise
 from equipoise.datasets import open_dataset
+from equipoise.options import EngineOptions
 from equipoise.records import Context, Prompt, Score
 from equipoise.scoring.encoding import Encoder
-from equipoise.scoring.engine import EngineOptions
 from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 from equipoise.scoring.reasoning import read_texts
 from equipoise.tasks import TaskOptions, open_task

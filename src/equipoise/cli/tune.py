@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from .audit import Quiet
 from .console import plain_table, print_out, printable, progress_bar
+from .parameters import Quiet
 
 
 def tune(

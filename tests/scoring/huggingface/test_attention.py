@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from equipoise.options import EngineOptions
 from equipoise.records import Prompt
-from equipoise.scoring.engine import EngineOptions
 from equipoise.scoring.huggingface.memory import open_in_memory
 from equipoise.scoring.packing import segments
 from equipoise.scoring.packing.shape import CPU_ROW_TOKENS, DENSE_ROW_TOKENS
