@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,8 @@ from equipoise.run import audit
 from equipoise.runs import Run
 from equipoise.suites.cells import by_model, cells
 from equipoise.suites.execution import Choices, plan, run_suite
+from equipoise.suites.forecast import forecast, parameters
+from equipoise.suites.rehearsal import Rehearsal
 from equipoise.suites.results import write_results
 from equipoise.suites.status import DONE, FAILED, WAITING, Status, duration
 from equipoise.suites.suite_file import SuiteError, read_suite
@@ -204,6 +207,19 @@ def test_the_command_line(suite_file: Write, monkeypatch: pytest.MonkeyPatch, tm
     assert isinstance(unknown.exception, SuiteError) and "matches nothing in the 1 finished cells" in str(
         unknown.exception
     )
+
+
+def test_the_time_is_estimated_before_a_model_is_seen(tmp_path: Path) -> None:
+    asked = Rehearsal(prompts=1000, texts=0, characters=160_000)
+    assert forecast("planted", asked, device="auto") == pytest.approx(5.2)
+    small = forecast("smollm2", asked, device="cpu")
+    (tmp_path / "config.json").write_text('{"torch_dtype": "float32"}')
+    (tmp_path / "model.safetensors").write_bytes(bytes(4 * 1000))
+    assert parameters(str(tmp_path)) == 1000
+    # 40,000 tokens x 135 million parameters x 2 on the cores of this machine.
+    assert small == pytest.approx(5 + 2 * 135e6 * 40_000 / (1.3e11 * (os.cpu_count() or 1)))
+    assert forecast("hf:owner/name", asked, device="cpu") is None
+    assert forecast("smollm2", Rehearsal(prompts=0, texts=3), device="cpu") is None
 
 
 def test_times_in_words() -> None:

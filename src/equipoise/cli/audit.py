@@ -13,7 +13,7 @@ from .parameters import AUDIT, with_options
 from .results import check_trackers, log_run, show_run, write_page
 
 if TYPE_CHECKING:
-    from ..costs.expectation import Cost, Expectation
+    from ..suites.costs import Cost, Expectation
 
 ROUGH = "(rough)"
 
@@ -29,14 +29,14 @@ def audit(context: typer.Context, config: Config = None, print_config: PrintConf
         return
     asked, output = RunOptions.taken(choices), OutputOptions.taken(choices)
     check_trackers(output.log)
-    from ..costs.rates import Meter, remember
     from ..run import audit as run_audit
     from ..settings import Settings
+    from ..suites.rates import Meter, remember
 
     settings = Settings.taken(choices)
     settings.check_use(asked)
     if output.dry_run:
-        from ..costs.expectation import expect
+        from ..suites.costs import expect
 
         _show_costs(expect(asked, settings))
         return
@@ -51,7 +51,7 @@ def audit(context: typer.Context, config: Config = None, print_config: PrintConf
 
 def _show_costs(expected: Expectation) -> None:
     """Print the prompts of each dataset and task, about how long they take, and how many a precision would need."""
-    from ..costs.expectation import PRECISIONS
+    from ..suites.costs import PRECISIONS
 
     widths = [f"prompts at precision {width:g}" for width in PRECISIONS]
     rows = [_cost_row(cost) for cost in expected.costs]

@@ -105,10 +105,7 @@ class DatasetOptions(Options):
         None, "winoidentity: age,race,… (see `equipoise data show winoidentity`).", IDENTITIES, commas=True, asked=15
     )
     base: str = option(
-        "winobias",
-        "winoidentity: the sentences to mark: winobias, synthbias, builtin or a path.",
-        IDENTITIES,
-        asked=16,
+        "winobias", "winoidentity: the sentences to mark: winobias, synthbias, builtin or a path.", IDENTITIES, asked=16
     )
     markers: str | None = option(
         None, "winoidentity: a TOML file with markers of your own.", IDENTITIES, path=True, asked=17
@@ -160,11 +157,7 @@ class AnswerOptions(TextOptions):
         asked=24,
     )
     answer_space: str = option(
-        "joined",
-        "mcq: the answers are ' A' (joined) or 'A' (apart).",
-        PROMPT,
-        choices=("joined", "apart"),
-        asked=25,
+        "joined", "mcq: the answers are ' A' (joined) or 'A' (apart).", PROMPT, choices=("joined", "apart"), asked=25
     )
     both: bool = option(False, 'mcq: also offer "Both of them", a possible reading of they.', PROMPT, asked=26)
     answer_turn: str = option(
@@ -250,12 +243,7 @@ class EngineOptions(TextOptions, SeedOption):
     merge_adapter: bool = option(False, "Merge the adapter into the weights before scoring.", MODEL, asked=31)
     quantize: str | None = option(None, "Round the weights.", MODEL, choices=("int8", "int4"), asked=32)
     dropout: float = option(
-        0.0,
-        "Monte Carlo dropout: drop this share of each layer, such as 0.1.",
-        MODEL,
-        least=0,
-        below=1,
-        asked=36,
+        0.0, "Monte Carlo dropout: drop this share of each layer, such as 0.1.", MODEL, least=0, below=1, asked=36
     )
     passes: int = option(20, "With --dropout: number of passes to average.", MODEL, least=1, asked=37)
     server: str | None = option(
@@ -274,11 +262,7 @@ class EngineOptions(TextOptions, SeedOption):
         speed=True,
     )
     workers: int = option(
-        0,
-        "Workers of the cluster; 0: one for each GPU, or for --worker-cores cores.",
-        CLUSTER,
-        least=0,
-        speed=True,
+        0, "Workers of the cluster; 0: one for each GPU, or for --worker-cores cores.", CLUSTER, least=0, speed=True
     )
     worker_cores: int = option(1, "Processor cores of each worker without a GPU.", CLUSTER, least=1, speed=True)
 

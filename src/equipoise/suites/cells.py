@@ -12,8 +12,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ..costs.forecast import forecast
-from ..costs.rehearsal import Rehearsal, rehearse
 from ..datasets import Dataset, open_dataset
 from ..measuring.cells import check_groups
 from ..options import EngineOptions
@@ -23,6 +21,8 @@ from ..scoring.availability import locate_model
 from ..scoring.opening import open_engine, thinks
 from ..settings import SETTINGS, Settings
 from ..tasks import open_task
+from .forecast import forecast
+from .rehearsal import Rehearsal, rehearse
 from .suite_file import Model, Suite
 
 CELL_BYTES = 1_500_000

@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from equipoise.cli import app
-from equipoise.costs.rates import Meter, remember, seconds
 from equipoise.options import EngineOptions
+from equipoise.suites.rates import Meter, remember, seconds
 
 MCQ = "data · mcq"
 

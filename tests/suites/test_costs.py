@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from equipoise.cli import app
-from equipoise.costs.expectation import expected_share
+from equipoise.suites.costs import expected_share
 from tiny import make_tokenizer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "scoring" / "server"))
