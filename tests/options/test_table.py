@@ -25,6 +25,7 @@ from equipoise.options import (
     QuestionOptions,
     RunOptions,
     StoppingOptions,
+    TuningOptions,
     options_of,
 )
 
@@ -36,7 +37,8 @@ OPTIONS = options_of(*TAKERS)
 
 
 def test_every_option_is_explained_in_one_sentence_or_more() -> None:
-    assert {option.panel for option in OPTIONS.values()} == set(PANELS)
+    panels = {option.panel for option in (*OPTIONS.values(), *options_of(TuningOptions).values())}
+    assert panels == set(PANELS)
     assert not [option.name for option in OPTIONS.values() if not option.help.endswith((".", ")."))]
     assert len({option.key for option in OPTIONS.values()}) == len(OPTIONS)
     assert 6 <= sum(option.common for option in OPTIONS.values()) <= 10

@@ -17,7 +17,7 @@ import pytest
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.exposure import exposure_notes
-from equipoise.records import DatasetError, ModelError, RunError
+from equipoise.records import DatasetError, EquipoiseError, ModelError, RunError
 from equipoise.reports.learning.page import write_learning_page
 from equipoise.run import audit
 from equipoise.training import Limits, Plan, Questions, TrainingError, open_training_sets, trained_on, tune
@@ -228,15 +228,15 @@ def test_every_way_to_cheat_is_noticed(name: str) -> None:
 
 FAULTS = [
     ({"steps": 0}, "steps must be at least 1"),
-    ({"weight": -1.0}, "weight must be a number of at least 0, not -1"),
-    ({"learning_rate": float("nan")}, "learning_rate must be a number of at least 0, not nan"),
+    ({"weight": -1.0}, "weight must be at least 0, not -1"),
+    ({"learning_rate": float("nan")}, "learning_rate must be at least 0, not nan"),
     ({"estimator": "luck"}, "estimator 'luck' is not one of perplexity"),
-    ({"method": "luck"}, "method 'luck'"),
+    ({"method": "luck"}, "method must be lora or full, not 'luck'"),
     ({"task_members": "luck"}, "task_members 'luck'"),
 ]
 
 
 @pytest.mark.parametrize(("choices", "sentence"), FAULTS)
 def test_bad_choices_are_one_clear_sentence(choices, sentence: str) -> None:
-    with pytest.raises(TrainingError, match=sentence):
+    with pytest.raises(EquipoiseError, match=sentence):
         Plan(**choices)

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ..options import Option, RunOptions, options_of
-from ..options.option import OUTPUT, WORDS, fits
+from ..options import OUTPUT, Option, RunOptions, options_of
+from ..options.option import WORDS, fits
 from ..records import EquipoiseError
 from .parameters import AUDIT, shown_default
 

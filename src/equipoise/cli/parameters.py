@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from ..options import (
+    OUTPUT,
     PANELS,
     DatasetOptions,
     EngineOptions,
@@ -55,7 +56,9 @@ Level = Annotated[float, flag(AUDIT["level"])]
 Device = Annotated[str, flag(AUDIT["device"])]
 
 
-def with_options(*names: str, unset: bool = True, **helps: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def with_options(
+    *names: str, table: Mapping[str, Option] = AUDIT, unset: bool = True, **helps: str
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator: the command's `**choices` become options of the table, with its help or the one given.
 
     The command gets the values as the library takes them. With `unset` it gets only what was given; else the table's
@@ -63,13 +66,16 @@ def with_options(*names: str, unset: bool = True, **helps: str) -> Callable[[Cal
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        options = [AUDIT[name] for name in (*names, *helps)]
+        options = [table[name] for name in (*names, *helps)]
         kept = _parameters(function)
         made = [_parameter(option, unset=unset, help=helps.get(option.name, "")) for option in options]
 
         def command(**values: Any) -> None:
-            given = {option.name: values.pop(option.name) for option in options}
-            function(**values, **library_values(given))
+            for option in options:
+                value = values.pop(option.name)
+                if value is not None:
+                    values[option.name] = _library_value(option, value)
+            function(**values)
 
         command.__doc__ = function.__doc__
         command.__signature__ = inspect.Signature([*kept, *made])  # type: ignore[attr-defined]
@@ -108,12 +114,8 @@ def shown_default(option: Option) -> Any:
     return None if option.default in ("", {}) and option.kind is not bool else option.default
 
 
-def library_values(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values from the command line as the library takes them; those that are not set are left out."""
-    return {name: _library_value(AUDIT[name], value) for name, value in given.items() if value is not None}
-
-
 def _library_value(option: Option, value: Any) -> Any:
+    """Return a value from the command line as the library takes it."""
     if option.pairs:
         return column_map(value)
     if option.commas:
@@ -136,39 +138,11 @@ def column_map(parts: Sequence[str]) -> dict[str, str]:
     return mapping
 
 
-class FigureFormat(StrEnum):
-    """How a figure is written."""
-
-    PDF = "pdf"
-    SVG = "svg"
-    PNG = "png"
-
-
-class TableFormat(StrEnum):
-    """How a table is written."""
-
-    MARKDOWN = "markdown"
-    LATEX = "latex"
-    CSV = "csv"
-
-
-class Recalibration(StrEnum):
-    """How probabilities are recalibrated."""
-
-    BETA = "beta"
-    PLATT = "platt"
-    ISOTONIC = "isotonic"
-    TEMPERATURE = "temperature"
-    HISTOGRAM = "histogram"
-
-
-class PaperValues(StrEnum):
-    """Whose published values are shown beside those of runs."""
-
-    UCERF = "ucerf-paper"
-    WINOIDENTITY = "winoidentity-paper"
-    GENDER_ECE = "gender-ece-paper"
-
+# typer knows no list of literals.
+FigureFormat = StrEnum("FigureFormat", ["pdf", "svg", "png"])
+TableFormat = StrEnum("TableFormat", ["markdown", "latex", "csv"])
+Recalibration = StrEnum("Recalibration", ["beta", "platt", "isotonic", "temperature", "histogram"])
+PaperValues = StrEnum("PaperValues", ["ucerf-paper", "winoidentity-paper", "gender-ece-paper"])
 
 Against = Annotated[
     list[PaperValues] | None,
@@ -197,7 +171,8 @@ class PanelCommand(TyperCommand):
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is not None:
-                panels[getattr(parameter, "rich_help_panel", None) or PANELS[-1]].append(record)
+                panels[getattr(parameter, "rich_help_panel", None) or OUTPUT].append(record)
         for panel, records in panels.items():
-            with formatter.section(panel):
-                formatter.write_dl(records)
+            if records:
+                with formatter.section(panel):
+                    formatter.write_dl(records)

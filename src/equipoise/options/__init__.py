@@ -1,7 +1,8 @@
-"""In: what a user may choose about an audit, declared once.
+"""In: what a user may choose about an audit or about tuning, declared once.
 Out: one frozen, checked object for each part of the program, with exactly the options that it takes.
 """
 
+from .option import OUTPUT as OUTPUT
 from .option import PANELS as PANELS
 from .option import Option as Option
 from .option import OptionError as OptionError
@@ -19,3 +20,4 @@ from .table import RunOptions as RunOptions
 from .table import SeedOption as SeedOption
 from .table import StoppingOptions as StoppingOptions
 from .table import TextOptions as TextOptions
+from .tuning import TuningOptions as TuningOptions

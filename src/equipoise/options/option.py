@@ -16,9 +16,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 ASK, MODEL, SERVER, PROMPT = "What to ask", "Model", "Server", "Prompt"
 MEASURING, STOPPING, IDENTITIES = "Measuring", "Stopping early", "Identities"
-CLUSTER, OUTPUT = "Cluster", "Output"
-PANELS = (ASK, MODEL, SERVER, PROMPT, MEASURING, STOPPING, IDENTITIES, CLUSTER, OUTPUT)
-"""The headings of `audit --help`, in its order."""
+CLUSTER, OUTPUT, TUNING = "Cluster", "Output", "Tuning"
+PANELS = (ASK, MODEL, SERVER, PROMPT, MEASURING, STOPPING, IDENTITIES, CLUSTER, OUTPUT, TUNING)
+"""The headings of help, in its order."""
 
 WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 """What a value of each kind is called."""
