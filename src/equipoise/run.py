@@ -21,7 +21,7 @@ from .measuring.columns import item_columns, set_columns
 from .measuring.measure import Plan, measured_items
 from .measuring.part import measure_part
 from .measuring.sampling import Sampled, outcomes_of, sample_of, until_precise, with_samples
-from .options import RunOptions, takes
+from .options import AuditOptions, RunOptions, takes
 from .progress import Progress, shown
 from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManifest
 from .runs import Run as Run
@@ -47,7 +47,7 @@ class Answers:
     sampled: Sampled | None = None
 
 
-@takes(Settings)
+@takes(AuditOptions)
 def audit(
     model: Any = RunOptions.model,
     data: Any = RunOptions.data,

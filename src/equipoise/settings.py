@@ -13,14 +13,12 @@ from .measuring.measure import Plan
 from .metrics import METRICS
 from .options import (
     AnswerOptions,
+    AuditOptions,
     DatasetOptions,
     EngineOptions,
-    MeasuringOptions,
     OptionError,
     PlanOptions,
-    QuestionOptions,
     RunOptions,
-    StoppingOptions,
     options_of,
 )
 from .records import EquipoiseError, RunError
@@ -29,8 +27,8 @@ from .uncertainty import ESTIMATORS, P_TRUE
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(StoppingOptions, MeasuringOptions, EngineOptions, QuestionOptions, DatasetOptions):
-    """What a user may choose about an audit; every field can be given to `audit` by name."""
+class Settings(AuditOptions):
+    """What a user chose about an audit, and what each part of the program gets of it."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -16,6 +16,7 @@ import equipoise
 from equipoise.options import (
     PANELS,
     AnswerOptions,
+    AuditOptions,
     DatasetOptions,
     EngineOptions,
     MeasuringOptions,
@@ -24,16 +25,12 @@ from equipoise.options import (
     OutputOptions,
     QuestionOptions,
     RunOptions,
-    StoppingOptions,
     TuningOptions,
     options_of,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
-TAKERS: tuple[type[Options], ...] = (
-    *(RunOptions, DatasetOptions, QuestionOptions, EngineOptions, MeasuringOptions, StoppingOptions, OutputOptions),
-)
-OPTIONS = options_of(*TAKERS)
+OPTIONS = options_of(RunOptions, AuditOptions, OutputOptions)
 
 
 def test_every_option_is_explained_in_one_sentence_or_more() -> None:

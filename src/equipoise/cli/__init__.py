@@ -17,7 +17,6 @@ from . import (
     calibration,
     config,
     data,
-    doctor,
     drawn,
     estimators,
     exports,
@@ -45,7 +44,7 @@ app = typer.Typer(
 )
 app.command("audit", cls=PanelCommand)(audit.audit)
 app.command("init")(config.init)
-app.command("doctor")(doctor.doctor)
+app.command("doctor")(listings.doctor)
 app.command("report")(measurement.report)
 app.command("measure")(measurement.measure)
 app.command("metrics")(listings.metrics)

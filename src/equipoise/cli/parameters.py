@@ -11,28 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand
 
-from ..options import (
-    OUTPUT,
-    PANELS,
-    DatasetOptions,
-    EngineOptions,
-    MeasuringOptions,
-    Option,
-    OutputOptions,
-    QuestionOptions,
-    RunOptions,
-    StoppingOptions,
-    options_of,
-)
+from ..options import OUTPUT, PANELS, AuditOptions, Option, OutputOptions, RunOptions, options_of
 from ..records import EquipoiseError
 
 if TYPE_CHECKING:
     from ..reports.published import PublishedValue
 
-SETTINGS = (DatasetOptions, QuestionOptions, EngineOptions, MeasuringOptions, StoppingOptions)
-"""Whose options an audit hands on to the library by name."""
-
-AUDIT = options_of(RunOptions, *SETTINGS, OutputOptions)
+AUDIT = options_of(RunOptions, AuditOptions, OutputOptions)
 """The options of `equipoise audit` by name."""
 
 
@@ -53,7 +38,6 @@ NoHtml = Annotated[bool, flag(AUDIT["no_html"])]
 Where = Annotated[list[str] | None, flag(AUDIT["where"])]
 Resamples = Annotated[int, flag(AUDIT["resamples"])]
 Level = Annotated[float, flag(AUDIT["level"])]
-Device = Annotated[str, flag(AUDIT["device"])]
 
 
 def with_options(
@@ -117,7 +101,7 @@ def shown_default(option: Option) -> Any:
 def _library_value(option: Option, value: Any) -> Any:
     """Return a value from the command line as the library takes it."""
     if option.pairs:
-        return column_map(value)
+        return _column_map(value)
     if option.commas:
         return [part.strip() for text in value for part in text.split(",") if part.strip()]
     if option.several:
@@ -125,7 +109,7 @@ def _library_value(option: Option, value: Any) -> Any:
     return str(value) if option.path else value
 
 
-def column_map(parts: Sequence[str]) -> dict[str, str]:
+def _column_map(parts: Sequence[str]) -> dict[str, str]:
     """Return the column map of `a=b,c=d` parts."""
     mapping: dict[str, str] = {}
     for part in (piece for option in parts for piece in option.split(",")):

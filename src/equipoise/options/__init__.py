@@ -10,6 +10,7 @@ from .option import Options as Options
 from .option import options_of as options_of
 from .option import takes as takes
 from .table import AnswerOptions as AnswerOptions
+from .table import AuditOptions as AuditOptions
 from .table import DatasetOptions as DatasetOptions
 from .table import EngineOptions as EngineOptions
 from .table import MeasuringOptions as MeasuringOptions

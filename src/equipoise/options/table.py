@@ -329,6 +329,11 @@ class StoppingOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AuditOptions(StoppingOptions, MeasuringOptions, EngineOptions, QuestionOptions, DatasetOptions):
+    """All that may be chosen about how a model is audited: these options are in the manifest of a run."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class OutputOptions(Options):
     """What a command prints and writes; the command line alone takes these."""
 
