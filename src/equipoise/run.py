@@ -21,7 +21,7 @@ from .measuring.columns import item_columns, set_columns
 from .measuring.measure import Plan, measured_items
 from .measuring.part import measure_part
 from .measuring.sampling import Sampled, outcomes_of, sample_of, until_precise, with_samples
-from .options import AuditOptions, RunOptions, takes
+from .options import AuditOptions, MeasuringOptions, RunOptions, takes
 from .progress import Progress, shown
 from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManifest
 from .runs import Run as Run
@@ -108,6 +108,7 @@ def remeasure(path: str | Path, *, progress: Progress | bool | None = None, **ch
     return Run(folder.path)
 
 
+@takes(MeasuringOptions)
 def import_results(
     files: str | Path | Sequence[str | Path],
     *,

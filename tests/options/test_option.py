@@ -21,7 +21,7 @@ class Tea(Options):
     milk: str = option("none", "Milk.", ASK, choices=("none", "oat"), flag="--with-milk")
     herbs: Sequence[str] = option((), "Herbs.", ASK, choices=("mint", "sage"), commas=True)
     names: Mapping[str, str] = option({}, "Names.", ASK)
-    iced: bool = option(False, "Ice.", ASK)
+    iced: bool = option(False, "Ice.", ASK, common=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +34,8 @@ class Party(Tea):
 OPTIONS = options_of(Tea)
 
 
-def test_options_come_panel_by_panel_as_they_are_declared() -> None:
-    assert list(OPTIONS) == ["milk", "herbs", "names", "iced", "cups", "heat"]
+def test_options_come_panel_by_panel_the_common_ones_first() -> None:
+    assert list(OPTIONS) == ["iced", "milk", "herbs", "names", "cups", "heat"]
     assert list(options_of(Party))[-1] == "guests"
 
 
@@ -109,5 +109,7 @@ def test_a_function_names_the_options_it_takes() -> None:
     parameters = inspect.signature(brew).parameters
     assert list(parameters) == ["leaves", "quick", *OPTIONS]
     assert (parameters["cups"].default, parameters["cups"].annotation) == (2, int)
-    assert brew.__doc__ is not None and brew.__doc__.startswith("Return a tea.\n\nOptions:\n    milk: Milk.\n")
+    assert brew.__doc__ is not None and brew.__doc__.startswith(
+        "Return a tea.\n\nOptions:\n    iced: Ice.\n    milk: Milk.\n"
+    )
     assert brew("mint", cups=3) == "mint {'cups': 3}"

@@ -172,7 +172,7 @@ class Options:
 
 
 def options_of(*takers: type[Options]) -> dict[str, Option]:
-    """Return the options of takers by name: panel by panel, and in each as they are declared."""
+    """Return the options of takers by name: panel by panel, the common ones of each first, then as declared."""
     return _options_of(takers)
 
 
@@ -181,7 +181,8 @@ def _options_of(takers: tuple[type[Any], ...]) -> dict[str, Option]:
     declared = {known.name: known for taker in takers for known in fields(taker) if known.metadata}
     types = {name: kind for taker in takers for name, kind in get_type_hints(taker).items()}
     options = [Option(name, types[name], _default(known), **known.metadata) for name, known in declared.items()]
-    return {known.name: known for known in sorted(options, key=lambda known: PANELS.index(known.panel))}
+    common_first = sorted(options, key=lambda known: not (known.positional or known.common))
+    return {known.name: known for known in sorted(common_first, key=lambda known: PANELS.index(known.panel))}
 
 
 def _default(declared: Any) -> Any:
