@@ -22,8 +22,8 @@ from shared.scoring import prompts_of, scores_of
 from equipoise.datasets import open_dataset
 from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.metrics import METRICS
+from equipoise.options import EngineOptions
 from equipoise.records import Measurement, RunKey
-from equipoise.scoring.engine import EngineOptions
 from equipoise.scoring.opening import open_engine
 from equipoise.tasks import open_task
 

@@ -33,11 +33,12 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import equipoise
 from equipoise.datasets import open_dataset
+from equipoise.options import EngineOptions
 from equipoise.records import Prompt, Score
 from equipoise.runs import Part
 from equipoise.scoring.default_model import gguf_file, model_folder
 from equipoise.scoring.encoding import Encoder, Question
-from equipoise.scoring.engine import Engine, EngineDefaults, EngineOptions, identity_key
+from equipoise.scoring.engine import Engine, EngineDefaults, identity_key
 from equipoise.scoring.opening import open_engine
 
 LLAMA_CPP = """

@@ -67,7 +67,7 @@ def our_side(side: str, folder: str, asked: str, answers: str, threads: str) -> 
     """Score the prompts of a file with our engine, packed or padded, and write what it took."""
     import torch
 
-    from equipoise.scoring.engine import EngineOptions
+    from equipoise.options import EngineOptions
     from equipoise.scoring.opening import open_engine
 
     torch.set_num_threads(int(threads))

@@ -23,8 +23,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from equipoise.datasets import open_datasets
+from equipoise.options import EngineOptions
 from equipoise.records import Context
-from equipoise.scoring.engine import EngineOptions
 from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 from equipoise.scoring.huggingface.writing import GREEDY
 from equipoise.scoring.opening import open_engine

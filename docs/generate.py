@@ -19,7 +19,8 @@ NOTE = "<!-- Written by docs/generate.py: change the code, then run `make refere
 
 MODULES = (
     ("run", "The pipeline: every function returns a `Run`."),
-    ("settings", "Everything that can be chosen about an audit."),
+    ("options", "Every choice about an audit, by the part of the program that takes it."),
+    ("settings", "All options of an audit together."),
     ("runs.run", "A run folder, read back."),
     ("reports.comparison.compare", "Runs on the same sentences, compared."),
     ("reports.gate", "A run checked against requirements."),
@@ -50,7 +51,7 @@ def _default(parameter: Any) -> str:
     default = parameter.default
     if default is None or default is False or callable(default) or parameter.required:
         return ""
-    return f"`{default}`"
+    return ", ".join(f"`{value}`" for value in (default if isinstance(default, list) else [default]))
 
 
 def _values(parameter: Any) -> str:
@@ -66,7 +67,11 @@ def _values(parameter: Any) -> str:
 
 
 def _options(command: Any) -> Iterator[str]:
-    rows = []
+    """Yield a table of the parameters, or one for each panel of the command's help."""
+    from equipoise.cli.parameters import PanelCommand
+    from equipoise.options import PANELS
+
+    panels: dict[str, list[str]] = {}
     for parameter in command.params:
         if parameter.name == "help" or getattr(parameter, "hidden", False):
             continue
@@ -76,9 +81,11 @@ def _options(command: Any) -> Iterator[str]:
         several = "; repeatable" if parameter.multiple or parameter.nargs == -1 else ""
         text = plain(parameter.help or "")
         cells = (name, _values(parameter) + several, _default(parameter), text)
-        rows.append(f"| {' | '.join(cells)} |")
-    if rows:
-        yield "| | value | default | |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"
+        panel = getattr(parameter, "rich_help_panel", None) if isinstance(command, PanelCommand) else None
+        panels.setdefault(panel or "", []).append(f"| {' | '.join(cells)} |")
+    for panel, rows in sorted(panels.items(), key=lambda item: PANELS.index(item[0]) if item[0] else -1):
+        heading = f"**{panel}**\n\n" if panel else ""
+        yield heading + "| | value | default | |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"
 
 
 def _commands(command: Any, name: str, depth: int) -> Iterator[str]:
@@ -153,6 +160,8 @@ def _fields(node: ast.ClassDef) -> list[str]:
 
 def _class(node: ast.ClassDef, module: str) -> Iterator[str]:
     yield f"### `{module}.{node.name}`\n\n{_docstring(node)}\n"
+    if parents := [ast.unparse(parent) for parent in node.bases if ast.unparse(parent).endswith("Options")]:
+        yield f"It has the options of {', '.join(f'`{parent}`' for parent in parents)}.\n"
     if fields := _fields(node):
         yield "| field | type | default |\n|---|---|---|\n" + "\n".join(fields) + "\n"
     for item in node.body:
@@ -167,12 +176,34 @@ def _module(name: str, summary: str) -> Iterator[str]:
     file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     module = f"equipoise.{name}"
     yield f"## `{module}`\n\n{summary}\n"
+    if name == "options":
+        yield from _takers()
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ClassDef) and node.name[0] != "_":
             yield from _class(node, module)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name[0] != "_":
             signature = _signature(node, node.name)
             yield f"### `{module}.{node.name}`\n\n```python\n{signature}\n```\n\n{_docstring(node)}\n"
+
+
+def _takers() -> Iterator[str]:
+    """Yield the classes of options, each with a table of what it declares."""
+    from equipoise.options import Options, options_of, table
+
+    classes = [known for known in vars(table).values() if isinstance(known, type) and issubclass(known, Options)]
+    for taker in classes:
+        if taker is Options:
+            continue
+        parents = [parent for parent in taker.__bases__ if parent is not Options]
+        also = f"\n\nIt has the options of {', '.join(f'`{p.__name__}`' for p in parents)}, too." if parents else ""
+        yield f"### `equipoise.options.{taker.__name__}`\n\n{taker.__doc__}{also}\n"
+        inherited = options_of(*parents) if parents else {}
+        rows = ["| option | type | default | |", "|---|---|---|---|"]
+        for name, option in options_of(taker).items():
+            if name not in inherited:
+                kind = plain(" or ".join(f'"{word}"' for word in option.choices) or option.words)
+                rows.append(f"| `{name}` | {kind} | `{plain(repr(option.default))}` | {plain(option.explanation)} |")
+        yield "\n".join(rows) + "\n"
 
 
 def api_page() -> str:

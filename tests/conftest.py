@@ -138,8 +138,8 @@ def default_model_folder() -> Path:
 @pytest.fixture(scope="session")
 def default_engine(default_model_folder: Path) -> Any:
     """Return the engine of the real default model."""
+    from equipoise.options import EngineOptions
     from equipoise.scoring.default_model import open_default_model
-    from equipoise.scoring.engine import EngineOptions
 
     return open_default_model(EngineOptions(device="cpu", dtype="float32"))
 

@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tiny import CHAT, LLAMA, make_engine, make_model, make_tokenizer
 from transformers import LlamaForCausalLM
 
+from equipoise.options import EngineOptions
 from equipoise.records import Example, Message, ModelError, Prompt, Score
-from equipoise.scoring.engine import Engine, EngineOptions, identity_key
+from equipoise.scoring.engine import Engine, identity_key
 from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 from equipoise.scoring.huggingface.trial import PROMPTS as TRIAL
 from equipoise.scoring.packing.shape import Shape
 from equipoise.scoring.planted.stereotype import PlantedEngine
-from tiny import CHAT, LLAMA, make_engine, make_model, make_tokenizer
 
 TOLERANCE = 1e-4
 FALCON = {"alibi": False, "new_decoder_architecture": False}

@@ -15,7 +15,7 @@ import yaml
 from packaging.requirements import Requirement
 
 from equipoise import __version__
-from equipoise.cli.console import EXTRAS
+from equipoise.cli.errors import EXTRAS
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -327,7 +327,7 @@ def test_what_was_loaded_is_what_was_returned(run: Run) -> None:
     [
         ({"limit": 0}, "limit must be at least 1, not 0"),
         ({"seeds": 0}, "seeds must be at least 1"),
-        ({"seed": -1}, "seed must not be negative"),
+        ({"seed": -1}, "seed must be at least 0, not -1"),
         ({"resamples": 0}, "resamples must be at least 1"),
         ({"level": 1.0}, "level must lie between 0 and 1"),
         ({"level": float("nan")}, "level must lie between 0 and 1"),
@@ -335,7 +335,7 @@ def test_what_was_loaded_is_what_was_returned(run: Run) -> None:
         ({"metrics": ["acuracy"]}, "did you mean 'accuracy'"),
         ({"estimators": ["reny"]}, "did you mean 'renyi'"),
         ({"by": ["shoe size"]}, "no item has a group 'shoe size'; known groups: form, gender"),
-        ({"token_aggregate": "median"}, "token_aggregate must be sum, mean or pmi"),
+        ({"token_aggregate": "median"}, "token_aggregate must be sum, mean, pmi or max, not 'median'"),
         ({"pronouns": ["he", "xyz"]}, "unknown pronouns 'xyz'; known: he, she, they, xe"),
         ({"task": "nextword"}, "did you mean 'next-word'"),
         ({"data": "bultin"}, "did you mean 'builtin'"),

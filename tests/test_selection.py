@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from equipoise import audit, compare, load
 from equipoise.cli import app
-from equipoise.datasets import DatasetOptions, open_dataset
+from equipoise.datasets import open_dataset
+from equipoise.options import DatasetOptions
 from equipoise.records import EquipoiseError
 from equipoise.selection import select_run
 from equipoise.verification import verify

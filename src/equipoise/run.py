@@ -21,6 +21,7 @@ from .measuring.columns import item_columns, set_columns
 from .measuring.measure import Plan, measured_items
 from .measuring.part import measure_part
 from .measuring.sampling import Sampled, outcomes_of, sample_of, until_precise, with_samples
+from .options import AuditOptions, MeasuringOptions, RunOptions, takes
 from .progress import Progress, shown
 from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManifest
 from .runs import Run as Run
@@ -29,7 +30,7 @@ from .runs.imported import read_results
 from .runs.measurements import measurements_frame
 from .runs.provenance import IMPORTED, describe, describe_imported, now
 from .runs.tables import column_rows, example_rows, outcome_columns
-from .scoring.opening import DEFAULT_MODEL, open_engine
+from .scoring.opening import open_engine
 from .scoring.reasoning import TextStore
 from .scoring.store import ScoreStore
 from .settings import Settings
@@ -46,10 +47,11 @@ class Answers:
     sampled: Sampled | None = None
 
 
+@takes(AuditOptions)
 def audit(
-    model: Any = DEFAULT_MODEL,
-    data: Any = "builtin",
-    task: str | Task | Sequence[str | Task] = "next-word",
+    model: Any = RunOptions.model,
+    data: Any = RunOptions.data,
+    task: str | Task | Sequence[str | Task] = RunOptions.task,
     *,
     out: str | Path | None = None,
     progress: Progress | bool | None = None,
@@ -60,7 +62,7 @@ def audit(
     `model` is a name, a path, (model, tokenizer) or a pipeline of transformers, or an engine. `data` is a name, a path,
     a DataFrame, a list of dicts, a `datasets.Dataset`, a Dataset, or a list of these.
     `progress` is called with what is done; without it a notebook shows bars (False: never).
-    `choices` are the fields of `Settings`: `audit("smollm2", data="winobias", limit=100, estimators=["renyi"])`.
+    For example: `audit("smollm2", data="winobias", limit=100, estimators=["renyi"])`.
     """
     settings, report = Settings(**choices), shown(progress)
     plan = settings.plan
@@ -106,6 +108,7 @@ def remeasure(path: str | Path, *, progress: Progress | bool | None = None, **ch
     return Run(folder.path)
 
 
+@takes(MeasuringOptions)
 def import_results(
     files: str | Path | Sequence[str | Path],
     *,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,6 +13,10 @@ from pathlib import Path
 import pytest
 
 Result = subprocess.CompletedProcess[str]
+AUDIT = (
+    *("audit", "planted:noise=0.7", "--task", "next-word", "--task", "mcq", "--seeds", "2", "--limit", "60"),
+    *("--by", "gender", "--resamples", "20", "--out", "run"),
+)
 
 FORKING = """
 import atexit, json, os, sys
@@ -92,3 +97,22 @@ def forked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., R
         yield run
         assert server.stdin
         server.stdin.close()
+
+
+@pytest.fixture(scope="session")
+def audit_words() -> tuple[str, ...]:
+    """Return the command that `audited` runs."""
+    return AUDIT
+
+
+@pytest.fixture(scope="session")
+def audited(equipoise: Callable[..., Result], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
+    """Return a run folder made by the command line, and what the command said."""
+    cwd = tmp_path_factory.mktemp("cli")
+    return cwd / "run", equipoise(*AUDIT, cwd=cwd)
+
+
+@pytest.fixture
+def run_copy(audited: tuple[Path, Result], tmp_path: Path) -> Path:
+    """Return a copy of the run folder, to change."""
+    return Path(shutil.copytree(audited[0], tmp_path / "copy"))

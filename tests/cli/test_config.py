@@ -38,7 +38,7 @@ def test_a_file_sets_options_and_the_command_line_wins(printed: Callable[..., st
     values = tomllib.loads(printed("audit", "--config", path, "--seeds", "4", "--data", "builtin", "--print-config"))
     assert values["model"] == "planted:bias=1" and values["data"] == ["builtin"] and values["seeds"] == 4
     assert values["level"] == 0.9 and values["crossed"] is True and values["reasoning-tokens"] == 7
-    assert values["attributes"] == "age,race" and values["columns"] == ["text=a", "gold=b"]
+    assert values["attributes"] == ["age", "race"] and values["columns"] == ["text=a", "gold=b"]
     assert tomllib.loads(printed("audit", "planted", "--config", path, "--print-config"))["model"] == "planted"
 
 

@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 
 from equipoise import audit
 from equipoise.cli import app
-from equipoise.datasets import DatasetOptions, open_dataset
+from equipoise.datasets import open_dataset
 from equipoise.datasets.bbq import load_bbq
+from equipoise.options import DatasetOptions
 from equipoise.records import DatasetError, Example
 from equipoise.tasks.multiple_choice import MultipleChoice
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from equipoise import audit
-from equipoise.datasets import DatasetOptions, open_dataset
+from equipoise.datasets import open_dataset
+from equipoise.options import DatasetOptions
 from equipoise.records import DatasetError, EquipoiseError
 from equipoise.tasks import Shots, TaskOptions, open_task
 from equipoise.tasks.next_word import NextWord

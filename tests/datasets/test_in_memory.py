@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 import equipoise
-from equipoise.datasets import DatasetOptions, open_dataset
+from equipoise.datasets import open_dataset
+from equipoise.options import DatasetOptions
 from equipoise.records import DatasetError, EquipoiseError
 
 ROWS = [

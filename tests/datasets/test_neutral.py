@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.datasets import DatasetOptions, open_dataset
+from equipoise.datasets import open_dataset
 from equipoise.datasets.neutral import family, row_name
 from equipoise.datasets.occupations import named
+from equipoise.options import DatasetOptions
 from equipoise.records import DatasetError
 
 
@@ -56,8 +57,6 @@ def test_what_names_no_occupation_is_left_out_with_its_reason() -> None:
     changed = neutral(pairs("The nurse thanked", "The rain soaked"), "person")
     assert len(changed.examples) == 1
     assert [f.what for f in changed.faults if f.kind == "no neutral form"] == ["names no occupation, or several"]
-    with pytest.raises(DatasetError, match="neutral must be person or someone, not 'human'"):
-        neutral("builtin", "human")
     with pytest.raises(DatasetError, match="no sentence has an occupation"):
         neutral(pairs("The rain soaked"), "person")
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from equipoise.datasets import DATASETS, DatasetOptions, open_dataset
+from equipoise.datasets import DATASETS, open_dataset
 from equipoise.datasets.cards import CARDS
+from equipoise.options import DatasetOptions
 from equipoise.records import DatasetError
 
 PRO, ANTI = "1 The cook met [the nurse] and saw [her].\n", "1 The cook met [the nurse] and saw [him].\n"

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.datasets import DatasetOptions, open_dataset
+from equipoise.datasets import open_dataset
 from equipoise.datasets.pronoun_sets import FORMS, KNOWN, group_of, pronoun_sets
+from equipoise.options import DatasetOptions
 from equipoise.records import DatasetError
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.datasets import DatasetOptions, open_dataset
+from equipoise.datasets import open_dataset
 from equipoise.datasets.sentence_pairs import is_pair_table, load_sentence_pairs, sides_of, split_pair
+from equipoise.options import DatasetOptions
 from equipoise.records import DatasetError, SentencePair
 
 

@@ -8,9 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from equipoise.cli import app
-from equipoise.datasets import DatasetOptions, load_winobias, open_dataset
+from equipoise.datasets import load_winobias, open_dataset
 from equipoise.datasets.dataset import Dataset
 from equipoise.exports.dataset_files import export_dataset
+from equipoise.options import DatasetOptions
 from equipoise.records import DatasetError
 
 

@@ -19,8 +19,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from equipoise.options import EngineOptions
 from equipoise.records import Prompt, Score
-from equipoise.scoring.engine import Engine, EngineDefaults, EngineOptions, identity_key, in_order
+from equipoise.scoring.engine import Engine, EngineDefaults, identity_key, in_order
 from equipoise.scoring.opening import open_engine
 from equipoise.scoring.planted.stereotype import PlantedEngine
 

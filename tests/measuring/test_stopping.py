@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 import equipoise
 from equipoise.cli import app
-from equipoise.cli.costs import expected_share
 from equipoise.datasets import open_dataset
 from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Plan, measure
@@ -92,9 +91,3 @@ def test_costs_are_told_before_they_are_spent(tmp_path: Path, monkeypatch: pytes
     assert result.exit_code == 0 and not list(tmp_path.iterdir()), "nothing is asked, nothing is written"
     assert "600" in result.output, "30 sentences, two pronouns, ten wordings"
     assert "precision 0.02" in " ".join(result.output.split())
-
-
-def test_the_expected_share_falls_with_the_sentences_and_rises_with_the_precision() -> None:
-    shares = [expected_share(width, 16_000, level=0.95) for width in (0.05, 0.02, 0.01)]
-    assert 0.1 < shares[0] < 0.35 < shares[1] < shares[2] < 1
-    assert expected_share(0.02, 1000, level=0.95) > shares[1]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.datasets import DatasetOptions, open_dataset
+from equipoise.datasets import open_dataset
 from equipoise.measuring.ensembles import over_wordings
 from equipoise.measuring.estimator_values import set_values, usable_estimators
 from equipoise.measuring.estimators import CHANGED, Resamples
 from equipoise.measuring.items import Items
 from equipoise.measuring.wordings import item_table, wording_study
+from equipoise.options import DatasetOptions
 from equipoise.records import EquipoiseError, Outcomes
 from equipoise.scoring.planted.stereotype import PlantedEngine
 from equipoise.tasks import TaskOptions, open_task, read_wordings

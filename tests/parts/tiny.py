@@ -10,7 +10,7 @@ import transformers
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
-from equipoise.scoring.engine import EngineOptions
+from equipoise.options import EngineOptions
 from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 
 transformers.logging.set_verbosity_error()

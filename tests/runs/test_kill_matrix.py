@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kills import Killed, killed_at, killed_everywhere
 
 from equipoise.cli import app
 from equipoise.records import RunError, RunManifest
 from equipoise.runs import Run, RunFolder
-from kills import Killed, killed_at, killed_everywhere
 
 SMALL = ("--resamples", "2", "--metric", "accuracy", "--metric", "ucerf", "--quiet", "--no-html")
 State = tuple[Any, ...]

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiny import LLAMA, make_model, make_tokenizer
 
 from equipoise.cli import app
-from tiny import LLAMA, make_model, make_tokenizer
 
 TIME = re.compile(rb"20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(\+00:00| UTC|Z)?")
 OF_TIME = ("started", "finished", "sha256", "files")

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import equipoise
+from equipoise.options import EngineOptions
 from equipoise.records import ModelError, Prompt
 from equipoise.scoring.devices import SeveralDevices, named_devices
-from equipoise.scoring.engine import EngineOptions
 from equipoise.scoring.opening import open_engine
 
 PROMPTS = [

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tiny import CHAT, make_tokenizer
 
 from equipoise.datasets.builtin import load_builtin
 from equipoise.records import Message, ModelError, Prompt
 from equipoise.scoring.encoding import SPLIT_JOIN, Encoder, Question
 from equipoise.scoring.pronoun_pieces import neopronouns, split_notes
-from tiny import CHAT, make_tokenizer
 
 PLAIN = make_tokenizer()
 WITH_BOS = make_tokenizer(template="<s> $A")

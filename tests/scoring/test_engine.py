@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from equipoise.options import EngineOptions
 from equipoise.records import EquipoiseError, Prompt
 from equipoise.scoring import opening
-from equipoise.scoring.engine import EngineOptions, identity_key, neighbours
+from equipoise.scoring.engine import identity_key, neighbours
 from equipoise.scoring.opening import open_engine
 from equipoise.scoring.planted.stereotype import PlantedEngine
 

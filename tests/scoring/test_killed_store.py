@@ -123,8 +123,9 @@ with ScoreStore(Path(sys.argv[1])) as store:
 
 
 def model_engine() -> Any:
-    from equipoise.scoring.packing.shape import Shape
     from tiny import make_engine
+
+    from equipoise.scoring.packing.shape import Shape
 
     engine = make_engine()
     engine.shape = Shape(3, 64, 1, 4, 99, 0, False)

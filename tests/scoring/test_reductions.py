@@ -17,8 +17,9 @@ from typer.testing import CliRunner
 import equipoise
 from equipoise.cli import app
 from equipoise.measuring.items import Items
+from equipoise.options import EngineOptions
 from equipoise.records import EquipoiseError, Prompt
-from equipoise.scoring.engine import EngineOptions, identity_key
+from equipoise.scoring.engine import identity_key
 from equipoise.scoring.huggingface.model import vocabulary_sums
 from equipoise.scoring.opening import open_engine
 from equipoise.scoring.reductions import REDUCTIONS, first_token_mass, reductions

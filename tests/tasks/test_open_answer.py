@@ -123,7 +123,7 @@ def test_choices_that_make_no_sense_are_refused(options) -> None:
 
 
 def test_a_model_draws_the_same_text_for_the_same_seed_alone_or_with_others(tiny_llama: Callable[..., Path]) -> None:
-    from equipoise.scoring.engine import EngineOptions
+    from equipoise.options import EngineOptions
     from equipoise.scoring.opening import open_engine
 
     engine = open_engine(str(tiny_llama()), EngineOptions(device="cpu", dtype="float32"))

@@ -159,7 +159,7 @@ def tiny() -> Any:
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-    from equipoise.scoring.engine import EngineOptions
+    from equipoise.options import EngineOptions
     from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 
     words = sorted(set(TABLE.replace(",", " ").replace(".", " .").split()))

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tiny import LLAMA, make_model, make_tokenizer
 
 import equipoise
 from equipoise.datasets import open_dataset
+from equipoise.options import EngineOptions
 from equipoise.records import Context, Prompt, Score
 from equipoise.scoring.encoding import Encoder
-from equipoise.scoring.engine import EngineOptions
 from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 from equipoise.scoring.reasoning import read_texts
 from equipoise.tasks import TaskOptions, open_task
-from tiny import LLAMA, make_model, make_tokenizer
 
 TURNS = "{% for m in messages %}{% set c = m.content %}{% if m.role == 'assistant' and '</think>' in c %}"
 TURNS += "{% set c = c.split('</think>')[-1].lstrip('\n') %}{% endif %}<|{{ m.role }}|>{{ c }}</s>{% endfor %}"

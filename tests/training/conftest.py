@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from tiny import LLAMA, make_model, make_tokenizer
 
 WORDS = (" nurse", " driver", " the", "The", " he", " she", " pronoun", " refers", " to", " because", " had", " asked")

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kills import killed_everywhere
 
 from equipoise.records import DatasetError, ModelError
 from equipoise.training import Limits, Plan, TrainingError, open_training_sets, tune, tuning
-from kills import killed_everywhere
 
 PLAN = Plan(
     steps=2, answerable=1, unanswerable=1, leash_rows=1, validate_every=1, checkpoint_every=1, validation_sets=2,

@@ -9,13 +9,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
+from tiny import make_model, make_tokenizer
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.occupations import OCCUPATIONS
 from equipoise.training import Limits, Plan, TrainingError, tune
 from equipoise.training.grammar import grammar_dataset
 from equipoise.training.validation import Validation
-from tiny import make_model, make_tokenizer
 
 BEFORE = Validation(
     loss=1, accuracy=0.8, ucerf=0.9, signed=0.9, flips=0.1, flips_unanswerable=0.1, certainty=0.4, mass=0.9, first=0.5,

@@ -17,24 +17,21 @@ from . import (
     calibration,
     config,
     data,
-    doctor,
     drawn,
     estimators,
     exports,
-    hub,
     identity,
-    imports,
     leaderboard,
     listings,
     measurement,
-    paper,
     reports,
     sensitivity,
     suite,
     survey,
     tune,
 )
-from .console import clear_errors
+from .errors import clear_errors
+from .parameters import PanelCommand
 
 app = typer.Typer(
     name="equipoise",
@@ -45,9 +42,9 @@ app = typer.Typer(
     add_completion=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("audit")(audit.audit)
+app.command("audit", cls=PanelCommand)(audit.audit)
 app.command("init")(config.init)
-app.command("doctor")(doctor.doctor)
+app.command("doctor")(listings.doctor)
 app.command("report")(measurement.report)
 app.command("measure")(measurement.measure)
 app.command("metrics")(listings.metrics)
@@ -62,15 +59,15 @@ app.command("figures")(reports.figures)
 app.command("tables")(reports.tables)
 app.command("gate")(reports.gate)
 app.command("suite")(suite.suite)
-app.command("paper")(paper.paper)
+app.command("paper")(suite.paper)
 app.command("leaderboard")(leaderboard.leaderboard)
 app.command("verify")(leaderboard.verify)
 app.command("reliability")(calibration.reliability)
 app.command("calibrate")(calibration.calibrate)
-app.command("import")(imports.import_results)
+app.command("import")(measurement.import_results)
 app.add_typer(exports.app, name="export")
-app.command("card")(hub.card)
-app.command("push")(hub.push)
+app.command("card")(exports.card)
+app.command("push")(exports.push)
 app.command("tune")(tune.tune)
 app.command("identities")(identity.identities)
 app.add_typer(data.app, name="data")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ..records import EquipoiseError
-from .audit import Quiet
 from .console import plain_table, print_out, printable, progress_bar
+from .parameters import Quiet
 from .sensitivity import print_near_duplicates
 
 if TYPE_CHECKING:

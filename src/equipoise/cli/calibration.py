@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..records import EquipoiseError
-from .audit import Quiet
-from .choices import Recalibration
 from .console import print_out, printable, progress_bar
 from .drawings import drawn_files, easel
+from .parameters import Quiet, Recalibration
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,87 +4,67 @@ from __future__ import annotations
 
 import difflib
 import json
+import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping
-from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any
 
 import typer
 
+from ..options import OUTPUT, Option, RunOptions, options_of
+from ..options.option import WORDS, fits
 from ..records import EquipoiseError
+from .parameters import AUDIT, shown_default
 
-WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text", Path: "a path"}
+FILE_OPTIONS = {option.key: option for option in AUDIT.values()}
+"""The options by their names in a file."""
 
-
-def _options(command: Any) -> dict[str, Any]:
-    """Return the parameters that a file may set, by their names without dashes."""
-    ours = ("help", "config", "print_config")
-    parameters = [parameter for parameter in command.params if parameter.name not in ours]
-    return {max(parameter.opts, key=len).lstrip("-"): parameter for parameter in parameters}
+LINE = 110
+"""Characters of a line of comments."""
 
 
-def _kind(parameter: Any) -> tuple[Any, bool]:
-    """Return the type of a parameter's value, and whether it takes several."""
-    kind = parameter.type_descriptor.annotation
-    return (get_args(kind)[0], True) if get_origin(kind) is list else (kind, False)
-
-
-def _choices(kind: Any) -> tuple[str, ...]:
-    """Return the words that an option takes, none where it takes any."""
-    if get_origin(kind) is Literal:
-        return get_args(kind)
-    return tuple(item.value for item in kind) if isinstance(kind, type) and issubclass(kind, Enum) else ()
-
-
-def read_config(path: Path, command: Any) -> dict[str, Any]:
-    """Return the values in a TOML file, by the names of the command's parameters; every mistake is one sentence."""
+def read_config(path: Path) -> dict[str, Any]:
+    """Return the values in a TOML file, by the names of the options; every mistake is one sentence."""
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise EquipoiseError(f"{path}: cannot be read ({error.strerror})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise EquipoiseError(f"{path}: is not a TOML file: {error}") from None
-    options = _options(command)
     chosen = {}
     for key, value in values.items():
-        name = key.replace("_", "-")
-        if name not in options:
-            close = difflib.get_close_matches(name, options, n=1)
+        option = FILE_OPTIONS.get(key.replace("_", "-"))
+        if option is None:
+            close = difflib.get_close_matches(key, FILE_OPTIONS, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else "; `equipoise init` writes a file with all options"
             raise EquipoiseError(f"{path}: unknown option {key!r}{hint}")
-        parameter = options[name]
-        chosen[parameter.name] = _value(value, parameter, f"{path}: {key}")
+        chosen[option.name] = _value(value, option, f"{path}: {key}")
     return chosen
 
 
-def _value(value: Any, parameter: Any, where: str) -> Any:
+def _value(value: Any, option: Option, where: str) -> Any:
     """Return the value as the command line would give it."""
-    kind, several = _kind(parameter)
-    if several:
-        if isinstance(value, Mapping):  # columns = {text = "sentence"}
-            value = [f"{name}={item}" for name, item in value.items()]
-        return [_single(item, kind, where) for item in (value if isinstance(value, list) else [value])]
-    if kind is str and isinstance(value, list):  # attributes = ["age", "race"]
-        return ",".join(_single(item, str, where) for item in value)
-    return _single(value, kind, where)
+    if not (option.several or option.pairs):
+        return _single(value, option, where)
+    if isinstance(value, Mapping):  # columns = {text = "sentence"}
+        value = [f"{name}={item}" for name, item in value.items()]
+    return [_single(item, option, where) for item in (value if isinstance(value, list) else [value])]
 
 
-def _single(value: Any, kind: Any, where: str) -> Any:
-    if choices := _choices(kind):
-        if value not in choices:
-            raise EquipoiseError(f"{where} must be one of {', '.join(choices)}, not {value!r}")
-        return value
-    accepted: Any = {bool: bool, int: int, float: (int, float), Path: str}.get(kind, str)
-    if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
-        raise EquipoiseError(f"{where} must be {WORDS.get(kind, 'text')}, not {value!r}")
+def _single(value: Any, option: Option, where: str) -> Any:
+    if option.choices and not option.commas:
+        if value not in option.choices:
+            raise EquipoiseError(f"{where} must be one of {', '.join(option.choices)}, not {value!r}")
+    elif not fits(value, option.kind):
+        raise EquipoiseError(f"{where} must be {WORDS[option.kind]}, not {value!r}")
     return value
 
 
 def take_config(context: typer.Context, path: Path | None) -> Path | None:
     """Make a file's values the defaults of the command's options: what is on the command line wins."""
     if path is not None:
-        context.default_map = read_config(path, context.command)
+        context.default_map = read_config(path)
     return path
 
 
@@ -94,11 +74,17 @@ Config = Annotated[
         "--config",
         is_eager=True,
         callback=take_config,
+        rich_help_panel=OUTPUT,
         help="A TOML file with any of these options (`equipoise init` writes one); the command line wins.",
     ),
 ]
 PrintConfig = Annotated[
-    bool, typer.Option("--print-config", help="Print all options as TOML, as this command would use them, and stop.")
+    bool,
+    typer.Option(
+        "--print-config",
+        rich_help_panel=OUTPUT,
+        help="Print all options as TOML, as this command would use them, and stop.",
+    ),
 ]
 
 
@@ -110,56 +96,45 @@ def _toml(value: Any) -> str:
     return json.dumps(str(value), ensure_ascii=False)
 
 
-def config_text(command: Any, values: Mapping[str, Any]) -> str:
+def config_text(values: Mapping[str, Any]) -> str:
     """Return the options with these values as TOML; options without a value are comments."""
     lines = []
-    for name, parameter in _options(command).items():
-        value = values.get(parameter.name)
-        lines.append(f"# {name} is not set" if value is None or value in ([], ()) else f"{name} = {_toml(value)}")
+    for key, option in FILE_OPTIONS.items():
+        value = values.get(option.name)
+        lines.append(f"# {key} is not set" if value in (None, [], ()) else f"{key} = {_toml(value)}")
     return "\n".join(lines) + "\n"
 
 
-def _commented(command: Any) -> Iterator[str]:
-    """Yield every option with its help and its default, commented out."""
-    examples: dict[Any, Any] = {bool: False, int: 1, float: 0.5}
-    for name, parameter in _options(command).items():
-        kind, several = _kind(parameter)
-        words = (parameter.help or "").replace("--", "").split()
-        yield from _wrapped(words)
-        choices = _choices(kind)
-        if choices:
-            yield f"# One of: {', '.join(choices)}."
-        default = parameter.default
-        if default is None:
-            default = choices[0] if choices else examples.get(kind, "")
-            default = [default] if several else default
-        yield f"# {name} = {_toml(default)}"
-        yield ""
+def init_text(name: str) -> str:
+    """Return a configuration file with every option: what to audit as it is, the others explained in comments."""
+    introduction = (
+        f"# What to audit, and how: equipoise audit --config {name}\n"
+        "# Take the # away from an option to set it. What is on the command line wins over this file.\n"
+    )
+    asked = [option for option in options_of(RunOptions).values() if option.default is not None]
+    blocks = [introduction + "".join(f"\n{option.key} = {_toml(shown_default(option))}" for option in asked)]
+    panel = ""
+    for option in AUDIT.values():
+        if option not in asked:
+            heading = [f"# ---- {option.panel} ----", ""] if option.panel != panel else []
+            blocks.append("\n".join([*heading, *_commented(option)]))
+            panel = option.panel
+    return "\n\n".join(blocks) + "\n"
 
 
-def _wrapped(words: list[str]) -> Iterator[str]:
-    line = "#"
-    for word in words:
-        if len(line) + len(word) > 110:
-            yield line
-            line = "#"
-        line += f" {word}"
-    yield line
-
-
-INTRODUCTION = """\
-# What to audit, and how: equipoise audit --config {name}
-# Take the # away from an option to set it. What is on the command line wins over this file.
-
-model = "smollm2"
-data = ["builtin"]
-task = ["next-word"]
-
-"""
+def _commented(option: Option) -> Iterator[str]:
+    """Yield an option with its help and its default, commented out."""
+    yield from textwrap.wrap(option.explanation, LINE, initial_indent="# ", subsequent_indent="# ")
+    if option.choices:
+        yield f"# One of: {', '.join(option.choices)}."
+    example: Any = shown_default(option)
+    if example is None:
+        example = option.choices[0] if option.choices else {bool: False, int: 1, float: 0.5}.get(option.kind, "")
+        example = [example] if option.several else example
+    yield f"# {option.key} = {'{}' if option.pairs else _toml(example)}"
 
 
 def init(
-    context: typer.Context,
     path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("audit.toml"),
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
 ) -> None:
@@ -168,9 +143,5 @@ def init(
 
     if path.exists() and not force:
         raise EquipoiseError(f"{path} exists already; --force replaces it")
-    group: Any = context.find_root().command
-    shown = ("model", "data", "task")
-    blocks = "\n".join(_commented(group.commands["audit"])).split("\n\n")
-    rest = [block for block in blocks if not any(f"\n# {name} = " in block for name in shown)]
-    write_file(path, (INTRODUCTION.format(name=path) + "\n\n".join(rest)).encode())
+    write_file(path, init_text(str(path)).encode())
     typer.echo(f"{path} is written; edit it, then run: equipoise audit --config {path}")

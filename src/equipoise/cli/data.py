@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from .audit import Neutral, Quiet, Where, chosen_options, column_map
+from ..options import DatasetOptions
 from .console import listing, print_out, printable, progress_bar
+from .parameters import Quiet, with_options
 
 app = typer.Typer(help="List, show, check, fetch and export datasets.", rich_markup_mode=None)
+
+Name = Annotated[str, typer.Argument(help="A dataset's name or path.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -40,17 +43,15 @@ def list_datasets() -> None:
 
 
 @app.command("show")
-def show(
-    name: Annotated[str, typer.Argument(help="A dataset's name or path.")],
-    columns: Annotated[list[str] | None, typer.Option("--columns", help="Column map of a table.")] = None,
-) -> None:
+@with_options("columns")
+def show(name: Name, **choices: Any) -> None:
     """Show a dataset's source, licence and counts, and a few sentences."""
-    from ..datasets import CARDS, DatasetOptions, open_dataset
+    from ..datasets import CARDS, open_dataset
     from ..datasets.dataset import count_by
     from ..datasets.identity import NAME as IDENTITY
     from ..datasets.identity import identity_counts
 
-    dataset = open_dataset(name, DatasetOptions(columns=column_map(columns or [])))
+    dataset = open_dataset(name, DatasetOptions(**choices))
     card = CARDS.get(name)
     facts = [("licence", f"{card.licence} ({card.licence_url})"), ("home", card.home)] if card else []
     facts.append(("examples", f"{len(dataset.examples):,} in {dataset.sets:,} sets; sha256 {dataset.sha256[:16]}…"))
@@ -71,15 +72,16 @@ def show(
 
 
 @app.command("check")
+@with_options("columns")
 def check(
-    path: Annotated[str, typer.Argument(help="A dataset's name or path.")],
-    columns: Annotated[list[str] | None, typer.Option("--columns", help="Column map of a table.")] = None,
+    path: Name,
     every: Annotated[bool, typer.Option("--all", help="List every fault, not the first five of a kind.")] = False,
+    **choices: Any,
 ) -> None:
     """Check a dataset: list its faults, where they are, and how the loader handles them."""
-    from ..datasets import DatasetOptions, open_dataset
+    from ..datasets import open_dataset
 
-    dataset = open_dataset(path, DatasetOptions(columns=column_map(columns or [])))
+    dataset = open_dataset(path, DatasetOptions(**choices))
     counts = f"{len(dataset.examples):,} examples, {dataset.sets:,} sets can be compared"
     typer.echo(printable(f"{dataset.name}: {counts}"))
     kinds: dict[str, list[str]] = {}
@@ -120,20 +122,15 @@ def fetch(
 
 
 @app.command("export")
+@with_options("where", "neutral", "limit", "base", "augment", "attributes", "columns")
 def export(
-    name: Annotated[str, typer.Argument(help="A dataset's name or path.")],
+    name: Name,
     out: Annotated[Path, typer.Option("--out", help="The folder to write.")],
-    where: Where = None,
-    neutral: Neutral = None,
-    limit: Annotated[int | None, typer.Option("--limit", help="At most N base sentences (whole sets).")] = None,
-    base: Annotated[str | None, typer.Option("--base", help="winoidentity: the sentences to mark.")] = None,
-    augment: Annotated[list[str] | None, typer.Option("--augment", help="winoidentity: R, NR, C. Repeatable.")] = None,
-    attributes: Annotated[str | None, typer.Option("--attributes", help="winoidentity: age,race,…")] = None,
-    columns: Annotated[list[str] | None, typer.Option("--columns", help="Column map of a table.")] = None,
     private: Annotated[
         bool, typer.Option("--private", help="Write a copy for your own use, if the licence forbids sharing it.")
     ] = False,
     quiet: Quiet = False,
+    **choices: Any,
 ) -> None:
     """Write a dataset as CSV, JSON lines, Parquet and WinoBias's text format, with a card that says where it is from.
 
@@ -141,13 +138,10 @@ def export(
     """
     from ..datasets import open_dataset
     from ..exports.dataset_files import export_dataset
-    from ..settings import Settings
 
-    chosen = chosen_options(where=where, neutral=neutral, limit=limit, base=base, augment=augment)
-    chosen |= chosen_options(attributes=attributes.split(",") if attributes else None)
-    settings = Settings(columns=column_map(columns or []), **chosen)
-    dataset = open_dataset(name, settings.dataset)
-    files = export_dataset(dataset, out, private=private, made_with=chosen)
+    dataset = open_dataset(name, DatasetOptions(**choices))
+    made_with = {name: value for name, value in choices.items() if name != "columns"}
+    files = export_dataset(dataset, out, private=private, made_with=made_with)
     if not quiet:
         typer.echo(printable(f"{len(dataset.examples):,} examples of {dataset.name} ({dataset.licence or 'yours'}):"))
         for file in files:

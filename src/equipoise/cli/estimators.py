@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
-from .audit import Quiet
+from ..options import PlanOptions
 from .console import print_out, printable, progress_bar
+from .parameters import Level, Quiet, Resamples
 from .reports import Intersect, Runs
 
 
@@ -24,8 +25,8 @@ def estimators(
         typer.Option("--estimator", help="Compare only this estimator; repeatable. Default: all that the runs allow."),
     ] = None,
     intersect: Intersect = False,
-    resamples: Annotated[int, typer.Option("--resamples", help="Number of bootstrap resamples for intervals.")] = 1000,
-    level: Annotated[float, typer.Option("--level", help="Confidence level of the intervals.")] = 0.95,
+    resamples: Resamples = 1000,
+    level: Level = PlanOptions.level,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the resamples.")] = 0,
     figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw UCerF by estimator.")] = True,
     quiet: Quiet = False,

@@ -1,24 +1,26 @@
-"""`equipoise export`: a dataset and a task in the format of another tool."""
+"""`equipoise export`, `card` and `push`: questions for other tools, and a run for a model's README or a hub."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .audit import Quiet, Several, column_map
+from ..options import RunOptions
+from ..records import EquipoiseError
 from .console import printable
+from .parameters import Quiet, with_options
+
+if TYPE_CHECKING:
+    from ..exports.hub import Upload
 
 app = typer.Typer(help="Write tasks for other tools. `equipoise import` reads their logs back.", rich_markup_mode=None)
 
-Data = Annotated[Several, typer.Option("--data", help="A dataset's name or path; repeatable. By default builtin.")]
-Tasks = Annotated[Several, typer.Option("--task", help="next-word, mcq, …; repeatable. By default next-word.")]
 Out = Annotated[Path, typer.Option("--out", help="The folder to write into.")]
-Limit = Annotated[int | None, typer.Option("--limit", help="Use at most N base sentences, spread evenly.")]
-Seeds = Annotated[int, typer.Option("--seeds", help="Option orders for each sentence (mcq).")]
-Columns = Annotated[Several, typer.Option("--columns", help="Column map of a table: text=sentence,gold=answer.")]
+ASKED = ("data", "task", "limit", "seeds", "columns")
+"""The options of `audit` that say what is written."""
 
 
 @app.callback(invoke_without_command=True)
@@ -28,19 +30,12 @@ def _main(context: typer.Context) -> None:
 
 
 @app.command("lm-eval")
-def lm_eval(
-    data: Data = None,
-    task: Tasks = None,
-    out: Out = Path("tasks"),
-    limit: Limit = None,
-    seeds: Seeds = 1,
-    columns: Columns = None,
-    quiet: Quiet = False,
-) -> None:
+@with_options(*ASKED, unset=False)
+def lm_eval(out: Out = Path("tasks"), quiet: Quiet = False, **choices: Any) -> None:
     """Write tasks for lm-evaluation-harness, with UCerF, flips and equalized odds as metrics."""
     from ..exports.task_folders import write_lm_eval_tasks
 
-    names = _written(write_lm_eval_tasks, data, task, out, {"limit": limit, "seeds": seeds}, columns)
+    names = _written(write_lm_eval_tasks, out, choices)
     if not quiet:
         command = f"lm_eval run --include_path {out} --tasks {','.join(names)} --log_samples --output_path logs"
         typer.echo(printable(f"to run them:   {command} --model hf --model_args pretrained=MODEL,dtype=float32"))
@@ -48,33 +43,86 @@ def lm_eval(
 
 
 @app.command("inspect")
-def inspect(
-    data: Data = None,
-    task: Tasks = None,
-    out: Out = Path("tasks"),
-    limit: Limit = None,
-    seeds: Seeds = 1,
-    columns: Columns = None,
-    quiet: Quiet = False,
-) -> None:
+@with_options(*ASKED, unset=False)
+def inspect(out: Out = Path("tasks"), quiet: Quiet = False, **choices: Any) -> None:
     """Write tasks for inspect, with UCerF, flips and equalized odds as metrics."""
     from ..exports.task_folders import write_inspect_tasks
 
-    files = _written(write_inspect_tasks, data, task, out, {"limit": limit, "seeds": seeds}, columns)
+    files = _written(write_inspect_tasks, out, choices)
     if not quiet:
         typer.echo(printable(f"to run them:   inspect eval {' '.join(map(str, files))} --model hf/MODEL"))
         typer.echo("to read back:  equipoise import --format inspect logs")
 
 
-def _written(
-    write: Callable[..., Any], data: Several, task: Several, out: Path, choices: dict[str, Any], columns: Several
-) -> list[Any]:
+def _written(write: Callable[..., Any], out: Path, choices: Mapping[str, Any]) -> list[Any]:
     """Write every dataset as every task, and return what the writer returned."""
-    from ..datasets import open_dataset
+    from ..datasets import open_datasets
     from ..settings import Settings
-    from ..tasks import open_task
+    from ..tasks import open_tasks
 
-    settings = Settings(**choices, columns=column_map(columns or []))
-    datasets = [open_dataset(name, settings.dataset) for name in data or ["builtin"]]
-    tasks = [open_task(name, settings.task) for name in task or ["next-word"]]
-    return [write(dataset, asked, settings.task, out) for dataset in datasets for asked in tasks]
+    asked, settings = RunOptions.taken(choices), Settings.taken(choices)
+    datasets, tasks = open_datasets(asked.data, settings.dataset), open_tasks(asked.task, settings.task)
+    return [write(dataset, task, settings.task, out) for dataset in datasets for task in tasks]
+
+
+def card(
+    folder: Annotated[Path, typer.Argument(help="A run folder.")],
+    out: Annotated[Path | None, typer.Option("--out", help="A file to write instead of printing.")] = None,
+) -> None:
+    """Print a section for a model card. It has the hub's model-index metadata."""
+    from ..exports.card import model_card
+    from ..run import load
+    from ..runs.files import write_file
+
+    text = model_card(load(folder))
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        write_file(out, text.encode())
+        typer.echo(printable(f"{out} is written"))
+
+
+def push(
+    folder: Annotated[Path, typer.Argument(help="A run folder, or a folder with a dataset of yours.")],
+    to: Annotated[str, typer.Option("--to", help="The repository, as owner/name; it is made if it does not exist.")],
+    sentences: Annotated[
+        bool,
+        typer.Option("--sentences", help="Also upload the sentences of the run, if their licence allows it."),
+    ] = False,
+    public: Annotated[bool, typer.Option("--public", help="Make a new repository public.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before uploading.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Upload a run or a dataset to the Hugging Face hub. It shows what would be sent, and asks first.
+
+    The sentences of a run stay on this machine unless --sentences is given.
+    """
+    from ..exports.hub import push as push_files
+
+    upload = _upload(folder, to, sentences=sentences)
+    if not quiet or not yes:
+        for name, _ in upload.files:
+            typer.echo(printable(f"  {name}"))
+    question = f"Upload {len(upload.files)} files ({upload.size / 1e6:.1f} MB) to {to}?"
+    if not yes and not typer.confirm(printable(question)):
+        raise EquipoiseError("nothing was uploaded")
+    address = push_files(upload, private=not public)
+    if not quiet:
+        typer.echo(printable(f"uploaded: {address}"))
+
+
+def _upload(folder: Path, to: str, *, sentences: bool) -> Upload:
+    """Return what to upload: a run with its card and page, or all files of a dataset's folder."""
+    from ..exports.card import run_card
+    from ..exports.hub import Upload, dataset_files, run_files
+    from ..reports.page.html import run_page
+    from ..run import load
+
+    if not folder.is_dir():
+        raise EquipoiseError(f"{folder} is not a folder")
+    if not (folder / "manifest.json").is_file():
+        return Upload(to, tuple(dataset_files(folder)))
+    run = load(folder)
+    page = run_page(run, sentences=sentences).encode()
+    files = [("README.md", run_card(run).encode()), ("report.html", page), *run_files(folder, sentences=sentences)]
+    return Upload(to, tuple(files))

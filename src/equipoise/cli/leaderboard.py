@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from ..records import EquipoiseError
-from .audit import Quiet
-from .choices import Against, published_values
 from .console import plain_table, print_out, printable, progress_bar
+from .parameters import Against, Quiet, published_values
 
 NOT_VERIFIED = 1
 """Exit code of `verify` where a folder is not what it claims."""

@@ -1,44 +1,31 @@
-"""`equipoise report` and `measure`: what is made of a run, or of a part of it, without the model."""
+"""`equipoise report`, `measure` and `import`: what is made of a run, of a part of it, or of others' results."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from ..records import EquipoiseError
-from .audit import (
-    By,
-    Disparity,
-    Estimators,
-    Json,
-    Level,
-    Log,
-    NoHtml,
-    Quiet,
-    Resamples,
-    Several,
-    Where,
-    check_trackers,
-    chosen_options,
-    log_run,
-    write_page,
-)
 from .console import progress_bar
-from .results import show_run
+from .parameters import Json, NoHtml, Quiet, with_options
+from .results import check_trackers, log_run, show_run, write_page
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..runs import Run
 
+Folder = Annotated[Path, typer.Argument(help="A run folder.")]
 PartOut = Annotated[
     Path | None, typer.Option("--out", help="With --where: the folder of the part; by default beside the run's.")
 ]
 
 
+@with_options("where", "log")
 def report(
-    folder: Annotated[Path, typer.Argument(help="A run folder.")],
-    where: Where = None,
+    folder: Folder,
     out: PartOut = None,
     html: Annotated[
         Path | None, typer.Option("--html", help="Where to write the page; by default report.html in the run's folder.")
@@ -48,53 +35,51 @@ def report(
         typer.Option("--no-sentences", help="Leave the sentences out of the page, for data that must not be shared."),
     ] = False,
     every: Annotated[bool, typer.Option("--all", help="Print every metric, not only the leading ones.")] = False,
-    log: Log = None,
     no_html: NoHtml = False,
     as_json: Json = False,
+    **choices: Any,
 ) -> None:
     """Print a run's tables again, and write its page. No model is needed.
 
     With --where, this is done for a part of the run, in a new run folder.
     """
-    check_trackers(log)
-    run = _part(folder, where, out, quiet=as_json)
+    trackers = choices.get("log", ())
+    check_trackers(trackers)
+    run = _part(folder, choices.get("where"), out, quiet=as_json)
     write_page(run.path, no_html=no_html, out=html, sentences=not no_sentences)
     show_run(run, quiet=False, as_json=as_json, every=every)
-    log_run(run, log, quiet=as_json)
+    log_run(run, trackers, quiet=as_json)
 
 
+@with_options(
+    *("estimators", "by", "disparity", "level", "resamples", "where"),
+    metrics="Measure this metric too; the others are kept.",
+)
 def measure(
-    folder: Annotated[Path, typer.Argument(help="A run folder.")],
-    estimator: Estimators = None,
-    metric: Annotated[Several, typer.Option("--metric", help="Measure this metric too; the others are kept.")] = None,
-    by: By = None,
-    disparity: Disparity = None,
-    level: Level = None,
-    resamples: Resamples = None,
-    where: Where = None,
+    folder: Folder,
     out: PartOut = None,
     no_html: NoHtml = False,
     quiet: Quiet = False,
     as_json: Json = False,
+    **choices: Any,
 ) -> None:
     """Measure a run again, without the model. Use it for other estimators, groups, levels or metrics.
 
     With --where, a part of the run is measured into a new run folder; the run itself does not change.
     """
-    chosen = chosen_options(estimators=estimator, metrics=metric, by=by, disparity=disparity, level=level)
-    chosen |= chosen_options(resamples=resamples)
+    where = choices.pop("where", None)
     if where or out:
-        run = _part(folder, where, out, quiet=quiet, **chosen)
+        run = _part(folder, where, out, quiet=quiet, **choices)
     else:
         from ..run import remeasure
 
         with progress_bar(quiet=quiet) as progress:
-            run = remeasure(folder, progress=progress, **chosen)
+            run = remeasure(folder, progress=progress, **choices)
     write_page(run.path, no_html=no_html)
     show_run(run, quiet=quiet, as_json=as_json)
 
 
-def _part(folder: Path, where: Several, out: Path | None, *, quiet: bool, **chosen: Any) -> Run:
+def _part(folder: Path, where: Sequence[str] | None, out: Path | None, *, quiet: bool, **choices: Any) -> Run:
     """Return the part of the run that was asked for; the run itself where none was."""
     if not where:
         if out is not None:
@@ -105,4 +90,36 @@ def _part(folder: Path, where: Several, out: Path | None, *, quiet: bool, **chos
     from ..selection import select_run
 
     with progress_bar(quiet=quiet) as progress:
-        return select_run(folder, where, out=out, progress=progress, **chosen)
+        return select_run(folder, where, out=out, progress=progress, **choices)
+
+
+@with_options("metrics", "by", "level", "resamples")
+def import_results(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Result files (or folders of logs) of one model; several datasets make one run."),
+    ],
+    format: Annotated[
+        Literal["general", "gender-ece", "lm-eval", "inspect"],
+        typer.Option(
+            "--format",
+            help="general: a row for each item and candidate (item, candidate, logprob, gold, …); gender-ece: the "
+            "paper's per-item CSVs; lm-eval and inspect: logs of tasks that `equipoise export` wrote.",
+        ),
+    ] = "general",
+    model: Annotated[str, typer.Option("--model", help="The model's name; by default from the file.")] = "",
+    dataset: Annotated[str, typer.Option("--dataset", help="The dataset's name; by default from the file.")] = "",
+    out: Annotated[Path | None, typer.Option("--out", help="The run folder; by default under runs/.")] = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+    **choices: Any,
+) -> None:
+    """Import results of other tools. Every metric, table and figure then works on them, without a model.
+
+    For example: equipoise import --format gender-ece winobias/GPT-J-6B.results.csv
+    """
+    from ..run import import_results as run_import
+
+    with progress_bar(quiet=quiet) as progress:
+        run = run_import(files, format=format, model=model, dataset=dataset, out=out, progress=progress, **choices)
+    show_run(run, quiet=quiet, as_json=as_json)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from ..options import PlanOptions
 from ..records import EquipoiseError
-from .audit import Quiet, Where
-from .choices import Against, FigureFormat, TableFormat, published_values
 from .console import listing, print_out, printable, progress_bar
+from .parameters import Against, FigureFormat, Quiet, Resamples, TableFormat, Where, published_values
 
 if TYPE_CHECKING:
     from ..reports.comparison.compare import Comparison
@@ -50,7 +50,7 @@ def compare(
     permutations: Annotated[
         int, typer.Option("--permutations", help="Number of random exchanges behind each p-value.")
     ] = 5000,
-    resamples: Annotated[int, typer.Option("--resamples", help="Number of bootstrap resamples for intervals.")] = 2000,
+    resamples: Resamples = PlanOptions.resamples,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the exchanges and resamples.")] = 0,
     quiet: Quiet = False,
 ) -> None:

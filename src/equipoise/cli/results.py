@@ -1,7 +1,9 @@
-"""What a command prints of a run: sentences, tables, notes, and where everything is."""
+"""What a command makes of a finished run: its page, what is printed of it, and what trackers are told."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -53,3 +55,31 @@ def show_run(run: Run, *, quiet: bool, as_json: bool, every: bool = False) -> No
     typer.echo(
         f"Everything is in {run.path}/" + (f"\nTo look at it, open {page.name} there in a browser." if new else "")
     )
+
+
+def write_page(folder: Path, *, no_html: bool, out: Path | None = None, sentences: bool = True) -> None:
+    """Write the page of a run, unless none is wanted."""
+    if not no_html:
+        from ..reports.page.html import write_run_page
+
+        write_run_page(folder, out=out, sentences=sentences)
+
+
+def check_trackers(trackers: Sequence[str]) -> None:
+    """Raise an error where a tracker's package is missing: before the work, not after it."""
+    if trackers:
+        from ..exports.trackers import check_tracker
+
+        for tracker in trackers:
+            check_tracker(tracker)
+
+
+def log_run(run: Run, trackers: Sequence[str], *, quiet: bool) -> None:
+    """Log the run to the trackers, and print where it is."""
+    if trackers:
+        from ..exports import trackers as exports
+
+        for tracker in trackers:
+            where = exports.log_run(run, tracker)
+            if not quiet:
+                typer.echo(printable(f"logged to {tracker}: {where}"))

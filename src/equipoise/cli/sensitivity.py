@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .audit import Quiet
 from .console import plain_table, print_out, printable
+from .parameters import Quiet, Resamples
 from .reports import Intersect, Runs
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def sensitivity(
         int, typer.Option("--words", help="Maximum number of different words, in both sentences together.")
     ] = 2,
     intersect: Intersect = False,
-    resamples: Annotated[int, typer.Option("--resamples", help="Number of bootstrap resamples for intervals.")] = 1000,
+    resamples: Resamples = 1000,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the intervals.")] = 0,
     quiet: Quiet = False,
 ) -> None:

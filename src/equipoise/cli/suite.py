@@ -1,4 +1,4 @@
-"""`equipoise suite`."""
+"""`equipoise suite` and `equipoise paper`: many audits; what a paper ran, on models of the user's."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from .audit import Quiet, chosen_options
-from .choices import Cluster, WorkerCores, Workers
-from .console import FAILED, plain_table, print_out, printable, progress_bar
+from ..options import RunOptions
+from .console import plain_table, print_out, printable, progress_bar
+from .errors import FAILED
+from .parameters import Quiet, with_options
 
 if TYPE_CHECKING:
     from ..suites.results import Results
@@ -23,22 +24,26 @@ HEADER = ("cell", "state", "prompts", "time", "")
 FAILED_GATE, UNDECIDED_GATE = 1, 3
 
 
+Only = Annotated[
+    list[str] | None,
+    typer.Option("--only", help="Run the cells whose name ('MODEL / DATA / TASK') has this in it. Repeatable."),
+]
+Jobs = Annotated[
+    int, typer.Option("--jobs", help="Number of models that run at the same time, each in its own process.")
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Check everything, print the cells with their prompts, and stop.")
+]
+
+
+@with_options("cluster", "workers", "worker_cores")
 def suite(
     file: Annotated[Path, typer.Argument(help="The suite: a TOML file with models, data and task.")],
-    only: Annotated[
-        list[str] | None,
-        typer.Option("--only", help="Run the cells whose name ('MODEL / DATA / TASK') has this in it. Repeatable."),
-    ] = None,
-    jobs: Annotated[
-        int, typer.Option("--jobs", help="Number of models that run at the same time, each in its own process.")
-    ] = 1,
-    cluster: Cluster = None,
-    workers: Workers = None,
-    worker_cores: WorkerCores = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check everything, print the cells with their prompts, and stop.")
-    ] = False,
+    only: Only = None,
+    jobs: Jobs = 1,
+    dry_run: DryRun = False,
     quiet: Quiet = False,
+    **on_cluster: Any,
 ) -> None:
     """Audit many models on many datasets and tasks. Rerunning the same command continues.
 
@@ -49,12 +54,53 @@ def suite(
     from ..suites.execution import Choices
     from ..suites.suite_file import read_suite
 
-    on_cluster = chosen_options(cluster=cluster, workers=workers, worker_cores=worker_cores)
     choices = Choices(only=tuple(only or ()), jobs=jobs, settings=on_cluster)
-    carry_out(read_suite(file), choices, dry_run=dry_run, quiet=quiet)
+    _carry_out(read_suite(file), choices, dry_run=dry_run, quiet=quiet)
 
 
-def carry_out(
+@with_options(limit="Ask at most N base sentences of each dataset, spread evenly.")
+def paper(
+    name: Annotated[Literal["ucerf", "winoidentity", "gender-ece"], typer.Argument(help="The paper.")],
+    model: Annotated[
+        list[str] | None, typer.Option("--model", help="A model as `equipoise audit` takes it. Repeatable.")
+    ] = None,
+    run: Annotated[
+        list[Path] | None,
+        typer.Option("--run", help="Make the tables from this run, and ask no model. Repeatable."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The folder; by default runs/paper-NAME.")] = None,
+    only: Only = None,
+    jobs: Jobs = 1,
+    dry_run: DryRun = False,
+    quiet: Quiet = False,
+    **choices: Any,
+) -> None:
+    """Repeat a paper's experiments as a suite of runs. Writes its tables with the printed values beside yours.
+
+    The suite is written as suite.toml into the folder; the same command continues. Tables are made from the finished
+    cells. Exit codes are those of `equipoise suite`.
+    """
+    from ..papers.experiments import PAPERS, write_suite
+    from ..papers.tables import finished_parts, parts_of, write_tables
+    from ..runs.run import Run
+    from ..suites.execution import Choices
+
+    folder = out or Path("runs") / f"paper-{name}"
+    if run:
+        paths = write_tables(PAPERS[name], parts_of(Run(path) for path in run), folder / "tables")
+        typer.echo(printable(f"{len(paths)} files with the paper's tables in {folder / 'tables'}/"))
+        return
+    given = write_suite(name, model or [RunOptions.model], folder, limit=choices.get("limit"))
+
+    def tables(status: Status) -> None:
+        paths = write_tables(PAPERS[name], finished_parts(status), folder / "tables")
+        if not quiet:
+            typer.echo(printable(f"{len(paths)} files with the paper's tables in {folder / 'tables'}/"))
+
+    _carry_out(given, Choices(only=tuple(only or ()), jobs=jobs), dry_run=dry_run, quiet=quiet, then=tables)
+
+
+def _carry_out(
     given: Suite, choices: Any, *, dry_run: bool, quiet: bool, then: Callable[[Status], None] | None = None
 ) -> None:
     """Run a suite, or only check it, and end with the code that says what came out; `then` is called before that."""

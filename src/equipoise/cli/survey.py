@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ..records import EquipoiseError
-from .audit import Quiet
 from .build import Database, Folder
 from .console import progress_bar
+from .parameters import Quiet
 
 if TYPE_CHECKING:
     from ..builder.survey.panel import Ending, PanelOptions

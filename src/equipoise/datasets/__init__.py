@@ -7,19 +7,20 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..catalog import find, names
+from ..options import DatasetOptions
 from ..records import DatasetError, EquipoiseError
 from .bbq import is_bbq, load_bbq
 from .cards import CARDS, Card, card_of
 from .dataset import Dataset, Fault
 from .files import fetch, file_faults, find_dataset_folder
 from .identity import NAME as IDENTITY
-from .identity import Recipe, identity_dataset, recipe
+from .identity import identity_dataset, recipe
 from .in_memory import rows_in_memory
 from .neutral import neutralised
 from .rows import READERS, Rows, read_rows
@@ -38,7 +39,6 @@ __all__ = [
     "DATASETS",
     "Card",
     "Dataset",
-    "DatasetOptions",
     "Fault",
     "card_of",
     "fetch",
@@ -54,28 +54,6 @@ __all__ = [
 ]
 
 HE_SHE = ("he", "she")
-
-
-@dataclass(frozen=True)
-class DatasetOptions:
-    """How to read a dataset.
-
-    `columns` say which column of a table is which. `where` keeps the examples that meet one of its conditions, such as
-    "occupation=nurse,other=physician"; `limit` keeps at most that many base sentences of them. `base` and
-    `marking` say which sentences WinoIdentity marks, and how. `as_published` keeps what a loader would repair:
-    WinoBias's detached "'s", BBQ's order of options and wording of "unknown". `part` follows the colon of a name
-    (bbq:Age). `neutral` puts "person" or "someone" in the place of the occupation.
-    """
-
-    pronouns: Sequence[str] = HE_SHE
-    columns: Mapping[str, str] = field(default_factory=dict)
-    limit: int | None = None
-    base: str = "winobias"
-    marking: Recipe = field(default_factory=recipe)
-    as_published: bool = False
-    part: str = ""
-    where: Sequence[str] = ()
-    neutral: str = ""
 
 
 Loader = Callable[[DatasetOptions], Dataset]
@@ -117,8 +95,8 @@ def _sentiment(options: DatasetOptions) -> Dataset:
     return load_sentiment()
 
 
-def _bbq(options: DatasetOptions) -> Dataset:
-    load = partial(load_bbq, category=options.part, as_published=options.as_published)
+def _bbq(options: DatasetOptions, part: str = "") -> Dataset:
+    load = partial(load_bbq, category=part, as_published=options.as_published)
     return _as_published("bbq", load, HE_SHE)
 
 
@@ -129,7 +107,13 @@ PAIR_DATASETS = ("genderlex", "genderlex-person", "genderlex-someone", "gender-e
 def _winoidentity(options: DatasetOptions) -> Dataset:
     columns = {} if options.base in names(DATASETS, kind="dataset") else options.columns
     base = open_dataset(options.base, replace(options, columns=columns, limit=None, where=(), neutral=""))
-    return identity_dataset(base, options.marking, limit=options.limit)
+    marking = recipe(
+        augmentations=options.augment,
+        attributes=options.attributes,
+        markers=options.markers,
+        crossed=options.crossed,
+    )
+    return identity_dataset(base, marking, limit=options.limit)
 
 
 DATASETS: Mapping[str, Loader] = {
@@ -170,19 +154,18 @@ def open_dataset(spec: Any, options: DatasetOptions | None = None) -> Dataset:
     return neutralised(chosen, options.neutral) if options.neutral else chosen
 
 
-IN_PARTS = ("bbq",)
-"""The datasets whose name may be followed by a colon and a part."""
+IN_PARTS = {"bbq": _bbq}
+"""The datasets whose name may be followed by a colon and a part, such as `bbq:Age`, with their loaders."""
 
 
 def _open(text: str, options: DatasetOptions) -> Dataset:
     name, _, part = text.partition(":")
-    if part and name in IN_PARTS:
-        text, options = name, replace(options, part=part)
-    if text in names(DATASETS, kind="dataset"):
+    in_part = part != "" and name in IN_PARTS
+    if in_part or text in names(DATASETS, kind="dataset"):
         # WinoIdentity hands the columns on to its base, which may be a table.
         if options.columns and text != IDENTITY:
-            raise DatasetError(f"{text} is not a table: columns can be named for a CSV, TSV, JSON or Parquet file only")
-        return find(text, DATASETS, kind="dataset")(options)
+            raise DatasetError(f"{name} is not a table: columns can be named for a CSV, TSV, JSON or Parquet file only")
+        return IN_PARTS[name](options, part) if in_part else find(text, DATASETS, kind="dataset")(options)
     path = Path(text).expanduser()
     if path.exists():
         return _open_path(path, options)

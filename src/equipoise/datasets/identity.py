@@ -13,12 +13,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ..options import DatasetOptions
 from ..records import DatasetError, Example, marked_slot
 from .dataset import Dataset, Fault
 from .markers import Attribute, Marker, choose, read_markers
 
 NAME = "winoidentity"
-AUGMENTATIONS = ("R", "NR", "C")
+AUGMENTATIONS = DatasetOptions.augment
 NONE = "none"
 """The augmentation of a sentence as it was."""
 

@@ -10,21 +10,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ..options import DatasetOptions, options_of
 from ..records import DatasetError, Example
 from . import occupations
 from .dataset import Dataset, Fault
 
-WORDS = ("person", "someone")
+WORDS = options_of(DatasetOptions)["neutral"].choices
 """What may stand for an occupation."""
 
 NOUN = "person"
 """What a question calls the neutral one: "The pronoun 'she' refers to the person"."""
-
-
-def check_word(word: str) -> None:
-    """Refuse a neutral word that is not known."""
-    if word not in WORDS:
-        raise DatasetError(f"neutral must be {' or '.join(WORDS)}, not {word!r}")
 
 
 def neutralised(dataset: Dataset, word: str) -> Dataset:
@@ -34,7 +29,6 @@ def neutralised(dataset: Dataset, word: str) -> Dataset:
     none is on record or it is not an occupation, the first occupation among them. What cannot be replaced is left
     out, whole sets at once.
     """
-    check_word(word)
     kept: list[Example] = []
     faults = list(dataset.faults)
     failed: set[str] = set()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..metrics import Metric
 from ..metrics.columns import COLUMNS
 from ..metrics.sides import with_predictions
+from ..options import PlanOptions
 from ..records import (
     Booleans,
     EquipoiseError,
@@ -36,16 +37,11 @@ from .possible import Possible, possible_value
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(PlanOptions):
     """What to measure, and how; without `intervals` only the values count."""
 
     metrics: Sequence[Metric]
     estimators: Sequence[Estimator] = (PERPLEXITY,)
-    by: Sequence[str] | None = None
-    disparity: str = "range"
-    resamples: int = 2000
-    level: float = 0.95
-    seed: int = 0
     intervals: bool = True
 
     @property

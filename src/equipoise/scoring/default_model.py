@@ -12,8 +12,9 @@ import zipfile
 from pathlib import Path
 
 from ..cache import cache_folder
+from ..options import EngineOptions
 from ..records import ModelError
-from .engine import Engine, EngineOptions
+from .engine import Engine
 from .weights import file_sha256, is_intact, seal
 from .wheels import Wheel, download_wheel, publish, work_folder
 

@@ -13,8 +13,9 @@ from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import Any
 
+from ..options import EngineOptions
 from ..records import Context, Example, ModelError, Prompt, Sampling, Score
-from .engine import EngineOptions, neighbours
+from .engine import neighbours
 
 ALL = "all"
 

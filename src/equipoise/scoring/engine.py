@@ -5,15 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ..options import RunOptions
 from ..records import Context, Example, ModelError, Prompt, Sampling, Score
 
-DEFAULT_MODEL = "smollm2"
+DEFAULT_MODEL = RunOptions.model
 
 DEVICES = ("auto", "all", "cpu", "cuda", "mps")
-DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 FIRST_PROMPTS = 512
 """Prompts in the first batch of a large one's run; later ones grow to their full size."""
@@ -95,51 +94,6 @@ class EngineDefaults:
 
     def generate(self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None) -> list[str]:
         raise ModelError(f"{self.name} cannot write text; use a task that only scores, such as next-word or mcq")
-
-
-@dataclass(frozen=True)
-class EngineOptions:
-    """How to load a model."""
-
-    device: str = "auto"
-    dtype: str = "auto"
-    bos: str = "auto"
-    trust_remote_code: bool = False
-    allow_pickle: bool = False
-    revision: str | None = None
-    reductions: bool = False
-    adapter: str | None = None
-    merge_adapter: bool = False
-    quantize: str | None = None
-    server: str | None = None
-    samples: int = 0
-    reasoning_tokens: int = 128
-    concurrency: int = 16
-    timeout: float = 120.0
-    cluster: str | None = None
-    workers: int = 0
-    worker_cores: int = 1
-    dropout: float = 0.0
-    passes: int = 20
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.dropout < 1 or self.passes < 1:
-            raise ModelError("dropout must be at least 0 and less than 1, and passes at least 1")
-        if self.dropout and self.server:
-            raise ModelError("a server cannot put dropout into its model; load the model here")
-        if self.samples < 0:
-            raise ModelError(f"samples must not be negative, it is {self.samples}")
-        if self.concurrency < 1 or not self.timeout > 0:
-            raise ModelError("concurrency must be at least 1, and timeout more than 0 seconds")
-        if self.workers < 0 or self.worker_cores < 1:
-            raise ModelError("workers must not be negative, and worker_cores must be at least 1")
-        if self.cluster and self.server:
-            raise ModelError("a server needs no cluster: it answers many requests at once (concurrency)")
-        if (self.workers or self.worker_cores != 1) and not self.cluster:
-            raise ModelError("workers and worker_cores are for a cluster: set cluster, too")
-        if self.samples and not self.server:
-            raise ModelError("samples is for servers; a model that is loaded here needs none")
 
 
 def in_order(count: int, *, size: int) -> list[list[int]]:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..options import EngineOptions
 from ..records import Example, ModelError, Prompt, Score
-from .engine import Engine, EngineDefaults, EngineOptions, identity_key
+from .engine import Engine, EngineDefaults, identity_key
 from .mixture import mixture
 
 Opener = Callable[[str, EngineOptions], Engine]

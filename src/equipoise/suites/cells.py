@@ -14,12 +14,12 @@ from typing import Any
 
 from ..datasets import Dataset, open_dataset
 from ..measuring.cells import check_groups
+from ..options import EngineOptions
 from ..progress import Progress
 from ..records import EquipoiseError
 from ..scoring.availability import locate_model
-from ..scoring.engine import EngineOptions
 from ..scoring.opening import open_engine, thinks
-from ..settings import Settings
+from ..settings import SETTINGS, Settings
 from ..tasks import open_task
 from .forecast import Workload, forecast, workload
 from .suite_file import Model, Suite
@@ -29,9 +29,6 @@ CELL_BYTES = 1_500_000
 
 PROMPT_BYTES = 700
 """What each prompt adds: its score, its outcome and its case on the page."""
-
-HOW = ("device", "cluster", "workers", "worker_cores", "concurrency", "timeout")
-"""Settings that change how a cell is computed, but not what comes out."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +154,7 @@ def _find_model(spec: str, settings: Settings) -> str:
 
 def _folder_name(cell: Cell, settings: Settings, dataset: Dataset) -> str:
     """Return a name that is the same for the same cell, and another one where anything that matters differs."""
-    chosen = {name: value for name, value in asdict(settings).items() if name not in HOW}
+    chosen = {name: value for name, value in asdict(settings).items() if not SETTINGS[name].speed}
     content = json.dumps([cell.model.spec, dataset.sha256, cell.task, chosen], sort_keys=True, default=str)
     digest = hashlib.sha256(content.encode()).hexdigest()[:10]
     plain = re.sub(r"[^\w.+-]+", "-", cell.name.replace(" / ", "--")).strip("-.")[:100]

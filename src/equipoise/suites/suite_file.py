@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
-from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any
 
 from ..records import EquipoiseError
-from ..settings import Settings
+from ..settings import SETTINGS
 
 PLACES = ("model", "data", "task")
 """What an override may be limited to."""
@@ -163,36 +162,12 @@ def _gates(table: Mapping[str, Any]) -> Gates:
 
 def checked_settings(table: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return settings of an audit whose names are known and whose values are of the right kind."""
-    hints = get_type_hints(Settings)
-    names = [option.name for option in fields(Settings)]
     renamed = {key.replace("-", "_"): value for key, value in table.items()}
-    _known(renamed, names, f"{where}: ")
+    _known(renamed, tuple(SETTINGS), f"{where}: ")
     for name, value in renamed.items():
-        if not _fits(value, hints[name]):
-            raise SuiteError(f"{where}: {name} must be {_kind(hints[name])}, not {value!r}")
+        if not SETTINGS[name].accepts(value):
+            raise SuiteError(f"{where}: {name} must be {SETTINGS[name].words}, not {value!r}")
     return renamed
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    origin = get_origin(hint)
-    if origin in (Union, UnionType):
-        return any(_fits(value, part) for part in get_args(hint))
-    if origin is not None and issubclass(origin, Mapping):
-        return isinstance(value, dict) and all(isinstance(entry, str) for entry in value.values())
-    if origin is not None and issubclass(origin, Sequence):
-        return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
-    if isinstance(value, bool) or hint is bool:
-        return isinstance(value, bool) and hint is bool
-    return isinstance(value, (int, float) if hint is float else hint)
-
-
-def _kind(hint: Any) -> str:
-    if get_origin(hint) in (Union, UnionType):
-        return " or ".join(_kind(part) for part in get_args(hint) if part is not type(None))
-    if get_origin(hint) is not None:
-        return "a table of texts" if issubclass(get_origin(hint), Mapping) else "a list of texts"
-    words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
-    return words.get(hint, str(hint))
 
 
 def _known(table: Mapping[str, Any], names: Sequence[str], where: str) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..catalog import find
+from ..options import AnswerOptions
 from ..records import EquipoiseError
 from .answers import Task as Task
 from .chain_of_thought import ChainOfThought
@@ -18,34 +19,21 @@ from .next_word import NextWord
 from .open_answer import OpenAnswer
 from .p_true import SelfChecked
 from .pronoun_cloze import PronounCloze, WholeSentence
-from .wording import NO_SHOTS, Question, Wording
+from .wording import NO_SHOTS as NO_SHOTS
+from .wording import Question, Wording
 from .wording import Shots as Shots
 from .wording_file import read_wordings as read_wordings
 
 
-@dataclass(frozen=True)
-class TaskOptions:
-    """What the user may choose about how a question is asked."""
+@dataclass(frozen=True, kw_only=True)
+class TaskOptions(AnswerOptions):
+    """What the user chose about how a question is asked, with what the choices name: wordings, shots, seeds."""
 
     seeds: tuple[int, ...] = (0,)
-    token_aggregate: str = "sum"
-    answer_space: str = "joined"
-    reasoning_tokens: int = 128
-    answer_turn: str = "assistant"
     questions: tuple[Question, ...] = ()
     shots: Shots = NO_SHOTS
-    samples: int = 0
     drawn_reasonings: int = 0
-    temperature: float = 1.0
-    answer_tokens: int = 32
-    both: bool = False
-    chat: bool = False
-    system: str = ""
     p_true: bool = False
-
-    def __post_init__(self) -> None:
-        if self.system and not self.chat:
-            raise EquipoiseError("system is the system prompt of a chat: set chat, too")
 
 
 def _next_word(options: TaskOptions) -> Task:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..options import AnswerOptions
 from ..records import Context, EquipoiseError, Example, Floats, Message, Outcomes, Prompt, Sampling, Score
 from .answers import Scorer, Writer, gather
 from .known_limits import Places, outcome_limits
@@ -56,10 +57,10 @@ class ChainOfThought:
     """
 
     choices: MultipleChoice | None = None
-    budget: int = 128
-    answer_turn: str = "assistant"
+    budget: int = AnswerOptions.reasoning_tokens
+    answer_turn: str = AnswerOptions.answer_turn
     samples: int = 0
-    temperature: float = 1.0
+    temperature: float = AnswerOptions.temperature
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..options import AnswerOptions
 from ..records import Example, Message, Outcomes, Prompt, Score
 from .answers import Scorer, Task, Writer
 from .thinking import split_thought, think_block, thinks
@@ -29,7 +30,7 @@ class Chat:
 
     task: Task
     system: str = ""
-    budget: int = 128
+    budget: int = AnswerOptions.reasoning_tokens
 
     @property
     def name(self) -> str:

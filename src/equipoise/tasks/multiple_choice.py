@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..options import AnswerOptions
 from ..records import BOTH_OFFERED, EquipoiseError, Example, Outcomes, Prompt, Score
 from .answers import Scorer, Writer, ask, gather
 from .wording import NO_SHOTS, Question, Shots, Wording, fill, joined_variant, question_settings, wordings_for
@@ -34,7 +35,7 @@ class MultipleChoice:
     """
 
     seeds: tuple[int, ...] = (0,)
-    answer_space: str = "joined"
+    answer_space: str = AnswerOptions.answer_space
     questions: tuple[Question, ...] = ()
     shots: Shots = NO_SHOTS
     both: bool = False

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..options import AnswerOptions
 from ..records import (
     BASELINE,
     EquipoiseError,
@@ -37,7 +38,7 @@ class NextWord:
     candidate ("the young nurse"), the candidate with its marker is scored too (see `Outcomes.logprobs_with_marker`).
     """
 
-    token_aggregate: str = "sum"
+    token_aggregate: str = AnswerOptions.token_aggregate
     questions: tuple[Question, ...] = ()
     shots: Shots = NO_SHOTS
     name: str = "next-word"

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..options import AnswerOptions
 from ..records import OPEN_ANSWER, Context, EquipoiseError, Example, Message, Outcomes, Prompt, Sampling, Score
 from .answers import Scorer, Writer, gather
 from .thinking import split_thought, think_block, thinks
@@ -46,10 +47,10 @@ class OpenAnswer:
 
     questions: tuple[Question, ...] = ()
     samples: int = 0
-    temperature: float = 1.0
+    temperature: float = AnswerOptions.temperature
     seed: int = 0
-    budget: int = 32
-    reasoning: int = 128
+    budget: int = AnswerOptions.answer_tokens
+    reasoning: int = AnswerOptions.reasoning_tokens
     name: str = "open"
 
     def __post_init__(self) -> None:

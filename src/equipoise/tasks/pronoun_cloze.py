@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..options import AnswerOptions
 from ..records import DatasetError, EquipoiseError, Example, Outcomes, Prompt, Score, SentencePair
 from .answers import Scorer, Writer, ask, gather
 
@@ -35,7 +36,7 @@ class PronounCloze:
     alone ("max", as the paper's code does, which makes a word of several tokens look likelier than it is).
     """
 
-    token_aggregate: str = "sum"
+    token_aggregate: str = AnswerOptions.token_aggregate
     name: str = "cloze"
 
     def __post_init__(self) -> None:
@@ -64,7 +65,7 @@ class WholeSentence:
     What precedes the first difference is the same in both sentences and cancels out, so it is read but not counted.
     """
 
-    token_aggregate: str = "sum"
+    token_aggregate: str = AnswerOptions.token_aggregate
     name: str = "sentence"
 
     def __post_init__(self) -> None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from ..options import TuningOptions
 from .certainty import CERTAINTIES
-from .objective import PARITIES, TrainingError
+from .objective import TrainingError
 
-METHODS = ("lora", "full")
 TASK_MEMBERS = ("all", "one", "stereotypical")
-TARGETS = ("base", "labels")
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, kw_only=True)
+class Plan(TuningOptions):
     """How to tune. The loss is task + `weight` x UCerF + `leash` x KL on neutral text.
 
     `target` says what the task loss asks for. "base": the base model's own answer, averaged over the members of a set,
@@ -26,43 +25,22 @@ class Plan:
     `outside_sets` is how many built-in sets each validation asks at most, 0 for all: they are never trained on.
     """
 
-    steps: int = 200
     answerable: int = 16
     unanswerable: int = 8
-    weight: float = 1.0
-    temperature: float = 0.5
-    estimator: str = "perplexity"
-    parity: str = "both"
     mass: float = 0.2
-    leash: float = 1.0
     leash_rows: int = 4
-    target: str = "base"
     task_members: str = "all"
     balanced: bool = True
-    learning_rate: float = 0.0
     warmup: int = 10
-    method: str = "lora"
-    rank: int = 16
-    seed: int = 0
-    validate_every: int = 25
-    validation_sets: int = 256
-    outside_sets: int = 0
-    patience: int = 4
-    checkpoint_every: int = 25
+    checkpoint_every: int = TuningOptions.validate_every
     held_out: int = 4
 
     def __post_init__(self) -> None:
-        known = {
-            "method": METHODS,
-            "task_members": TASK_MEMBERS,
-            "target": TARGETS,
-            "parity": PARITIES,
-            "estimator": tuple(CERTAINTIES),
-        }
-        for name, choices in known.items():
+        super().__post_init__()
+        for name, choices in (("task_members", TASK_MEMBERS), ("estimator", tuple(CERTAINTIES))):
             if getattr(self, name) not in choices:
                 raise TrainingError(f"{name} {getattr(self, name)!r} is not one of {', '.join(choices)}")
-        for name in ("steps", "answerable", "validate_every", "checkpoint_every", "patience", "rank", "leash_rows"):
+        for name in ("answerable", "checkpoint_every", "leash_rows"):
             if getattr(self, name) < 1:
                 raise TrainingError(f"{name} must be at least 1, not {getattr(self, name)}")
         for field in fields(self):

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
+from equipoise.options import EngineOptions
 from equipoise.records import ModelError, Prompt, Score
 from equipoise.run import audit
 from equipoise.scoring.cluster import engine as cluster_engine
 from equipoise.scoring.cluster.actor import Scorer, pack_files, unpack_files
 from equipoise.scoring.cluster.connection import connect, disconnect
 from equipoise.scoring.cluster.engine import PREFETCHED, ClusterEngine, _Work
-from equipoise.scoring.engine import EngineOptions
 from equipoise.scoring.opening import open_engine
 
 FAULTY = Path(__file__).resolve().parents[2] / "faulty"
@@ -162,11 +162,7 @@ def test_more_workers_than_the_cluster_can_hold_are_refused() -> None:
         open_engine("planted:strenth=1", EngineOptions(cluster="auto", workers=1))
 
 
-def test_options_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(ModelError, match="set cluster, too"):
-        EngineOptions(workers=2)
-    with pytest.raises(ModelError, match="a server needs no cluster"):
-        EngineOptions(cluster="auto", server="http://127.0.0.1:1/v1")
+def test_a_model_in_memory_is_refused() -> None:
     with pytest.raises(ModelError, match="not one in memory"):
         open_engine(("model", "tokenizer"), EngineOptions(cluster="auto"))
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiny import LLAMA, make_model, make_tokenizer
 
+from equipoise.options import EngineOptions
 from equipoise.records import Prompt
-from equipoise.scoring.engine import EngineOptions
 from equipoise.scoring.huggingface.memory import open_in_memory
 from equipoise.scoring.packing import segments
 from equipoise.scoring.packing.shape import CPU_ROW_TOKENS, DENSE_ROW_TOKENS
-from tiny import LLAMA, make_model, make_tokenizer
 
 PROMPTS = [
     Prompt(f"{who}-{whom}", "task", "", f"The {who} told the {whom} that {pronoun} was", (" late", " a nurse"))

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
+from tiny import LLAMA, make_model, make_tokenizer
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from equipoise.options import EngineOptions
 from equipoise.records import ModelError, Prompt
-from equipoise.scoring.engine import EngineOptions, identity_key
+from equipoise.scoring.engine import identity_key
 from equipoise.scoring.opening import open_engine
-from tiny import LLAMA, make_model, make_tokenizer
 
 PROMPTS = [
     Prompt(f"{who}-{pronoun}", "task", "", f"The {who} told the clerk that {pronoun}", (" was late", f" is the {who}"))
@@ -111,8 +112,6 @@ def test_fewer_bits_are_near_the_model_and_have_keys_of_their_own(tmp_path: Path
     assert 0 < near < 0.02 < far < 0.3
     assert len({identity_key(engine) for engine in (plain, eight, four)}) == 3
     assert eight.description["quantize"] == "int8"
-    with pytest.raises(ModelError, match="quantize must be int8 or int4, not 'int3'"):
-        open_engine(str(folder), EngineOptions(quantize="int3"))
 
 
 def test_a_model_spread_by_accelerate_scores_the_same(folder: Path) -> None:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 import torch
+from tiny import LLAMA, make_engine, make_model
 from transformers import LlamaForCausalLM
 
 from equipoise.scoring.huggingface import cpu as huggingface_cpu
 from equipoise.scoring.huggingface.cpu import LaidOutLinear, available, lay_out
-from tiny import LLAMA, make_engine, make_model
 
 IDS = [1, 2, 3, 4, 5, 6, 7]
 

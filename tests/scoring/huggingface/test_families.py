@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiny import LLAMA, make_model, make_tokenizer
 
 from equipoise.records import Prompt
 from equipoise.scoring.opening import open_engine
-from tiny import LLAMA, make_model, make_tokenizer
 
 PROMPTS = [
     Prompt(f"{who}-{pronoun}", "task", "", f"The {who} told the nurse that {pronoun} was late.", (" nurse", f" {who}"))

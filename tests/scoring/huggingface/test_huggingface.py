@@ -17,14 +17,15 @@ from typing import Any
 
 import pytest
 import torch
+from tiny import LLAMA, make_model, make_tokenizer
 from transformers import LlamaForCausalLM
 
+from equipoise.options import EngineOptions
 from equipoise.records import ModelError, Prompt
-from equipoise.scoring.engine import EngineOptions, identity_key
+from equipoise.scoring.engine import identity_key
 from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 from equipoise.scoring.opening import open_engine
 from equipoise.scoring.weights import file_sha256
-from tiny import LLAMA, make_model, make_tokenizer
 
 PROMPT = Prompt("a", "task", "", "The nurse told the driver that she", (" was", " refers to the driver"))
 NOBODY = "http://127.0.0.1:9"
@@ -93,10 +94,8 @@ def test_the_dtype_asked_for_is_the_models(folder: Path, dtype: str, expected: t
     assert engine.identity["dtype"] == dtype
 
 
-def test_options_that_do_not_exist_are_refused(folder: Path) -> None:
-    assert refusal(folder, dtype="float7") == "unknown dtype 'float7'; use auto, float32, bfloat16, float16"
+def test_a_device_that_does_not_exist_is_refused(folder: Path) -> None:
     assert refusal(folder, device="abacus") == "unknown device 'abacus'; use auto, cpu, cuda, cuda:N or spread"
-    assert "bos must be auto, always or never" in refusal(folder, bos="sometimes")
     if not torch.cuda.is_available():
         assert refusal(folder, device="cuda") == "device is cuda, but torch finds no CUDA device"
 

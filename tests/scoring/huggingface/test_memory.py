@@ -11,8 +11,9 @@ import torch
 from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
 
+from equipoise.options import EngineOptions
 from equipoise.records import ModelError, Prompt
-from equipoise.scoring.engine import EngineOptions, identity_key
+from equipoise.scoring.engine import identity_key
 from equipoise.scoring.opening import open_engine
 from equipoise.scoring.planted.stereotype import PlantedEngine
 

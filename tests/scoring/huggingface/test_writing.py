@@ -6,9 +6,9 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from tiny import LLAMA, make_engine
 
 from equipoise.scoring.huggingface.passes import Passes
-from tiny import LLAMA, make_engine
 
 CONTEXTS = ["The nurse told the driver", "A", "The nurse was late and the driver told the nurse that he", "He"] * 5
 MODELS = {

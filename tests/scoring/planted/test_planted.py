@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from equipoise.options import EngineOptions
 from equipoise.records import Example, ModelError, Prompt
-from equipoise.scoring.engine import EngineOptions, identity_key
+from equipoise.scoring.engine import identity_key
 from equipoise.scoring.opening import open_engine
 from equipoise.scoring.planted.stereotype import PlantedEngine, open_planted
 
@@ -126,13 +127,9 @@ def test_what_it_is_prepared_with_adds_up_and_is_not_part_of_its_value() -> None
     assert replace(engine).truth == {}
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [({"device": "abacus"}, "unknown device 'abacus'"), ({"dtype": "float7"}, "unknown dtype 'float7'")],
-)
-def test_a_device_or_dtype_that_does_not_exist_is_refused(options: dict[str, str], message: str) -> None:
-    with pytest.raises(ModelError, match=message):
-        open_engine("planted", EngineOptions(**options))
+def test_a_device_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ModelError, match="unknown device 'abacus'"):
+        open_engine("planted", EngineOptions(device="abacus"))
     open_engine("planted", EngineOptions(device="cuda:1", dtype="bfloat16"))
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from scoring_llama_cpp import LlamaCpp
 
+from equipoise.options import EngineOptions
 from equipoise.records import Message, Prompt
-from equipoise.scoring.engine import EngineOptions
 from equipoise.scoring.opening import open_engine
 from equipoise.scoring.server.api import Api, served_models
 from equipoise.scoring.server.http_client import Client, Limits

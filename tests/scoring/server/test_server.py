@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 from scoring_loopback import BOS, Loopback, truth
 
+from equipoise.options import EngineOptions
 from equipoise.records import Message, ModelError, Prompt, Score
-from equipoise.scoring.engine import EngineOptions, identity_key
+from equipoise.scoring.engine import identity_key
 from equipoise.scoring.opening import open_engine
 from equipoise.scoring.server.http_client import Limits
 from equipoise.scoring.server.methods import named
@@ -164,8 +165,6 @@ def test_sampled_answers_estimate_the_probabilities(serve: Any) -> None:
         assert score.flags == ("sampled",) and math.fsum(np.exp(score.logprobs)) < 1
         assert score.limits is not None and sum(score.limits.counts) == 400
         np.testing.assert_allclose(np.exp(score.logprobs), (np.array(score.limits.counts[:3]) + 0.5) / 402)
-    with pytest.raises(ModelError, match="samples is for servers"):
-        EngineOptions(samples=3)
 
 
 def test_an_answer_names_the_candidate_that_it_begins_with() -> None:
@@ -229,7 +228,7 @@ CLIENT = """
 import sys
 from pathlib import Path
 from test_server import many
-from equipoise.scoring.engine import EngineOptions
+from equipoise.options import EngineOptions
 from equipoise.scoring.opening import open_engine
 from equipoise.scoring.store import ScoreStore
 

@@ -14,9 +14,9 @@ from scoring_llama_cpp import LlamaCpp
 from scoring_proxy import Proxy
 
 import equipoise
+from equipoise.options import EngineOptions
 from equipoise.records import Message, ModelError, Prompt
 from equipoise.scoring.default_model import gguf_file
-from equipoise.scoring.engine import EngineOptions
 from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 from equipoise.scoring.opening import open_engine
 from equipoise.scoring.reasoning import read_texts

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...options import EngineOptions
 from ...records import Context, EquipoiseError, Example, Prompt, Sampling, Score
-from ..engine import EngineDefaults, EngineOptions
+from ..engine import EngineDefaults
 
 Answer = dict[str, Any]
 """`{"value": …}` with what was asked for, or `{"error": …}` with a sentence."""

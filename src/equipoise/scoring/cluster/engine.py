@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ...options import EngineOptions
 from ...records import Context, Example, ModelError, Prompt, Sampling, Score
-from ..engine import EngineOptions, neighbours
+from ..engine import neighbours
 from .actor import Opener
 from .connection import Resources, connect, disconnect
 from .pool import TRIES, Piece, Pool, Recipe, give_up

@@ -12,8 +12,8 @@ from typing import Any
 
 import ray
 
+from ...options import EngineOptions
 from ...records import Example, ModelError
-from ..engine import EngineOptions
 from .actor import MISSING, Answer, Opener, Scorer, pack_files
 
 IN_FLIGHT = 2

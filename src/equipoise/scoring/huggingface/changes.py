@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ...options import EngineOptions
 from ...records import ModelError
-from ..engine import EngineOptions
 from ..weights import weights_sha256
 from .rounding import round_weights
 

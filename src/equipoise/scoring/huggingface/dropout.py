@@ -13,8 +13,9 @@ from typing import Any
 
 import torch
 
+from ...options import EngineOptions
 from ...records import Example, ModelError, Prompt, Score
-from ..engine import EngineDefaults, EngineOptions, identity_key
+from ..engine import EngineDefaults, identity_key
 from ..mixture import mixture
 from ..packing.shape import Shape
 from .engine import HuggingFaceEngine

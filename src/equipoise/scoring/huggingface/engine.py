@@ -12,9 +12,10 @@ from typing import Any
 
 import torch
 
+from ...options import EngineOptions
 from ...records import Context, Example, ModelError, Prompt, Sampling, Score
 from ..encoding import Asked, Encoder
-from ..engine import EngineDefaults, EngineOptions, identity_key, neighbours
+from ..engine import EngineDefaults, identity_key, neighbours
 from ..garbage import existing_objects_kept
 from ..packing.prefetch import prefetch
 from ..packing.shape import Shape

@@ -14,8 +14,8 @@ from huggingface_hub import get_hf_file_metadata, hf_hub_url, snapshot_download,
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
+from ...options import EngineOptions
 from ...records import ModelError
-from ..engine import EngineOptions
 from ..weights import weights_sha256
 from .changes import changed
 from .engine import HuggingFaceEngine
@@ -154,10 +154,7 @@ def _dtype(name: str, device: torch.device) -> Any:
     if name == "auto":
         # bf16 is far slower on CPUs without hardware support, and less exact.
         return torch.float32 if device.type == "cpu" else "auto"
-    known = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-    if name not in known:
-        raise ModelError(f"unknown dtype {name!r}; use auto, {', '.join(known)}")
-    return known[name]
+    return {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[name]
 
 
 def _weight_files(folder: Path, options: EngineOptions) -> list[Path]:

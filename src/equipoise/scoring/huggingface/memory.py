@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import PurePath
 from typing import Any
 
+from ...options import EngineOptions
 from ...records import ModelError
-from ..engine import EngineOptions
 from .engine import HuggingFaceEngine
 from .model import parameters_sha256
 
@@ -31,8 +30,8 @@ def open_in_memory(parts: Sequence[Any], options: EngineOptions) -> HuggingFaceE
     if len(parts) != 2 or len(models) != 1 or len(tokenizers) != 1:
         kinds = ", ".join(type(part).__name__ for part in parts)
         raise ModelError(f"model must be (model, tokenizer) of transformers, not ({kinds})")
-    given = {field.name: field.default for field in fields(EngineOptions)}
-    loading = [name for name in ABOUT_LOADING if getattr(options, name) != given[name]]
+    usual = EngineOptions()
+    loading = [name for name in ABOUT_LOADING if getattr(options, name) != getattr(usual, name)]
     if loading:
         raise ModelError(f"{loading[0]} is for models that are loaded by name; this model is in memory already")
     (model,), (tokenizer,) = models, tokenizers

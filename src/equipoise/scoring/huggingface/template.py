@@ -8,8 +8,8 @@ from pathlib import Path
 
 from transformers import AutoTokenizer
 
+from ...options import EngineOptions
 from ..encoding import Encoder
-from ..engine import EngineOptions
 
 
 def template_thinks(name: str, options: EngineOptions) -> bool | None:

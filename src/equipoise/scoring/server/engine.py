@@ -9,8 +9,9 @@ from collections import deque
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
+from ...options import EngineOptions
 from ...records import Context, EquipoiseError, Message, ModelError, Prompt, Sampling, Score
-from ..engine import EngineDefaults, EngineOptions, identity_key, neighbours
+from ..engine import EngineDefaults, identity_key, neighbours
 from ..thinking import answer_of
 from .api import Api, served_models
 from .fingerprint import fingerprint

@@ -57,7 +57,7 @@ class Findings:
         return self.tokens is not None and self.tokens.thinks
 
 
-async def probe(api: Api, *, bos: str, samples: int, reasoning: int = 128) -> Findings:
+async def probe(api: Api, *, bos: str, samples: int, reasoning: int) -> Findings:
     """Return the best method that the server supports; ModelError says what is missing where there is none."""
     findings = Findings()
     try:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from ..cache import cache_folder
+from ..options import EngineOptions, SeedOption, TextOptions, options_of
 from ..progress import Progress
+from ..runs.files import write_file
 
 FEWEST = 100
 """Prompts or texts from which a rate is worth remembering."""
-
-CHANGES_SPEED = ("device", "dtype", "quantize", "adapter", "server", "dropout", "passes", "reductions", "cluster")
-"""The choices that a rate depends on, beside the model and the task."""
 
 
 @dataclass
@@ -46,16 +44,14 @@ class Meter:
         return rates
 
 
-def remember(model: str, choices: Mapping[str, Any], meter: Meter) -> None:
+def remember(model: str, options: EngineOptions, meter: Meter) -> None:
     """Keep the rates of an audit, whose progress speaks of "DATASET · TASK" and "DATASET · TASK, reasoning"."""
-    from ..runs.files import write_file
-
     measured = {}
     for what, rate in meter.rates.items():
         _, parted, rest = what.rpartition(" · ")
         task, _, reasoning = rest.partition(", ")
         if parted:
-            measured[_key(model, choices, task, "texts" if reasoning else "prompts")] = rate
+            measured[_key(model, options, task, "texts" if reasoning else "prompts")] = rate
     if measured:
         try:
             write_file(_place(), json.dumps({**_rates(), **measured}, indent=1).encode())
@@ -63,19 +59,21 @@ def remember(model: str, choices: Mapping[str, Any], meter: Meter) -> None:
             return  # A cache that cannot be written costs an estimate, not an audit.
 
 
-def seconds(model: str, choices: Mapping[str, Any], task: str, *, prompts: int, texts: int) -> float | None:
+def seconds(model: str, options: EngineOptions, task: str, *, prompts: int, texts: int) -> float | None:
     """Return how long the prompts and texts take at the rate measured here; None where none was measured."""
     rates = _rates()
     needed = {"prompts": prompts, "texts": texts}
-    times = {kind: rates.get(_key(model, choices, task, kind)) for kind, count in needed.items() if count}
+    times = {kind: rates.get(_key(model, options, task, kind)) for kind, count in needed.items() if count}
     if any(rate is None for rate in times.values()):
         return None
     return sum(needed[kind] / rate for kind, rate in times.items() if rate)
 
 
-def _key(model: str, choices: Mapping[str, Any], task: str, kind: str) -> str:
-    chosen = {name: choices[name] for name in CHANGES_SPEED if choices.get(name) not in (None, "", False, "auto")}
-    return json.dumps([model, task, kind, {name: str(value) for name, value in chosen.items()}])
+def _key(model: str, options: EngineOptions, task: str, kind: str) -> str:
+    # How the model is loaded and reached: texts and seeds are counted, or do not matter.
+    usual, others = EngineOptions(), options_of(TextOptions, SeedOption)
+    chosen = {name: str(value) for name, value in vars(options).items() if name not in others}
+    return json.dumps([model, task, kind, {n: value for n, value in chosen.items() if value != str(getattr(usual, n))}])
 
 
 def _place() -> Path:

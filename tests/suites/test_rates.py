@@ -8,7 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from equipoise.cli import app
-from equipoise.cli.rates import Meter, remember, seconds
+from equipoise.options import EngineOptions
+from equipoise.suites.rates import Meter, remember, seconds
 
 MCQ = "data · mcq"
 
@@ -29,16 +30,16 @@ def test_a_rate_is_of_what_was_done_anew() -> None:
 
 def test_rates_are_kept_for_each_model_task_and_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
-    remember("m", {"dtype": "float32"}, meter_of((MCQ, 0, 0.0), (MCQ, 400, 10.0)))
-    known = seconds("m", {"dtype": "float32", "device": "auto"}, "mcq", prompts=800, texts=0)
-    assert known == pytest.approx(20)
-    for other in (("n", {"dtype": "float32"}, "mcq"), ("m", {}, "mcq"), ("m", {"dtype": "float32"}, "cloze")):
+    options = EngineOptions(dtype="float32")
+    remember("m", options, meter_of((MCQ, 0, 0.0), (MCQ, 400, 10.0)))
+    assert seconds("m", EngineOptions(dtype="float32", seed=7), "mcq", prompts=800, texts=0) == pytest.approx(20)
+    for other in (("n", options, "mcq"), ("m", EngineOptions(), "mcq"), ("m", options, "cloze")):
         assert seconds(*other, prompts=800, texts=0) is None
-    assert seconds("m", {"dtype": "float32"}, "mcq", prompts=800, texts=5) is None, "no text was ever written"
-    remember("m", {"dtype": "float32"}, meter_of((f"{MCQ}, reasoning", 0, 0.0), (f"{MCQ}, reasoning", 100, 50.0)))
-    assert seconds("m", {"dtype": "float32"}, "mcq", prompts=800, texts=5) == pytest.approx(22.5)
+    assert seconds("m", options, "mcq", prompts=800, texts=5) is None, "no text was ever written"
+    remember("m", options, meter_of((f"{MCQ}, reasoning", 0, 0.0), (f"{MCQ}, reasoning", 100, 50.0)))
+    assert seconds("m", options, "mcq", prompts=800, texts=5) == pytest.approx(22.5)
     (tmp_path / "rates.json").write_text("[3]")
-    assert seconds("m", {"dtype": "float32"}, "mcq", prompts=800, texts=0) is None
+    assert seconds("m", options, "mcq", prompts=800, texts=0) is None
 
 
 def test_an_audit_leaves_its_rate_for_the_next_dry_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiny import make_tokenizer
 from typer.testing import CliRunner
 
 from equipoise.cli import app
-from tiny import make_tokenizer
+from equipoise.suites.costs import expected_share
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "scoring" / "server"))
 from scoring_loopback import Loopback
@@ -52,3 +53,9 @@ def test_every_drawn_text_of_a_chain_of_thought_is_counted(tmp_path: Path, monke
     monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
     assert counted("planted", "--task", "next-word-cot")[0] == [4, 4]
     assert counted("planted", "--task", "next-word-cot", "--samples", "3")[0] == [12, 12]
+
+
+def test_the_expected_share_falls_with_the_sentences_and_rises_with_the_precision() -> None:
+    shares = [expected_share(width, 16_000, level=0.95) for width in (0.05, 0.02, 0.01)]
+    assert 0.1 < shares[0] < 0.35 < shares[1] < shares[2] < 1
+    assert expected_share(0.02, 1000, level=0.95) > shares[1]

@@ -1,0 +1,208 @@
+"""What an option is: declared once, as a field of whoever takes it, with all that is shown and checked of it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
+from numbers import Real
+from typing import Any, Self, TypeVar, get_args, get_origin, get_type_hints
+
+from ..records import EquipoiseError
+
+Taken = TypeVar("Taken", bound="Options")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+ASK, MODEL, SERVER, PROMPT = "What to ask", "Model", "Server", "Prompt"
+MEASURING, STOPPING, IDENTITIES = "Measuring", "Stopping early", "Identities"
+CLUSTER, OUTPUT, TUNING = "Cluster", "Output", "Tuning"
+PANELS = (ASK, MODEL, SERVER, PROMPT, MEASURING, STOPPING, IDENTITIES, CLUSTER, OUTPUT, TUNING)
+"""The headings of help, in its order."""
+
+WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+"""What a value of each kind is called."""
+
+
+class OptionError(EquipoiseError):
+    """An option that cannot be used so; `names` are the arguments that the sentence speaks of."""
+
+    def __init__(self, sentence: str, *names: str) -> None:
+        super().__init__(sentence)
+        self.names = names
+
+
+@dataclass(frozen=True)
+class Option:
+    """A choice that a user has: its name, type and default, and all that is shown and checked of it.
+
+    `choices` are the words that it takes; a number is at `least`, `above` or `below` a bound. `flag` is its name on the
+    command line (by default `--name`), `short` a letter for it, and `positional` makes it an argument there. `commas`:
+    several values may be given as one text. `path`: the text is a path. `common` ones are all that most people need.
+    `asked` is set for options that change what the model is asked: these name the run folder, in the order of their
+    numbers, which never change; a new option takes the next one. `speed` marks options that change how long an audit
+    takes, and nothing else.
+    """
+
+    name: str
+    type: Any
+    default: Any
+    help: str
+    panel: str
+    choices: tuple[str, ...] = ()
+    flag: str = ""
+    short: str = ""
+    positional: bool = False
+    common: bool = False
+    commas: bool = False
+    path: bool = False
+    asked: int = 0
+    speed: bool = False
+    least: float | None = None
+    above: float | None = None
+    below: float | None = None
+
+    @property
+    def key(self) -> str:
+        """Its name in a configuration file: as on the command line, without the dashes."""
+        return (self.flag or self.name.replace("_", "-")).lstrip("-")
+
+    @property
+    def explanation(self) -> str:
+        """Its help, where options have no dashes: in Python and in files."""
+        return self.help.replace("--", "")
+
+    @property
+    def kind(self) -> type:
+        """The type of its value, of each of its values where it takes several."""
+        if self.several or self.pairs:
+            return str
+        kinds = [part for part in get_args(self.type) or (self.type,) if part is not type(None)]
+        return kinds[0] if isinstance(kinds[0], type) else str
+
+    @property
+    def several(self) -> bool:
+        """Whether it takes several values."""
+        return self._is(Sequence)
+
+    @property
+    def pairs(self) -> bool:
+        """Whether it takes names with a value each."""
+        return self._is(Mapping)
+
+    def _is(self, kind: type) -> bool:
+        return any(get_origin(part) is kind for part in (self.type, *get_args(self.type)))
+
+    @property
+    def words(self) -> str:
+        """What it takes, in words."""
+        if self.pairs:
+            return "a table of texts"
+        return "a list of texts" if self.several else WORDS[self.kind]
+
+    def accepts(self, value: Any) -> bool:
+        """Return whether a value read from a file is of the right kind."""
+        if self.pairs:
+            return isinstance(value, dict) and all(isinstance(entry, str) for entry in value.values())
+        if self.several:
+            return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
+        return fits(value, self.kind)
+
+    def check(self, value: Any) -> None:
+        """Raise an error where the value is not one of the choices, or out of bounds."""
+        if value is None or value == self.default:
+            return
+        if self.choices:
+            for word in value if self.several else [value]:
+                if word not in self.choices:
+                    known = f"{', '.join(self.choices[:-1])} or {self.choices[-1]}"
+                    raise OptionError(f"{self.name} must be {known}, not {word!r}", self.name)
+        if not self._inside(value):
+            raise OptionError(f"{self.name} must {self._bounds}, not {value!r}", self.name)
+
+    @property
+    def _bounds(self) -> str:
+        """The bounds in words."""
+        if self.above is not None and self.below is not None:
+            return f"lie between {self.above:g} and {self.below:g}"
+        bounds = {"at least": self.least, "above": self.above, "below": self.below}
+        return "be " + " and ".join(f"{words} {bound:g}" for words, bound in bounds.items() if bound is not None)
+
+    def _inside(self, value: Any) -> bool:
+        """Return whether a value is within the bounds, if there are any; what is not a number is not."""
+        if self.least is self.above is self.below is None:
+            return True
+        if not isinstance(value, Real):
+            return False
+        number = float(value)
+        inside = (self.least is None or number >= self.least) and (self.above is None or number > self.above)
+        return inside and (self.below is None or number < self.below)
+
+
+def fits(value: Any, kind: type) -> bool:
+    """Return whether a value read from a file is of that kind; true and false are not numbers."""
+    accepted: Any = (int, float) if kind is float else kind
+    return isinstance(value, accepted) and (kind is bool or not isinstance(value, bool))
+
+
+def option(default: Any, help: str, panel: str, **facts: Any) -> Any:
+    """Return the field of an option; `facts` are fields of `Option`."""
+    facts |= {"help": help, "panel": panel}
+    if isinstance(default, dict):
+        return field(default_factory=lambda: dict(default), metadata=facts)
+    return field(default=default, metadata=facts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of a part of the program; a value that is not allowed is refused when they are made."""
+
+    def __post_init__(self) -> None:
+        for name, known in options_of(type(self)).items():
+            known.check(getattr(self, name))
+
+    def part(self, taker: type[Taken]) -> Taken:
+        """Return exactly the options that a part of the program takes."""
+        return taker(**{name: getattr(self, name) for name in options_of(taker)})
+
+    @classmethod
+    def taken(cls, values: Mapping[str, Any]) -> Self:
+        """Return these options with the values given for them; those of other takers are left out."""
+        return cls(**{name: value for name, value in values.items() if name in options_of(cls)})
+
+
+def options_of(*takers: type[Options]) -> dict[str, Option]:
+    """Return the options of takers by name: panel by panel, the common ones of each first, then as declared."""
+    return _options_of(takers)
+
+
+@cache
+def _options_of(takers: tuple[type[Any], ...]) -> dict[str, Option]:
+    declared = {known.name: known for taker in takers for known in fields(taker) if known.metadata}
+    types = {name: kind for taker in takers for name, kind in get_type_hints(taker).items()}
+    options = [Option(name, types[name], _default(known), **known.metadata) for name, known in declared.items()]
+    common_first = sorted(options, key=lambda known: not (known.positional or known.common))
+    return {known.name: known for known in sorted(common_first, key=lambda known: PANELS.index(known.panel))}
+
+
+def _default(declared: Any) -> Any:
+    return declared.default if declared.default_factory is MISSING else declared.default_factory()
+
+
+def takes(taker: type[Options]) -> Callable[[Function], Function]:
+    """Return a decorator: the function's signature and docstring name the options in place of its `**choices`."""
+
+    def decorate(function: Function) -> Function:
+        options = options_of(taker)
+        signature = inspect.signature(function)
+        kept = [known for known in signature.parameters.values() if known.kind is not known.VAR_KEYWORD]
+        made = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=known.default, annotation=known.type)
+            for name, known in options.items()
+        ]
+        function.__signature__ = signature.replace(parameters=[*kept, *made])  # type: ignore[attr-defined]
+        lines = [f"    {name}: {known.explanation}" for name, known in options.items()]
+        function.__doc__ = "\n".join([inspect.cleandoc(function.__doc__ or ""), "", "Options:", *lines])
+        return function
+
+    return decorate

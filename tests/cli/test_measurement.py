@@ -1,0 +1,68 @@
+"""`equipoise report` and `measure`: what is made of a run without the model."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+Result = subprocess.CompletedProcess[str]
+Command = Callable[..., Result]
+
+
+def test_a_report_prints_the_same_without_the_model(equipoise: Command, audited: tuple[Path, Result]) -> None:
+    folder, result = audited
+    again = equipoise("report", folder.name, cwd=folder.parent)
+    assert (again.returncode, again.stderr, again.stdout) == (0, "", result.stdout)
+
+
+@pytest.mark.slow
+def test_a_report_fits_a_narrow_terminal(forked: Command, audited: tuple[Path, Result]) -> None:
+    result = forked("report", audited[0], cwd=audited[0], COLUMNS="80")
+    tables = [line for line in result.stdout.splitlines() if not line.startswith(("note: ", "Brackets"))]
+    assert max(map(len, tables)) <= 80 and "…" not in "".join(tables)
+
+
+def test_an_old_terminal_is_no_reason_to_fail(equipoise: Command, audited: tuple[Path, Result]) -> None:
+    result = equipoise("report", audited[0], cwd=audited[0], PYTHONIOENCODING="ascii")
+    assert (result.returncode, result.stderr) == (0, "") and "ucerf" in result.stdout
+
+
+@pytest.mark.slow
+def test_json_is_all_that_stands_on_standard_output(forked: Command, audited: tuple[Path, Result]) -> None:
+    folder, _ = audited
+    result = forked("report", folder, "--json", cwd=folder)
+    rows = json.loads(result.stdout)
+    table = pd.read_csv(folder / "measurements.csv")
+    assert list(rows[0]) == list(table.columns) and len(rows) == len(table)
+    assert [row["value"] for row in rows] == pytest.approx(list(table["value"]), abs=1e-14)
+    assert all(row["low"] is None or isinstance(row["low"], float) for row in rows)
+
+
+@pytest.mark.slow
+def test_other_estimators_need_no_model(forked: Command, run_copy: Path) -> None:
+    words = ("--estimator", "renyi", "--estimator", "margin", "--by", "form", "--level", "0.8", "--resamples", "50")
+    result = forked("measure", run_copy, *words, "--json", cwd=run_copy.parent)
+    rows = json.loads(result.stdout)
+    assert {"ucerf_renyi", "ucerf_margin"} <= {row["metric"] for row in rows}
+    assert {row["level"] for row in rows} == {0.8}
+    assert "form=object,type=type2" in {row["group"] for row in rows}
+    shown = forked("report", run_copy, cwd=run_copy.parent).stdout
+    assert "ucerf_renyi" in shown and "80% intervals" in shown and "possessive" in shown
+
+
+@pytest.mark.slow
+def test_measuring_loads_no_torch(run_copy: Path) -> None:
+    code = (
+        "import sys\nfrom equipoise.cli import main\n"
+        f"sys.argv = ['equipoise', 'measure', {str(run_copy)!r}, '--metric', 'ucerf', '--resamples', '10', '-q']\n"
+        "try:\n    main()\nexcept SystemExit as ended:\n    assert not ended.code\n"
+        "print(sorted({'torch', 'transformers'} & set(sys.modules)))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout == "[]\n"
