@@ -31,8 +31,8 @@ from transformers import PreTrainedTokenizerFast
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
+from equipoise.options import EngineOptions
 from equipoise.records import Prompt
-from equipoise.scoring.engine import EngineOptions
 from equipoise.scoring.huggingface import engine as huggingface
 from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 from equipoise.scoring.opening import open_engine

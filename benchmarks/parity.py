@@ -31,10 +31,10 @@ import equipoise
 from equipoise.cli import app
 from equipoise.datasets import open_dataset
 from equipoise.exports.task_metrics import METRICS, row_of
+from equipoise.options import EngineOptions
 from equipoise.records import Outcomes, Prompt
 from equipoise.runs import Part
 from equipoise.scoring.default_model import model_folder
-from equipoise.scoring.engine import EngineOptions
 from equipoise.scoring.opening import open_engine
 
 ASKED = {"winobias": ("next-word", "mcq"), "bbq:Religion": ("mcq",)}

@@ -10,9 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..options import EngineOptions
 from ..records import EquipoiseError, ModelError
 from ..scoring.default_model import model_folder
-from ..scoring.engine import DEFAULT_MODEL, EngineOptions
+from ..scoring.engine import DEFAULT_MODEL
 from ..scoring.huggingface.loading import load, only_cached
 from .leash import Reference
 from .tune_plan import Plan
