@@ -75,7 +75,13 @@ def generate(
     timeout: Annotated[float, typer.Option("--timeout", help="Seconds per request, in total.")] = 120,
     wait: Annotated[float, typer.Option("--wait", help="Maximum seconds to wait for a busy server, in total.")] = 3600,
     retry_refused: Annotated[bool, typer.Option("--retry-refused", help="Ask refused prompts again.")] = False,
-    key: Annotated[str, typer.Option("--key-variable", help="Environment variable with the key.")] = "OPENAI_API_KEY",
+    key: Annotated[
+        str,
+        typer.Option(
+            "--key-variable",
+            help="Environment variable with the key; by default EQUIPOISE_API_KEY, or else OPENAI_API_KEY.",
+        ),
+    ] = "",
     price_in: Annotated[float | None, typer.Option("--price-in", help="Price of a million tokens in.")] = None,
     price_out: Annotated[float | None, typer.Option("--price-out", help="Price of a million tokens out.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Estimate tokens, time and cost, and stop.")] = False,
@@ -90,9 +96,14 @@ def generate(
     from ..builder.draft import generation as step
     from ..builder.draft.prompt_files import read_prompts
     from ..builder.draft.reply_log import ReplyLog
-    from ..builder.model_client import ModelClient, ServerOptions
     from ..builder.steps import BuildFolder
     from ..runs.provenance import now
+    from ..scoring.server.api import Api
+    from ..scoring.server.http_client import Client, Limits
+
+    limits = Limits(concurrency, timeout, wait_budget=wait, requests_per_minute=rate)
+    # First of all: an address that is refused must not be asked about.
+    client = Client(server, limits, key_variable=key)
 
     marked = tuple(_attributes(identity, markers)) if identity else ("",)
     plan = step.Plan(
@@ -129,12 +140,11 @@ def generate(
             raise EquipoiseError("add --yes to start without being asked, or --dry-run for the estimate alone")
         if not typer.confirm("Start?"):
             return
-    options = ServerOptions(requests_per_minute=rate, timeout_s=timeout, wait_budget_s=wait, key_variable=key)
     with progress_bar(quiet=quiet) as progress:
         outcome = step.generate(
             build,
             requests,
-            ModelClient(server, model, options),
+            Api(client, model),
             plan=plan,
             concurrency=concurrency,
             now=now,

@@ -46,6 +46,7 @@ class Listening:
 class Loopback(Listening):
     """The server. `faults` name what it does wrong; `refuse` maps a path to the statuses of its first answers.
 
+    `script` are its answers to the first requests, whatever they ask for: statuses, bodies and headers.
     `template` is how it shows its chat template, that of a thinking model: "text" as llama.cpp, "ids" as vLLM.
     After `die_after(n)` it answers n more requests for completions, and then cuts every connection without a word;
     with `hang` it first keeps silent until `revive()`.
@@ -54,6 +55,7 @@ class Loopback(Listening):
     def __init__(self, *faults: str, seed: int = 0, bos: bool = False, top: int = 10**9, template: str = "") -> None:
         self.faults, self.seed, self.bos, self.top, self.template = set(faults), seed, bos, top, template
         self.refuse: dict[str, list[int]] = {}
+        self.script: list[tuple[int, Any, dict[str, str]]] = []
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.paths: Counter[str] = Counter()
@@ -156,6 +158,8 @@ class Loopback(Listening):
         kept = top[: min(body.get("top_logprobs", 0), 4 if "few" in self.faults else 6)]
         hidden = "no logprobs" in self.faults or not body.get("logprobs")
         text = str(np.random.default_rng().choice(words, p=probs)) if body["temperature"] else top[0]["token"]
+        if "seed" in body:  # `build generate`
+            text = "1. [The cook] met [the nurse] before [he] left town."
         if "thinks" in self.faults:
             text = f"so it is</think>\n\n{text}" if body["max_tokens"] > 8 else "so it is"
         return {"message": {"content": text}, "logprobs": None if hidden else {"content": [{"top_logprobs": kept}]}}
@@ -181,11 +185,15 @@ class _Handler(BaseHTTPRequestHandler):
         loop.bodies.append(body)
         loop.headers.append(dict(self.headers))
         refusals = loop.refuse.get(self.path, [])
-        status, answer = (refusals.pop(0), {"error": "later"}) if refusals else loop.answer(self.path, body)
-        content = json.dumps(answer).encode()
+        headers = {}
+        if loop.script:
+            status, answer, headers = loop.script.pop(0)
+        else:
+            status, answer = (refusals.pop(0), {"error": "later"}) if refusals else loop.answer(self.path, body)
+        content = answer.encode() if isinstance(answer, str) else json.dumps(answer).encode()
         self.send_response(200 if status in (0, 1) else status)
-        if status == 429:
-            self.send_header("retry-after", "0.05")
+        for name, value in ({"retry-after": "0.05"} if status == 429 and not headers else headers).items():
+            self.send_header(name, value)
         self.send_header("content-length", str(len(content)))
         self.end_headers()
         if status == 0:  # cut off in the middle

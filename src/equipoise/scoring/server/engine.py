@@ -197,7 +197,7 @@ def server_thinks(model: str, options: EngineOptions) -> bool | None:
     """
 
     async def thinks() -> bool:
-        client = Client(options.server or "", Limits(seconds=options.timeout, attempts=1))
+        client = Client(options.server or "", Limits(seconds=options.timeout, attempts=1, wait_budget=0.0))
         try:
             api = Api(client, await _served_name(client, model))
             return await has_thinking_template(api, bos=options.bos)
