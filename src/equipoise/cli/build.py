@@ -102,8 +102,7 @@ def generate(
     from ..scoring.server.http_client import Client, Limits
 
     limits = Limits(concurrency, timeout, wait_budget=wait, requests_per_minute=rate)
-    # First of all: an address that is refused must not be asked about.
-    client = Client(server, limits, key_variable=key)
+    client = Client(server, limits, key_variable=key)  # first of all: it may refuse the address
 
     marked = tuple(_attributes(identity, markers)) if identity else ("",)
     plan = step.Plan(
@@ -120,13 +119,8 @@ def generate(
     build = BuildFolder(folder)
     requests = step.requests_of(plan, read_prompts(prompts), model)
     prices = (price_in, price_out) if price_in is not None and price_out is not None else None
-    estimate = step.estimate(
-        requests,
-        ReplyLog(build.generations),
-        concurrency=concurrency,
-        prices=prices,
-        retry_refused=retry_refused,
-    )
+    log = ReplyLog(build.generations)
+    estimate = step.estimate(requests, log, concurrency=concurrency, prices=prices, retry_refused=retry_refused)
     if not quiet or dry_run:
         cost = "unknown (give --price-in and --price-out)" if estimate.cost is None else f"{estimate.cost:,.2f}"
         typer.echo(

@@ -213,22 +213,22 @@ def _checked_address(url: str) -> str:
 
 
 def _raise_for_status(url: str, response: httpx.Response, key: str) -> None:
-    status, said = response.status_code, _said(response, key)
+    status, words = response.status_code, _words(response, key)
     # A used-up quota is a 429 as well, but waiting does not help.
     for_good = status in FATAL or (status == 429 and "insufficient_quota" in response.text[:5000])
     if for_good:
-        raise ServerError(f"{url} answers {said}", status)
+        raise ServerError(f"{url} answers {words}", status)
     if status in TRANSIENT or status > 504:
-        raise Unusable(said, status, _retry_after(response))
+        raise Unusable(words, status, _retry_after(response))
     if 300 <= status < 400:
         # Without what may be a password or a token.
         target = re.sub(r"//[^/@]*@", "//", response.headers.get("location", "").partition("?")[0])
         raise ServerError(f"{url} answers HTTP {status}: it redirects to {target!r}, which is not followed", status)
     if status != 200:
-        raise Refused(f"{url} answers {said}", status)
+        raise Refused(f"{url} answers {words}", status)
 
 
-def _said(response: httpx.Response, key: str) -> str:
+def _words(response: httpx.Response, key: str) -> str:
     """Return the status and the beginning of what the server says of it, without the key: some servers quote it."""
     try:
         error = response.json()["error"]
