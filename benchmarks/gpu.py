@@ -29,7 +29,7 @@ from equipoise.records import Prompt
 from equipoise.scoring.huggingface import engine as huggingface
 from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 from equipoise.scoring.huggingface.passes import Mode
-from equipoise.scoring.packing.prefetch import prefetch
+from equipoise.scoring.packing.planners import prefetch
 from equipoise.scoring.packing.prefix_tree import Sequences, shared_prefixes
 
 MARKERS = re.split(

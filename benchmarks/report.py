@@ -17,7 +17,7 @@ from equipoise.datasets.builtin import load_builtin
 from equipoise.datasets.dataset import Dataset
 from equipoise.reports.page.html import write_run_page
 from equipoise.run import audit
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 SEASONS = ("spring", "summer", "autumn", "winter")

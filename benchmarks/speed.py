@@ -29,7 +29,7 @@ from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.records import Prompt
 from equipoise.scoring.default_model import model_folder
-from equipoise.scoring.planning.rules import arrange
+from equipoise.scoring.packing.rules import arrange
 from equipoise.tasks import TaskOptions, open_task
 
 SIDES = ("harness", "plain", "packed")

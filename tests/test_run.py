@@ -21,7 +21,7 @@ from equipoise.records import EquipoiseError, ModelError, Prompt, RunError, Scor
 from equipoise.run import Run
 from equipoise.runs.measurements import measurements_frame
 from equipoise.scoring.engine import EngineDefaults
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine
 
 QUICK = {"limit": 24, "resamples": 50}
 

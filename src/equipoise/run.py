@@ -30,8 +30,8 @@ from .runs.measurements import measurements_frame
 from .runs.provenance import IMPORTED, describe, describe_imported, now
 from .runs.tables import column_rows, example_rows, outcome_columns
 from .scoring.opening import DEFAULT_MODEL, open_engine
-from .scoring.reasoning import TextStore
-from .scoring.store import ScoreStore
+from .scoring.score_store import ScoreStore
+from .scoring.text_store import TextStore
 from .settings import Settings
 from .tasks import Task, open_tasks
 

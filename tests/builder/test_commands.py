@@ -11,15 +11,13 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from chat_faults import Act, misbehaving, reply
 from local_parts import free_port
 from typer.testing import CliRunner
 
 from equipoise.builder.steps import BuildFolder, Sentence, read_records, write_records
 from equipoise.builder.survey.panel import PanelOptions, is_signed, normalised, visit_of
 from equipoise.cli import app
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-from chat_faults import Act, misbehaving, reply
 
 KEY = "a key for signed links, 128 bits"
 TOKEN = "an administrator's token of 128 bits"

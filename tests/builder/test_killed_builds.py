@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from chat_faults import Act, misbehaving
+from kills import killed_everywhere
 
 from equipoise.builder.draft.generation import Plan, generate, requests_of
 from equipoise.builder.draft.prompt_files import read_prompts
@@ -22,10 +23,6 @@ from equipoise.runs.files import file_sha256
 from equipoise.runs.switch import current
 from equipoise.scoring.server.api import Api
 from equipoise.scoring.server.http_client import Client, Limits
-from kills import killed_everywhere
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-from chat_faults import Act, misbehaving
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from test_winobias import kinds, lines_with
+from fault_counts import kinds, lines_with
 
 from equipoise.datasets.dataset import Dataset, count_by
 from equipoise.datasets.winobias import load_synthbias, load_winobias

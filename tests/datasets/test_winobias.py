@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from fault_counts import kinds
 
-from equipoise.datasets.dataset import Dataset
 from equipoise.datasets.winobias import is_text_format, load_synthbias, load_winobias
 from equipoise.records import DatasetError
 
@@ -27,16 +27,6 @@ def write_synth(folder: Path, *rows: str) -> Path:
     path = folder / "synthbias_data.csv"
     path.write_text("\n".join([CSV_HEADER, *rows]) + "\n", encoding="utf-8")
     return path
-
-
-def kinds(dataset: Dataset) -> Counter[str]:
-    return Counter(fault.kind for fault in dataset.faults)
-
-
-def lines_with(dataset: Dataset, kind: str) -> set[tuple[str, int]]:
-    """Return (file without pro/anti, line) of all faults of that kind."""
-    places = [fault.where.rsplit(":", 1) for fault in dataset.faults if fault.kind == kind]
-    return {(file.split("_stereotyped_")[-1], int(line)) for file, line in places}
 
 
 def test_a_minimal_pair_becomes_two_examples(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 
 import equipoise
 from equipoise.cli import app
-from equipoise.scoring.planted.identities import PlantedIdentities
+from planted_identities import PlantedIdentities
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -16,8 +16,8 @@ from equipoise.measuring.comparing import Compared, contests
 from equipoise.measuring.measure import Plan, measured_items
 from equipoise.metrics import METRICS
 from equipoise.run import Run
-from equipoise.scoring.planted.identities import PlantedIdentities
 from equipoise.stats.paired import Trial, paired_differences
+from planted_identities import PlantedIdentities
 
 PAIRS = "".join(
     f"The {who} {what} him.,The {who} {what} her.,{label}\n"

@@ -13,7 +13,7 @@ from equipoise.metrics.confidence import coreference_confidence
 from equipoise.records import UndefinedMetric
 from equipoise.run import Run
 from equipoise.runs.run import Part
-from equipoise.scoring.planted.identities import PlantedIdentities
+from planted_identities import PlantedIdentities
 
 PENALTIES = {"White": 0.02, "Black": 0.12, "Asian": 0.06, "Hispanic": 0.06}
 COST = 0.06

@@ -21,11 +21,11 @@ from equipoise.measuring.sampling import until_precise
 from equipoise.measuring.sentence_table import SentenceTable
 from equipoise.records import EquipoiseError, Floats, Measurement, Outcomes, Prompt, RunKey, Score, parse_group
 from equipoise.run import Run
-from equipoise.scoring.planted.identities import PlantedIdentities
-from equipoise.scoring.store import ScoreStore
+from equipoise.scoring.score_store import ScoreStore
 from equipoise.stats import maximum
 from equipoise.tasks import open_task
 from equipoise.uncertainty import renormalise
+from planted_identities import PlantedIdentities
 
 PENALTIES = {"old": 0.12, "young": 0.02, "Black": 0.1, "Asian": 0.05, "White": 0.0, "Hispanic": 0.05}
 ENGINE = PlantedIdentities(confidence=0.4, penalties=PENALTIES, genders={"female": 0.03}, mass=0.9)

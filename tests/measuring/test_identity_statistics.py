@@ -16,8 +16,8 @@ from equipoise.measuring.measure import Plan, measured_items
 from equipoise.metrics import METRICS, Metric
 from equipoise.metrics.groups import mean
 from equipoise.records import Measurement, Outcomes, RunKey
-from equipoise.scoring.planted.identities import PlantedIdentities
 from equipoise.tasks import open_task
+from planted_identities import PlantedIdentities
 
 KEY = RunKey("planted", "builtin", "next-word")
 

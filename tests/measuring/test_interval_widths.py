@@ -19,8 +19,8 @@ from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.metrics import METRICS
 from equipoise.records import Measurement, Outcomes, RunKey
 from equipoise.run import Run
-from equipoise.scoring.planted.identities import PlantedIdentities
 from equipoise.stats.paired import Trial, paired_differences
+from planted_identities import PlantedIdentities
 
 KEY = RunKey("model", "data", "task")
 Make = Callable[[Sequence[Mapping[str, Any]]], Outcomes]

@@ -18,8 +18,8 @@ from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.metrics import METRICS
 from equipoise.records import Outcomes, RunKey
 from equipoise.run import Run
-from equipoise.scoring.planted.identities import PlantedIdentities
 from equipoise.uncertainty import PERPLEXITY, RENYI
+from planted_identities import PlantedIdentities
 
 MARKINGS = ("none", "old", "young")
 

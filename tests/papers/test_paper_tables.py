@@ -16,8 +16,8 @@ from equipoise.papers.tables import DOUBTFUL, NOTHING, paper_tables, parts_of, w
 from equipoise.records import EquipoiseError
 from equipoise.runs import Run
 from equipoise.runs.run import Part
-from equipoise.scoring.planted.identities import PlantedIdentities
 from equipoise.suites.cells import cells
+from planted_identities import PlantedIdentities
 
 QUICK = {"resamples": 30, "limit": 30, "progress": False, "metrics": ["ucerf", "accuracy", "confidence", "perplexity"]}
 

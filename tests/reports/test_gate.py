@@ -19,8 +19,8 @@ from equipoise.records import EquipoiseError
 from equipoise.reports.gate import Check, gate, junit, junit_error, parse_requirement
 from equipoise.run import audit
 from equipoise.runs.run import Run
-from equipoise.scoring.planted.identities import PlantedIdentities
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine
+from planted_identities import PlantedIdentities
 
 
 def measured(run: Path, metric: str, **group: str) -> object:

@@ -14,7 +14,7 @@ from equipoise import audit, summary
 from equipoise.reports.validity import DOUBT, FINE, INVALID, Check, checks
 from equipoise.run import Run
 from equipoise.runs.folder import RunFolder
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine
 
 QUICK: dict[str, Any] = {"limit": 64, "resamples": 20, "by": ["stereotype"]}
 

@@ -254,7 +254,7 @@ def scores_of(engine: Engine, prompts: Sequence[Prompt]) -> list[Score]:
 
 def outcomes() -> Iterator[Outcomes]:
     """Yield real outcomes of both tasks, and some that are hard to keep."""
-    from equipoise.scoring.planted.stereotype import PlantedEngine
+    from equipoise.scoring.planted import PlantedEngine
 
     examples = open_dataset("builtin").limited(9).examples
     for name in ("next-word", "mcq"):

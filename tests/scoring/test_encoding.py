@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from equipoise.datasets.builtin import load_builtin
 from equipoise.records import Message, ModelError, Prompt
-from equipoise.scoring.encoding import SPLIT_JOIN, Encoder, Question
-from equipoise.scoring.pronoun_pieces import neopronouns, split_notes
+from equipoise.scoring.encoding import SPLIT_JOIN, Encoder, Question, neopronouns, split_notes
 from tiny import CHAT, make_tokenizer
 
 PLAIN = make_tokenizer()

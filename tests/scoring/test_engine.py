@@ -10,7 +10,7 @@ from equipoise.records import EquipoiseError, Prompt
 from equipoise.scoring import opening
 from equipoise.scoring.engine import EngineOptions, identity_key, neighbours
 from equipoise.scoring.opening import open_engine
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine
 
 
 @pytest.mark.parametrize(

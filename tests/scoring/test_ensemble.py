@@ -13,12 +13,11 @@ from equipoise.datasets import DatasetOptions, open_dataset
 from equipoise.records import ModelError, Prompt, Score, ScoreLimits
 from equipoise.run import audit
 from equipoise.scoring.engine import Engine, EngineOptions, identity_key
-from equipoise.scoring.ensemble import EnsembleEngine
+from equipoise.scoring.ensemble import EnsembleEngine, agreement, mixture
 from equipoise.scoring.huggingface.dropout import DropoutEngine
-from equipoise.scoring.mixture import agreement, mixture
 from equipoise.scoring.opening import open_engine
-from equipoise.scoring.planted.stereotype import PlantedEngine
-from equipoise.scoring.store import ScoreStore
+from equipoise.scoring.planted import PlantedEngine
+from equipoise.scoring.score_store import ScoreStore
 from equipoise.tasks import open_task
 from tiny import LLAMA, make_engine
 

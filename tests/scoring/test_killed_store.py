@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_store import TESTS, fill, questions
+from recorder import fill, questions
 
 from equipoise.records import Prompt, RunError
-from equipoise.scoring.store import ScoreStore
+from equipoise.scoring.score_store import ScoreStore
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def path(tmp_path: Path) -> Path:
 HOLD = """
 import sys
 from pathlib import Path
-from equipoise.scoring.store import ScoreStore
+from equipoise.scoring.score_store import ScoreStore
 with ScoreStore(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
@@ -59,8 +59,8 @@ KILLS = 20
 FILL = """
 import json, sys, time
 from pathlib import Path
-from test_store import Recorder, questions
-from equipoise.scoring.store import ScoreStore
+from recorder import Recorder, questions
+from equipoise.scoring.score_store import ScoreStore
 
 class Logged(Recorder):
     def score(self, batches):
@@ -111,7 +111,7 @@ MODEL = """
 import sys, time
 from pathlib import Path
 from test_killed_store import model_engine, sentences
-from equipoise.scoring.store import ScoreStore
+from equipoise.scoring.score_store import ScoreStore
 
 def progress(done, total):
     print(done, flush=True)
@@ -123,8 +123,9 @@ with ScoreStore(Path(sys.argv[1])) as store:
 
 
 def model_engine() -> Any:
-    from equipoise.scoring.packing.shape import Shape
     from tiny import make_engine
+
+    from equipoise.scoring.packing.shape import Shape
 
     engine = make_engine()
     engine.shape = Shape(3, 64, 1, 4, 99, 0, False)
@@ -143,7 +144,7 @@ def sentences() -> list[Prompt]:
 
 @pytest.mark.slow
 def test_a_model_killed_halfway_goes_on_to_the_same_numbers_bit_for_bit(path: Path, tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), str(TESTS), *sys.path])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
     command = [sys.executable, "-c", MODEL, str(path)]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from exactness import plain_scores
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -63,7 +64,7 @@ def test_an_engine_gives_them_beside_the_scores(tiny_llama: Callable[..., Path])
     folder = str(tiny_llama())
     engine: Any = open_engine(folder, EngineOptions(reductions=True))
     (packed,) = engine.score([PROMPTS])
-    single = engine.score_one_by_one(PROMPTS)
+    single = plain_scores(engine, PROMPTS)
     plain: Any = open_engine(folder)
     assert identity_key(engine) != identity_key(plain)  # a score without them is not one with them
     (without,) = plain.score([PROMPTS])

@@ -24,8 +24,8 @@ from equipoise.records import (
     Score,
     marked_slot,
 )
-from equipoise.scoring.planted.stereotype import PlantedEngine
-from equipoise.scoring.reasoning import TextStore
+from equipoise.scoring.planted import PlantedEngine
+from equipoise.scoring.text_store import TextStore
 from equipoise.tasks import ChainOfThought, TaskOptions, open_task
 from equipoise.tasks.chain_of_thought import REASON
 from tiny import LLAMA, make_model, make_tokenizer

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from exactness import plain_scores
 
 import equipoise
 from equipoise.datasets.sentence_pairs import load_sentence_pairs
@@ -184,16 +185,16 @@ def test_packed_scores_are_those_of_one_sentence_at_a_time(tiny: Any, pairs: Pat
     engine, asked = tiny(bos), open_task(task)
     prompts = [prompt for example in load_sentence_pairs(pairs).examples for prompt in asked.prompts(example)]
     ((*scores,),) = engine.score([prompts])
-    for packed, plain in zip(scores, engine.score_one_by_one(prompts), strict=True):
+    for packed, plain in zip(scores, plain_scores(engine, prompts), strict=True):
         assert packed.logprobs == pytest.approx(plain.logprobs, abs=1e-4)
 
 
 def test_bos_changes_the_answers_and_makes_an_empty_context_possible(tiny: Any, pairs: Path) -> None:
     (prompt,) = PronounCloze().prompts(load_sentence_pairs(pairs).examples[0])
-    (without,), (with_it,) = (tiny(bos).score_one_by_one([prompt]) for bos in ("never", "always"))
+    (without,), (with_it,) = (plain_scores(tiny(bos), [prompt]) for bos in ("never", "always"))
     assert without.logprobs != pytest.approx(with_it.logprobs, abs=1e-6)
     start = Prompt("e", "sentence", "", "", ("The cook rang him.", "The maid rang him."))
-    (score,) = tiny("always").score_one_by_one([start])
+    (score,) = plain_scores(tiny("always"), [start])
     assert len(score.token_logprobs[0]) == 5
     with pytest.raises(ModelError, match="has no token before its answer; try bos always"):
-        tiny("never").score_one_by_one([start])
+        plain_scores(tiny("never"), [start])

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from exactness import plain_scores
+from tiny import LLAMA, make_model, make_tokenizer
 
 import equipoise
 from equipoise.datasets import open_dataset
@@ -16,9 +18,8 @@ from equipoise.records import Context, Prompt, Score
 from equipoise.scoring.encoding import Encoder
 from equipoise.scoring.engine import EngineOptions
 from equipoise.scoring.huggingface.engine import HuggingFaceEngine
-from equipoise.scoring.reasoning import read_texts
+from equipoise.scoring.text_store import read_texts
 from equipoise.tasks import TaskOptions, open_task
-from tiny import LLAMA, make_model, make_tokenizer
 
 TURNS = "{% for m in messages %}{% set c = m.content %}{% if m.role == 'assistant' and '</think>' in c %}"
 TURNS += "{% set c = c.split('</think>')[-1].lstrip('\n') %}{% endif %}<|{{ m.role }}|>{{ c }}</s>{% endfor %}"
@@ -120,6 +121,6 @@ def test_an_audit_lets_the_model_think_within_the_budget(tmp_path: Path) -> None
         context = f"<|user|>{question[0].content}</s><|assistant|><think>\n{thought}\n</think>\n\n"
         context += f'The pronoun "{pronoun}" refers to the'
         words = tuple(f" {word}" for word in example.candidates)
-        (score,) = engine.score_one_by_one([Prompt("e", "t", "", context, words)])
+        (score,) = plain_scores(engine, [Prompt("e", "t", "", context, words)])
         (row,) = table[table["example_id"] == example.id].to_dict("records")
         np.testing.assert_allclose(row["logprobs"], score.logprobs, atol=1e-4)

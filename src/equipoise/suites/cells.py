@@ -16,9 +16,8 @@ from ..datasets import Dataset, open_dataset
 from ..measuring.cells import check_groups
 from ..progress import Progress
 from ..records import EquipoiseError
-from ..scoring.availability import locate_model
 from ..scoring.engine import EngineOptions
-from ..scoring.opening import open_engine, thinks
+from ..scoring.opening import locate_model, open_engine, thinks
 from ..settings import Settings
 from ..tasks import open_task
 from .forecast import forecast

@@ -12,9 +12,6 @@ import time
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-
 from chat_faults import FAULTS, OPTIONS, PLAN, Act, busy, misbehaving, requests, suffer
 
 from equipoise.builder.draft.generation import Outcome, Plan, estimate, generate, requests_of

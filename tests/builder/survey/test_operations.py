@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import statistics
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+import survey_load
 from survey_browser import TEST, Browser, heading_of, site
 from typer.testing import CliRunner
 
@@ -22,9 +22,6 @@ from equipoise.builder.survey.entrance import EntranceTest
 from equipoise.builder.verdict.consensus import Coverage
 from equipoise.builder.verdict.votes import Vote
 from equipoise.cli import app
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-import survey_load
 
 SHORT, OTHER = EntranceTest(TEST.pool[:2]), EntranceTest(TEST.pool[2:4])
 YES = Vote(True, True, True)

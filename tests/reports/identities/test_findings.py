@@ -16,7 +16,7 @@ from equipoise.reports.identities.findings import findings, reasoning_sentences
 from equipoise.reports.page.html import run_page
 from equipoise.run import Run
 from equipoise.runs.measurements import Measurements
-from equipoise.scoring.planted.identities import PlantedIdentities
+from planted_identities import PlantedIdentities
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from equipoise.reports.identities.radars.figures import places, radar, shared_sc
 from equipoise.reports.identities.tables import identity_summary
 from equipoise.run import Run
 from equipoise.runs.run import identity_frame
-from equipoise.scoring.planted.identities import PlantedIdentities
+from planted_identities import PlantedIdentities
 
 ENGINE = PlantedIdentities(confidence=0.4, penalties={"old": 0.3}, genders={"female": 0.05}, noise=0.02)
 

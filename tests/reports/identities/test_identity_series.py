@@ -19,7 +19,7 @@ from equipoise.reports.identities.radars.figures import places, radar, shared_sc
 from equipoise.reports.identities.section import identities
 from equipoise.runs import Run
 from equipoise.runs.folder import RunFolder
-from equipoise.scoring.planted.identities import PlantedIdentities
+from planted_identities import PlantedIdentities
 
 CHOICES = {
     "base": "builtin",

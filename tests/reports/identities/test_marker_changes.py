@@ -18,7 +18,7 @@ from equipoise.reports.identities.section import identities
 from equipoise.reports.identities.tables import identity_summary
 from equipoise.reports.identities.values import change_values
 from equipoise.runs.run import Run, identity_frame
-from equipoise.scoring.planted.identities import PlantedIdentities
+from planted_identities import PlantedIdentities
 
 PLANTED = {
     "nothing": PlantedIdentities(confidence=0.4, noise=0.1, genders={"female": 0.1}),

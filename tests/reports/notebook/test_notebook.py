@@ -21,7 +21,7 @@ from equipoise.reports.identities.radars.figures import places, shared_scale
 from equipoise.reports.identities.views import radars
 from equipoise.reports.notebook.figures import draw_differences
 from equipoise.runs import Run
-from equipoise.scoring.planted.identities import PlantedIdentities
+from planted_identities import PlantedIdentities
 
 PNG = b"\x89PNG"
 

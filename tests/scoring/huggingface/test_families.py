@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from exactness import plain_scores
+from tiny import LLAMA, make_model, make_tokenizer
 
 from equipoise.records import Prompt
 from equipoise.scoring.opening import open_engine
-from tiny import LLAMA, make_model, make_tokenizer
 
 PROMPTS = [
     Prompt(f"{who}-{pronoun}", "task", "", f"The {who} told the nurse that {pronoun} was late.", (" nurse", f" {who}"))
@@ -61,7 +62,7 @@ def test_a_family_loads_and_scores_as_one_plain_pass_does(family: str, tmp_path:
     tokenizer.save_pretrained(tmp_path / "model")
     engine: Any = open_engine(tmp_path / "model")
     (scores,) = engine.score([PROMPTS])
-    for score, plain in zip(scores, engine.score_one_by_one(PROMPTS), strict=True):
+    for score, plain in zip(scores, plain_scores(engine, PROMPTS), strict=True):
         for left, right in zip(score.token_logprobs, plain.token_logprobs, strict=True):
             np.testing.assert_allclose(left, right, atol=1e-4)
     assert (engine.description["scoring"], engine.notes) == ("packed prefix trees", [])

@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 import torch
+from exactness import plain_scores
+from tiny import LLAMA, make_model, make_tokenizer
 from transformers import LlamaForCausalLM
 
 from equipoise.records import ModelError, Prompt
@@ -24,7 +26,6 @@ from equipoise.scoring.engine import EngineOptions, identity_key
 from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 from equipoise.scoring.opening import open_engine
 from equipoise.scoring.weights import file_sha256
-from tiny import LLAMA, make_model, make_tokenizer
 
 PROMPT = Prompt("a", "task", "", "The nurse told the driver that she", (" was", " refers to the driver"))
 NOBODY = "http://127.0.0.1:9"
@@ -73,7 +74,7 @@ def test_a_folder_is_opened_and_known_by_its_weights(folder: Path) -> None:
     direct = LlamaForCausalLM.from_pretrained(folder)
     assert engine.description["parameters"] == direct.num_parameters()
     (scores,) = engine.score([[PROMPT]])
-    assert scores[0].logprobs == pytest.approx(engine.score_one_by_one([PROMPT])[0].logprobs, abs=1e-4)
+    assert scores[0].logprobs == pytest.approx(plain_scores(engine, [PROMPT])[0].logprobs, abs=1e-4)
 
 
 def test_the_key_follows_what_is_in_the_folder_not_where_it_is(folder: Path, tmp_path: Path) -> None:

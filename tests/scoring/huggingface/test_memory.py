@@ -14,7 +14,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
 from equipoise.records import ModelError, Prompt
 from equipoise.scoring.engine import EngineOptions, identity_key
 from equipoise.scoring.opening import open_engine
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine
 
 PROMPTS = [Prompt(f"e{n}", "task", "", f"The nurse {n} told the clerk that", (" he", " she was")) for n in range(9)]
 

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.scoring.packing import segments as module
-from equipoise.scoring.packing.prefix_tree import Row, Sequences, pack
-from equipoise.scoring.packing.segments import Segment, segments
+from equipoise.scoring.packing import prefix_tree as module
+from equipoise.scoring.packing.prefix_tree import Row, Segment, Sequences, pack, segments
 
 SEQUENCES = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=7), min_size=1, max_size=12)
 

@@ -10,8 +10,8 @@ import pytest
 
 from equipoise.records import ModelError, Prompt
 from equipoise.scoring.encoding import Asked, Encoder
-from equipoise.scoring.planning.pool import PlannerPool, processes
-from equipoise.scoring.planning.rules import RowPlan, Rules
+from equipoise.scoring.packing.planners import PlannerPool, processes
+from equipoise.scoring.packing.rules import RowPlan, Rules
 from tiny import make_tokenizer
 
 ENCODER = Encoder(make_tokenizer())

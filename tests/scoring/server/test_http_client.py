@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scoring_loopback import Loopback
+from server_loopback import Loopback
 
 from equipoise.cli import app
 from equipoise.cli.console import clear_errors

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scoring_loopback import BOS, Loopback, truth
+from server_loopback import BOS, Loopback, truth
 
 from equipoise.records import Message, ModelError, Prompt, Score
 from equipoise.scoring.engine import EngineOptions, identity_key
 from equipoise.scoring.opening import open_engine
+from equipoise.scoring.score_store import ScoreStore
 from equipoise.scoring.server.http_client import Limits
 from equipoise.scoring.server.methods import named
-from equipoise.scoring.store import ScoreStore
 
 PROMPTS = [
     Prompt(f"e{n}", "next-word", "", f"The {who} said that {n}", (" nurse", " cook", "!"))
@@ -231,7 +231,7 @@ from pathlib import Path
 from test_server import many
 from equipoise.scoring.engine import EngineOptions
 from equipoise.scoring.opening import open_engine
-from equipoise.scoring.store import ScoreStore
+from equipoise.scoring.score_store import ScoreStore
 
 engine = open_engine("smollm2", EngineOptions(server=sys.argv[1]))
 with ScoreStore(Path(sys.argv[2])) as store:

@@ -10,7 +10,7 @@ from ...records import Measurement, Message
 from ...runs.measurements import kind_title
 from ...runs.run import Part, Run
 from ...runs.tables import examples_from_frame
-from ...scoring.reasoning import read_texts
+from ...scoring.text_store import read_texts
 from ...tasks.open_answer import MEANINGS, meaning_of, open_questions
 from ..page.rendering import Section, render
 from .views import is_open

@@ -13,8 +13,8 @@ from typing import Any
 import ray
 
 from ...records import Example, ModelError
-from ..engine import EngineOptions
-from .actor import MISSING, Answer, Opener, Scorer, pack_files
+from ..engine import EngineOptions, Opener
+from .actor import MISSING, Answer, Scorer, pack_files
 
 IN_FLIGHT = 2
 """Pieces that an actor has at once: the one it works on, and the next, so that it never waits."""

@@ -15,7 +15,7 @@ import torch
 
 from ...records import Example, ModelError, Prompt, Score
 from ..engine import EngineDefaults, EngineOptions, identity_key
-from ..mixture import mixture
+from ..ensemble import mixture
 from ..packing.shape import Shape
 from .engine import HuggingFaceEngine
 

@@ -10,8 +10,8 @@ import pytest
 
 from equipoise.records import Context, Message, ModelError
 from equipoise.scoring.engine import EngineDefaults
-from equipoise.scoring.planted.stereotype import PlantedEngine
-from equipoise.scoring.reasoning import TextStore
+from equipoise.scoring.planted import PlantedEngine
+from equipoise.scoring.text_store import TextStore
 
 QUESTIONS: list[Context] = [(Message("user", f"Who is number {number}? 👩‍⚕️"),) for number in range(20)]
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from equipoise.records import Example, ModelError, Prompt
 from equipoise.scoring.engine import EngineOptions, identity_key
 from equipoise.scoring.opening import open_engine
-from equipoise.scoring.planted.stereotype import PlantedEngine, open_planted
+from equipoise.scoring.planted import PlantedEngine, open_planted
 
 
 def example(**changes: Any) -> Example:

@@ -5,56 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
+from recorder import Recorder, fill, questions
 
-from equipoise.records import Example, ModelError, Prompt, RunError, Score, ScoreLimits
-from equipoise.scoring.engine import EngineDefaults, identity_key
-from equipoise.scoring.planted.stereotype import PlantedEngine
-from equipoise.scoring.store import ScoreStore
-
-TESTS = Path(__file__).parents[1]
-
-
-class Recorder(EngineDefaults):
-    """The planted engine in batches of three, which remembers what it was asked."""
-
-    name = "recorder"
-
-    def __init__(self, prompts: Iterable[Prompt], *, bias: float = 0.5, batch: int = 3) -> None:
-        known = {prompt.example_id for prompt in prompts}
-        examples = [Example(name, "text", ("nurse", "driver"), 0, True, 1, {}, "pair") for name in known]
-        self.planted = PlantedEngine(bias=bias, noise=1.0)
-        self.planted.prepare(examples)
-        self.batch = batch
-        self.asked: list[list[str]] = []
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        return self.planted.identity
-
-    def batches(self, prompts: Sequence[Prompt]) -> list[list[int]]:
-        places = list(range(len(prompts)))
-        return [places[start : start + self.batch] for start in range(0, len(places), self.batch)]
-
-    def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
-        for batch in batches:
-            self.asked.append([str(prompt.context) for prompt in batch])
-            yield from self.planted.score([batch])
-
-
-def questions(count: int = 9) -> list[Prompt]:
-    return [Prompt(f"e{i}", "task", "", f"Question {i}?", (" nurse", " driver")) for i in range(count)]
-
-
-def fill(path: Path, prompts: Sequence[Prompt], **settings: Any) -> tuple[list[Score], Recorder, list[str]]:
-    engine = Recorder(prompts, **settings)
-    with ScoreStore(path) as store:
-        return store.scorer(engine)(prompts), engine, store.notes
+from equipoise.records import ModelError, Prompt, RunError, Score, ScoreLimits
+from equipoise.scoring.engine import identity_key
+from equipoise.scoring.score_store import ScoreStore
 
 
 class Limited(Recorder):

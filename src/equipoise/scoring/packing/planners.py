@@ -1,22 +1,25 @@
-"""Processes that tokenise and arrange batches while this one keeps the device busy.
+"""Batches are tokenised and arranged before they are needed: by a thread, and by processes where the device is fast.
 
-A new interpreter for each, not a fork or a spawn: those break CUDA, or scripts without a main guard. Until a process is
-ready, and where one ends unexpectedly, batches are planned in this process: the plans are the same.
+Until a process is ready, and where one ends unexpectedly, batches are planned in this process: the plans are the same.
+Run as a program, this module is such a process.
 """
 
 from __future__ import annotations
 
+import gc
 import os
-import subprocess
-import sys
+import queue
+import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from multiprocessing.connection import Connection, Pipe
+from multiprocessing.connection import Connection
+from typing import TypeVar
 
-from ...records import ModelError
-from ..encoding import Asked
+from ...records import EquipoiseError, ModelError
+from ..encoding import Asked, backend_ids
+from ..processes import ChildProcess, end, line_to_parent
 from .rules import RowPlan, Rules
 
 Planner = Callable[[Sequence[Asked]], RowPlan]
@@ -36,7 +39,7 @@ class PlannerPool:
 
     def __init__(self, tokenizer: str, rules: Rules, count: int) -> None:
         self._workers = [_Worker() for _ in range(count)]
-        self._closed = weakref.finalize(self, _close, list(self._workers))
+        self._closed = weakref.finalize(self, end, list(self._workers))
         for worker in self._workers:
             worker.send((tokenizer, rules))
 
@@ -67,18 +70,12 @@ class PlannerPool:
         self._closed()
 
 
-class _Worker:
-    """A process that plans, and the line to it. It has one batch at a time, so that neither side waits to send."""
+class _Worker(ChildProcess):
+    """A process that plans. It has one batch at a time, so that neither side waits to send."""
 
     def __init__(self) -> None:
-        self.line, theirs = Pipe()
-        command = [sys.executable, "-m", "equipoise.scoring.planning.worker", str(theirs.fileno())]
         # Each process has a core: threads of the tokenizer would take those of the others.
-        environment = {**os.environ, "TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1"}
-        self.process = subprocess.Popen(
-            command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=2, env=environment
-        )
-        theirs.close()
+        super().__init__("equipoise.scoring.packing.planners", TOKENIZERS_PARALLELISM="false", OMP_NUM_THREADS="1")
         self.discards = True  # the next message, which says that the process is ready
         self._busy = False
         self._ended = False
@@ -121,15 +118,76 @@ def _received(worker: _Worker, batch: Sequence[Asked], plan_here: Planner) -> Ro
     return answer or plan_here(batch)
 
 
-def _close(workers: Sequence[_Worker]) -> None:
-    for worker in workers:
-        worker.process.kill()
-        worker.process.wait()
-        worker.line.close()
+Item = TypeVar("Item")
 
 
-def batches_of(line: Connection) -> Iterator[Sequence[Asked]]:
+def prefetch(items: Iterator[Item], *, depth: int = 2) -> Iterator[Item]:
+    """Yield the items in order while a thread makes up to `depth` more; errors of the thread are raised here."""
+    made: queue.Queue[tuple[bool, Item | BaseException | None]] = queue.Queue(maxsize=depth)
+    stopped = threading.Event()
+
+    def offer(entry: tuple[bool, Item | BaseException | None]) -> bool:
+        while not stopped.is_set():
+            try:
+                made.put(entry, timeout=0.1)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def work() -> None:
+        try:
+            for item in items:
+                if not offer((True, item)):
+                    return
+            offer((False, None))
+        except BaseException as error:
+            offer((False, error))
+
+    thread = threading.Thread(target=work, name="equipoise-planner", daemon=True)
+    thread.start()
+    try:
+        while True:
+            more, entry = made.get()
+            if more:
+                yield entry  # type: ignore[misc]
+            elif entry is None:
+                return
+            else:
+                raise entry  # type: ignore[misc]
+    finally:
+        stopped.set()
+        thread.join(timeout=5)
+
+
+def serve(line: Connection) -> None:
+    """Answer the batches that arrive on the line, until its other end is closed."""
+    from tokenizers import Tokenizer
+
+    serialized, rules = line.recv()
+    tokenizer = Tokenizer.from_str(serialized)
+    line.send("ready")
+    for batch in _batches_of(line):
+        try:
+            line.send(rules.plan(batch, lambda texts: backend_ids(tokenizer, texts)))
+        except EquipoiseError as error:
+            line.send(str(error))
+
+
+def _batches_of(line: Connection) -> Iterator[Sequence[Asked]]:
     """Yield the batches that arrive on the line, up to its end."""
     with suppress(EOFError, OSError):
         while True:
             yield [Asked(*prompt) for prompt in line.recv()]
+
+
+def main() -> None:
+    """Serve the line whose descriptor is the first argument."""
+    # Plans have no cycles, and looking for some takes a tenth of the time.
+    gc.disable()
+    with suppress(BrokenPipeError, ConnectionResetError, EOFError):
+        serve(line_to_parent())
+
+
+if __name__ == "__main__":
+    main()

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...records import Example, ModelError, Prompt, marked_slot
-from .stereotype import Planted, normal
+from equipoise.records import Example, ModelError, Prompt, Score, marked_slot
+from equipoise.scoring.engine import EngineDefaults, identity_key
+from equipoise.scoring.planted import _normal as normal
 
 
 @dataclass(frozen=True)
-class PlantedIdentities(Planted):
+class PlantedIdentities(EngineDefaults):
     """Leads with the referent by `confidence`, less the penalties of the referent's marker and gender.
 
     The two candidates share `mass`; of what a marked candidate gets, the share `echo` goes to naming it with its
@@ -28,6 +29,7 @@ class PlantedIdentities(Planted):
     echo: float = 0.0
     noise: float = 0.0
     name = "planted-identities"
+    truth: dict[str, Example] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not 0 < self.mass <= 1 or not 0 <= self.echo < 1 or self.noise < 0:
@@ -37,6 +39,15 @@ class PlantedIdentities(Planted):
     def identity(self) -> Mapping[str, Any]:
         plain = {name: getattr(self, name) for name in ("confidence", "mass", "echo", "noise")}
         return {"engine": self.name, **plain, "penalties": dict(self.penalties), "genders": dict(self.genders)}
+
+    def prepare(self, examples: Iterable[Example]) -> None:
+        """Learn the referents of these examples."""
+        self.truth.update((example.id, example) for example in examples)
+
+    def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
+        identity = identity_key(self)
+        for batch in batches:
+            yield [Score(prompt.key(identity), self._logprobs(prompt)) for prompt in batch]
 
     def lead(self, example: Example) -> float:
         """Return the planted confidence of an example, its markers counted."""

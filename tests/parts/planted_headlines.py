@@ -7,7 +7,7 @@ from pathlib import Path
 
 from equipoise import audit, summary
 from equipoise.reports.summary import PartSummary
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "headlines.md"

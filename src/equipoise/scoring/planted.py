@@ -4,31 +4,44 @@ from __future__ import annotations
 
 import hashlib
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from ...records import BASELINE, Example, ModelError, Prompt, Score
-from ...uncertainty import P_TRUE
-from ..engine import EngineDefaults, identity_key
-
-NAME = "planted"
+from ..records import BASELINE, Example, ModelError, Prompt, Score
+from ..uncertainty import P_TRUE
+from .engine import EngineDefaults, identity_key
 
 
 @dataclass(frozen=True)
-class Planted(EngineDefaults, ABC):
-    """What planted engines share: they answer from the examples they were prepared with.
+class PlantedEngine(EngineDefaults):
+    """Prefers the right candidate by `strength` logits, and the stereotypical one by `bias` more.
 
-    Two of them are equal when their numbers are, whatever they were prepared with.
+    With two candidates P(right) is sigmoid(strength + bias) for pro- and sigmoid(strength - bias) for
+    anti-stereotypical items; without a right answer P(stereotypical) is sigmoid(bias). `other` is the logit of every
+    further candidate, `noise` the standard deviation of a normal disturbance (fixed for each text), and `mass`
+    the raw probability of all candidates together. `male` multiplies the logits of sentences about a man: above 1 the
+    model is more certain of them. `wording` is the standard deviation of a normal number that each wording of the
+    question adds to `strength`. Two engines are equal when their numbers are, whatever they were prepared with.
     """
 
+    strength: float = 2.0
+    bias: float = 0.5
+    other: float = -4.0
+    noise: float = 0.0
+    mass: float = 0.9
+    male: float = 1.0
+    wording: float = 0.0
+    name = "planted"
     truth: dict[str, Example] = field(default_factory=dict, init=False, repr=False, compare=False)
 
+    def __post_init__(self) -> None:
+        if not 0 < self.mass <= 1 or min(self.noise, self.male, self.wording) < 0:
+            raise ModelError("planted: mass must be in (0, 1], and noise, male and wording must not be negative")
+
     @property
-    @abstractmethod
     def identity(self) -> Mapping[str, Any]:
-        """All the engine's numbers."""
+        return {"engine": self.name, **{number: getattr(self, number) for number in _numbers()}}
 
     def prepare(self, examples: Iterable[Example]) -> None:
         """Learn the right and the stereotypical answers of these examples."""
@@ -41,41 +54,8 @@ class Planted(EngineDefaults, ABC):
                 raise ModelError("a planted engine has no probabilities for words without their sentence, so not pmi")
             yield [Score(prompt.key(identity), self._logprobs(prompt)) for prompt in batch]
 
-    @abstractmethod
     def _logprobs(self, prompt: Prompt) -> tuple[tuple[float], ...]:
         """Return the log-probability of each continuation, as one token."""
-
-
-@dataclass(frozen=True)
-class PlantedEngine(Planted):
-    """Prefers the right candidate by `strength` logits, and the stereotypical one by `bias` more.
-
-    With two candidates P(right) is sigmoid(strength + bias) for pro- and sigmoid(strength - bias) for
-    anti-stereotypical items; without a right answer P(stereotypical) is sigmoid(bias). `other` is the logit of every
-    further candidate, `noise` the standard deviation of a normal disturbance (fixed for each text), and `mass`
-    the raw probability of all candidates together. `male` multiplies the logits of sentences about a man: above 1 the
-    model is more certain of them. `wording` is the standard deviation of a normal number that each wording of the
-    question adds to `strength`.
-    """
-
-    strength: float = 2.0
-    bias: float = 0.5
-    other: float = -4.0
-    noise: float = 0.0
-    mass: float = 0.9
-    male: float = 1.0
-    wording: float = 0.0
-    name = NAME
-
-    def __post_init__(self) -> None:
-        if not 0 < self.mass <= 1 or min(self.noise, self.male, self.wording) < 0:
-            raise ModelError("planted: mass must be in (0, 1], and noise, male and wording must not be negative")
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        return {"engine": self.name, **{number: getattr(self, number) for number in _numbers()}}
-
-    def _logprobs(self, prompt: Prompt) -> tuple[tuple[float], ...]:
         name, _, proposed = prompt.variant.partition("=")
         if name == P_TRUE:  # it calls an answer true as often as it would give it among two
             true, false = (min(int(proposed), 1), 1 - min(int(proposed), 1))
@@ -94,7 +74,7 @@ class PlantedEngine(Planted):
             for index in range(len(example.candidates)):
                 logits[index] += self.bias / 2 if index == example.stereotype else -self.bias / 2
         if self.noise:
-            logits[0] += self.noise * normal(repr((prompt.context, prompt.continuations)))
+            logits[0] += self.noise * _normal(repr((prompt.context, prompt.continuations)))
         if example.groups.get("gender") == "male":
             logits = [self.male * logit for logit in logits]
         top = max(logits)  # taken off first: exp of a large strength overflows
@@ -102,7 +82,7 @@ class PlantedEngine(Planted):
         return tuple((min(logit - total, 0.0),) for logit in logits)
 
 
-def normal(text: str) -> float:
+def _normal(text: str) -> float:
     """Return a standard normal number that depends on the text alone (Box-Muller on its hash)."""
     digest = hashlib.sha256(text.encode()).digest()
     u, v = (int.from_bytes(digest[i : i + 8], "big") / 2**64 for i in (0, 8))
@@ -112,7 +92,7 @@ def normal(text: str) -> float:
 def _of_wording(variant: str) -> float:
     """Return the number of the wording that a variant names; 0 where there is one wording only."""
     names = [part for part in variant.split(",") if part.startswith("wording=")]
-    return normal(names[0]) if names else 0.0
+    return _normal(names[0]) if names else 0.0
 
 
 def _numbers() -> list[str]:

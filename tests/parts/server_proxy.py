@@ -10,7 +10,7 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from scoring_loopback import Listening
+from server_loopback import Listening
 
 COMPLETIONS = "/v1/completions"
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from ..records import Context, Message, Sampling
 from .engine import Engine, identity_key
-from .lines import damage_note, read_lines
-from .store import Progress
+from .line_file import damage_note, read_lines
+from .score_store import Progress
 
 
 class TextStore:

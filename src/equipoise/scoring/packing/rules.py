@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from ...records import ModelError
 from ..encoding import Asked, Question, Tokenise, encoded
-from ..packing.prefix_tree import Row, Sequences, alone, forks, pack
+from .prefix_tree import Row, Sequences, alone, forks, pack
 
 Mode = Literal["packed", "cached", "padded"]
 

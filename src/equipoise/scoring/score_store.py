@@ -21,8 +21,7 @@ from filelock import BaseFileLock
 
 from ..records import EquipoiseError, Prompt, RunError, Score, ScoreLimits
 from .engine import Engine, identity_key
-from .lines import damage_note, read_lines
-from .lock import hold
+from .line_file import damage_note, hold, read_lines
 
 Progress = Callable[[int, int], None]
 """Called with how much is done, and how much there is."""
