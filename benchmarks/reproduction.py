@@ -13,10 +13,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from equipoise.datasets.external_results import Results, read_results
 from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.metrics.table.calibration import CALIBRATION
 from equipoise.records import RunKey
+from equipoise.runs.imported import read_results
+from equipoise.runs.imported.per_item import Results
 
 CELLS = ("ece", "macroce", "ice", "brier_published", "gender_ece", "male", "female", "human_alignment")
 FAMILIES = ("gptj", "llama", "gemma", "qwen", "falcon", "deepseek")

@@ -11,8 +11,8 @@ import pytest
 from filelock import FileLock
 
 from equipoise.cache import DOWNLOAD, LOCK, tidy_cache
+from equipoise.files import write_file
 from equipoise.runs import RunFolder
-from equipoise.runs.files import write_file
 
 
 @pytest.fixture
@@ -51,9 +51,9 @@ def test_work_folders_of_dead_processes_are_removed_at_once(cache: Path, dead: i
 
 
 def test_unfinished_files_of_dead_processes_are_removed(cache: Path, dead: int) -> None:
-    gone = [made(cache / "servers" / f"0a1b.{dead}"), made(cache / "hashes" / f"0a1b.{dead}")]
+    gone = [made(cache / "servers" / f".0a1b.{dead}.part"), made(cache / "hashes" / f".0a1b.{dead}.part")]
     kept = [
-        made(cache / "servers" / f"0a1b.{os.getpid()}"),
+        made(cache / "servers" / f".0a1b.{os.getpid()}.part"),
         made(cache / "servers" / "0a1b.json"),
         made(cache / "servers" / "0a1b.lock"),
         made(cache / "hashes" / ("0" * 64)),

@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 
 from .cache import cache_folder
 from .datasets import CARDS
-from .datasets.files import find_dataset_folder
+from .datasets.downloads import find_dataset_folder
 from .records import DatasetError, EquipoiseError
 from .scoring.opening import locate_model
 

@@ -8,9 +8,9 @@ from typing import Any, Self
 
 from .catalog import find
 from .datasets import DatasetOptions, open_dataset
+from .datasets.conditions import conditions
 from .datasets.identity import AUGMENTATIONS, recipe
 from .datasets.neutral import check_word
-from .datasets.selection import conditions
 from .measuring.measure import Plan
 from .metrics import METRICS
 from .records import EquipoiseError, RunError

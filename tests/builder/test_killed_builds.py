@@ -18,9 +18,8 @@ from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.database.tables import ANSWERS, RATERS
 from equipoise.builder.wordlist import occupations
 from equipoise.cli import app
-from equipoise.runs import provenance
-from equipoise.runs.files import file_sha256
-from equipoise.runs.switch import current
+from equipoise.files import current, file_sha256
+from equipoise.runs import manifest
 from equipoise.scoring.server.api import Api
 from equipoise.scoring.server.http_client import Client, Limits
 
@@ -28,7 +27,7 @@ from equipoise.scoring.server.http_client import Client, Limits
 @pytest.fixture(autouse=True)
 def _one_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let all steps end at the same time, so that their files can be compared."""
-    monkeypatch.setattr(provenance, "now", lambda: "2026-01-01T00:00:00+00:00")
+    monkeypatch.setattr(manifest, "now", lambda: "2026-01-01T00:00:00+00:00")
 
 
 def run(*words: str | Path) -> None:

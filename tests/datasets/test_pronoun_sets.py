@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.datasets import DatasetOptions, open_dataset
-from equipoise.datasets.pronoun_sets import FORMS, KNOWN, group_of, pronoun_sets
+from equipoise.datasets.pronouns import FORMS, KNOWN, group_of, pronoun_sets
 from equipoise.records import DatasetError
 
 

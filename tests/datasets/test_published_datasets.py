@@ -10,7 +10,8 @@ import pytest
 from fault_counts import kinds, lines_with
 
 from equipoise.datasets.dataset import Dataset, count_by
-from equipoise.datasets.winobias import load_synthbias, load_winobias
+from equipoise.datasets.synthbias import load_synthbias
+from equipoise.datasets.winobias import load_winobias
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from equipoise.datasets.dataset import Dataset
 from equipoise.datasets.rows import READERS
+from equipoise.datasets.synthbias import load_synthbias
 from equipoise.datasets.user_table import load_table
-from equipoise.datasets.winobias import load_synthbias
 from equipoise.records import DatasetError
 
 HEADER = "text,pronoun,candidate_1,candidate_2,gold"

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from fault_counts import kinds
 
-from equipoise.datasets.winobias import is_text_format, load_synthbias, load_winobias
+from equipoise.datasets.synthbias import load_synthbias
+from equipoise.datasets.winobias import is_text_format, load_winobias
 from equipoise.records import DatasetError
 
 CSV_HEADER = "type,sample,occ_1,occ_2,pronoun,is_stereotypical"
@@ -325,7 +326,7 @@ def test_a_broken_row_is_an_error_with_file_and_line(tmp_path: Path, row: str, m
 def test_a_missing_column_of_synthbias_is_named(tmp_path: Path) -> None:
     path = tmp_path / "synthbias_data.csv"
     path.write_text("type,sample,occ_1,occ_2,is_stereotypical\ntype1,Text,cook,nurse,True\n", encoding="utf-8")
-    with pytest.raises(DatasetError, match="SynthBias's column 'pronoun' is missing"):
+    with pytest.raises(DatasetError, match="the column 'pronoun' is missing"):
         load_synthbias(path)
 
 

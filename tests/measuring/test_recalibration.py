@@ -41,7 +41,7 @@ def run(tmp_path: Path) -> Run:
 
 
 def recalibrated(run: Run, plan: Splits | None = None) -> Recalibrated:
-    return recalibrate(run.folder.outcomes(), plan)
+    return recalibrate([(key.dataset, key.task, outcomes) for key, outcomes in run.answers()], plan)
 
 
 def test_maps_repair_what_was_planted(run: Run) -> None:

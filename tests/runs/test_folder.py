@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from run_tables import examples_frame, outcomes_frame
 
 from equipoise import audit, load, remeasure
 from equipoise.datasets import open_dataset
@@ -30,7 +31,7 @@ from equipoise.records import (
 from equipoise.runs import Run
 from equipoise.runs.folder import RunFolder, default_folder
 from equipoise.runs.measurements import measurements_frame, measurements_from_frame
-from equipoise.runs.tables import examples_frame, group_names, outcomes_frame, outcomes_from_frame
+from equipoise.runs.tables import group_names, outcomes_from_frame
 from equipoise.scoring.engine import Engine
 from equipoise.settings import Settings
 from equipoise.tasks import open_task

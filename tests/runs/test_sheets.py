@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from equipoise.records import Estimate, Measurement, RunManifest
 from equipoise.runs import RunFolder
+from equipoise.runs.csv_files import original, to_csv
 from equipoise.runs.measurements import measurements_frame
-from equipoise.runs.sheets import original, to_csv
 
 MANIFEST = RunManifest("m", {}, {}, {}, {}, {}, "equipoise audit m", "2026-01-01T00:00:00+00:00", "then")
 NAMES = ("=1+1", "@SUM(A1)", "+x", "-x", "\tx", "'=1", "''=1", "'tis", "-0.5", "plain")

@@ -97,7 +97,7 @@ def test_an_audit_measures_them_and_takes_ucerf_by_them(tiny_llama: Callable[...
     assert found["ucerf_vocab_renyi", "type=type2"] <= 1
     # Measured anew, without the model, by another of them.
     again = equipoise.remeasure(run.path, estimators=["vocab-entropy"])
-    outcomes = next(iter(again.folder.outcomes()))[2]
+    _, outcomes = next(again.answers())
     assert np.array_equal(
         Items(outcomes).columns(ESTIMATORS["vocab-entropy"])["certainty"], items["vocab_entropy"].to_numpy()
     )

@@ -203,7 +203,7 @@ def test_a_line_that_a_crash_cut_off_is_asked_again(tmp_path: Path) -> None:
     write(questions, 5)
     whole = path.read_bytes()
     path.write_bytes(whole[:-10])
-    again = write(questions, 5)
+    again = TextStore(path).writer(Writer())(questions, 5)
     assert len(asked) == 2 and again[questions[0]].startswith("It is")
     assert write(questions, 5) == again and len(asked) == 2
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from run_tables import outcomes_frame
 
 from equipoise.datasets.identity import augment, recipe
 from equipoise.records import Example, ModelError, Outcomes, Prompt, Score, ScoreLimits
-from equipoise.runs.tables import outcomes_frame, outcomes_from_frame
+from equipoise.runs.tables import outcomes_from_frame
 from equipoise.tasks.chain_of_thought import ChainOfThought
 from equipoise.tasks.multiple_choice import MultipleChoice
 from equipoise.tasks.next_word import NextWord

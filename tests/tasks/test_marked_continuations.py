@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from run_tables import outcomes_frame
 
 from equipoise.datasets.identity import augment, recipe
 from equipoise.records import Example, Score
-from equipoise.runs.tables import outcomes_frame, outcomes_from_frame
+from equipoise.runs.tables import outcomes_from_frame
 from equipoise.tasks.next_word import NextWord
 
 BAKER = Example(

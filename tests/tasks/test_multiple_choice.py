@@ -17,8 +17,8 @@ from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.metrics import METRICS
 from equipoise.records import EquipoiseError, Example, Prompt, RunKey, Score
 from equipoise.tasks import TaskOptions, open_task
-from equipoise.tasks.further_options import further_options
 from equipoise.tasks.multiple_choice import MultipleChoice, option_order
+from equipoise.tasks.outcomes import further_options
 from equipoise.tasks.wording import Shots
 
 

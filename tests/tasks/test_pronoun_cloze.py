@@ -25,7 +25,7 @@ from equipoise.records import (
     SentencePair,
 )
 from equipoise.tasks import TaskOptions, open_task
-from equipoise.tasks.pronoun_cloze import PronounCloze, WholeSentence, sentence_pairs
+from equipoise.tasks.pronoun_cloze import PronounCloze, sentence_pairs
 
 TABLE = (
     "sent_more,sent_less,y\n"
@@ -50,7 +50,7 @@ def about_a_pronoun(text: str, pronoun: str, **slots: str) -> Example:
 
 def test_a_cloze_asks_for_the_words_after_what_precedes_them(pairs: Path) -> None:
     first, *_ = load_sentence_pairs(pairs).examples
-    (cloze,), (sentence,) = PronounCloze().prompts(first), WholeSentence().prompts(first)
+    (cloze,), (sentence,) = PronounCloze().prompts(first), PronounCloze(whole=True).prompts(first)
     assert (cloze.context, cloze.continuations) == ("The nurse said that", (" he", " she"))
     assert (sentence.context, sentence.continuations) == ("The nurse said that", (" he was late.", " she was late."))
 
@@ -64,7 +64,7 @@ def test_a_sentence_that_begins_with_the_difference_has_an_empty_context_and_no_
     path = tmp_path / "first.csv"
     path.write_text("sent_x,sent_y\nTall people sing.,Short people sing.\n")
     (example,) = load_sentence_pairs(path).examples
-    (prompt,) = WholeSentence().prompts(example)
+    (prompt,) = PronounCloze(whole=True).prompts(example)
     assert (prompt.context, prompt.continuations) == ("", ("Tall people sing.", "Short people sing."))
 
 
@@ -78,9 +78,9 @@ def test_of_a_set_about_a_pronoun_the_male_sentence_is_asked_and_has_no_label() 
     rests = tuple(f"{word} shoe, not the other, was his." for word in ("his", "her", "their"))
     assert example.pair == SentencePair("The cook told the nurse that", rests, ("male", "female", "neutral"))
     # "They" may need another verb: whole sentences are compared for he and she only.
-    (prompt,) = WholeSentence().prompts(example)
+    (prompt,) = PronounCloze(whole=True).prompts(example)
     assert prompt.continuations == tuple(f" {rest}" for rest in rests[:2])
-    outcomes = WholeSentence().outcomes([example], [prompt], [Score(prompt.key("x"), ((-1.0,), (-2.0,)))])
+    outcomes = PronounCloze(whole=True).outcomes([example], [prompt], [Score(prompt.key("x"), ((-1.0,), (-2.0,)))])
     assert (outcomes.sides.tolist(), outcomes.probs.shape) == (["male|female"], (1, 2))
     assert sentence_pairs([about_a_pronoun("The cook told the nurse that her shoe fit.", "her")]) == []
     with pytest.raises(DatasetError, match="is not a sentence pair and has no pronoun"):
@@ -96,7 +96,7 @@ def test_the_outcomes_of_a_cloze_have_sides_and_no_group_of_the_male_sentence() 
     def scorer(prompts: Sequence[Prompt]) -> list[Score]:
         return [Score(prompt.key("x"), ((-1.0,), (-2.0,))) for prompt in prompts]
 
-    for task in (PronounCloze(), WholeSentence()):
+    for task in (PronounCloze(), PronounCloze(whole=True)):
         outcomes = task.run(examples, scorer=scorer, writer=lambda contexts, limit: {})
         assert outcomes.sides.tolist() == ["male|female"]
         assert (outcomes.gold.tolist(), outcomes.stereotype.tolist()) == ([ABSENT], [ABSENT])

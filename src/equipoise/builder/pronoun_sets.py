@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from ..datasets.pronoun_sets import FORMS as FORMS
-from ..datasets.pronoun_sets import KNOWN as KNOWN
-from ..datasets.pronoun_sets import PronounSet as PronounSet
-from ..datasets.pronoun_sets import pronoun_sets
+from ..datasets.pronouns import FORMS as FORMS
+from ..datasets.pronouns import KNOWN as KNOWN
+from ..datasets.pronouns import PronounSet as PronounSet
+from ..datasets.pronouns import pronoun_sets
 from ..records import DatasetError
 from .steps import BuildError
 

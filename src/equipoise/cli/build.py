@@ -97,7 +97,7 @@ def generate(
     from ..builder.draft.prompt_files import read_prompts
     from ..builder.draft.reply_log import ReplyLog
     from ..builder.steps import BuildFolder
-    from ..runs.provenance import now
+    from ..runs.manifest import now
     from ..scoring.server.api import Api
     from ..scoring.server.http_client import Client, Limits
 
@@ -187,7 +187,7 @@ def filter_(
     from ..builder.rules.published import drafts_of_dataset, swapped
     from ..builder.steps import BuildFolder, Draft, Step, as_lines, read_records
     from ..datasets import open_dataset
-    from ..runs.provenance import now
+    from ..runs.manifest import now
 
     build, dataset = BuildFolder(folder), open_dataset(source) if source else None
     if pronoun_rule not in PRONOUN_RULES:
@@ -260,7 +260,7 @@ def clean(
     from ..builder.verdict.consensus import Coverage
     from ..builder.verdict.summary import rows_of, summarise
     from ..builder.verdict.votes import PERSON
-    from ..runs.provenance import now
+    from ..runs.manifest import now
 
     build, listed = BuildFolder(folder), _words(words)
     sentences = read_records(build.kept, Sentence, made_by="filter")

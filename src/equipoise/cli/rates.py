@@ -48,7 +48,7 @@ class Meter:
 
 def remember(model: str, choices: Mapping[str, Any], meter: Meter) -> None:
     """Keep the rates of an audit, whose progress speaks of "DATASET · TASK" and "DATASET · TASK, reasoning"."""
-    from ..runs.files import write_file
+    from ..files import write_file
 
     measured = {}
     for what, rate in meter.rates.items():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..records import Context, Example, Message, ModelError, Prompt
-from .thinking import THOUGHT, continued, has_thought
+from ..records.thinking import THOUGHT, continued, has_thought
 
 SPLIT_JOIN = "split-join"
 """Flag of a prompt whose last token would merge with the continuation: they are tokenised separately."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from filelock import BaseFileLock, FileLock, Timeout
 
+from ..files import written
 from ..records import RunError
 
 
@@ -46,18 +47,10 @@ def _cut_out(path: Path, damaged: Sequence[tuple[int, int]], *, size: int) -> No
         os.truncate(path, damaged[0][0])
         return
     starts, stops = zip(*damaged, strict=True)
-    # Named like the unfinished files of a run folder, so that the next command removes it after a crash.
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with open(path, "rb") as old, open(part, "wb") as new:
-            for start, stop in zip((0, *stops), (*starts, size), strict=True):
-                old.seek(start)
-                new.write(old.read(stop - start))
-            new.flush()
-            os.fsync(new.fileno())
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    with written(path) as part, open(path, "rb") as old, open(part, "wb") as new:
+        for start, stop in zip((0, *stops), (*starts, size), strict=True):
+            old.seek(start)
+            new.write(old.read(stop - start))
 
 
 def hold(path: Path) -> BaseFileLock:

@@ -27,6 +27,12 @@ class TextStore:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.notes: list[str] = []
+        self._kept: dict[str, tuple[Context, str]] | None = None
+
+    @property
+    def texts(self) -> list[tuple[Context, str]] | None:
+        """The questions that were answered in writing, with their texts; None where nothing was asked so."""
+        return None if self._kept is None else list(self._kept.values())
 
     def writer(self, engine: Engine, progress: Progress | None = None) -> StoredWriter:
         """Return a function that lets the engine write, and asks it only for texts that are not kept yet."""
@@ -40,21 +46,22 @@ class TextStore:
         # Neighbours in length share a batch, so that little of it is padding.
         unique = sorted(dict.fromkeys(contexts), key=lambda context: (len(str(context)), str(context)))
         keys = {context: _key(identity, context, limits) for context in unique}
-        texts = self._read()
-        missing = [context for context in unique if keys[context] not in texts]
+        kept = self._kept = self._read() if self._kept is None else self._kept
+        missing = [context for context in unique if keys[context] not in kept]
         done = len(unique) - len(missing)
         if progress:
             progress(done, len(unique))
         size = engine.texts_at_once
         for start in range(0, len(missing), size):
             batch = missing[start : start + size]
-            written = dict(zip(batch, engine.generate(batch, *limits), strict=True))
-            self._append({keys[context]: (context, text) for context, text in written.items()})
-            texts.update((keys[context], text) for context, text in written.items())
+            written = zip(batch, engine.generate(batch, *limits), strict=True)
+            entries = {keys[context]: (context, text) for context, text in written}
+            self._append(entries)
+            kept.update(entries)
             done += len(batch)
             if progress:
                 progress(done, len(unique))
-        return {context: texts[keys[context]] for context in unique}
+        return {context: kept[keys[context]][1] for context in unique}
 
     def _append(self, entries: dict[str, tuple[Context, str]]) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -66,15 +73,15 @@ class TextStore:
             file.flush()
             os.fsync(file.fileno())
 
-    def _read(self) -> dict[str, str]:
+    def _read(self) -> dict[str, tuple[Context, str]]:
         """Return the intact texts by key; damaged lines are removed from the file, and a note says so."""
-        texts: dict[str, str] = {}
+        texts: dict[str, tuple[Context, str]] = {}
 
         def accept(line: bytes) -> bool:
             entry = _parse(line)
             if entry is None:
                 return False
-            texts[entry["key"]] = entry["reasoning"]
+            texts[entry["key"]] = (_question(entry), entry["reasoning"])
             return True
 
         removed = read_lines(self.path, accept)
@@ -111,14 +118,12 @@ def read_texts(path: Path) -> Iterator[tuple[Context, str]]:
         return
     with open(path, "rb") as lines:
         for line in lines:
-            entry: Any = _parse(line)
+            entry = _parse(line)
             if entry is not None:
-                question = entry["question"]
-                turns = question if isinstance(question, str) else tuple(Message(*turn) for turn in question)
-                yield turns, entry["reasoning"]
+                yield _question(entry), entry["reasoning"]
 
 
-def _parse(line: bytes) -> dict[str, str] | None:
+def _parse(line: bytes) -> dict[str, Any] | None:
     """Return what a line holds, None where it is changed or not a text."""
     try:
         entry: Any = json.loads(line)
@@ -127,6 +132,11 @@ def _parse(line: bytes) -> dict[str, str] | None:
     except (ValueError, TypeError, RecursionError):
         return None
     return entry if isinstance(entry.get("key"), str) and isinstance(entry.get("reasoning"), str) else None
+
+
+def _question(entry: dict[str, Any]) -> Context:
+    question = entry["question"]
+    return question if isinstance(question, str) else tuple(Message(*turn) for turn in question)
 
 
 def _key(identity: str, context: Context, limits: tuple[Any, ...]) -> str:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..records import Example, Message, Outcomes, Prompt, Score
-from .answers import Scorer, Task, Writer
-from .thinking import split_thought, think_block, thinks
+from ..records.thinking import split_thought, think_block
+from .task import Scorer, Task, Writer, thinks
 
 COMPLETE = "Complete the sentence: {beginning} …"
 _SENTENCE_END = re.compile(r"""[.!?]["')\]]*\s+|\n\s*""")

@@ -17,7 +17,7 @@ import torch
 
 from ..datasets.exposure import TRAINED_ON, sentence_hash
 from ..datasets.exposure import trained_on as trained_on
-from ..runs.files import remove_abandoned, sync_folder, write_file, written
+from ..files import remove_abandoned, sync_folder, write_file, written
 from ..scoring.line_file import hold
 from .counterfactual_set import TrainingSet
 from .objective import TrainingError

@@ -42,7 +42,7 @@ from equipoise.builder.wordlist import occupations
 from equipoise.cli import app
 from equipoise.datasets import load_table, load_winobias
 from equipoise.datasets.markers import read_markers
-from equipoise.runs.files import write_together
+from equipoise.files import write_together
 
 WORDS = occupations()
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ...files import write_together
 from ...progress import Progress
 from ...records import Floats, UndefinedMetric
-from ...runs.files import write_together
 from ...runs.folder import RunFolder
 from ..rules.near_duplicates import near_pairs
 from .clusters import pca, silhouette, tsne

@@ -6,7 +6,7 @@ from importlib import resources
 from pathlib import Path
 
 from ...datasets import Dataset
-from ...runs.files import write_file
+from ...files import write_file
 from ...tasks import Task, TaskOptions
 from ..questions import Questions, metrics_source
 

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from ...datasets import Dataset
+from ...files import write_file
 from ...metrics import METRICS
-from ...runs.files import write_file
 from ...tasks import Task, TaskOptions
 from ..questions import Part, Questions, metrics_source
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...records import Floats, Message
-from ..thinking import THINK, THOUGHT
+from ...records.thinking import THINK, THOUGHT
 from .http_client import Client, Refused, ServerError, Unusable
 
 Ids = Sequence[int]

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mappin
 from typing import Any, TypeVar
 
 from ...records import Context, EquipoiseError, Message, ModelError, Prompt, Sampling, Score
+from ...records.thinking import answer_of
 from ..engine import EngineDefaults, EngineOptions, identity_key, neighbours
-from ..thinking import answer_of
 from .api import Api, served_models
 from .fingerprint import fingerprint
 from .http_client import Client, Limits

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...records import Context, Message, ModelError, Prompt
+from ...records.thinking import THINK, THOUGHT, continued, has_thought, is_open
 from ..encoding import SPLIT_JOIN, Question, is_joined
-from ..thinking import THINK, THOUGHT, continued, has_thought, is_open
 from .api import Api
 from .http_client import ServerError
 

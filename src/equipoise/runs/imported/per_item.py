@@ -1,4 +1,4 @@
-"""Results made elsewhere as Outcomes: Gender-ECE's per-item CSVs, and a general format, a row an item and candidate.
+"""Tables of answers made elsewhere: the Gender-ECE paper's CSVs, and a general format with a row for each candidate.
 
 The formats are described in docs/how-to/import-results.md. Nothing is repaired silently: what cannot be read is an
 error with file and line, what is left out is said in the notes.
@@ -9,20 +9,19 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from ..catalog import find
-from ..records import ABSENT, DatasetError, Example, Floats, Outcomes, SentencePair
-from ..uncertainty import renormalise
-from .columns import as_flag, as_label, as_text, is_missing
-from .dataset import Dataset
-from .rows import Row, Rows, read_rows
-from .sentence_pairs import load_sentence_pairs
+from ...datasets.columns import as_flag, as_label, as_text, is_missing
+from ...datasets.dataset import Dataset
+from ...datasets.rows import Row, Rows, read_rows
+from ...datasets.sentence_pairs import load_sentence_pairs
+from ...records import DatasetError, Example, Floats, Outcomes, SentencePair
+from ...tasks.outcomes import example_columns, strings
+from ...uncertainty import renormalise
 
 PUBLISHED = {"genderlex": "genderlex", "winobias": "gender-ece-winobias", "winogender": "gender-ece-winogender"}
 """What a Gender-ECE file or its folder is called -> the dataset it is about."""
@@ -39,19 +38,11 @@ class Results:
     notes: tuple[str, ...] = ()
 
 
-def read_results(path: Path | str, *, format: str = "general", model: str = "", dataset: str = "") -> list[Results]:
-    """Return the results in a file of that format; `model` and `dataset` name them where the file does not."""
-    path = Path(path)
-    if not path.is_file():
-        raise DatasetError(f"{path}: no such file")
-    return find(format, FORMATS, kind="result format")(path, model, dataset)
-
-
-def _gender_ece(path: Path, model: str, dataset: str) -> list[Results]:
+def read_gender_ece(path: Path, model: str, dataset: str) -> list[Results]:
     """Return the results of one of the Gender-ECE paper's per-item CSVs."""
     table = read_rows(path)
     pair = {side: (f"Pronoun_Probability_{side}", f"Normalized_Score_{side}") for side in ("more", "less")}
-    _need(table, ["Sentence_more", "Sentence_less", "True_Label", *pair["more"], *pair["less"]])
+    table.need("Sentence_more", "Sentence_less", "True_Label", *pair["more"], *pair["less"])
     guessed_model, guessed_dataset = _names(path)
     examples = load_sentence_pairs(path, name=dataset or guessed_dataset)
     raw, shares, kept, lost = [], [], [], []
@@ -101,10 +92,10 @@ def _names(path: Path) -> tuple[str, str]:
     return model, PUBLISHED.get(label.lower(), re.sub(r"[^\w.-]+", "-", label) or "imported")
 
 
-def _general(path: Path, model: str, dataset: str) -> list[Results]:
-    """Return the results of a table with a row an item and candidate."""
+def read_general(path: Path, model: str, dataset: str) -> list[Results]:
+    """Return the results of a table with a row for each candidate of each item."""
     table = read_rows(path)
-    _need(table, ["item", "candidate"])
+    table.need("item", "candidate")
     if not {"logprob", "prob"} & set(table.columns):
         raise DatasetError(f"{table.file}: needs a column logprob or prob; it has {', '.join(table.columns)}")
     parts: dict[tuple[str, str, str], dict[tuple[str, str], list[Row]]] = defaultdict(lambda: defaultdict(list))
@@ -143,7 +134,7 @@ def _part(
         logprobs.append(values)
         variants.append(variant)
     scores = np.array(logprobs, dtype=np.float64)
-    outcomes = replace(_outcomes(examples, renormalise(scores), scores), variant=_strings(variants))
+    outcomes = _outcomes(examples, renormalise(scores), scores, variants)
     unique = {example.id: example for example in examples}
     return Results(model, task, Dataset(dataset, tuple(unique.values()), (), str(path)), outcomes)
 
@@ -209,34 +200,7 @@ def _number(file: str, row: Row, name: str, *, empty: float | None = None) -> fl
         raise DatasetError(f"{file}:{row.line}: {name} {value!r} is not a number") from None
 
 
-def _need(table: Rows, columns: Iterable[str]) -> None:
-    for name in columns:
-        if name not in table.columns:
-            raise DatasetError(f"{table.file}: the column {name!r} is missing; it has {', '.join(table.columns)}")
-
-
-def _outcomes(examples: Sequence[Example], probs: Floats, logprobs: Floats) -> Outcomes:
-    names = dict.fromkeys(name for example in examples for name in example.groups)
-    groups = {name: _strings(example.groups.get(name, "") for example in examples) for name in names}
-    return Outcomes(
-        example_id=_strings(example.id for example in examples),
-        variant=_strings("" for _ in examples),
-        set_id=_strings(example.set_id for example in examples),
-        probs=probs,
-        logprobs=logprobs,
-        gold=np.array([ABSENT if example.gold is None else example.gold for example in examples], dtype=np.int64),
-        stereotype=np.array([ABSENT if e.stereotype is None else e.stereotype for e in examples], dtype=np.int64),
-        answerable=np.array([example.answerable for example in examples], dtype=bool),
-        groups=groups,
-        flags=_strings("" for _ in examples),
-        cluster_id=_strings(example.cluster_id for example in examples),
-        sides=_strings(example.pair.label if example.pair else "" for example in examples),
-    )
-
-
-def _strings(values: Iterable[str]) -> Any:
-    return np.array(list(values), dtype=object)
-
-
-FORMATS: Mapping[str, Callable[[Path, str, str], list[Results]]] = {"general": _general, "gender-ece": _gender_ece}
-"""Name -> reader, given the file and the names of model and dataset that the user gave."""
+def _outcomes(examples: Sequence[Example], probs: Floats, logprobs: Floats, variants: Sequence[str] = ()) -> Outcomes:
+    none = [""] * len(examples)
+    texts = {"variant": strings(variants or none), "flags": strings(none)}
+    return Outcomes(**example_columns(examples), **texts, probs=probs, logprobs=logprobs)

@@ -15,9 +15,9 @@ import pytest
 from typer.testing import CliRunner
 
 from equipoise.cli import app
-from equipoise.datasets import files, open_dataset
+from equipoise.datasets import downloads, open_dataset
 from equipoise.datasets.cards import CARDS, Card, CardFile, card_of
-from equipoise.datasets.files import cache_folder, fetch, file_faults, find_dataset_folder
+from equipoise.datasets.downloads import cache_folder, fetch, file_faults, find_dataset_folder
 from equipoise.records import DatasetError, EquipoiseError
 
 CONTENT = bytes(range(256)) * 2000
@@ -141,7 +141,7 @@ def test_a_broken_transfer_is_tried_again(tmp_path: Path, mirror) -> None:
 def test_a_transfer_that_breaks_each_time_leaves_nothing(tmp_path: Path, mirror) -> None:
     server = mirror(Behaviour(break_after=1000, breaks=3))
     assert "/part/one.txt: the transfer broke off 3 times; run the same command again" in message(tmp_path)
-    assert (left(tmp_path), server.asked) == ([], files.ATTEMPTS)
+    assert (left(tmp_path), server.asked) == ([], downloads.ATTEMPTS)
     fetch(card(), to=tmp_path)
     assert left(tmp_path) == ["part/one.txt"]
 
@@ -171,10 +171,10 @@ def test_no_server_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_server_that_never_answers_times_out(tmp_path: Path, mirror, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "TIMEOUT_S", 0.2)
+    monkeypatch.setattr(downloads, "TIMEOUT_S", 0.2)
     server = mirror(Behaviour(hang=True))
     assert "(timed out after 0.2 seconds)" in message(tmp_path)
-    assert (left(tmp_path), server.asked) == ([], files.ATTEMPTS)
+    assert (left(tmp_path), server.asked) == ([], downloads.ATTEMPTS)
 
 
 @pytest.mark.parametrize("mirror_url", ["file:///etc", "nowhere", "ftp://a.b"])
@@ -195,7 +195,7 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path, mirror, monkeypatch: pytest
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files._Progress, "update", full)
+    monkeypatch.setattr(downloads._Progress, "update", full)
     assert message(tmp_path).endswith("No space left on device")
     assert left(tmp_path) == []
 

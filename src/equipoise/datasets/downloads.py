@@ -5,7 +5,6 @@ pooch downloads a file into a work folder and checks its SHA-256; only then it g
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -18,6 +17,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from ..cache import WORK, cache_folder
+from ..files import file_sha256
 from ..records import DatasetError
 from .cards import CARDS, Card, CardFile, card_of
 from .dataset import Fault
@@ -175,7 +175,4 @@ def _mirrored(url: str) -> str:
 
 
 def _is_whole(path: Path, file: CardFile) -> bool:
-    if path.stat().st_size != file.size:
-        return False
-    with path.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest() == file.sha256
+    return path.stat().st_size == file.size and file_sha256(path) == file.sha256

@@ -12,7 +12,7 @@ from equipoise import audit, compare, load
 from equipoise.cli import app
 from equipoise.datasets import DatasetOptions, open_dataset
 from equipoise.records import EquipoiseError
-from equipoise.selection import select_run
+from equipoise.subset import subset_run
 from equipoise.verification import verify
 
 NURSES = "occupation=nurse"
@@ -30,7 +30,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_part_of_a_run_is_the_run_on_that_part(runs: Path) -> None:
-    part, asked = select_run(runs / "all", [NURSES], out=runs / "part", **QUICK), load(runs / "nurses")
+    part, asked = subset_run(runs / "all", [NURSES], out=runs / "part", **QUICK), load(runs / "nurses")
     assert set(asked.outcomes["occupation"]) == {"nurse"} and len(part.outcomes) == len(asked.outcomes) > 0
     columns = ["metric", "group", "value", "low", "high", "n"]
     assert part.measurements[columns].equals(asked.measurements[columns])
@@ -46,7 +46,7 @@ def test_sentences_without_their_counterpart_can_be_left_out(tmp_path: Path) -> 
     alone = [e.id for e in rest.examples if e.set_id == first.set_id]
     assert [e.id for e in open_dataset(rest, DatasetOptions(where=("paired=no",))).examples] == alone != []
     run = audit("planted", rest, out=tmp_path / "run", **QUICK)
-    part = select_run(run.path, ["paired=yes"], out=tmp_path / "part", **QUICK)
+    part = subset_run(run.path, ["paired=yes"], out=tmp_path / "part", **QUICK)
     assert set(run.outcomes["example_id"]) - set(part.outcomes["example_id"]) == set(alone)
 
 
@@ -82,7 +82,7 @@ def test_a_condition_that_selects_nothing_is_an_error_that_says_why(where: str, 
 def test_a_comparison_of_a_part_is_that_of_the_parts(runs: Path) -> None:
     chosen = {"metrics": ["ucerf"], "resamples": 40, "permutations": 40, "progress": False}
     part = compare([runs / "all", runs / "other"], where=[NURSES], **chosen)
-    second = select_run(runs / "other", [NURSES], out=runs / "second", **QUICK)
+    second = subset_run(runs / "other", [NURSES], out=runs / "second", **QUICK)
     apart = compare([runs / "nurses", second], **chosen)
     assert [test.difference for test in part.tests] == [test.difference for test in apart.tests] != []
     assert part.matches[0].dropped > 0 == apart.matches[0].dropped

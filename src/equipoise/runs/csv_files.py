@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
-from typing import Any
+from typing import IO, Any
 
 import pandas as pd
 
@@ -20,6 +21,16 @@ def to_csv(frame: pd.DataFrame) -> bytes:
         name = frame.columns[place]
         frame = frame.assign(**{name: frame[name].map(_harmless)})
     return str(frame.to_csv(index=False, lineterminator="\n")).encode("utf-8", "backslashreplace")
+
+
+def read_csv(file: IO[bytes]) -> pd.DataFrame:
+    """Return a table that `to_csv` wrote."""
+    frame = pd.read_csv(io.BytesIO(file.read()))
+    texts = [name for name, kind in frame.dtypes.items() if not pd.api.types.is_numeric_dtype(kind)]
+    cells: dict[Any, Any] = {
+        name: frame[name].map(lambda cell: original(cell) if isinstance(cell, str) else cell) for name in texts
+    }
+    return frame.assign(**cells).rename(columns=original)
 
 
 def original(cell: str) -> str:

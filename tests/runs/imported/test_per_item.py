@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import equipoise
-from equipoise.datasets.external_results import read_results
 from equipoise.records import DatasetError, EquipoiseError, RunError
+from equipoise.runs.imported import read_results
 
 HEAD = (
     "idx,Sentence_more,Sentence_less,Pronoun_more,Pronoun_less,Pronoun_Probability_more,Pronoun_Probability_less,"

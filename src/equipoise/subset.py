@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -12,21 +11,19 @@ import numpy as np
 
 from .datasets.dataset import Dataset
 from .progress import Progress, shown
-from .records import Example, Outcomes, RunError, RunKey
+from .records import Example, Outcomes, RunError
 from .run import measured_tables
-from .runs import Run
-from .runs.files import sha256
-from .runs.folder import RunFolder
-from .runs.provenance import command_line, now
-from .runs.selection import selected_ids
-from .runs.tables import example_rows, examples_from_frame
+from .runs import Run, written
+from .runs.folder import RunFolder, folder_name
+from .runs.manifest import command_line, now
+from .runs.tables import example_rows, examples_from_frame, selected_ids
 from .settings import Settings
 
 LONGEST = 100
 """Characters of a folder's name."""
 
 
-def select_run(
+def subset_run(
     path: str | Path,
     where: Sequence[str],
     *,
@@ -53,20 +50,15 @@ def select_run(
         manifest = replace(run.manifest, settings=asdict(settings), datasets=facts, files={}, notes=notes)
         manifest = replace(manifest, command=command_line(), started=now(), finished=None)
         folder.begin(manifest)
-        parts = [(RunKey(manifest.model, name, task), _kept(o, examples[name])) for name, task, o in _outcomes(run)]
-        tables, undefined = measured_tables(parts, settings.plan, manifest, shown(progress))
-        tables["examples.parquet"] = example_rows(examples)
-        folder.commit(tables, replace(manifest, notes=[*notes, *undefined], finished=now()))
-    return Run(folder.path)
+        parts = [(key, _kept(outcomes, examples[key.dataset])) for key, outcomes in run.answers()]
+        measured, undefined = measured_tables(parts, settings.plan, manifest, shown(progress))
+        measured.tables["examples.parquet"] = example_rows(examples)
+        return written(folder, measured, manifest, undefined)
 
 
 def _examples(run: Run, dataset: str, where: Sequence[str]) -> list[Example]:
     rows = run.examples[run.examples["dataset"] == dataset]
     return examples_from_frame(rows[rows["id"].isin(selected_ids(rows, where, f"{dataset} in {run.path}"))])
-
-
-def _outcomes(run: Run) -> list[tuple[str, str, Outcomes]]:
-    return list(run.folder.outcomes(run.manifest))
 
 
 def _kept(outcomes: Outcomes, examples: Sequence[Example]) -> Outcomes:
@@ -81,7 +73,5 @@ def _facts(name: str, examples: Sequence[Example]) -> Mapping[str, Any]:
 
 def _place(run: Path, where: Sequence[str]) -> Path:
     """Return a folder beside the run that is the same for the same conditions."""
-    name = re.sub(r"[^\w.+-]+", "-", f"{run.resolve().name}--where-{'+or+'.join(where)}").strip("-.")
-    if len(name) > LONGEST:
-        name = f"{name[: LONGEST - 13]}-{sha256(name.encode())[:12]}"
-    return run.resolve().parent / name
+    name = run.resolve().name
+    return run.resolve().parent / folder_name(f"{name}--where-{'+or+'.join(where)}", longest=LONGEST)

@@ -1,13 +1,29 @@
-"""The think block of a thinking model: opened by its template or by itself, closed before the answer."""
+"""The think block of a thinking model: what it writes before its answer, opened by its template or by itself."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..records import Message
+from . import Message
 
 THINK, THOUGHT = "<think>", "</think>"
 """What opens and closes the reasoning of a thinking model."""
+
+
+def think_block(thought: str) -> str:
+    """Return the reasoning as a block that is closed, as models write it."""
+    return f"{THINK}\n{thought}\n{THOUGHT}\n\n"
+
+
+def split_thought(text: str) -> tuple[str, str]:
+    """Return the reasoning of a written text and the answer after it, "" where the budget ended before."""
+    thought, _, answer = text.strip().removeprefix(THINK).partition(THOUGHT)
+    return thought.strip(), answer.strip()
+
+
+def answer_of(text: str) -> str | None:
+    """Return what a model wrote after its reasoning; None where it did not come to the end of that."""
+    return split_thought(text)[1] if THOUGHT in text else None
 
 
 def has_thought(messages: Sequence[Message]) -> bool:
@@ -26,9 +42,3 @@ def continued(prompt: str, answer: str) -> str:
     Templates drop the reasoning of earlier turns, and many that of the last, so it is put in place here.
     """
     return prompt.rstrip() + answer.removeprefix(THINK) if is_open(prompt) else prompt + answer
-
-
-def answer_of(text: str) -> str | None:
-    """Return what a model wrote after its reasoning; None where it did not come to the end of that."""
-    _, closed, answer = text.partition(THOUGHT)
-    return answer.strip() if closed else None
