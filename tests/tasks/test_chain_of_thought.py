@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tiny import LLAMA, make_model, make_tokenizer
 
 import equipoise
 from equipoise.datasets import open_dataset
@@ -28,7 +29,6 @@ from equipoise.scoring.planted import PlantedEngine
 from equipoise.scoring.text_store import TextStore
 from equipoise.tasks import ChainOfThought, TaskOptions, open_task
 from equipoise.tasks.chain_of_thought import REASON
-from tiny import LLAMA, make_model, make_tokenizer
 
 DESIGNER = Example(
     "e1",

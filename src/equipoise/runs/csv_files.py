@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from typing import IO, Any
 
@@ -25,7 +24,7 @@ def to_csv(frame: pd.DataFrame) -> bytes:
 
 def read_csv(file: IO[bytes]) -> pd.DataFrame:
     """Return a table that `to_csv` wrote."""
-    frame = pd.read_csv(io.BytesIO(file.read()))
+    frame = pd.read_csv(file)
     texts = [name for name, kind in frame.dtypes.items() if not pd.api.types.is_numeric_dtype(kind)]
     cells: dict[Any, Any] = {
         name: frame[name].map(lambda cell: original(cell) if isinstance(cell, str) else cell) for name in texts

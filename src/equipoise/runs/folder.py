@@ -7,19 +7,19 @@ file that the manifest names, wherever it is.
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pandas as pd
 from filelock import FileLock, Timeout
 
 from ..files import (
     end_interrupted,
-    file_sha256,
     remove_abandoned,
     remove_unchanged,
     settle,
@@ -150,23 +150,18 @@ class RunFolder:
 
     def frame(self, name: str, manifest: RunManifest | None = None) -> pd.DataFrame:
         """Return a table of the run, checked against the manifest."""
-        with self._opened(name, manifest or self.manifest()) as handle:
-            try:
-                if name.endswith(".csv"):
-                    return read_measurements(handle) if name == "measurements.csv" else read_csv(handle)
-                return typed_frame(name, read_parquet(handle))
-            except (OSError, ValueError, TypeError, KeyError, NotImplementedError, OverflowError) as error:
-                reason = str(error).splitlines()[0] if str(error) else "it is not a table"
-                raise RunError(self._damaged(name, reason)) from None
+        file = io.BytesIO(self.content(name, manifest))
+        try:
+            if name.endswith(".csv"):
+                return read_measurements(file) if name == "measurements.csv" else read_csv(file)
+            return typed_frame(name, read_parquet(file))
+        except (OSError, ValueError, TypeError, KeyError, NotImplementedError, OverflowError) as error:
+            reason = str(error).splitlines()[0] if str(error) else "it is not a table"
+            raise RunError(self._damaged(name, reason)) from None
 
     def content(self, name: str, manifest: RunManifest | None = None) -> bytes:
-        """Return a file that the manifest names; one with other content is refused."""
-        with self._opened(name, manifest or self.manifest()) as handle:
-            return handle.read()
-
-    @contextmanager
-    def _opened(self, name: str, manifest: RunManifest) -> Iterator[IO[bytes]]:
-        """Give the file that the manifest names, open at its beginning, its hash checked."""
+        """Return a file that the manifest names, read once; one with other content is refused."""
+        manifest = manifest or self.manifest()
         expected = manifest.files.get(name)
         if expected is None:
             if manifest.finished is None:
@@ -174,10 +169,10 @@ class RunFolder:
             raise RunError(f"the run in {self.path} has no {name}; it has: {', '.join(sorted(manifest.files))}")
         # The place itself twice: a commit may move the next file there after the first look.
         for path in (self.path / name, waiting(self.path, name), self.path / name):
-            if path.is_file() and file_sha256(path) == expected:
-                with open(path, "rb") as handle:
-                    yield handle
-                    return
+            with suppress(OSError):
+                content = path.read_bytes()
+                if sha256(content) == expected:
+                    return content
         current = self._earlier()
         if current is not None and current.files.get(name) != expected:
             raise RunError(f"the run in {self.path} was measured again while it was read; run the command again")
