@@ -6,7 +6,6 @@ import ast
 import re
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from functools import cache
@@ -261,13 +260,6 @@ def test_every_folder_says_in_two_lines_what_comes_in_and_what_goes_out() -> Non
 def test_files_are_named_for_what_is_in_them() -> None:
     vague = re.compile(r"(utils?|common|helpers?|managers?|base|misc)(\.py)?")
     assert not [name_of(file) for file in FILES if any(map(vague.fullmatch, file.relative_to(PACKAGE).parts))]
-
-
-def test_every_test_file_has_a_name_of_its_own() -> None:
-    names = Counter(
-        file.name for file in (ROOT / "tests").rglob("*.py") if file.name not in ("conftest.py", "__init__.py")
-    )
-    assert not [name for name, count in names.items() if count > 1], "pytest imports tests by their file's name alone"
 
 
 def tracked() -> list[Path]:

@@ -11,7 +11,6 @@ import pytest
 from filelock import FileLock
 
 from equipoise.cache import DOWNLOAD, LOCK, tidy_cache
-from equipoise.files import write_file
 from equipoise.runs import RunFolder
 
 
@@ -87,12 +86,6 @@ def test_unfinished_files_in_a_run_folder_are_removed_by_the_next_writer(tmp_pat
     kept = [made(tmp_path / f".report.html.{os.getpid()}.part"), made(tmp_path / "thesis.part")]
     with RunFolder(tmp_path).held():
         assert not any(file.exists() for file in gone) and all(file.exists() for file in kept)
-
-
-def test_an_unfinished_page_is_removed_by_the_next_one(tmp_path: Path, dead: int) -> None:
-    gone, other = made(tmp_path / f".compare.html.{dead}.part"), made(tmp_path / f".another.html.{dead}.part")
-    write_file(tmp_path / "compare.html", b"new")
-    assert not gone.exists() and other.exists()
 
 
 def test_a_cache_that_is_missing_or_not_a_folder_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

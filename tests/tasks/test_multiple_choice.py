@@ -148,13 +148,6 @@ def test_an_unknown_answer_space_is_refused() -> None:
         MultipleChoice(answer_space="near")
 
 
-def test_it_is_opened_by_name_with_its_options() -> None:
-    assert open_task("mcq", TaskOptions(seeds=(1, 2), answer_space="apart")) == MultipleChoice(
-        seeds=(1, 2), answer_space="apart"
-    )
-    assert open_task("mcq") == MultipleChoice()
-
-
 def test_both_of_them_is_offered_on_request_to_every_pronoun_in_the_same_place() -> None:
     task = MultipleChoice(seeds=tuple(range(30)), both=True)
     they = example(id="b", text="The baker thanked the clerk because they were kind.", slots={"pronoun": "they"})

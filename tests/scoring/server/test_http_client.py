@@ -16,8 +16,7 @@ from server_loopback import Loopback
 from equipoise.cli import app
 from equipoise.cli.console import clear_errors
 from equipoise.records import ModelError
-from equipoise.scoring.server.api import Api
-from equipoise.scoring.server.http_client import KEYS, Client, Limits, OutOfBudget, Refused, Unanswered
+from equipoise.scoring.server.http_client import KEYS, Client, Limits, OutOfBudget
 
 SECRET = "sk-very-secret"
 QUOTA = {"error": {"code": "insufficient_quota", "message": "no credit"}}
@@ -217,45 +216,3 @@ def test_a_rate_limit_spaces_requests_and_a_busy_server_holds_all_back(server: L
     server.script = [(429, "", {"retry-after": "7"})] * 3
     with pytest.raises(OutOfBudget, match="more than the budget of 20 s"):
         asyncio.run(ask(client(wait_budget=20), 1))
-
-
-def test_replies_of_a_chat(server: Loopback) -> None:
-    def reply(*script: tuple[int, Any]) -> Any:
-        async def ask() -> Any:
-            async with Client(server.url, Limits(attempts=2)) as client:
-                return await Api(client, "toy").reply("Write.", seed=1, temperature=1.0, tokens=9)
-
-        server.script = [(status, body, {}) for status, body in script]
-        return asyncio.run(ask())
-
-    def said(content: Any, **more: Any) -> tuple[int, Any]:
-        return 200, {"choices": [{"message": {"content": content, **more}, "finish_reason": "stop"}], "model": "served"}
-
-    kept = reply(said(""), said([{"type": "text", "text": "a "}, {"type": "text", "text": "b"}]))
-    assert (kept.text, kept.finish_reason, kept.model, kept.attempts) == ("a b", "stop", "served", 2)
-    with pytest.raises(Unanswered, match="failed 2 times: its reply is empty"):
-        reply(said(None), said(" \n "))
-    with pytest.raises(Unanswered, match="its answer has no choices"):
-        reply((200, {"data": []}), (200, {"data": []}))
-    with pytest.raises(Refused, match="the model refused: I will not"):
-        reply(said(None, refusal="I will not"))
-    with pytest.raises(Refused, match="HTTP 400: bad prompt") as refused:
-        reply((400, {"error": {"message": "bad prompt"}}))
-    assert refused.value.status == 400
-
-
-def test_embeddings(server: Loopback) -> None:
-    def embed(rows: Any) -> Any:
-        async def ask() -> Any:
-            async with Client(server.url) as client:
-                return await Api(client, "toy").embed(["a", "b"])
-
-        server.script = [(200, {"data": rows}, {})]
-        return asyncio.run(ask()).tolist()
-
-    vectors = [{"index": 1, "embedding": [2, 3]}, {"index": 0, "embedding": [0, 1]}]
-    assert embed(vectors) == [[0.0, 1.0], [2.0, 3.0]]
-    with pytest.raises(ModelError, match="gave 1 embeddings for 2 texts"):
-        embed(vectors[:1])
-    with pytest.raises(ModelError, match="has no embeddings"):
-        embed([{"vector": 1}])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,26 @@ from tiny import LLAMA, make_model, make_tokenizer
 
 from equipoise.records import Prompt
 from equipoise.scoring.opening import open_engine
+
+PROMPT = Prompt("a", "task", "", "The nurse told the driver that she", (" was", " refers to the driver"))
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a good model in it."""
+    folder = tmp_path_factory.mktemp("models") / "good"
+    tokenizer = make_tokenizer(template="<s> $A")
+    make_model("LlamaConfig", len(tokenizer), **LLAMA).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a copy of the good model to do damage to."""
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "cache"))
+    return Path(shutil.copytree(saved, tmp_path / "model"))
+
 
 PROMPTS = [
     Prompt(f"{who}-{pronoun}", "task", "", f"The {who} told the nurse that {pronoun} was late.", (" nurse", f" {who}"))
@@ -66,3 +87,13 @@ def test_a_family_loads_and_scores_as_one_plain_pass_does(family: str, tmp_path:
         for left, right in zip(score.token_logprobs, plain.token_logprobs, strict=True):
             np.testing.assert_allclose(left, right, atol=1e-4)
     assert (engine.description["scoring"], engine.notes) == ("packed prefix trees", [])
+
+
+def test_what_is_recorded_does_not_depend_on_free_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = []
+    for free in (2**28, 2**40):
+        monkeypatch.setattr("equipoise.scoring.huggingface.model.free_memory", lambda free=free: free)
+        engine = open_engine(str(folder))
+        scores = list(engine.score([[PROMPT]]))
+        records.append((engine.identity, engine.description, engine.notes, engine.batches([PROMPT] * 999), scores))
+    assert records[0] == records[1]

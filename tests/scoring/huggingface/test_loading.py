@@ -1,4 +1,4 @@
-"""A model that cannot be loaded, or should not be, is refused in one sentence."""
+"""A model is loaded from a folder, a hub, a GGUF file or memory, with its adapter, or is refused in one sentence."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from exactness import plain_scores
+from peft import LoraConfig, PeftModel, get_peft_model
 from tiny import LLAMA, make_model, make_tokenizer
-from transformers import LlamaForCausalLM
+from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM, pipeline
 
 from equipoise.records import ModelError, Prompt
 from equipoise.scoring.engine import EngineOptions, identity_key
-from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 from equipoise.scoring.opening import open_engine
+from equipoise.scoring.planted import PlantedEngine
 from equipoise.scoring.weights import file_sha256
 
 PROMPT = Prompt("a", "task", "", "The nurse told the driver that she", (" was", " refers to the driver"))
@@ -197,43 +199,6 @@ def save(kind: str, folder: Path, **settings: Any) -> Path:
 BERT = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
 
 
-@pytest.mark.parametrize("kind", ["Bert", "Roberta", "Electra"])
-def test_an_encoder_is_refused_by_its_architecture(tmp_path: Path, kind: str) -> None:
-    folder = save(f"{kind}ForMaskedLM", tmp_path / "masked", **BERT)
-    refused = f"masked is not a causal language model: {kind.lower()} is an encoder, which predicts masked words"
-    assert refusal(folder) == refused
-
-
-@pytest.mark.parametrize("scale", [0.5, 0.02, 0.01])
-def test_a_model_that_sees_later_words_is_found_out_however_small_its_logits(
-    scale: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tokenizer = make_tokenizer()
-    settings = {"is_decoder": True, **BERT}
-    causal = make_model("BertConfig", len(tokenizer), scale=scale, **settings)
-    masked = make_model("BertConfig", len(tokenizer), scale=scale, **{**settings, "is_decoder": False})
-    list(HuggingFaceEngine(causal, tokenizer, name="bert", weights={"sha256": "0"}).score([[PROMPT]]))
-    monkeypatch.setattr("equipoise.scoring.huggingface.engine.is_encoder", lambda config: False)
-    engine = HuggingFaceEngine(masked, tokenizer, name="bert", weights={"sha256": "0"})
-    with pytest.raises(ModelError, match="bert is not a causal language model: its answer at a word depends on"):
-        list(engine.score([[PROMPT]]))
-
-
-def test_what_is_recorded_does_not_depend_on_free_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    records = []
-    for free in (2**28, 2**40):
-        monkeypatch.setattr("equipoise.scoring.huggingface.model.free_memory", lambda free=free: free)
-        engine = open_engine(str(folder))
-        scores = list(engine.score([[PROMPT]]))
-        records.append((engine.identity, engine.description, engine.notes, engine.batches([PROMPT] * 999), scores))
-    assert records[0] == records[1]
-
-
-def test_an_encoder_with_a_decoder_is_refused(tmp_path: Path) -> None:
-    t5 = save("T5ForConditionalGeneration", tmp_path / "t5", d_model=32, num_layers=1, num_heads=2, d_ff=32, d_kv=16)
-    assert refusal(t5) == f"the model {t5} cannot be loaded: it is not a causal language model"
-
-
 @pytest.mark.parametrize("content", [b"", b"rubbish" * 99, b"GGUF" + bytes(99), b"GGUF\x03\0\0\0" + b"\xff" * 99])
 def test_a_gguf_of_rubbish_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "rubbish.gguf"
@@ -352,3 +317,167 @@ def test_a_model_of_the_hub_in_the_local_cache_is_opened_without_a_network(saved
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=300)
     assert "Retrying" not in done.stderr
     assert done.stdout.split() == ["owner/model", commit, file_sha256(saved / "model.safetensors")], done.stderr
+
+
+NINE = [Prompt(f"e{n}", "task", "", f"The nurse {n} told the clerk that", (" he", " she was")) for n in range(9)]
+
+
+@pytest.fixture(scope="module")
+def tiny_folder(tiny_llama: Callable[..., Path]) -> Path:
+    return tiny_llama()
+
+
+@pytest.fixture
+def model_and_tokenizer(tiny_folder: Path) -> tuple[Any, Any]:
+    return AutoModelForCausalLM.from_pretrained(tiny_folder), AutoTokenizer.from_pretrained(tiny_folder)
+
+
+def scores_of(engine: Any) -> list[tuple[tuple[float, ...], ...]]:
+    return [score.token_logprobs for batch in engine.score([NINE]) for score in batch]
+
+
+def test_a_model_and_its_tokenizer_a_pipeline_and_a_path_give_the_same_scores(
+    tiny_folder: Path, model_and_tokenizer: Any
+) -> None:
+    expected = scores_of(open_engine(tiny_folder))
+    pipe = pipeline("text-generation", model=model_and_tokenizer[0], tokenizer=model_and_tokenizer[1])
+    for given in (model_and_tokenizer, list(model_and_tokenizer), model_and_tokenizer[::-1], pipe):
+        engine = open_engine(given)
+        assert [pytest.approx(row[0], abs=1e-4) for row in expected] == [row[0] for row in scores_of(engine)]
+        assert engine.name == tiny_folder.name
+        assert engine.description["source"] == "LlamaForCausalLM in memory"
+    planted = PlantedEngine()
+    assert open_engine(planted) is planted
+
+
+def test_the_model_is_left_as_it_was(model_and_tokenizer: Any) -> None:
+    model, _ = model_and_tokenizer
+    model.train()
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    engine = open_engine(model_and_tokenizer)
+    scores_of(engine)
+    engine.generate(["The nurse"], 3)
+    assert model.training
+    assert all(type(module) is torch.nn.Linear for name, module in model.named_modules() if name.endswith("_proj"))
+    after = model.state_dict()
+    assert before.keys() == after.keys() and all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_its_key_follows_its_weights(model_and_tokenizer: Any) -> None:
+    key = identity_key(open_engine(model_and_tokenizer))
+    assert identity_key(open_engine(model_and_tokenizer)) == key
+    weight = model_and_tokenizer[0].model.layers[1].mlp.down_proj.weight
+    with torch.no_grad():
+        row = weight[3].clone()
+        weight[3], weight[4] = weight[4].clone(), row  # the same numbers at other places
+    assert identity_key(open_engine(model_and_tokenizer)) != key
+
+
+def test_a_peft_model_is_one_too(model_and_tokenizer: Any) -> None:
+    tuned = get_peft_model(model_and_tokenizer[0], LoraConfig(r=2, target_modules=["q_proj"]))
+    engine = open_engine((tuned, model_and_tokenizer[1]))
+    assert [row[0] for row in scores_of(engine)] == [
+        row[0] for row in scores_of(open_engine((tuned, model_and_tokenizer[1])))
+    ]
+    assert engine.description["source"] == "PeftModel in memory"
+
+
+def test_anything_else_is_one_sentence(model_and_tokenizer: Any) -> None:
+    with pytest.raises(ModelError, match=r"a LlamaForCausalLM needs its tokenizer: pass \(model, tokenizer\)"):
+        open_engine(model_and_tokenizer[0])
+    for given in (None, 3, object(), (1, 2, 3)):
+        with pytest.raises(ModelError, match="model must be a name"):
+            open_engine(given)
+    with pytest.raises(ModelError, match=r"model must be \(model, tokenizer\) of transformers, not \(int, int\)"):
+        open_engine((1, 2))
+    with pytest.raises(ModelError, match="dtype is for models that are loaded by name"):
+        open_engine(model_and_tokenizer, EngineOptions(dtype="bfloat16"))
+
+
+EIGHT = [
+    Prompt(f"{who}-{pronoun}", "task", "", f"The {who} told the clerk that {pronoun}", (" was late", f" is the {who}"))
+    for who in ("nurse", "driver", "cook", "judge")
+    for pronoun in ("he", "she")
+]
+
+
+@pytest.fixture(scope="module")
+def adapter(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a LoRA adapter whose weights are not zero."""
+    path = tmp_path_factory.mktemp("adapter")
+    model = get_peft_model(
+        AutoModelForCausalLM.from_pretrained(tiny_folder), LoraConfig(r=4, target_modules=["q_proj", "v_proj"])
+    )
+    torch.manual_seed(5)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "lora_" in name:
+                torch.nn.init.normal_(parameter, std=0.3)
+    model.save_pretrained(path)
+    return path
+
+
+def values_of(engine: Any) -> np.ndarray:
+    (scores,) = engine.score([EIGHT])
+    return np.array([value for score in scores for tokens in score.token_logprobs for value in tokens])
+
+
+def test_an_adapter_scores_as_peft_does_merged_or_not(tiny_folder: Path, adapter: Path) -> None:
+    plain = open_engine(str(tiny_folder))
+    loose = open_engine(str(tiny_folder), EngineOptions(adapter=str(adapter)))
+    merged = open_engine(str(tiny_folder), EngineOptions(adapter=str(adapter), merge_adapter=True))
+    peft = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(tiny_folder), str(adapter)).eval()
+    tokenizer = AutoTokenizer.from_pretrained(tiny_folder)
+    ids = tokenizer("The nurse told the clerk that he was late")["input_ids"]
+    start = len(tokenizer("The nurse told the clerk that he")["input_ids"])
+    with torch.inference_mode():
+        logprobs = peft(torch.tensor([ids])).logits[0].log_softmax(-1)
+    expected = [float(logprobs[place - 1, ids[place]]) for place in range(start, len(ids))]
+    for engine in (loose, merged):
+        (scores,) = engine.score([EIGHT])
+        assert scores[0].token_logprobs[0] == pytest.approx(expected, abs=1e-4)
+        assert engine.description["scoring"] == "packed prefix trees"
+    np.testing.assert_allclose(values_of(loose), values_of(merged), atol=1e-4)
+    assert np.abs(values_of(loose) - values_of(plain)).max() > 0.01
+    assert len({identity_key(engine) for engine in (plain, loose, merged)}) == 3
+
+
+def test_a_changed_adapter_has_another_key(tiny_folder: Path, adapter: Path, tmp_path: Path) -> None:
+    import shutil
+
+    other = tmp_path / "other"
+    shutil.copytree(adapter, other)
+    same = open_engine(str(tiny_folder), EngineOptions(adapter=str(other)))
+    assert identity_key(same) == identity_key(open_engine(str(tiny_folder), EngineOptions(adapter=str(adapter))))
+    content = bytearray((other / "adapter_model.safetensors").read_bytes())
+    content[-3] ^= 1
+    (other / "adapter_model.safetensors").write_bytes(content)
+    assert identity_key(open_engine(str(tiny_folder), EngineOptions(adapter=str(other)))) != identity_key(same)
+
+
+def test_an_adapter_that_is_none_or_does_not_fit_is_one_sentence(
+    tiny_folder: Path, adapter: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(ModelError, match="is not a folder with a peft adapter: it has no adapter_config"):
+        open_engine(str(tiny_folder), EngineOptions(adapter=str(tmp_path)))
+    with pytest.raises(ModelError, match="is a peft adapter: name its base model, and give this folder as adapter"):
+        open_engine(str(adapter))
+    with pytest.raises(ModelError, match="merge_adapter needs an adapter"):
+        open_engine(str(tiny_folder), EngineOptions(merge_adapter=True))
+    (tmp_path / "adapter_config.json").write_text(
+        (adapter / "adapter_config.json").read_text().replace("q_proj", "nope")
+    )
+    (tmp_path / "adapter_model.safetensors").write_bytes(b"rubbish")
+    with pytest.raises(ModelError, match=r"the adapter .* cannot be loaded"):
+        open_engine(str(tiny_folder), EngineOptions(adapter=str(tmp_path)))
+    (tmp_path / "adapter_model.safetensors").unlink()
+    with pytest.raises(ModelError, match="has no safetensors adapter; set allow_pickle"):
+        open_engine(str(tiny_folder), EngineOptions(adapter=str(tmp_path)))
+
+
+def test_a_model_spread_by_accelerate_scores_the_same(tiny_folder: Path) -> None:
+    np.testing.assert_allclose(
+        values_of(open_engine(str(tiny_folder), EngineOptions(device="spread"))),
+        values_of(open_engine(str(tiny_folder))),
+        atol=1e-5,
+    )

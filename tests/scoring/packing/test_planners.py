@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
+from tiny import make_tokenizer
 
 from equipoise.records import ModelError, Prompt
 from equipoise.scoring.encoding import Asked, Encoder
 from equipoise.scoring.packing.planners import PlannerPool, processes
 from equipoise.scoring.packing.rules import RowPlan, Rules
-from tiny import make_tokenizer
 
 ENCODER = Encoder(make_tokenizer())
 RULES = Rules("tiny", "packed", "padded", None, 200, 64)

@@ -107,18 +107,3 @@ def test_pmi_refuses_to_divide_by_what_is_not_known() -> None:
     with pytest.raises(ModelError, match="pmi divides by"):
         task.outcomes([BAKER], prompts, [replace(question, limits=None), alone])
     assert task.outcomes([BAKER], prompts, [question, replace(alone, limits=None)]).limits is not None
-
-
-@pytest.mark.parametrize(
-    "limits",
-    [
-        ScoreLimits((0.1,), (0.2,)),
-        ScoreLimits((0.2, 0.0), (0.1, 1.0)),
-        ScoreLimits((0.0, 0.0), (1.0, 1.5)),
-        ScoreLimits(counts=(1, 2)),
-        ScoreLimits(counts=(1, 2, -1)),
-    ],
-)
-def test_limits_that_cannot_be_are_refused(limits: ScoreLimits) -> None:
-    with pytest.raises(ModelError):
-        Score("key", ((-1.0,), (-2.0,)), limits=limits)

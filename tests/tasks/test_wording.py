@@ -69,8 +69,3 @@ def test_a_faulty_file_is_refused_with_the_reason(tmp_path: Path, text: str, rea
     file.write_text(text, encoding="utf-8")
     with pytest.raises(EquipoiseError, match=reason):
         read_wordings(file)
-
-
-def test_a_task_with_one_wording_refuses_several() -> None:
-    with pytest.raises(EquipoiseError, match="task 'cloze' has one wording"):
-        open_task("cloze", TaskOptions(questions=read_wordings("built-in")))

@@ -16,7 +16,6 @@ import pytest
 from equipoise.records import ModelError, Prompt, Score
 from equipoise.run import audit
 from equipoise.scoring.cluster import engine as cluster_engine
-from equipoise.scoring.cluster.actor import Scorer, pack_files, unpack_files
 from equipoise.scoring.cluster.connection import connect, disconnect
 from equipoise.scoring.cluster.engine import PREFETCHED, ClusterEngine, _Work
 from equipoise.scoring.engine import EngineOptions
@@ -218,23 +217,3 @@ def test_a_deadly_prompt_is_found_in_a_bounded_number_of_tries() -> None:
     assert [prompt.example_id for prompt in work.deadly] == ["4-1"]
     assert deaths == 1 + 3 + 3
     assert keys == [f"{n}-{place}" for n in range(6) for place in range(3) if (n, place) != (4, 1)]
-
-
-def test_a_model_travels_to_a_node_that_does_not_have_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # an actor sets it for its process
-    folder = tmp_path / "model"
-    (folder / "deep").mkdir(parents=True)
-    (folder / "config.json").write_text("{}")
-    (folder / "deep" / "weights").write_bytes(b"\0\1")
-    arrived = unpack_files(pack_files(folder), "model")
-    assert arrived.name == "model" and (arrived / "deep" / "weights").read_bytes() == b"\0\1"
-    single = unpack_files(pack_files(folder / "config.json"), "config.json")
-    assert single.is_file() and single.read_text() == "{}"
-    assert Scorer(open_engine, 1).open(str(tmp_path / "elsewhere"), EngineOptions()) == {"missing": True}
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("ray_address")
-def test_another_cluster_than_the_one_in_use_is_refused() -> None:
-    with pytest.raises(ModelError, match=r"connected to the Ray cluster at .*, not to 127\.0\.0\.1:1; leave it first"):
-        connect("127.0.0.1:1", cores=1)
