@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -131,12 +132,12 @@ def _columns(file: str, names: list[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _delimited(file: str, content: bytes, delimiter: str) -> tuple[tuple[str, ...], list[Row]]:
+def _delimited(delimiter: str, file: str, content: bytes) -> tuple[tuple[str, ...], list[Row]]:
     lines = _numbered_records(file, _decode(file, content), delimiter)
     _, header = next(lines, (1, []))
     # Spreadsheets of half the world write ";" into a file called .csv.
     if delimiter == "," and len(header) == 1 and ";" in header[0]:
-        return _delimited(file, content, ";")
+        return _delimited(";", file, content)
     columns = _columns(file, [name.strip() for name in header])
     rows = []
     for line, cells in lines:
@@ -160,14 +161,6 @@ def _numbered_records(file: str, text: str, delimiter: str) -> Iterator[tuple[in
             raise DatasetError(f"{file}:{line}: is not well-formed ({error})") from None
         if any(cell.strip() for cell in cells):
             yield line, cells
-
-
-def _comma(file: str, content: bytes) -> tuple[tuple[str, ...], list[Row]]:
-    return _delimited(file, content, ",")
-
-
-def _tab(file: str, content: bytes) -> tuple[tuple[str, ...], list[Row]]:
-    return _delimited(file, content, "\t")
 
 
 def _json(file: str, content: bytes) -> tuple[tuple[str, ...], list[Row]]:
@@ -212,8 +205,8 @@ def _parquet(file: str, content: bytes) -> tuple[tuple[str, ...], list[Row]]:
 
 
 READERS: Mapping[str, Callable[[str, bytes], tuple[tuple[str, ...], list[Row]]]] = {
-    ".csv": _comma,
-    ".tsv": _tab,
+    ".csv": partial(_delimited, ","),
+    ".tsv": partial(_delimited, "\t"),
     ".jsonl": _json,
     ".ndjson": _json,
     ".json": _json,

@@ -16,15 +16,7 @@ from typing import Any
 from ..records import DatasetError, Example
 from . import occupations
 from .cards import CARDS
-from .dataset import (
-    Dataset,
-    Fault,
-    gender_groups,
-    in_file_order,
-    odd_letters,
-    repeated,
-    third_occupations,
-)
+from .dataset import Dataset, Fault, gender_groups, in_file_order, odd_letters, repeated, third_occupations
 from .pronouns import find_pronoun, form_of, gender_of
 from .rows import read_rows
 from .winobias import is_text_format, read_text_format

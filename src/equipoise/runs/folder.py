@@ -18,15 +18,7 @@ from typing import Any
 import pandas as pd
 from filelock import FileLock, Timeout
 
-from ..files import (
-    end_interrupted,
-    remove_abandoned,
-    remove_unchanged,
-    settle,
-    sha256,
-    waiting,
-    write_waiting,
-)
+from ..files import end_interrupted, remove_abandoned, remove_unchanged, settle, sha256, waiting, write_waiting
 from ..records import Outcomes, RunError, RunManifest
 from .csv_files import read_csv, to_csv
 from .manifest import NAME, read_manifest, rebuild_advice, unfinished, write_manifest

@@ -111,41 +111,27 @@ def _seal(content: Mapping[str, Any]) -> str:
     return sha256(json.dumps(content, sort_keys=True).encode())
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_mapping(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def _is_texts(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(entry, str) for entry in value.values())
-
-
-def _is_nested(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(entry, dict) for entry in value.values())
-
-
 def _are_settings(value: Any) -> bool:
-    if not isinstance(value, dict):
-        return False
-    level = value.get("level", 0.95)
+    level = value.get("level", 0.95) if isinstance(value, dict) else None
     return isinstance(level, int | float) and not isinstance(level, bool) and math.isfinite(level) and 0 < level < 1
 
 
+def _mapping_of(kind: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, dict) and all(isinstance(entry, kind) for entry in value.values())
+
+
+def _instance_of(*kinds: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, kinds)
+
+
 _VALID: Mapping[str, Callable[[Any], bool]] = {
-    "model": _is_text,
-    "engine": _is_mapping,
-    "datasets": _is_nested,
-    "tasks": _is_nested,
+    **dict.fromkeys(("model", "command", "started"), _instance_of(str)),
+    **dict.fromkeys(("versions", "files"), _mapping_of(str)),
+    **dict.fromkeys(("datasets", "tasks"), _mapping_of(dict)),
+    "engine": _instance_of(dict),
     "settings": _are_settings,
-    "versions": _is_texts,
-    "command": _is_text,
-    "started": _is_text,
-    "finished": lambda value: value is None or isinstance(value, str),
+    "finished": _instance_of(str, type(None)),
     "notes": lambda value: isinstance(value, list | tuple) and all(isinstance(note, str) for note in value),
-    "files": _is_texts,
 }
 
 

@@ -170,11 +170,7 @@ class Run:
 
 
 def written(
-    folder: RunFolder,
-    held: Held,
-    manifest: RunManifest,
-    notes: Sequence[str],
-    examples: pd.DataFrame | None = None,
+    folder: RunFolder, held: Held, manifest: RunManifest, notes: Sequence[str], examples: pd.DataFrame | None = None
 ) -> Run:
     """Return the run with these tables, written; only with this step is it finished.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -140,7 +139,6 @@ def facts_of(engine: Any) -> dict[str, Any]:
         "neighbours": getattr(getattr(engine, "shape", None), "prompts", None),
         "texts_at_once": engine.texts_at_once,
         "prepares": type(engine).prepare is not EngineDefaults.prepare,
-        "process": os.getpid(),
     }
 
 

@@ -51,9 +51,7 @@ def thinks(spec: str, options: EngineOptions) -> bool | None:
         from .server.engine import server_thinks
 
         return server_thinks("" if spec == DEFAULT_MODEL else spec, options)
-    scheme, separator, rest = spec.partition(":")
-    if not separator or (scheme not in SCHEMES and ("/" in scheme or len(scheme) == 1)):
-        scheme, rest = _scheme_of(spec), spec
+    scheme, rest = _scheme_of(spec)
     if scheme not in ("hf", "gguf"):
         return False if scheme in SCHEMES else None
     from .huggingface.loading import template_thinks
@@ -68,9 +66,7 @@ def _open_named(spec: str, options: EngineOptions) -> Engine:
         return _open_on_cluster(spec, options)
     if not spec.startswith("planted") and ("," in options.device or options.device == "all"):
         return _open_on_several(spec, options)
-    scheme, separator, rest = spec.partition(":")
-    if not separator or (scheme not in SCHEMES and ("/" in scheme or len(scheme) == 1)):
-        scheme, rest = _scheme_of(spec), "" if spec == "planted" else spec
+    scheme, rest = _scheme_of(spec)
     if scheme == "ensemble":
         return _open_ensemble(rest, options)  # its members have the dropout, not the whole
     return _with_dropout(find(scheme, SCHEMES, kind="engine")(rest, options), options)
@@ -109,12 +105,16 @@ def _open_on_several(spec: str, options: EngineOptions) -> Engine:
     return SeveralDevices(open_engine, spec, options, names)
 
 
-def _scheme_of(spec: str) -> str:
+def _scheme_of(spec: str) -> tuple[str, str]:
+    """Return the engine's scheme and what it opens; a colon may also belong to a path, or to a Windows drive."""
+    scheme, separator, rest = spec.partition(":")
+    if separator and (scheme in SCHEMES or ("/" not in scheme and len(scheme) > 1)):
+        return scheme, rest
     if spec in ("", DEFAULT_MODEL):
-        return "default"
+        return "default", spec
     if spec == "planted":
-        return "planted"
-    return "gguf" if spec.lower().endswith(".gguf") else "hf"
+        return "planted", ""
+    return ("gguf" if spec.lower().endswith(".gguf") else "hf"), spec
 
 
 def _open_default(_: str, options: EngineOptions) -> Engine:

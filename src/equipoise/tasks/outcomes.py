@@ -9,17 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..records import (
-    ABSENT,
-    BOTH_OFFERED,
-    OPEN_ANSWER,
-    Example,
-    Floats,
-    Limits,
-    Outcomes,
-    Prompt,
-    Score,
-)
+from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER, Example, Floats, Limits, Outcomes, Prompt, Score
 from ..records.limits import NO_CLASS
 from ..uncertainty import TOKEN_PROBABILITY, renormalise
 

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from ...records import ModelError
+from .model import linear_layers
 
 KINDS = {"int8": 255, "int4": 15}
 """Kinds of rounding, and the largest step of each."""
@@ -51,13 +52,7 @@ def round_weights(model: Any, kind: str) -> None:
     """Replace all linear layers but the head by rounded ones, where their width is a multiple of 32."""
     if kind not in KINDS:
         raise ModelError(f"quantize must be {' or '.join(KINDS)}, not {kind!r}")
-    head = model.get_output_embeddings()
-    replaced = [
-        (parent, name, layer)
-        for parent in list(model.modules())
-        for name, layer in list(parent.named_children())
-        if type(layer) is torch.nn.Linear and layer is not head and layer.in_features % GROUP == 0
-    ]
+    replaced = [place for place in linear_layers(model) if place[2].in_features % GROUP == 0]
     if not replaced:
         raise ModelError(f"the model has no linear layers that can be rounded to {kind}")
     for parent, name, layer in replaced:
