@@ -9,7 +9,7 @@ from equipoise import audit, summary
 from equipoise.reports.summary import PartSummary
 from equipoise.scoring.planted import PlantedEngine
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "headlines.md"
 
 ENGINES = {

@@ -65,11 +65,11 @@ def measured(found: Results) -> dict[str, float]:
     return {**values, **{name: side.value for name, side in sides.items()}, "weighted": weighted}
 
 
-@every_cell
 def parts(run: Run) -> list[tuple[str, str, Outcomes]]:
     return [(key.dataset, key.task, outcomes) for key, outcomes in run.answers()]
 
 
+@every_cell
 def test_every_cell_of_the_poster_comes_out_by_truncation(real_data, data: str, model: str) -> None:
     found = results(real_data, data, model)
     assert found.model == model

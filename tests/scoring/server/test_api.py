@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from server_loopback import Loopback
+from threads import apart
 
 from equipoise.records import ModelError
 from equipoise.scoring.server.api import Api
@@ -37,7 +38,7 @@ def test_replies_of_a_chat(server: Loopback) -> None:
                 return await Api(client, "toy").reply("Write.", seed=1, temperature=1.0, tokens=9)
 
         server.script = [(status, body, {}) for status, body in script]
-        return asyncio.run(ask())
+        return apart(lambda: asyncio.run(ask()))
 
     def said(content: Any, **more: Any) -> tuple[int, Any]:
         return 200, {"choices": [{"message": {"content": content, **more}, "finish_reason": "stop"}], "model": "served"}
@@ -62,7 +63,7 @@ def test_embeddings(server: Loopback) -> None:
                 return await Api(client, "toy").embed(["a", "b"])
 
         server.script = [(200, {"data": rows}, {})]
-        return asyncio.run(ask()).tolist()
+        return apart(lambda: asyncio.run(ask())).tolist()
 
     vectors = [{"index": 1, "embedding": [2, 3]}, {"index": 0, "embedding": [0, 1]}]
     assert embed(vectors) == [[0.0, 1.0], [2.0, 3.0]]

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 from server_loopback import Loopback
+from threads import apart
 
 from equipoise.cli import app
-from equipoise.cli.console import clear_errors
-from equipoise.records import ModelError
+from equipoise.cli.console import with_options
+from equipoise.records import EquipoiseError, ModelError
 from equipoise.scoring.server.http_client import KEYS, Client, Limits, OutOfBudget
 
 SECRET = "sk-very-secret"
@@ -54,13 +55,12 @@ def command(request: pytest.FixtureRequest, tmp_path: Path, capfd: pytest.Captur
     """Return a function that runs one of the two commands against an address."""
 
     def run(address: str, *more: str) -> Ended:
-        code = 0
+        words = [*request.param(address, tmp_path / "out"), "--quiet", *more]
         try:
-            with clear_errors():
-                app([*request.param(address, tmp_path / "out"), "--quiet", *more], standalone_mode=False)
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        return code, "".join(capfd.readouterr())
+            apart(lambda: app(words, standalone_mode=False))
+        except EquipoiseError as error:
+            return 2, "".join(capfd.readouterr()) + f"equipoise: {with_options(str(error))}"
+        return 0, "".join(capfd.readouterr())
 
     return run
 
@@ -188,7 +188,7 @@ def test_a_variable_of_the_user_s_own_is_the_only_one_that_is_read(
         async with Client(server.url, key_variable="MY_KEY") as client:
             await client.get(f"{client.url}/models")
 
-    asyncio.run(ask())
+    apart(lambda: asyncio.run(ask()))
     assert keys_seen(server) == {"Bearer mine"}
 
 
@@ -207,12 +207,12 @@ def test_a_rate_limit_spaces_requests_and_a_busy_server_holds_all_back(server: L
             for _ in range(times):
                 await asked.get(f"{asked.url}/models")
 
-    asyncio.run(ask(client(requests_per_minute=30), 4))
+    apart(lambda: asyncio.run(ask(client(requests_per_minute=30), 4)))
     assert waits == [2.0, 2.0, 2.0]
     waits.clear()
     server.script = [(503, "", {"retry-after": "7"})]
-    asyncio.run(ask(client(), 2))
+    apart(lambda: asyncio.run(ask(client(), 2)))
     assert waits == [7.0]
     server.script = [(429, "", {"retry-after": "7"})] * 3
     with pytest.raises(OutOfBudget, match="more than the budget of 20 s"):
-        asyncio.run(ask(client(wait_budget=20), 1))
+        apart(lambda: asyncio.run(ask(client(wait_budget=20), 1)))
