@@ -12,9 +12,12 @@ import argparse
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import torch
 from shared.models import tiny_folder
 from shared.options import parsed
 from shared.scoring import prompts_of, scores_of
@@ -23,11 +26,39 @@ from equipoise.datasets import open_dataset
 from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.metrics import METRICS
 from equipoise.options import EngineOptions
-from equipoise.records import Measurement, RunKey
+from equipoise.records import Measurement, Prompt, RunKey, Score
+from equipoise.scoring.engine import identity_key
+from equipoise.scoring.huggingface.head import head_at
+from equipoise.scoring.huggingface.model import vocabulary_sums
+from equipoise.scoring.huggingface.passes import Answer
 from equipoise.scoring.opening import open_engine
 from equipoise.tasks import open_task
 
 SHOWN = ("accuracy", "perplexity", "ucerf", "ucerf_signed", "fp", "eo_sum", "accuracy_gap", "desirability_gap")
+
+
+@torch.inference_mode()
+def plain_scores(engine: Any, prompts: Iterable[Prompt]) -> list[Score]:
+    """Return the scores from one plain pass for each candidate, without packing, padding or batches."""
+    identity, scores = identity_key(engine), []
+    with engine._passes.in_use():
+        for prompt in prompts:
+            (question,) = engine._encoder.questions([prompt])
+            pairs = list(zip(question.sequences, question.starts, strict=True))
+            answers = [_plain_answer(engine, sequence, start) for sequence, start in pairs]
+            firsts = [sequence[start] for sequence, start in pairs]
+            scores.append(engine._score(prompt.key(identity), question.flags, answers, firsts))
+    return scores
+
+
+def _plain_answer(engine: Any, sequence: tuple[int, ...], start: int) -> Answer:
+    ids = torch.tensor([sequence[:-1]], device=engine.device)
+    places = torch.arange(start - 1, len(sequence) - 1, device=engine.device)
+    with head_at(engine._model.get_output_embeddings(), places):
+        logits = engine._model(input_ids=ids, use_cache=False).logits[0].float()
+    targets = torch.tensor(sequence[start:], device=engine.device)
+    values = torch.log_softmax(logits, dim=-1).gather(1, targets[:, None])[:, 0]
+    return Answer(tuple(values.tolist()), vocabulary_sums(logits[:1])[0].tolist())
 
 
 def main() -> None:
@@ -50,7 +81,7 @@ def main() -> None:
     start = time.perf_counter()
     packed = scores_of(engine, prompts)
     middle = time.perf_counter()
-    single = engine.score_one_by_one(prompts)
+    single = plain_scores(engine, prompts)
     end = time.perf_counter()
 
     both = [task.outcomes(dataset.examples, prompts, scores) for scores in (packed, single)]

@@ -65,10 +65,10 @@ ROOMS = {
         ("tests/measuring/test_pinned.py", "tests/measuring", "tests/stats/test_bounded.py"),
     ),
     "tasks": (
-        ("tasks/next_word.py", "tasks/multiple_choice.py", "tasks/pronoun_cloze.py", "tasks/answers.py"),
+        ("tasks/next_word.py", "tasks/multiple_choice.py", "tasks/pronoun_cloze.py", "tasks/outcomes.py"),
         ("tests/tasks", "tests/datasets/test_classification.py"),
     ),
-    "store": (("scoring/store.py",), ("tests/scoring/test_store.py", "tests/scoring/test_killed_store.py")),
+    "store": (("scoring/score_store.py",), ("tests/scoring/test_score_store.py",)),
     "packing": (("scoring/packing/prefix_tree.py", "scoring/packing/shape.py"), ("tests/scoring/packing",)),
     "datasets": (
         (
@@ -104,7 +104,7 @@ KNOWN = (
     ("tasks", "tasks/next_word.py", "return np.minimum(total, 0.0)", "return total"),
     ("tasks", "tasks/pronoun_cloze.py", 'not in ("gender", "stereotype")', 'not in ("gender",)'),
     ("datasets", "datasets/synthbias.py", '== ["female", "male"]', '!= [""] and len(members) == 2'),
-    ("store", "scoring/store.py", "os.fsync(self._file.fileno())", "self._file.fileno()"),
+    ("store", "scoring/score_store.py", "os.fsync(self._file.fileno())", "self._file.fileno()"),
 )
 """Mistakes that the tests once did not notice: room, file, text before and after. They are always tried."""
 

@@ -40,7 +40,7 @@ from equipoise.builder.verdict.votes import SIMULATED
 from equipoise.builder.wordlist import HE, SHE
 from equipoise.datasets.builtin import sentences as builtin_sentences
 from equipoise.datasets.pronouns import pronoun_in_form
-from equipoise.runs.files import write_file
+from equipoise.files import write_file
 
 ENTRANCE = """text,pronoun,first,second,coherent,first_can,second_can
 The teacher thanked the guard for his patience.,his,teacher,guard,yes,no,yes

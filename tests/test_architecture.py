@@ -22,14 +22,14 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 ROWS = (
     ("cli",),
     ("papers",),
-    ("suites", "verification", "selection"),
+    ("suites", "verification", "subset"),
     ("run", "builder", "reports", "exports", "training", "doctor"),
     ("settings",),
     ("runs", "measuring"),
     ("datasets", "tasks", "scoring", "metrics", "stats"),
     ("options",),
     ("catalog", "cache", "progress", "uncertainty"),
-    ("records",),
+    ("records", "files"),
 )
 """Top to bottom: a module imports rows below its own, and its own package, and nothing else of ours."""
 

@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 from equipoise import doctor
 from equipoise.cli import app
 from equipoise.records import ModelError
-from equipoise.scoring.availability import locate_model
+from equipoise.scoring.opening import locate_model
 
 
 def findings(model: str = "planted", **options: object) -> dict[str, doctor.Check]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from exactness import plain_scores
 from tiny import CHAT, LLAMA, make_engine, make_model, make_tokenizer
 from transformers import LlamaForCausalLM
 
@@ -19,7 +20,7 @@ from equipoise.scoring.engine import Engine, identity_key
 from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 from equipoise.scoring.huggingface.trial import PROMPTS as TRIAL
 from equipoise.scoring.packing.shape import Shape
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine
 
 TOLERANCE = 1e-4
 FALCON = {"alibi": False, "new_decoder_architecture": False}
@@ -115,8 +116,8 @@ def values(scores: Sequence[Score]) -> np.ndarray:
 
 
 def one_by_one(engine: Any, prompts: Sequence[Prompt]) -> list[Score]:
-    plain = getattr(engine, "score_one_by_one", None)
-    return plain(prompts) if plain else run(engine, prompts, [[i] for i in range(len(prompts))])
+    is_local = isinstance(engine, HuggingFaceEngine)
+    return plain_scores(engine, prompts) if is_local else run(engine, prompts, [[i] for i in range(len(prompts))])
 
 
 def test_batches_hold_every_prompt_once_and_are_always_the_same(engine: Engine, prompts: list[Prompt]) -> None:
@@ -197,10 +198,10 @@ def test_a_prompt_is_computed_once_whatever_continues_it(name: str, monkeypatch:
     hook = engine._model.register_forward_pre_hook(
         lambda _, __, inputs: seen.append(inputs["input_ids"].numel()), with_kwargs=True
     )
-    monkeypatch.setattr("equipoise.scoring.planning.rules.BRANCH_TOKENS", 99)
+    monkeypatch.setattr("equipoise.scoring.packing.rules.BRANCH_TOKENS", 99)
     cached = run(engine, asked)
     in_steps, _ = sum(seen), seen.clear()
-    monkeypatch.setattr("equipoise.scoring.planning.rules.BRANCH_TOKENS", 1)
+    monkeypatch.setattr("equipoise.scoring.packing.rules.BRANCH_TOKENS", 1)
     padded = run(engine, asked)
     hook.remove()
     stem = question.starts[0]
@@ -214,7 +215,7 @@ def test_a_prompt_is_computed_once_whatever_continues_it(name: str, monkeypatch:
 def test_what_is_asked_first_does_not_hide_that_it_cannot_be_packed(name: str) -> None:
     engine = MODELS[name]()
     run(engine, [Prompt("first", "task", "", "The", (" nurse",))])  # a tree without a branch, within any window
-    np.testing.assert_allclose(values(run(engine, PROMPTS)), values(engine.score_one_by_one(PROMPTS)), atol=TOLERANCE)
+    np.testing.assert_allclose(values(run(engine, PROMPTS)), values(plain_scores(engine, PROMPTS)), atol=TOLERANCE)
 
 
 def test_prompts_longer_than_the_window_are_scored_in_padded_rows_and_shorter_ones_are_packed() -> None:
@@ -223,7 +224,7 @@ def test_prompts_longer_than_the_window_are_scored_in_padded_rows_and_shorter_on
     tail = "The nurse told the driver that she was late. " * 8
     long = [Prompt(f"long {word}", "task", "", f"{word} {tail}", (" nurse", " driver")) for word in ("He", "She")]
     for prompts, notes in ((PROMPTS, 0), (long, 1), (PROMPTS, 1), (long, 1)):
-        plain = engine.score_one_by_one(prompts)
+        plain = plain_scores(engine, prompts)
         np.testing.assert_allclose(values(run(engine, prompts)), values(plain), rtol=0, atol=TOLERANCE)
         assert len(engine.notes) == notes
     assert "looks 100 tokens back" in engine.notes[0]
@@ -245,7 +246,7 @@ def test_a_model_that_quietly_ignores_what_packing_needs_is_found_out(kind: Any)
     model = make_model("LlamaConfig", len(tokenizer), **LLAMA)
     model.__class__ = kind
     engine = HuggingFaceEngine(model, tokenizer, name="sly", weights={"sha256": "0"})
-    np.testing.assert_allclose(values(run(engine, PROMPTS)), values(engine.score_one_by_one(PROMPTS)), atol=TOLERANCE)
+    np.testing.assert_allclose(values(run(engine, PROMPTS)), values(plain_scores(engine, PROMPTS)), atol=TOLERANCE)
     assert "sly gives other answers in packed prefix trees" in engine.notes[0]
 
 
@@ -258,7 +259,7 @@ def test_how_much_is_computed_at_once_does_not_matter(name: str, shape: Shape) -
     engine.shape = shape
     assert max(map(len, engine.batches(PROMPTS))) <= shape.prompts
     np.testing.assert_allclose(
-        values(run(engine, PROMPTS)), values(tiny_engine(name).score_one_by_one(PROMPTS)), atol=TOLERANCE
+        values(run(engine, PROMPTS)), values(plain_scores(tiny_engine(name), PROMPTS)), atol=TOLERANCE
     )
 
 
@@ -266,7 +267,7 @@ def test_a_single_continuation_can_be_scored() -> None:
     single = [Prompt("one", "task", "", prompt.context, prompt.continuations[:1]) for prompt in PROMPTS]
     for name in ("llama", "mamba"):
         engine = tiny_engine(name)
-        plain = values(engine.score_one_by_one(single))
+        plain = values(plain_scores(engine, single))
         np.testing.assert_allclose(values(run(engine, single)), plain, rtol=0, atol=TOLERANCE)
 
 
@@ -289,7 +290,7 @@ def test_in_half_precision_scores_agree_within_a_quarter_nat(dtype: torch.dtype)
     tokenizer = make_tokenizer()
     model = make_model("LlamaConfig", len(tokenizer), scale=0.2, **LLAMA).to(dtype)
     engine = HuggingFaceEngine(model, tokenizer, name="half", weights={"sha256": "0"})
-    np.testing.assert_allclose(values(run(engine, PROMPTS)), values(engine.score_one_by_one(PROMPTS)), atol=0.25)
+    np.testing.assert_allclose(values(run(engine, PROMPTS)), values(plain_scores(engine, PROMPTS)), atol=0.25)
     assert engine.description["scoring"] == "packed prefix trees"
 
 

@@ -18,10 +18,10 @@ import equipoise
 from equipoise import audit, load, remeasure
 from equipoise.datasets import open_dataset
 from equipoise.records import EquipoiseError, ModelError, Prompt, RunError, Score, parse_group
-from equipoise.run import Run
 from equipoise.runs.measurements import measurements_frame
+from equipoise.runs.run import Run
 from equipoise.scoring.engine import EngineDefaults
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine
 
 QUICK = {"limit": 24, "resamples": 50}
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .reports.comparison.compare import compare
     from .reports.gate import gate
-    from .reports.summary import summary
+    from .reports.summary.summary import summary
     from .run import audit, import_results, load, remeasure
     from .runs import Run
 

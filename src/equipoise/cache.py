@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
+
+from .files import is_running, remove_abandoned
 
 WORK = ".part-"
 """How the name of a work folder begins: files are made in it, and moved to their place when they are whole."""
@@ -22,9 +23,6 @@ DOWNLOAD = "download.pid"
 
 NEW_SECONDS = 60
 """Age up to which a work folder may belong to a process that has not locked it yet."""
-
-_UNFINISHED = re.compile(r".+\.(\d+)(\.part)?")
-"""A file that a process is writing: its name ends with the number of the process."""
 
 
 def cache_folder() -> Path:
@@ -41,27 +39,8 @@ def tidy_cache() -> None:
     with suppress(OSError, RuntimeError):
         for work in [*cache.glob(f"{WORK}*"), *cache.glob(f"*/{WORK}*")]:
             _remove_work(work)
-        for file in [*cache.glob("servers/*.*"), *cache.glob("hashes/*.*")]:
-            writer = unfinished_by(file.name)
-            if writer is not None and not is_running(writer):
-                file.unlink(missing_ok=True)
-
-
-def unfinished_by(name: str) -> int | None:
-    """Return the number of the process that was writing a file of that name; None for a finished file."""
-    matched = _UNFINISHED.fullmatch(name)
-    return int(matched[1]) if matched else None
-
-
-def is_running(process: int) -> bool:
-    """Return whether a process of that number runs."""
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return True
+        for folder in ("servers", "hashes"):
+            remove_abandoned(cache / folder)
 
 
 def _remove_work(work: Path) -> None:

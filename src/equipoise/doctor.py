@@ -15,9 +15,9 @@ from packaging.requirements import Requirement
 
 from .cache import cache_folder
 from .datasets import CARDS
-from .datasets.files import find_dataset_folder
+from .datasets.downloads import find_dataset_folder
 from .records import DatasetError, EquipoiseError
-from .scoring.availability import locate_model
+from .scoring.opening import locate_model
 
 Status = Literal["ok", "note", "problem"]
 

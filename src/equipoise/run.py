@@ -24,15 +24,15 @@ from .measuring.sampling import Sampled, outcomes_of, sample_of, until_precise, 
 from .options import AuditOptions, MeasuringOptions, RunOptions, takes
 from .progress import Progress, shown
 from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManifest
-from .runs import Run as Run
+from .runs import Held, Run, written
 from .runs.folder import RunFolder, default_folder
 from .runs.imported import read_results
+from .runs.manifest import IMPORTED, describe, describe_imported
 from .runs.measurements import measurements_frame
-from .runs.provenance import IMPORTED, describe, describe_imported, now
 from .runs.tables import column_rows, example_rows, outcome_columns
 from .scoring.opening import open_engine
-from .scoring.reasoning import TextStore
-from .scoring.store import ScoreStore
+from .scoring.score_store import ScoreStore
+from .scoring.text_store import TextStore
 from .settings import Settings
 from .tasks import Task, open_tasks
 
@@ -90,22 +90,20 @@ def audit(
             exposed = exposure_notes((model, settings.adapter), datasets)
             notes = [*exposed, *store.notes, *texts.notes, *engine.notes]
             manifest = replace(manifest, engine={**engine.identity, **engine.description}, notes=notes)
-        return _finish(folder, answers, plan, manifest, report)
+        return _finish(folder, answers, plan, manifest, report).with_texts(texts.texts)
 
 
 def remeasure(path: str | Path, *, progress: Progress | bool | None = None, **choices: Any) -> Run:
     """Return the run measured again from disk, without the model: other estimators, groups, level, added metrics."""
     folder = Run(path).folder
     with folder.held():
-        manifest = folder.manifest()
-        settings = Settings.again(manifest.settings, **choices)
-        parts = [(RunKey(manifest.model, *names), outcomes) for *names, outcomes in folder.outcomes(manifest)]
+        run = Run(folder)
+        settings, parts = Settings.again(run.manifest.settings, **choices), list(run.answers())
         # Notes on the earlier measurements are written again where they still hold.
-        notes = [note for note in manifest.notes if not note.startswith(tuple(f"{key}: " for key, _ in parts))]
-        manifest = replace(manifest, settings=asdict(settings), notes=notes)
-        tables, notes = measured_tables(parts, settings.plan, manifest, shown(progress))
-        folder.commit(tables, replace(manifest, notes=[*manifest.notes, *notes], finished=now()))
-    return Run(folder.path)
+        notes = [note for note in run.manifest.notes if not note.startswith(tuple(f"{key}: " for key, _ in parts))]
+        manifest = replace(run.manifest, settings=asdict(settings), notes=notes)
+        measured, notes = measured_tables(parts, settings.plan, manifest, shown(progress))
+        return written(folder, measured, manifest, notes, examples=run.examples)
 
 
 @takes(MeasuringOptions)
@@ -119,7 +117,7 @@ def import_results(
     progress: Progress | bool | None = None,
     **choices: Any,
 ) -> Run:
-    """Return a run made of one model's results from elsewhere (datasets/external_results.py); no model is run."""
+    """Return a run made of one model's results from elsewhere (runs/imported); no model is run."""
     settings = Settings(**choices)
     read = partial(read_results, format=format, model=model, dataset=dataset)
     paths: Sequence[str | Path] = [files] if isinstance(files, str | Path) else files
@@ -154,22 +152,28 @@ def _answers(key: RunKey, dataset: Dataset, ask: Callable[..., Outcomes], settin
     return Answers(key, sampled.dataset, ask(sampled.dataset.examples), sampled)
 
 
-def _finish(folder: RunFolder, answers: Sequence[Answers], plan: Plan, manifest: RunManifest, report: Progress) -> Run:
-    """Return the run, measured and written; only with its last step is it finished."""
+def _finish(
+    folder: RunFolder,
+    answers: Sequence[Answers],
+    plan: Plan,
+    manifest: RunManifest,
+    report: Progress,
+    texts: Any = None,
+) -> Run:
+    """Return the run, measured and written."""
     manifest = with_samples(manifest, [(a.key, a.sampled) for a in answers if a.sampled])
-    tables, notes = measured_tables([(a.key, a.outcomes) for a in answers], plan, manifest, report)
-    tables["examples.parquet"] = example_rows(_asked(answers))
+    measured, notes = measured_tables([(a.key, a.outcomes) for a in answers], plan, manifest, report)
+    measured.tables["examples.parquet"] = example_rows(_asked(answers))
     looks = [{**asdict(a.key), **look.row()} for a in answers if a.sampled for look in a.sampled.looks]
     if looks:
-        tables["looks.csv"] = pd.DataFrame(looks)
-    folder.commit(tables, replace(manifest, notes=[*manifest.notes, *notes], finished=now()))
-    return Run(folder.path)
+        measured.tables["looks.csv"] = pd.DataFrame(looks)
+    return written(folder, measured, manifest, notes)
 
 
 def measured_tables(
     parts: Iterable[tuple[RunKey, Outcomes]], plan: Plan, manifest: RunManifest, report: Progress
-) -> tuple[dict[str, Any], list[str]]:
-    """Return the tables of outcomes, sets and measurements by file name, and the notes on what is undefined."""
+) -> tuple[Held, list[str]]:
+    """Return the tables of outcomes, sets and measurements, and the notes on what is undefined."""
     parts, outcome_parts, set_parts, notes = list(parts), [], [], []
     measurements: list[Measurement] = []
     for number, (key, outcomes) in enumerate(parts):
@@ -181,12 +185,12 @@ def measured_tables(
         outcome_parts.append(outcome_columns(asdict(key), outcomes, item_columns(items, plan)))
         set_parts.append({**asdict(key), **set_columns(items, plan)})
     report("measuring", len(parts), len(parts))
-    tables = {
+    tables: dict[str, Any] = {
         "outcomes.parquet": column_rows(outcome_parts),
         "pairs.parquet": column_rows(set_parts),
         "measurements.csv": measurements_frame(measurements),
     }
-    return tables, notes
+    return Held(tables, {(key.dataset, key.task): outcomes for key, outcomes in parts}, measurements), notes
 
 
 def _asked(answers: Sequence[Answers]) -> dict[str, Sequence[Example]]:

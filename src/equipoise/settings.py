@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from .catalog import find
 from .datasets import open_dataset
-from .datasets.selection import conditions
+from .datasets.conditions import conditions
 from .measuring.measure import Plan
 from .metrics import METRICS
 from .options import (

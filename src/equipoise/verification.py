@@ -6,18 +6,19 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from .datasets.dataset import Dataset
+from .files import file_sha256
 from .measuring.sampling import dataset_samples
 from .progress import Progress
-from .records import EquipoiseError, Example, RunError, RunKey, SentencePair
+from .records import EquipoiseError, RunError
 from .run import measured_tables
 from .runs import Run
-from .runs.files import file_sha256
+from .runs.measurements import measurements_frame
+from .runs.tables import examples_from_frame
 from .settings import Settings
 
 TOLERANCE = 1e-6
@@ -86,30 +87,13 @@ def _examples(run: Run) -> Iterator[Finding]:
             yield Finding("examples", True, f"{name}: a sample was asked, so the dataset's hash says nothing of it")
             continue
         rows = run.examples[run.examples["dataset"] == name]
-        digest = Dataset(name, tuple(_example(row) for row in rows.to_dict("records"))).sha256
+        digest = Dataset(name, tuple(examples_from_frame(rows))).sha256
         claimed = facts.get("sha256")
         if digest == claimed:
             yield Finding("examples", True, f"{name}: {len(rows):,} examples have the dataset's hash {digest[:12]}")
         else:
             text = f"{name}: the {len(rows):,} examples have the hash {digest[:12]}, the manifest says"
             yield Finding("examples", False, f"{text} {str(claimed)[:12]}")
-
-
-def _example(row: Any) -> Example:
-    pair = json.loads(row["pair"]) if isinstance(row["pair"], str) else None
-    return Example(
-        id=row["id"],
-        text=row["text"],
-        candidates=tuple(map(str, row["candidates"])),
-        gold=None if pd.isna(row["gold"]) else int(row["gold"]),
-        answerable=bool(row["answerable"]),
-        stereotype=None if pd.isna(row["stereotype"]) else int(row["stereotype"]),
-        groups=json.loads(row["groups"]),
-        set_id=row["set_id"],
-        cluster_id=row["cluster_id"],
-        slots=json.loads(row["slots"]),
-        pair=None if pair is None else SentencePair(pair["before"], tuple(pair["rests"]), tuple(pair["sides"])),
-    )
 
 
 def _answers(run: Run) -> Iterator[Finding]:
@@ -134,12 +118,10 @@ def _measurements(run: Run, report: Progress) -> Finding:
     manifest = run.manifest
     try:
         plan = Settings.again(manifest.settings).plan
-        parts = [(RunKey(manifest.model, *names), outcomes) for *names, outcomes in run.folder.outcomes(manifest)]
-        tables, _ = measured_tables(parts, plan, manifest, report)
+        measured, _ = measured_tables(run.answers(), plan, manifest, report)
     except EquipoiseError as error:
         return Finding("measurements", False, f"cannot be recomputed: {error}")
-    fresh, claimed = tables["measurements.csv"], run.measurements
-    return compared(fresh, claimed)
+    return compared(measurements_frame(measured.measurements), run.measurements)
 
 
 def compared(fresh: pd.DataFrame, claimed: pd.DataFrame) -> Finding:

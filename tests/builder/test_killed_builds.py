@@ -14,21 +14,21 @@ from local_parts import write_records
 
 from equipoise.builder.draft.generation import Plan, generate, requests_of
 from equipoise.builder.draft.prompt_files import read_prompts
-from equipoise.builder.model_client import ModelClient, ServerOptions
 from equipoise.builder.steps import DATASET, BuildFolder, Draft, Sentence, read_records
 from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.database.tables import ANSWERS, RATERS
 from equipoise.builder.wordlist import occupations
 from equipoise.cli import app
-from equipoise.runs import provenance
-from equipoise.runs.files import file_sha256
-from equipoise.runs.switch import current
+from equipoise.files import current, file_sha256
+from equipoise.runs import manifest
+from equipoise.scoring.server.api import Api
+from equipoise.scoring.server.http_client import Client, Limits
 
 
 @pytest.fixture(autouse=True)
 def _one_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let all steps end at the same time, so that their files can be compared."""
-    monkeypatch.setattr(provenance, "now", lambda: "2026-01-01T00:00:00+00:00")
+    monkeypatch.setattr(manifest, "now", lambda: "2026-01-01T00:00:00+00:00")
 
 
 def run(*words: str | Path) -> None:
@@ -55,12 +55,12 @@ def server() -> Iterator[Any]:
 
 def test_killed_generate(server: Any, tmp_path: Path) -> None:
     build = BuildFolder(tmp_path / "mine")
-    options = ServerOptions(timeout_s=120)
+    options = Limits(seconds=120)
     plan = Plan(occupations(), samples=2, limit=1)
     requests = requests_of(plan, read_prompts(None), "m")[:2]
 
     def command() -> None:
-        generate(build, requests, ModelClient(server.address, "m", options), plan=plan, concurrency=1, now=lambda: "")
+        generate(build, requests, Api(Client(server.address, options), "m"), plan=plan, concurrency=1, now=lambda: "")
 
     steps, seen = killed_everywhere(build.path, command, state, tmp_path)
     assert steps > 8 and len(seen) == 2

@@ -113,7 +113,7 @@ def test_variants_share_the_cluster_and_say_what_they_are() -> None:
     variants = list(augment(BAKER, recipe()))
     assert {e.cluster_id for e in variants} == {"p1"}
     assert variants[0].text == BAKER.text and variants[0].groups["augmentation"] == "none"
-    assert len(variants) == recipe().variants == 1 + 25 + 25 + 28
+    assert len(variants) == 1 + 25 + 25 + 28
     (contrast,) = [e for e in variants if e.id == "e1+C-poor-rich"]
     assert contrast.set_id == "p1+C-poor-rich"
     assert {**contrast.groups} == {
@@ -132,7 +132,7 @@ def test_a_set_is_he_and_she_within_one_marking_and_a_cluster_is_the_base_senten
     he = replace(BAKER, id="e2", text=BAKER.text.replace(" she ", " he "), groups={**BAKER.groups, "gender": "male"})
     how = recipe(attributes=["age", "race"])
     data = identity_dataset(Dataset("mine", (BAKER, he)), how)
-    assert data.sets == how.variants and {e.cluster_id for e in data.examples} == {"p1"}
+    assert data.sets == len(list(augment(BAKER, how))) and {e.cluster_id for e in data.examples} == {"p1"}
     sets: dict[str, list[Example]] = {}
     for variant in data.examples:
         sets.setdefault(variant.set_id, []).append(variant)

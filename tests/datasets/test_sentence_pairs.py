@@ -9,7 +9,6 @@ import pytest
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.sentence_pairs import is_pair_table, load_sentence_pairs, sides_of, split_pair
-from equipoise.options import DatasetOptions
 from equipoise.records import DatasetError, SentencePair
 
 
@@ -170,18 +169,6 @@ def test_the_ceiling_of_the_winogender_file_is_reported(real_data) -> None:
     fault, *_ = open_dataset("gender-ece-winogender").faults
     assert "178 pairs have 100 distinct beginnings before the pronoun, 32 of them with both labels" in fault.what
     assert "at most 0.820" in fault.what
-
-
-def test_winogender_has_he_she_and_they_on_request(real_data) -> None:
-    real_data("winogender")
-    two, three = open_dataset("winogender"), open_dataset("winogender", DatasetOptions(pronouns=("he", "she", "they")))
-    assert (len(two.examples), two.sets, len(three.examples), three.sets) == (480, 240, 720, 240)
-    assert Counter(example.groups["gender"] for example in three.examples) == dict.fromkeys(
-        ("male", "female", "neutral"), 240
-    )
-    first = three.examples[0]
-    assert first.candidates == ("technician", "customer") and first.gold == 1
-    assert Counter(e.groups["form"] for e in three.examples) == {"subject": 534, "possessive": 162, "object": 24}
 
 
 def test_a_name_that_no_column_can_have_is_refused_with_those_it_can(tmp_path: Path) -> None:

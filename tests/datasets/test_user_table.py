@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from equipoise.datasets.dataset import Dataset
 from equipoise.datasets.rows import READERS
+from equipoise.datasets.synthbias import load_synthbias
 from equipoise.datasets.user_table import load_table
-from equipoise.datasets.winobias import load_synthbias
 from equipoise.records import DatasetError
 
 HEADER = "text,pronoun,candidate_1,candidate_2,gold"
@@ -389,3 +389,58 @@ def test_the_order_of_rows_does_not_change_the_pairs(tmp_path: Path, order: list
     pair = {example.id: example.set_id for example in dataset.examples}
     assert all(pair[f"r{i}"] == pair[f"r{i + 1}"] for i in (0, 2, 4))
     assert dataset.sets == 3
+
+
+def load(folder: Path, *rows: str) -> Dataset:
+    path = folder / "mine.csv"
+    path.write_text("\n".join(["text,pronoun,candidate_1,candidate_2,gold", *rows, ""]), encoding="utf-8")
+    return load_table(path)
+
+
+def test_a_candidate_that_begins_the_sentence_is_mentioned_first(tmp_path: Path) -> None:
+    text = "Pilot and waiter met before {} left.,{},waiter,pilot,pilot"
+    dataset = load(tmp_path, *(text.format(word, word) for word in ("he", "she")))
+    assert [(example.candidates, example.gold) for example in dataset.examples] == [(("pilot", "waiter"), 0)] * 2
+    assert dataset.faults == ()
+
+
+@pytest.mark.parametrize(
+    ("words", "sets"),
+    [(("he", "she"), 1), (("he", "her"), 0), (("him", "her"), 1), (("xe", "she"), 1), (("her", "xe"), 1)],
+)
+def test_pronouns_go_together_by_their_form_unless_one_is_not_in_the_table(
+    tmp_path: Path, words: tuple[str, str], sets: int
+) -> None:
+    text = "The pilot paid the waiter and saw {}.,{},waiter,pilot,pilot"
+    dataset = load(tmp_path, *(text.format(word, word) for word in words))
+    assert dataset.sets == sets
+
+
+def test_the_second_copy_of_a_row_goes_with_the_second_copy_of_its_counterpart(tmp_path: Path) -> None:
+    text = "The pilot paid the waiter before {} left.,{},waiter,pilot,pilot"
+    dataset = load(tmp_path, *(text.format(word, word) for word in ("he", "he", "she", "she")))
+    first, second, third, fourth = (example.set_id for example in dataset.examples)
+    assert first == third != second == fourth
+
+
+@pytest.mark.parametrize(("pair", "set_id"), [("mine", "mine-pair-mine"), ("", "mine-pair-00001")])
+def test_sentences_from_one_slot_are_a_pair_named_by_the_table_or_by_their_row(
+    tmp_path: Path, pair: str, set_id: str
+) -> None:
+    path = tmp_path / "mine.csv"
+    row = f"The pilot met the waiter before {{pronoun}} left.,subject,pilot,waiter,{pair}"
+    path.write_text(f"text,form,candidate_1,candidate_2,pair\n{row}\n", encoding="utf-8")
+    assert [example.set_id for example in load_table(path).examples] == [set_id] * 2
+
+
+def test_a_table_with_synthbias_s_columns_has_right_answers_in_type_2(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    row = "{},The cook met the nurse and {} left.,nurse,cook,{},{}"
+    labels = {("type2", "he"): "False", ("type2", "she"): "True"}
+    kinds = [(kind, word) for kind in ("type1", "type2") for word in ("he", "she")]
+    rows = [row.format(kind, word, word, labels.get((kind, word), "ambiguous")) for kind, word in kinds]
+    lines = ["type,sample,occ_1,occ_2,pronoun,is_stereotypical", *rows, ""]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    dataset = load_table(path)
+    assert [example.gold for example in dataset.examples] == [None, None, 1, 1]
+    assert {example.candidates for example in dataset.examples} == {("cook", "nurse")}

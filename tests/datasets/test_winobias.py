@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from fault_counts import kinds, lines_with
 
-from equipoise.datasets.dataset import Dataset
-from equipoise.datasets.winobias import is_text_format, load_synthbias, load_winobias
+from equipoise.datasets.dataset import Dataset, count_by
+from equipoise.datasets.synthbias import load_synthbias
+from equipoise.datasets.winobias import is_text_format, load_winobias
 from equipoise.records import DatasetError
 
 CSV_HEADER = "type,sample,occ_1,occ_2,pronoun,is_stereotypical"
@@ -27,16 +30,6 @@ def write_synth(folder: Path, *rows: str) -> Path:
     path = folder / "synthbias_data.csv"
     path.write_text("\n".join([CSV_HEADER, *rows]) + "\n", encoding="utf-8")
     return path
-
-
-def kinds(dataset: Dataset) -> Counter[str]:
-    return Counter(fault.kind for fault in dataset.faults)
-
-
-def lines_with(dataset: Dataset, kind: str) -> set[tuple[str, int]]:
-    """Return (file without pro/anti, line) of all faults of that kind."""
-    places = [fault.where.rsplit(":", 1) for fault in dataset.faults if fault.kind == kind]
-    return {(file.split("_stereotyped_")[-1], int(line)) for file, line in places}
 
 
 def test_a_minimal_pair_becomes_two_examples(tmp_path: Path) -> None:
@@ -248,106 +241,7 @@ def test_names_of_files_in_the_format(tmp_path: Path) -> None:
     assert not is_text_format(tmp_path)
 
 
-def test_synthbias_pairs_rows_far_apart_and_labels_type_2_only(tmp_path: Path) -> None:
-    path = write_synth(
-        tmp_path,
-        "type2,The cook thanked the nurse for her help.,nurse,cook,her,True",
-        "type1,The cook and the nurse talked before he left.,nurse,cook,he,ambiguous",
-        "type1,The cook and the nurse talked before she left.,nurse,cook,she,ambiguous",
-        "type2,The cook thanked the nurse for his help.,nurse,cook,his,False",
-    )
-    dataset = load_synthbias(path)
-    assert dataset.examples[0].id == "synthbias-00001"
-    assert [example.set_id[-1] for example in dataset.examples] == ["1", "2", "2", "1"]
-    assert [example.gold for example in dataset.examples] == [1, None, None, 1]
-    assert {example.candidates for example in dataset.examples} == {("cook", "nurse")}
-    assert [example.stereotype for example in dataset.examples] == [1, 0, 1, 0]
-    assert dataset.examples[0].groups["form"] == "possessive"
-    assert "occupation" not in dataset.examples[1].groups
-    assert (dataset.faults, load_synthbias(tmp_path).sha256) == ((), dataset.sha256)
-
-
-@pytest.mark.parametrize("pronouns", [("his", "his"), ("her", "her"), ("his", "her", "his")])
-def test_synthbias_rows_with_equal_pronouns_are_no_pair(tmp_path: Path, pronouns: tuple[str, ...]) -> None:
-    row = "type2,The cook thanked the nurse for {0} help.,nurse,cook,{0},{1}"
-    dataset = load_synthbias(write_synth(tmp_path, *(row.format(word, word == "her") for word in pronouns)))
-    assert dataset.sets == 0
-    assert [example.set_id for example in dataset.examples] == [example.id for example in dataset.examples]
-    faults = [fault.what for fault in dataset.faults if fault.kind == "not a minimal pair"]
-    assert faults == [f"its sentence occurs {len(pronouns)} times, not once with each pronoun"] * len(pronouns)
-    # Nobody knows what form a "her" without counterpart has.
-    assert {example.groups["form"] for example in dataset.examples} == {
-        "" if p == "her" else "possessive" for p in pronouns
-    }
-
-
-def test_synthbias_texts_that_come_again_are_reported_with_what_differs(tmp_path: Path) -> None:
-    text = "The cook thanked the nurse before he left."
-    rows = ("type2,{},cook,nurse,he,True", "type2,{},nurse,cook,he,False", "type1,{},cook,nurse,he,ambiguous")
-    dataset = load_synthbias(write_synth(tmp_path, *(row.format(text) for row in (*rows, rows[0]))))
-    again = [(fault.where, fault.kind, fault.what) for fault in dataset.faults if fault.what.startswith("the text of")]
-    assert again == [
-        ("synthbias_data.csv:3", "repeated with occupations exchanged", "the text of line 2"),
-        ("synthbias_data.csv:4", "in both types", "the text of line 2"),
-        ("synthbias_data.csv:5", "repeated sentence", "the text of line 2"),
-    ]
-
-
-def test_synthbias_faults_of_a_row_are_reported(tmp_path: Path) -> None:
-    dataset = load_synthbias(
-        write_synth(
-            tmp_path,
-            "type2,The cook thanked the nurse at the café. He left.,cook,nurse,He,False",
-            "type2,The baker said the cook thanked the nurse for her help.,nurse,cook,her,True",
-        )
-    )
-    assert kinds(dataset) == {
-        "wrong label": 1,
-        "not ASCII": 1,
-        "capitalised pronoun": 1,
-        "third occupation": 1,
-        "not a minimal pair": 2,
-    }
-    assert dataset.examples[0].slots["pronoun"] == "he"
-    assert dataset.examples[1].groups["form"] == ""
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ("type3,The cook saw the nurse and he left.,cook,nurse,he,True", ":2: type 'type3'"),
-        ("type2,The cook saw the nurse and he left.,cook,nurse,she,True", ":2: pronoun 'she' is not in the sentence"),
-        ("type2,The cook saw the nurse and it left.,cook,nurse,it,True", ":2: 'it' is not a male or female pronoun"),
-        ("type2,The cook saw the nurse and he left.,cook,baker,he,True", ":2: occupation 'baker' is not in"),
-        ("type2,The cook saw the nurse and he left.,cook,cook,he,True", ":2: the two occupations are the same"),
-        ("type2,The cook saw the nurse and he left.,cook", ":2: has 3 cells, but the header has 6"),
-    ],
-)
-def test_a_broken_row_is_an_error_with_file_and_line(tmp_path: Path, row: str, message: str) -> None:
-    with pytest.raises(DatasetError) as error:
-        load_synthbias(write_synth(tmp_path, row))
-    assert f"synthbias_data.csv{message}" in str(error.value)
-
-
 # --- the real files: every number below is counted in them, and is in docs/datasets.md
-
-
-def test_a_missing_column_of_synthbias_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "synthbias_data.csv"
-    path.write_text("type,sample,occ_1,occ_2,is_stereotypical\ntype1,Text,cook,nurse,True\n", encoding="utf-8")
-    with pytest.raises(DatasetError, match="SynthBias's column 'pronoun' is missing"):
-        load_synthbias(path)
-
-
-def test_synthbias_in_text_files_is_read_from_the_folder_or_its_subfolder(tmp_path: Path) -> None:
-    pro, anti = ["The cook met [the nurse] and saw [her]."], ["The cook met [the nurse] and saw [him]."]
-    inner = tmp_path / "winobias_format"
-    inner.mkdir()
-    write_wino(inner, pro, anti)
-    assert load_synthbias(tmp_path).source == str(inner)
-    # Files in the folder itself come first.
-    write_wino(tmp_path, pro, anti)
-    assert load_synthbias(tmp_path).source == str(tmp_path)
 
 
 def test_lines_that_differ_in_their_first_letter_are_no_pair(tmp_path: Path) -> None:
@@ -385,3 +279,92 @@ def test_an_occupation_named_twice_is_reported(tmp_path: Path) -> None:
     text = "[The cook] met the nurse before the cook left [{}] bag."
     dataset = load_winobias(write_wino(tmp_path, [text.format("his")], [text.format("her")], kind=1))
     assert kinds(dataset) == {"occupation named twice": 2}
+
+
+@pytest.fixture(scope="module")
+def winobias(real_data) -> Dataset:
+    return load_winobias(real_data("winobias"))
+
+
+@pytest.fixture(scope="module")
+def synthbias(real_data) -> Dataset:
+    return load_synthbias(real_data("synthbias"))
+
+
+def test_winobias_has_all_lines_and_1564_pairs(winobias: Dataset) -> None:
+    assert (len(winobias.examples), winobias.sets) == (3168, 1564)
+    assert count_by(winobias.examples, "type") == {"type1": 1584, "type2": 1584}
+    assert count_by(winobias.examples, "split") == {"dev": 1584, "test": 1584}
+    assert count_by(winobias.examples, "stereotype") == {"anti": 1584, "pro": 1584}
+    assert all(example.gold is not None and example.stereotype is not None for example in winobias.examples)
+    assert all(example.answerable == (example.groups["type"] == "type2") for example in winobias.examples)
+    assert all(example.groups["stereotype"] == example.id.rsplit("-", 1)[1] for example in winobias.examples)
+
+
+def test_winobias_faults_stand_where_the_reference_says(winobias: Dataset) -> None:
+    assert kinds(winobias) == {
+        "two pronouns": 87,
+        "not a minimal pair": 40,
+        "occupation named twice": 12,
+        "brackets differ": 6,
+        "repeated sentence": 6,
+        "pronoun without brackets": 5,
+        "referent first": 4,
+        "third occupation": 2,
+    }
+    unpaired = {
+        "type1.txt.dev": (92, 212),
+        "type1.txt.test": (157, 255, 279, 289, 296),
+        "type2.txt.dev": (90, 102, 119, 171, 176, 207, 208, 209),
+        "type2.txt.test": (92, 103, 307, 382, 384),
+    }
+    assert lines_with(winobias, "not a minimal pair") == {(f, line) for f, lines in unpaired.items() for line in lines}
+    brackets = {("type1.txt.dev", 162), ("type2.txt.dev", 190), ("type2.txt.dev", 215)}
+    assert lines_with(winobias, "brackets differ") == brackets
+    assert lines_with(winobias, "pronoun without brackets") == {
+        ("type1.txt.test", 255),
+        ("type2.txt.dev", 190),
+        ("type2.txt.dev", 215),
+        ("type2.txt.dev", 236),
+    }
+    repeated = {("type1.txt.test", 1), ("type2.txt.test", 1), ("type2.txt.test", 2)}
+    assert lines_with(winobias, "repeated sentence") == repeated
+    assert lines_with(winobias, "referent first") == {("type2.txt.test", 231), ("type2.txt.test", 232)}
+    assert lines_with(winobias, "third occupation") == {("type2.txt.dev", 72)}
+
+
+def test_winobias_pairs_are_of_opposite_gender_and_one_form(winobias: Dataset) -> None:
+    check_pairs(winobias)
+
+
+def check_pairs(dataset: Dataset) -> None:
+    members = defaultdict(list)
+    for example in dataset.examples:
+        members[example.set_id].append(example)
+    for pair in members.values():
+        if len(pair) > 1:
+            assert sorted(example.groups["gender"] for example in pair) == ["female", "male"]
+            assert len({(e.groups["form"], e.candidates, e.gold, e.groups["type"]) for e in pair}) == 1
+            assert pair[0].groups["form"]
+
+
+def content(dataset: Dataset) -> Counter[tuple[object, ...]]:
+    return Counter(
+        (e.text, e.candidates, e.gold, e.answerable, e.stereotype, *sorted(e.groups.items()), *e.slots.items())
+        for e in dataset.examples
+    )
+
+
+def pair_texts(dataset: Dataset) -> Counter[tuple[str, ...]]:
+    texts = defaultdict(list)
+    for example in dataset.examples:
+        texts[example.set_id].append(example.text)
+    return Counter(tuple(sorted(members)) for members in texts.values())
+
+
+def test_as_published_keeps_the_detached_s_of_140_lines(real_data: Callable[[str], Path]) -> None:
+    folder = real_data("winobias")
+    joined, published = load_winobias(folder), load_winobias(folder, as_published=True)
+    changed = [(a, b) for a, b in zip(joined.examples, published.examples, strict=True) if a.text != b.text]
+    assert len(changed) == 140 and joined.sets == published.sets == 1564
+    assert all(b.text.replace(" 's", "'s") == a.text and a.candidates == b.candidates for a, b in changed)

@@ -19,11 +19,11 @@ from typing import Any
 
 import pytest
 import typer
+from planted_identities import PlantedIdentities
 from typer.testing import CliRunner
 
 import equipoise
 from equipoise.cli import app
-from equipoise.scoring.planted.identities import PlantedIdentities
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -23,7 +23,7 @@ from equipoise.options import EngineOptions
 from equipoise.records import Prompt, Score
 from equipoise.scoring.engine import Engine, EngineDefaults, identity_key, in_order
 from equipoise.scoring.opening import open_engine
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from planted_identities import PlantedIdentities
 
 import equipoise
 from equipoise.datasets import open_dataset
@@ -15,8 +16,7 @@ from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.measuring.comparing import Compared, contests
 from equipoise.measuring.measure import Plan, measured_items
 from equipoise.metrics import METRICS
-from equipoise.run import Run
-from equipoise.scoring.planted.identities import PlantedIdentities
+from equipoise.runs.run import Run
 from equipoise.stats.paired import Trial, paired_differences
 
 PAIRS = "".join(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from planted_identities import PlantedIdentities
 
 import equipoise
 from equipoise.datasets import open_dataset
@@ -11,9 +12,7 @@ from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.metrics import identities
 from equipoise.metrics.confidence import coreference_confidence
 from equipoise.records import UndefinedMetric
-from equipoise.run import Run
-from equipoise.runs.run import Part
-from equipoise.scoring.planted.identities import PlantedIdentities
+from equipoise.runs.run import Part, Run
 
 PENALTIES = {"White": 0.02, "Black": 0.12, "Asian": 0.06, "Hispanic": 0.06}
 COST = 0.06

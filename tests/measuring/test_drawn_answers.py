@@ -12,7 +12,7 @@ import equipoise
 from equipoise.cli import app
 from equipoise.measuring.drawn_answers import at_temperature, drawn_answers
 from equipoise.records import EquipoiseError
-from equipoise.run import Run
+from equipoise.runs.run import Run
 
 
 @pytest.fixture(scope="module")

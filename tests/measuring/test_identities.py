@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from planted_identities import PlantedIdentities
 
 import equipoise
 from equipoise.datasets import open_dataset
@@ -20,9 +21,8 @@ from equipoise.measuring.sample import Sample
 from equipoise.measuring.sampling import until_precise
 from equipoise.measuring.sentence_table import SentenceTable
 from equipoise.records import EquipoiseError, Floats, Measurement, Outcomes, Prompt, RunKey, Score, parse_group
-from equipoise.run import Run
-from equipoise.scoring.planted.identities import PlantedIdentities
-from equipoise.scoring.store import ScoreStore
+from equipoise.runs.run import Run
+from equipoise.scoring.score_store import ScoreStore
 from equipoise.stats import maximum
 from equipoise.tasks import open_task
 from equipoise.uncertainty import renormalise

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from planted_identities import PlantedIdentities
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
@@ -16,7 +17,6 @@ from equipoise.measuring.measure import Plan, measured_items
 from equipoise.metrics import METRICS, Metric
 from equipoise.metrics.groups import mean
 from equipoise.records import Measurement, Outcomes, RunKey
-from equipoise.scoring.planted.identities import PlantedIdentities
 from equipoise.tasks import open_task
 
 KEY = RunKey("planted", "builtin", "next-word")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from planted_identities import PlantedIdentities
 
 import equipoise
 from equipoise.datasets import open_dataset
@@ -18,8 +19,7 @@ from equipoise.measuring.intersections import measure_combinations
 from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.metrics import METRICS
 from equipoise.records import Measurement, Outcomes, RunKey
-from equipoise.run import Run
-from equipoise.scoring.planted.identities import PlantedIdentities
+from equipoise.runs.run import Run
 from equipoise.stats.paired import Trial, paired_differences
 
 KEY = RunKey("model", "data", "task")

@@ -17,7 +17,7 @@ from equipoise.cli import app
 from equipoise.measuring.recalibration import Recalibrated, Splits, recalibrate
 from equipoise.metrics.calibration import noise_floor
 from equipoise.records import EquipoiseError, RunError
-from equipoise.run import Run
+from equipoise.runs.run import Run
 
 
 def results(path: Path, *, items: int = 900, power: float = 3.0, seed: int = 0) -> Path:
@@ -41,7 +41,7 @@ def run(tmp_path: Path) -> Run:
 
 
 def recalibrated(run: Run, plan: Splits | None = None) -> Recalibrated:
-    return recalibrate(run.folder.outcomes(), plan)
+    return recalibrate([(key.dataset, key.task, outcomes) for key, outcomes in run.answers()], plan)
 
 
 def test_maps_repair_what_was_planted(run: Run) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from planted_identities import PlantedIdentities
 
 import equipoise
 from equipoise.datasets import open_dataset
@@ -17,8 +18,7 @@ from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.metrics import METRICS
 from equipoise.records import Outcomes, RunKey
-from equipoise.run import Run
-from equipoise.scoring.planted.identities import PlantedIdentities
+from equipoise.runs.run import Run
 from equipoise.uncertainty import PERPLEXITY, RENYI
 
 MARKINGS = ("none", "old", "young")

@@ -17,7 +17,7 @@ from equipoise.measuring.sampling import until_precise
 from equipoise.measuring.stopping import COLUMN_OF, guaranteed, planned_sample
 from equipoise.metrics import METRICS
 from equipoise.records import EquipoiseError, Outcomes, RunKey, group_label
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine
 from equipoise.tasks import open_task
 
 DATA = open_dataset("builtin")

@@ -13,7 +13,7 @@ from equipoise.measuring.items import Items
 from equipoise.measuring.wordings import item_table, wording_study
 from equipoise.options import DatasetOptions
 from equipoise.records import EquipoiseError, Outcomes
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine
 from equipoise.tasks import TaskOptions, open_task, read_wordings
 from equipoise.uncertainty import ESTIMATORS, entropy, perplexity
 

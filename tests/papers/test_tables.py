@@ -7,6 +7,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from planted_identities import PlantedIdentities
 from typer.testing import CliRunner
 
 import equipoise
@@ -19,7 +20,6 @@ from equipoise.runs import Run
 from equipoise.runs.folder import RunFolder
 from equipoise.runs.measurements import measurements_frame
 from equipoise.runs.run import Part
-from equipoise.scoring.planted.identities import PlantedIdentities
 
 QUICK = {"resamples": 30, "limit": 30, "progress": False, "metrics": ["ucerf", "accuracy", "confidence", "perplexity"]}
 

@@ -22,13 +22,14 @@ from typing import Any
 from equipoise.builder.draft.generation import Plan, Request, generate, requests_of
 from equipoise.builder.draft.prompt_files import read_prompts
 from equipoise.builder.draft.replies import ReplyLog
-from equipoise.builder.model_client import ModelClient, ServerOptions
 from equipoise.builder.steps import BuildFolder, Draft, read_records
 from equipoise.builder.wordlist import occupations
 from equipoise.records import ModelError
+from equipoise.scoring.server.api import Api
+from equipoise.scoring.server.http_client import Client, Limits
 
 TEXT = "1. [The cook] met [the nurse] before [he] left town.\n2. [The cook] saw [the nurse], and [she] smiled."
-OPTIONS = ServerOptions(timeout_s=1.0, attempts=3, longest_wait_s=0.02, wait_budget_s=4.0)
+OPTIONS = Limits(seconds=1.0, attempts=3, longest_pause=0.02, wait_budget=4.0)
 PLAN = Plan(occupations(), samples=2, limit=2)
 
 
@@ -196,9 +197,9 @@ def suffer(name: str, folder: Path) -> Result:
         kept: list[int] = []
         drafts = 0
         for run in range(2):
-            client = ModelClient(server.address, "m", OPTIONS)
+            api = Api(Client(server.address, OPTIONS), "m")
             try:
-                generate(build, asked, client, plan=PLAN, concurrency=2, now=lambda: "now")
+                generate(build, asked, api, plan=PLAN, concurrency=2, now=lambda: "now")
             except ModelError as failure:
                 error = str(failure)
             kept.append(len(ReplyLog(build.generations).replies))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.builder.steps import Draft, Sentence, as_lines
-from equipoise.runs.files import write_file
+from equipoise.files import write_file
 
 
 def missing(reason: str) -> None:

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.datasets.external_results import Results, read_results
 from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.measuring.recalibration import Splits, recalibrate
 from equipoise.metrics.table.calibration import CALIBRATION
-from equipoise.records import RunKey
+from equipoise.records import Outcomes, RunKey
 from equipoise.run import import_results
+from equipoise.runs import Run
+from equipoise.runs.imported import read_results
+from equipoise.runs.imported.per_item import Results
 
 NAMES = ("ece", "macroce", "ice", "brier_published", "gender_ece", "male", "female", "human_alignment")
 POSTER = {
@@ -63,6 +65,10 @@ def measured(found: Results) -> dict[str, float]:
     return {**values, **{name: side.value for name, side in sides.items()}, "weighted": weighted}
 
 
+def parts(run: Run) -> list[tuple[str, str, Outcomes]]:
+    return [(key.dataset, key.task, outcomes) for key, outcomes in run.answers()]
+
+
 @every_cell
 def test_every_cell_of_the_poster_comes_out_by_truncation(real_data, data: str, model: str) -> None:
     found = results(real_data, data, model)
@@ -104,7 +110,9 @@ def test_beta_calibration_lands_where_it_should(
 ) -> None:
     file = real_data("gender-ece") / "outputs" / data / f"{model}.results.csv"
     run = import_results(file, format="gender-ece", out=tmp_path, metrics=["ece"], resamples=1)
-    table = recalibrate(run.folder.outcomes(), Splits(methods=("beta",), splits=60)).table
+    table = recalibrate(
+        [(key.dataset, key.task, outcomes) for key, outcomes in run.answers()], Splits(methods=("beta",), splits=60)
+    ).table
     row = table[(table["metric"] == "ece") & (table["group"] == "all") & (table["maps"] == "pooled")].iloc[0]
     assert row["before"] == pytest.approx(before, abs=0.01)
     assert row["after"] == pytest.approx(after, abs=0.01)
@@ -113,5 +121,7 @@ def test_beta_calibration_lands_where_it_should(
 def test_winogender_sits_at_its_noise_floor(real_data, tmp_path: Path) -> None:
     file = real_data("gender-ece") / "outputs/winogender/GPT-J-6B.results.csv"
     run = import_results(file, format="gender-ece", out=tmp_path, metrics=["ece"], resamples=1)
-    warnings = recalibrate(run.folder.outcomes(), Splits(methods=("beta",), splits=10)).warnings
+    warnings = recalibrate(
+        [(key.dataset, key.task, outcomes) for key, outcomes in run.answers()], Splits(methods=("beta",), splits=10)
+    ).warnings
     assert any("all) sits at the noise floor" in warning for warning in warnings)

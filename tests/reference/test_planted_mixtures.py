@@ -31,7 +31,7 @@ from test_planted_recovery import (
 from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.metrics import METRICS
 from equipoise.records import RunKey
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine
 
 IN_TURN = ((2.0, 0.5), (-2.0, 0.5), (0.5, 1.5))
 """Strength and bias: right on all, wrong on all, right on pro- and wrong on anti-stereotypical items."""

@@ -19,7 +19,7 @@ from equipoise.datasets.builtin import load_builtin
 from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.metrics import METRICS
 from equipoise.records import Example, Measurement, Outcomes, RunKey
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine
 from equipoise.tasks import TaskOptions, open_task
 from equipoise.uncertainty import ESTIMATORS
 

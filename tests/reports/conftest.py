@@ -16,7 +16,7 @@ from equipoise.datasets.occupations import OCCUPATIONS
 from equipoise.datasets.sentence_pairs import load_sentence_pairs
 from equipoise.records import Example
 from equipoise.run import audit
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine
 
 HOSTILE = '</script><script>window.hacked=1</script><img src=x onerror="window.hacked=1">{{7*7}} & \\input{x} | $'
 """What a name or a sentence could try to be instead of text."""

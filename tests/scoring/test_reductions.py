@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from exactness import plain_scores
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -64,7 +65,7 @@ def test_an_engine_gives_them_beside_the_scores(tiny_llama: Callable[..., Path])
     folder = str(tiny_llama())
     engine: Any = open_engine(folder, EngineOptions(reductions=True))
     (packed,) = engine.score([PROMPTS])
-    single = engine.score_one_by_one(PROMPTS)
+    single = plain_scores(engine, PROMPTS)
     plain: Any = open_engine(folder)
     assert identity_key(engine) != identity_key(plain)  # a score without them is not one with them
     (without,) = plain.score([PROMPTS])
@@ -97,7 +98,7 @@ def test_an_audit_measures_them_and_takes_ucerf_by_them(tiny_llama: Callable[...
     assert found["ucerf_vocab_renyi", "type=type2"] <= 1
     # Measured anew, without the model, by another of them.
     again = equipoise.remeasure(run.path, estimators=["vocab-entropy"])
-    outcomes = next(iter(again.folder.outcomes()))[2]
+    _, outcomes = next(again.answers())
     assert np.array_equal(
         Items(outcomes).columns(ESTIMATORS["vocab-entropy"])["certainty"], items["vocab_entropy"].to_numpy()
     )

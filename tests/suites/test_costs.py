@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from server_loopback import Loopback
 from tiny import make_tokenizer
 from typer.testing import CliRunner
 
 from equipoise.cli import app
 from equipoise.suites.costs import expected_share
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "scoring" / "server"))
-from scoring_loopback import Loopback
 
 PLAIN = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}</s>{% endfor %}<|assistant|>"
 THINKING = PLAIN.replace("m.content", "m.content.split('</think>')[-1]") + "<think>\n"

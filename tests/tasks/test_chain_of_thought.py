@@ -25,8 +25,8 @@ from equipoise.records import (
     Score,
     marked_slot,
 )
-from equipoise.scoring.planted.stereotype import PlantedEngine
-from equipoise.scoring.reasoning import TextStore
+from equipoise.scoring.planted import PlantedEngine
+from equipoise.scoring.text_store import TextStore
 from equipoise.tasks import ChainOfThought, TaskOptions, open_task
 from equipoise.tasks.chain_of_thought import REASON
 
@@ -203,7 +203,7 @@ def test_a_line_that_a_crash_cut_off_is_asked_again(tmp_path: Path) -> None:
     write(questions, 5)
     whole = path.read_bytes()
     path.write_bytes(whole[:-10])
-    again = write(questions, 5)
+    again = TextStore(path).writer(Writer())(questions, 5)
     assert len(asked) == 2 and again[questions[0]].startswith("It is")
     assert write(questions, 5) == again and len(asked) == 2
 

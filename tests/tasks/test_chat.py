@@ -10,9 +10,8 @@ from tiny import CHAT, make_tokenizer
 
 import equipoise
 from equipoise.datasets import open_dataset
-from equipoise.records import EquipoiseError, Message, ModelError, Prompt
+from equipoise.records import Message, ModelError, Prompt
 from equipoise.scoring.encoding import Encoder
-from equipoise.tasks import TaskOptions, open_task
 from equipoise.tasks.chat import in_chat, split_beginning
 
 
@@ -62,9 +61,3 @@ def test_every_task_can_be_asked_in_a_chat_and_the_run_says_so(default_model_fol
     run = equipoise.audit("smollm2", data, ["next-word", "mcq", "cloze"], out=tmp_path, **choices)
     assert set(run.manifest.tasks) == {"next-word-chat", "mcq-chat", "cloze-chat"}
     assert run.manifest.tasks["mcq-chat"]["system"] == "Answer briefly."
-
-
-def test_a_system_prompt_needs_a_chat() -> None:
-    with pytest.raises(EquipoiseError, match="chat must be set, too: system is its system prompt"):
-        TaskOptions(system="Be brief.")
-    assert open_task("mcq", TaskOptions(chat=True)).name == "mcq-chat"

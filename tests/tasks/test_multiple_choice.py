@@ -17,8 +17,8 @@ from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.metrics import METRICS
 from equipoise.records import EquipoiseError, Example, Prompt, RunKey, Score
 from equipoise.tasks import TaskOptions, open_task
-from equipoise.tasks.further_options import further_options
 from equipoise.tasks.multiple_choice import MultipleChoice, option_order
+from equipoise.tasks.outcomes import further_options
 from equipoise.tasks.wording import Shots
 
 
@@ -146,13 +146,6 @@ def test_seeds_must_be_there_and_differ(seeds: tuple[int, ...]) -> None:
 def test_an_unknown_answer_space_is_refused() -> None:
     with pytest.raises(EquipoiseError, match="answer_space must be joined or apart, not 'near'"):
         MultipleChoice(answer_space="near")
-
-
-def test_it_is_opened_by_name_with_its_options() -> None:
-    assert open_task("mcq", TaskOptions(seeds=(1, 2), answer_space="apart")) == MultipleChoice(
-        seeds=(1, 2), answer_space="apart"
-    )
-    assert open_task("mcq") == MultipleChoice()
 
 
 def test_both_of_them_is_offered_on_request_to_every_pronoun_in_the_same_place() -> None:

@@ -11,7 +11,8 @@ import pytest
 from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.metrics import METRICS
 from equipoise.records import Context, EquipoiseError, Example, Message, RunKey, Sampling
-from equipoise.tasks.open_answer import MEANINGS, OpenAnswer, meaning_of
+from equipoise.tasks.open_answer import OpenAnswer, meaning_of
+from equipoise.tasks.outcomes import MEANINGS
 
 PEOPLE = ("nurse", "farmer")
 ANSWERS = {

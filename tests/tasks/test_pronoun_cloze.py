@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from exactness import plain_scores
 
 import equipoise
 from equipoise.datasets.sentence_pairs import load_sentence_pairs
@@ -24,7 +25,7 @@ from equipoise.records import (
     SentencePair,
 )
 from equipoise.tasks import TaskOptions, open_task
-from equipoise.tasks.pronoun_cloze import PronounCloze, WholeSentence, sentence_pairs
+from equipoise.tasks.pronoun_cloze import PronounCloze, sentence_pairs
 
 TABLE = (
     "sent_more,sent_less,y\n"
@@ -49,7 +50,7 @@ def about_a_pronoun(text: str, pronoun: str, **slots: str) -> Example:
 
 def test_a_cloze_asks_for_the_words_after_what_precedes_them(pairs: Path) -> None:
     first, *_ = load_sentence_pairs(pairs).examples
-    (cloze,), (sentence,) = PronounCloze().prompts(first), WholeSentence().prompts(first)
+    (cloze,), (sentence,) = PronounCloze().prompts(first), PronounCloze(whole=True).prompts(first)
     assert (cloze.context, cloze.continuations) == ("The nurse said that", (" he", " she"))
     assert (sentence.context, sentence.continuations) == ("The nurse said that", (" he was late.", " she was late."))
 
@@ -63,7 +64,7 @@ def test_a_sentence_that_begins_with_the_difference_has_an_empty_context_and_no_
     path = tmp_path / "first.csv"
     path.write_text("sent_x,sent_y\nTall people sing.,Short people sing.\n")
     (example,) = load_sentence_pairs(path).examples
-    (prompt,) = WholeSentence().prompts(example)
+    (prompt,) = PronounCloze(whole=True).prompts(example)
     assert (prompt.context, prompt.continuations) == ("", ("Tall people sing.", "Short people sing."))
 
 
@@ -77,9 +78,9 @@ def test_of_a_set_about_a_pronoun_the_male_sentence_is_asked_and_has_no_label() 
     rests = tuple(f"{word} shoe, not the other, was his." for word in ("his", "her", "their"))
     assert example.pair == SentencePair("The cook told the nurse that", rests, ("male", "female", "neutral"))
     # "They" may need another verb: whole sentences are compared for he and she only.
-    (prompt,) = WholeSentence().prompts(example)
+    (prompt,) = PronounCloze(whole=True).prompts(example)
     assert prompt.continuations == tuple(f" {rest}" for rest in rests[:2])
-    outcomes = WholeSentence().outcomes([example], [prompt], [Score(prompt.key("x"), ((-1.0,), (-2.0,)))])
+    outcomes = PronounCloze(whole=True).outcomes([example], [prompt], [Score(prompt.key("x"), ((-1.0,), (-2.0,)))])
     assert (outcomes.sides.tolist(), outcomes.probs.shape) == (["male|female"], (1, 2))
     assert sentence_pairs([about_a_pronoun("The cook told the nurse that her shoe fit.", "her")]) == []
     with pytest.raises(DatasetError, match="is not a sentence pair and has no pronoun"):
@@ -95,7 +96,7 @@ def test_the_outcomes_of_a_cloze_have_sides_and_no_group_of_the_male_sentence() 
     def scorer(prompts: Sequence[Prompt]) -> list[Score]:
         return [Score(prompt.key("x"), ((-1.0,), (-2.0,))) for prompt in prompts]
 
-    for task in (PronounCloze(), WholeSentence()):
+    for task in (PronounCloze(), PronounCloze(whole=True)):
         outcomes = task.run(examples, scorer=scorer, writer=lambda contexts, limit: {})
         assert outcomes.sides.tolist() == ["male|female"]
         assert (outcomes.gold.tolist(), outcomes.stereotype.tolist()) == ([ABSENT], [ABSENT])
@@ -184,16 +185,16 @@ def test_packed_scores_are_those_of_one_sentence_at_a_time(tiny: Any, pairs: Pat
     engine, asked = tiny(bos), open_task(task)
     prompts = [prompt for example in load_sentence_pairs(pairs).examples for prompt in asked.prompts(example)]
     ((*scores,),) = engine.score([prompts])
-    for packed, plain in zip(scores, engine.score_one_by_one(prompts), strict=True):
+    for packed, plain in zip(scores, plain_scores(engine, prompts), strict=True):
         assert packed.logprobs == pytest.approx(plain.logprobs, abs=1e-4)
 
 
 def test_bos_changes_the_answers_and_makes_an_empty_context_possible(tiny: Any, pairs: Path) -> None:
     (prompt,) = PronounCloze().prompts(load_sentence_pairs(pairs).examples[0])
-    (without,), (with_it,) = (tiny(bos).score_one_by_one([prompt]) for bos in ("never", "always"))
+    (without,), (with_it,) = (plain_scores(tiny(bos), [prompt]) for bos in ("never", "always"))
     assert without.logprobs != pytest.approx(with_it.logprobs, abs=1e-6)
     start = Prompt("e", "sentence", "", "", ("The cook rang him.", "The maid rang him."))
-    (score,) = tiny("always").score_one_by_one([start])
+    (score,) = plain_scores(tiny("always"), [start])
     assert len(score.token_logprobs[0]) == 5
     with pytest.raises(ModelError, match="has no token before its answer; try bos always"):
-        tiny("never").score_one_by_one([start])
+        plain_scores(tiny("never"), [start])

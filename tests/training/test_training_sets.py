@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 from equipoise.datasets import open_dataset
+from equipoise.datasets.exposure import sentence_of
 from equipoise.training import TrainingError, TrainingSet, open_training_sets, split_sets
 from equipoise.training.grammar import grammar_dataset
-from equipoise.training.training_sets import SYNTHBIAS_EVALUATION, outside_sets, sentence_of
+from equipoise.training.training_sets import SYNTHBIAS_EVALUATION, outside_sets
 
 
 @pytest.mark.parametrize("name", ["builtin", "winobias", "winoidentity"])

@@ -1,7 +1,7 @@
 """The build folder: the records and files of each step, and a log of what came in, went out, and why.
 
 `steps.json` names the files of each step with their SHA-256. A step switches to its new files in one go
-(`runs/switch.py`): a crash leaves the step as it was, or done.
+(`files.py`): a crash leaves the step as it was, or done.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 
+from ..files import current, end_interrupted, remove_abandoned, remove_unchanged, settle, write_file, write_waiting
 from ..records import EquipoiseError
-from ..runs.files import remove_abandoned, write_file
-from ..runs.switch import current, end_interrupted, remove_unchanged, settle, write_waiting
 
 Record = TypeVar("Record", bound="Draft | Sentence | Rejected")
 

@@ -9,8 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from ..datasets.occupations import OCCUPATIONS, Finder
-from ..datasets.pronoun_sets import KNOWN, PronounSet
-from ..datasets.pronouns import Found
+from ..datasets.pronouns import KNOWN, Found, PronounSet
 from ..datasets.rows import read_rows
 from ..records import DatasetError
 

@@ -44,7 +44,7 @@ def audit(context: typer.Context, config: Config = None, print_config: PrintConf
         meter = Meter(progress)
         run = run_audit(asked.model, asked.data, asked.task, out=asked.out, progress=meter, **vars(settings))
     remember(asked.model, settings.engine, meter)
-    write_page(run.path, no_html=output.no_html)
+    write_page(run, no_html=output.no_html)
     show_run(run, quiet=output.quiet, as_json=output.json)
     log_run(run, output.log, quiet=output.quiet)
 

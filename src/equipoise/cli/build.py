@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..builder.steps import BuildFolder, Step
     from ..builder.wordlist import WordList
     from ..datasets.markers import Attribute
-    from ..datasets.pronoun_sets import PronounSet
+    from ..datasets.pronouns import PronounSet
 
 app = typer.Typer(
     help="Build a dataset like SynthBias. The steps are generate, filter, survey and clean.",
@@ -76,7 +76,13 @@ def generate(
     timeout: Annotated[float, typer.Option("--timeout", help="Seconds per request, in total.")] = 120,
     wait: Annotated[float, typer.Option("--wait", help="Maximum seconds to wait for a busy server, in total.")] = 3600,
     retry_refused: Annotated[bool, typer.Option("--retry-refused", help="Ask refused prompts again.")] = False,
-    key: Annotated[str, typer.Option("--key-variable", help="Environment variable with the key.")] = "OPENAI_API_KEY",
+    key: Annotated[
+        str,
+        typer.Option(
+            "--key-variable",
+            help="Environment variable with the key; by default EQUIPOISE_API_KEY, or else OPENAI_API_KEY.",
+        ),
+    ] = "",
     price_in: Annotated[float | None, typer.Option("--price-in", help="Price of a million tokens in.")] = None,
     price_out: Annotated[float | None, typer.Option("--price-out", help="Price of a million tokens out.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Estimate tokens, time and cost, and stop.")] = False,
@@ -91,9 +97,13 @@ def generate(
     from ..builder.draft import generation as step
     from ..builder.draft.prompt_files import read_prompts
     from ..builder.draft.replies import ReplyLog
-    from ..builder.model_client import ModelClient, ServerOptions
     from ..builder.steps import BuildFolder
-    from ..runs.provenance import now
+    from ..runs.manifest import now
+    from ..scoring.server.api import Api
+    from ..scoring.server.http_client import Client, Limits
+
+    limits = Limits(concurrency, timeout, wait_budget=wait, requests_per_minute=rate)
+    client = Client(server, limits, key_variable=key)  # first of all: it may refuse the address
 
     marked = tuple(_attributes(identity, markers)) if identity else ("",)
     plan = step.Plan(
@@ -110,13 +120,8 @@ def generate(
     build = BuildFolder(folder)
     requests = step.requests_of(plan, read_prompts(prompts), model)
     prices = (price_in, price_out) if price_in is not None and price_out is not None else None
-    estimate = step.estimate(
-        requests,
-        ReplyLog(build.generations),
-        concurrency=concurrency,
-        prices=prices,
-        retry_refused=retry_refused,
-    )
+    log = ReplyLog(build.generations)
+    estimate = step.estimate(requests, log, concurrency=concurrency, prices=prices, retry_refused=retry_refused)
     if not quiet or dry_run:
         cost = "unknown (give --price-in and --price-out)" if estimate.cost is None else f"{estimate.cost:,.2f}"
         typer.echo(
@@ -130,12 +135,11 @@ def generate(
             raise EquipoiseError("add --yes to start without being asked, or --dry-run for the estimate alone")
         if not typer.confirm("Start?"):
             return
-    options = ServerOptions(requests_per_minute=rate, timeout_s=timeout, wait_budget_s=wait, key_variable=key)
     with progress_bar(quiet=quiet) as progress:
         outcome = step.generate(
             build,
             requests,
-            ModelClient(server, model, options),
+            Api(client, model),
             plan=plan,
             concurrency=concurrency,
             now=now,
@@ -184,7 +188,7 @@ def filter_(
     from ..builder.rules.variants import swapped
     from ..builder.steps import BuildFolder, Draft, Step, as_lines, read_records
     from ..datasets import open_dataset
-    from ..runs.provenance import now
+    from ..runs.manifest import now
 
     build, dataset = BuildFolder(folder), open_dataset(source) if source else None
     if pronoun_rule not in step.PRONOUN_RULES:
@@ -258,7 +262,7 @@ def clean(
     from ..builder.verdict.consensus import Coverage
     from ..builder.verdict.summary import rows_of, summarise
     from ..builder.verdict.votes import PERSON
-    from ..runs.provenance import now
+    from ..runs.manifest import now
 
     build, listed = BuildFolder(folder), _words(words)
     sentences = read_records(build.kept, Sentence, made_by="filter")
@@ -349,7 +353,7 @@ def _words(path: Path | None) -> WordList:
 
 
 def _pronouns(names: str) -> tuple[PronounSet, ...]:
-    from ..datasets.pronoun_sets import pronoun_sets
+    from ..datasets.pronouns import pronoun_sets
 
     return pronoun_sets(names.split(","))
 

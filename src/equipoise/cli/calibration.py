@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -40,17 +40,17 @@ def reliability(
 
     from ..reports.calibration.reliability import occupation_table, reliability_table
     from ..reports.calibration.tables import bins_table
-    from ..runs.folder import RunFolder
+    from ..runs import Run
 
-    run = RunFolder(folder)
-    manifest = run.manifest()
-    examples = run.frame("examples.parquet", manifest)
+    run = Run(folder)
+    examples = run.examples
     tables: list[pd.DataFrame] = []
     drawn: dict[str, bytes] = {}
-    for dataset, task, outcomes in run.outcomes(manifest):
+    for key, outcomes in run.answers():
+        dataset, task = key.dataset, key.task
         table = reliability_table(outcomes, by=by, bins=bins)
         work = occupation_table(outcomes, examples[examples["dataset"] == dataset])
-        title = f"{manifest.model} on {dataset} · {task}"
+        title = f"{run.manifest.model} on {dataset} · {task}"
         if len(table):
             tables.append(table.assign(dataset=dataset, task=task))
             if not quiet:
@@ -59,7 +59,8 @@ def reliability(
             drawn |= _draw(f"{dataset}-{task}", title, table, work)
     if not tables and not drawn:
         raise EquipoiseError(f"{folder} has no sentence pairs with a human label; ask for --task cloze or sentence")
-    run.add({**({"reliability.csv": pd.concat(tables)} if tables else {}), **drawn}, made_from=manifest)
+    bins_file = {"reliability.csv": pd.concat(tables)} if tables else {}
+    run.folder.add({**bins_file, **drawn}, made_from=run.manifest)
     if quiet:
         return
     _say_drawn(folder, drawn)
@@ -85,16 +86,17 @@ def calibrate(
     """
     from ..measuring.recalibration import Splits, recalibrate
     from ..reports.calibration.tables import before_after_table
-    from ..runs.folder import RunFolder
+    from ..runs import Run
 
     chosen = Splits(splits=splits, seed=seed, by=by, **({"methods": tuple(method)} if method else {}))
-    run = RunFolder(folder)
-    manifest = run.manifest()
+    run = Run(folder)
+    answers = ((key.dataset, key.task, outcomes) for key, outcomes in run.answers())
     with progress_bar(quiet=quiet) as progress:
-        recalibrated = recalibrate(run.outcomes(manifest), chosen, progress=progress)
+        recalibrated = recalibrate(answers, chosen, progress=progress)
     maps = json.dumps(list(recalibrated.maps), indent=1) + "\n"
-    drawn = _draw_maps(recalibrated, manifest.model, chosen.methods[0]) if figures and _can_draw() else {}
-    run.add({"calibration.csv": recalibrated.table, "calibration_maps.json": maps, **drawn}, made_from=manifest)
+    drawn = _draw_maps(recalibrated, run.manifest.model, chosen.methods[0]) if figures and _can_draw() else {}
+    files: dict[str, Any] = {"calibration.csv": recalibrated.table, "calibration_maps.json": maps, **drawn}
+    run.folder.add(files, made_from=run.manifest)
     if quiet:
         return
     print_out(before_after_table(recalibrated.table))

@@ -139,7 +139,7 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
 ) -> None:
     """Write a configuration file for `equipoise audit`. It has every option, explained in comments."""
-    from ..runs.files import write_file
+    from ..files import write_file
 
     if path.exists() and not force:
         raise EquipoiseError(f"{path} exists already; --force replaces it")

@@ -27,7 +27,7 @@ def list_datasets() -> None:
     """List the named datasets, plug-ins included, and where they are on this machine."""
     from ..catalog import names, summary
     from ..datasets import CARDS, DATASETS
-    from ..datasets.files import find_dataset_folder
+    from ..datasets.downloads import find_dataset_folder
     from ..records import DatasetError
 
     rows = []

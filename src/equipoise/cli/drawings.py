@@ -15,8 +15,8 @@ def keep_files(
     contents: Mapping[str, bytes], run: Path, out: Path | None, place: str, *, made_from: RunManifest
 ) -> list[Path]:
     """Write the files into `out`, or, in one step, into the folder `place` of the run; return where they are."""
+    from ..files import write_together
     from ..runs import RunFolder
-    from ..runs.files import write_together
 
     if out is None:
         RunFolder(run).add({f"{place}/{name}": content for name, content in contents.items()}, made_from)

@@ -37,14 +37,14 @@ def estimators(
     models and the sets whose order depends on the estimator. On data that people have labelled: how well each
     estimator's certainty predicts where the model agrees with them.
     """
+    from ..files import write_together
     from ..measuring.estimators import Resamples
     from ..reports.estimators.answers import answer
     from ..reports.estimators.coverage import coverage_sentence, coverage_table, coverages
     from ..reports.estimators.labels import label_answer, label_parts, label_report, label_table
     from ..reports.estimators.studies import estimator_studies, tables
     from ..reports.estimators.tables import study_tables
-    from ..runs.files import write_together
-    from ..runs.sheets import to_csv
+    from ..runs.csv_files import to_csv
 
     plan = Resamples(resamples=resamples, level=level, seed=seed)
     with progress_bar(quiet=quiet) as progress:

@@ -71,8 +71,8 @@ def card(
 ) -> None:
     """Print a section for a model card. It has the hub's model-index metadata."""
     from ..exports.card import model_card
+    from ..files import write_file
     from ..run import load
-    from ..runs.files import write_file
 
     text = model_card(load(folder))
     if out is None:

@@ -46,7 +46,7 @@ def report(
     trackers = choices.get("log", ())
     check_trackers(trackers)
     run = _part(folder, choices.get("where"), out, quiet=as_json)
-    write_page(run.path, no_html=no_html, out=html, sentences=not no_sentences)
+    write_page(run, no_html=no_html, out=html, sentences=not no_sentences)
     show_run(run, quiet=False, as_json=as_json, every=every)
     log_run(run, trackers, quiet=as_json)
 
@@ -75,7 +75,7 @@ def measure(
 
         with progress_bar(quiet=quiet) as progress:
             run = remeasure(folder, progress=progress, **choices)
-    write_page(run.path, no_html=no_html)
+    write_page(run, no_html=no_html)
     show_run(run, quiet=quiet, as_json=as_json)
 
 
@@ -87,10 +87,10 @@ def _part(folder: Path, where: Sequence[str] | None, out: Path | None, *, quiet:
         from ..run import load
 
         return load(folder)
-    from ..selection import select_run
+    from ..subset import subset_run
 
     with progress_bar(quiet=quiet) as progress:
-        return select_run(folder, where, out=out, progress=progress, **choices)
+        return subset_run(folder, where, out=out, progress=progress, **choices)
 
 
 @with_options("metrics", "by", "level", "resamples")

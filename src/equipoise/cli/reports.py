@@ -183,8 +183,8 @@ def gate(
     does, and is undecided when the bound is inside the interval. A requirement that matches nothing in the run is an
     error, never a pass.
     """
+    from ..files import write_file
     from ..reports import gate as gates
-    from ..runs.files import write_file
 
     chosen: dict[str, Any] = {"baseline": baseline, "max_drop": max_drop or [], "test_at": test_at}
     try:

@@ -57,12 +57,12 @@ def show_run(run: Run, *, quiet: bool, as_json: bool, every: bool = False) -> No
     )
 
 
-def write_page(folder: Path, *, no_html: bool, out: Path | None = None, sentences: bool = True) -> None:
+def write_page(run: Run, *, no_html: bool, out: Path | None = None, sentences: bool = True) -> None:
     """Write the page of a run, unless none is wanted."""
     if not no_html:
         from ..reports.page.html import write_run_page
 
-        write_run_page(folder, out=out, sentences=sentences)
+        write_run_page(run, out=out, sentences=sentences)
 
 
 def check_trackers(trackers: Sequence[str]) -> None:

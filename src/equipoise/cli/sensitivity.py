@@ -46,11 +46,11 @@ def sensitivity(
 
 
 def _wordings(runs: Sequence[Run], out: Path, *, intersect: bool, resamples: int, seed: int, quiet: bool) -> None:
+    from ..files import write_together
     from ..measuring.estimators import Resamples
     from ..reports.wordings.studies import wording_parts, wording_tables
     from ..reports.wordings.tables import wording_report
-    from ..runs.files import write_together
-    from ..runs.sheets import to_csv
+    from ..runs.csv_files import to_csv
 
     if not any(run.manifest.settings.get("wordings") or run.manifest.settings.get("questions") for run in runs):
         return

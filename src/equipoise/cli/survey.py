@@ -178,7 +178,7 @@ def backup(
     """Write a consistent copy of the survey, also while it runs; `build clean --database sqlite:///FILE` reads it."""
     from ..builder.steps import BuildError, BuildFolder
     from ..builder.survey.database.survey import SurveyDatabase
-    from ..runs.provenance import now
+    from ..runs.manifest import now
 
     if database is None and not (folder / "survey.sqlite").is_file():
         raise BuildError(f"{folder / 'survey.sqlite'} does not exist; run `equipoise build survey` first")

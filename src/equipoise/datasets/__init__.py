@@ -17,20 +17,19 @@ from ..options import DatasetOptions
 from ..records import DatasetError, EquipoiseError
 from .bbq import is_bbq, load_bbq
 from .cards import CARDS, Card, card_of
+from .conditions import select
 from .dataset import Dataset, Fault
-from .files import fetch, file_faults, find_dataset_folder
+from .downloads import fetch, file_faults, find_dataset_folder
 from .identity import NAME as IDENTITY
 from .identity import identity_dataset, recipe
-from .in_memory import rows_in_memory
 from .neutral import neutralised
-from .rows import READERS, Rows, read_rows
-from .selection import select
+from .rows import READERS, Rows, read_rows, rows_in_memory
 from .sentence_pairs import is_pair_table, load_sentence_pairs
 from .stereoset import is_stereoset, load_stereoset
 from .synthbias import COLUMNS as SYNTHBIAS_COLUMNS
-from .synthbias import CSV_NAME
+from .synthbias import CSV_NAME, load_synthbias
 from .user_table import load_table
-from .winobias import is_text_format, load_synthbias, load_winobias
+from .winobias import is_text_format, load_winobias
 from .winogender import SENTENCES as WINOGENDER_SENTENCES
 from .winogender import load_winogender
 

@@ -18,8 +18,8 @@ from typing import Any
 
 from ..records import DatasetError, Example
 from .cards import CARDS
-from .dataset import Dataset, Fault
-from .rows import read_rows, read_text
+from .dataset import Dataset, Fault, in_file_order
+from .rows import located, read_rows, read_text
 
 CATEGORIES: Mapping[str, str] = {
     "Age": "Age",
@@ -101,10 +101,9 @@ def load_bbq(path: Path | str, *, category: str = "", as_published: bool = False
     examples = [example for members in _sets(rows, faults) for example in _examples(members, as_published)]
     order = {f"bbq-{row.id}": number for number, row in enumerate(rows)}
     examples.sort(key=lambda example: order[example.id])
-    lines = {row.where: number for number, row in enumerate(rows)}
-    faults.sort(key=lambda fault: lines[fault.where])
     name = "bbq" if not category else f"bbq-{_slug(_short(files[0]))}"
-    return Dataset(name, tuple(examples), tuple(faults), str(path), CARDS["bbq"].licence)
+    ordered = in_file_order(faults, [row.where for row in rows])
+    return Dataset(name, tuple(examples), ordered, str(path), CARDS["bbq"].licence)
 
 
 def is_bbq(path: Path) -> bool:
@@ -119,15 +118,11 @@ def is_bbq(path: Path) -> bool:
 def read_bbq(path: Path) -> list[BbqRow]:
     """Return the rows of one file; DatasetError names the line, or the number of the example, that is not BBQ's."""
     examples = _big_bench(path) if path.suffix == ".json" else []
-    numbered = list(enumerate(examples, start=1)) or [(row.line, row.cells) for row in read_rows(path).rows]
-    rows = []
-    for number, cells in numbered:
-        where = f"{path.name}:{number}"
-        try:
-            rows.append(_from_big_bench(path, number, cells) if examples else _row(where, cells))
-        except DatasetError as error:
-            raise DatasetError(f"{where}: {error}") from None
-    return rows
+    if not examples:
+        return read_rows(path).parsed(lambda where, number, cells: _row(where, cells))
+    folder = path.parent.name if path.stem == "task" else path.stem
+    numbered = enumerate(examples, start=1)
+    return [located(f"{path.name}:{number}", _from_big_bench, folder, number, cells) for number, cells in numbered]
 
 
 def _big_bench(path: Path) -> list[Mapping[str, Any]]:
@@ -235,7 +230,7 @@ def _labels(person: Person) -> list[str]:
     return labels + [_GENDERED[label] for label in labels if label in _GENDERED]
 
 
-def _from_big_bench(path: Path, number: int, cells: Mapping[str, Any]) -> BbqRow:
+def _from_big_bench(where: str, folder: str, number: int, cells: Mapping[str, Any]) -> BbqRow:
     """Return a row of BIG-bench's JSON: context and question are one text, and nothing says which rows are a set."""
     scores = cells["target_scores"]
     text = _text("input", cells)
@@ -250,12 +245,11 @@ def _from_big_bench(path: Path, number: int, cells: Mapping[str, Any]) -> BbqRow
         raise DatasetError("input does not end in a context and a question")
     people = tuple(Person(answer, answer, answer, place) for place, answer in enumerate(answers) if place != unknown[0])
     gold = list(scores.values()).index(1)
-    folder = path.parent.name if path.stem == "task" else path.stem
     condition = AMBIGUOUS if gold == unknown[0] else DISAMBIGUATED
     id = f"{_slug(folder)}-{number:05}"
     context = text.removesuffix(question).strip()
     return BbqRow(
-        where=f"{path.name}:{number}",
+        where=where,
         id=id,
         category=folder,
         template="",

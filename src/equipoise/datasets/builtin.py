@@ -13,8 +13,7 @@ from ..records import Example
 from .agreement import Unresolved, agreeing
 from .dataset import Dataset, Fault, gender_groups
 from .occupations import OCCUPATIONS, stereotyped
-from .pronoun_sets import PronounSet, pronoun_sets
-from .pronouns import pronoun_in_form
+from .pronouns import PronounSet, pronoun_in_form, pronoun_sets
 from .sentence_rules import broken_rules
 
 SLOT = re.compile(r"\{(subject|object|possessive)\}")

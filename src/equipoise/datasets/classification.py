@@ -30,14 +30,7 @@ class _Labelled:
 
 def load_classification(table: Rows, used: Columns, *, name: str, source: str) -> Dataset:
     """Return the rows of the table as a dataset; a row without counterpart, or of a group twice, is a fault."""
-    rows: list[_Labelled] = []
-    for number, row in enumerate(table.rows, start=1):
-        where = f"{table.file}:{row.line}"
-        try:
-            slots = column_slots(row.cells, used)
-            rows.append(_labelled(where, f"{name}-{number:05}", used.cells(row.cells), used.groups, slots))
-        except DatasetError as error:
-            raise DatasetError(f"{where}: {error}") from None
+    rows = table.parsed(lambda where, number, cells: _labelled(where, f"{name}-{number:05}", cells, used))
     sizes = {len(row.example.candidates) for row in rows}
     if len(sizes) > 1:
         odd = next(row for row in rows if len(row.example.candidates) != len(rows[0].example.candidates))
@@ -47,9 +40,8 @@ def load_classification(table: Rows, used: Columns, *, name: str, source: str) -
     return Dataset(name, tuple(row.example for row in rows), tuple(_faults(rows)), source)
 
 
-def _labelled(
-    where: str, id: str, cells: Mapping[str, Any], groups: Sequence[str], slots: Mapping[str, str]
-) -> _Labelled:
+def _labelled(where: str, id: str, row: Mapping[str, Any], used: Columns) -> _Labelled:
+    cells = used.cells(row)
     candidates = as_candidates(cells)
     gold = as_choice("gold", cells.get("gold"), candidates)
     answerable = as_flag("answerable", cells.get("answerable"))
@@ -60,7 +52,7 @@ def _labelled(
     if not group:
         raise DatasetError("group is empty; it says whom the text is about")
     id = as_label("id", cells.get("id")) or id
-    labels = {key: as_label(key, cells.get(f"group:{key}")) for key in groups}
+    labels = {key: as_label(key, cells.get(f"group:{key}")) for key in used.groups}
     example = Example(
         id=id,
         text=as_text("text", cells["text"]),
@@ -71,7 +63,7 @@ def _labelled(
         groups={"type": as_kind(cells.get("type")) or KINDS[answerable], "group": group, **labels},
         set_id=as_label("set", cells.get("pair")) or id,
         cluster_id=as_label("cluster", cells.get("cluster")),
-        slots=slots,
+        slots=column_slots(row, used),
     )
     return _Labelled(where, example, group)
 

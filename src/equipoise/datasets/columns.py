@@ -33,22 +33,9 @@ _CANDIDATE = re.compile(r"(?:candidate|occ|occupation|option|choice)_?([1-9])")
 _GROUP = re.compile(r"group:([A-Za-z][\w-]*)")
 _OWN_GROUPS = ("type", "gender", "form", "occupation", "other", "position", "side", "stereotype", "split")
 _TAKEN = (
-    *(
-        "model",
-        "dataset",
-        "task",
-        "example_id",
-        "variant",
-        "seed",
-        "set_id",
-        "cluster_id",
-        "sides",
-        "answerable",
-        "gold",
-        "stereotype_index",
-    ),
-    *("predicted", "probs", "logprobs", "logprobs_with_marker", "correct", "perplexity", "candidate_mass", "flags"),
-    *("ensemble_agreement", "token_probability", "p_true", *Limits.COLUMNS.values()),
+    *("model", "dataset", "task", "example_id", "variant", "seed", "set_id", "cluster_id", "sides", "answerable"),
+    *("gold", "stereotype_index", "predicted", "probs", "logprobs", "logprobs_with_marker", "correct", "perplexity"),
+    *("candidate_mass", "flags", "ensemble_agreement", "token_probability", "p_true", *Limits.COLUMNS.values()),
 )
 _TAKEN_BEGINNINGS = ("certainty", "desirability", "vocab_")
 """What a group cannot be called, because outcomes.parquet has a column of that name."""

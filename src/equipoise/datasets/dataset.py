@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from typing import TypeVar
 
 from ..records import DatasetError, Example
 from . import occupations
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,36 @@ class Dataset:
         # Spread, because files are sorted by type: the first 100 lines would hold one type only.
         kept = {names[i * len(names) // limit] for i in range(limit)}
         return replace(self, examples=tuple(example for example in self.examples if example.cluster_id in kept))
+
+
+def in_file_order(faults: Iterable[Fault], places: Iterable[str]) -> tuple[Fault, ...]:
+    """Return the faults in the order of the places that they are at."""
+    order = {where: number for number, where in enumerate(places)}
+    return tuple(sorted(faults, key=lambda fault: order[fault.where]))
+
+
+def repeated(items: Iterable[Item], key: Callable[[Item], Hashable]) -> Iterator[tuple[Item, Item]]:
+    """Yield each item whose key an earlier one has, with the first such one."""
+    seen: dict[Hashable, Item] = {}
+    for item in items:
+        earlier = seen.setdefault(key(item), item)
+        if earlier is not item:
+            yield item, earlier
+
+
+def third_occupations(where: str, text: str, candidates: Sequence[str]) -> Iterator[Fault]:
+    """Yield a fault where a sentence names occupations beyond its candidates."""
+    third = occupations.third_occupations(text, candidates)
+    if third:
+        yield Fault(where, "third occupation", f"also names {', '.join(third)}", "not a candidate")
+
+
+def odd_letters(where: str, text: str, pronoun: str) -> Iterator[Fault]:
+    """Yield a fault where a sentence is not ASCII, or its pronoun not in lower case."""
+    if not text.isascii():
+        yield Fault(where, "not ASCII", "has a character beyond ASCII", "kept as it is")
+    if pronoun != pronoun.lower():
+        yield Fault(where, "capitalised pronoun", f"its pronoun is {pronoun!r}", "quoted in lower case")
 
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")

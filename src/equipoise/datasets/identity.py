@@ -48,12 +48,6 @@ class Recipe:
         """The markers of all attributes."""
         return [marker for attribute in self.attributes for marker in attribute.markers]
 
-    @property
-    def variants(self) -> int:
-        """How many examples one sentence becomes, itself included."""
-        contrasts = sum(len(others) for attribute in self.attributes for others in attribute.contrasts.values())
-        return 1 + sum(contrasts if name == "C" else len(self.markers) for name in self.augmentations)
-
 
 def recipe(
     *,
@@ -188,10 +182,7 @@ def identity_counts(dataset: Dataset) -> list[tuple[str, str]]:
             f"{markers} in {len(how.attributes)} attributes, and {len(neutral)} non-demographic ones on request",
         ),
         ("the paper", f"{counted:,} prompts on its {PAPER_SENTENCES:,} sentences; {distinct:,} of them distinct"),
-        (
-            "ours",
-            f"{len(dataset.examples):,} prompts, {texts:,} distinct: each line with a referent, each contrast",
-        ),
+        ("ours", f"{len(dataset.examples):,} prompts, {texts:,} distinct: each line with a referent, each contrast"),
         ("by kind", ", ".join(f"{name} {kinds[name]:,}" for name in (NONE, *AUGMENTATIONS) if kinds[name])),
     ]
     for attribute in (*how.attributes, *recipe(attributes=["non-demographic"]).attributes):

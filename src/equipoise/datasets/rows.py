@@ -1,4 +1,4 @@
-"""The rows of a table file (CSV, TSV, JSON lines, JSON or Parquet), each with its line."""
+"""The rows of a table, each with its line: of a file (CSV, TSV, JSON lines, JSON or Parquet), or in memory."""
 
 from __future__ import annotations
 
@@ -9,10 +9,16 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..records import DatasetError
+
+IN_MEMORY = "data"
+"""What a table without a file is called."""
+
+Parsed = TypeVar("Parsed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,24 @@ class Rows:
         """Where the rows came from."""
         return "in memory" if self.path is None else str(self.path)
 
+    def need(self, *names: str) -> None:
+        """Raise DatasetError where one of these columns is missing."""
+        for name in names:
+            if name not in self.columns:
+                raise DatasetError(f"{self.file}: the column {name!r} is missing; it has {', '.join(self.columns)}")
+
+    def parsed(self, parse: Callable[[str, int, Mapping[str, Any]], Parsed]) -> list[Parsed]:
+        """Return what `parse` makes of each row, given its place, number and cells; its errors get the place."""
+        return [located(f"{self.file}:{row.line}", parse, n, row.cells) for n, row in enumerate(self.rows, start=1)]
+
+
+def located(where: str, parse: Callable[..., Parsed], *given: Any) -> Parsed:
+    """Return what `parse` makes of the place and of what is given; its DatasetError gets the place."""
+    try:
+        return parse(where, *given)
+    except DatasetError as error:
+        raise DatasetError(f"{where}: {error}") from None
+
 
 def read_rows(path: Path) -> Rows:
     """Return the rows of the file; its name's ending says what it is. Raises DatasetError and nothing else."""
@@ -53,6 +77,34 @@ def read_rows(path: Path) -> Rows:
     if not rows:
         raise DatasetError(f"{path.name}: holds no row")
     return Rows(path.name, columns, tuple(rows), path)
+
+
+def rows_in_memory(data: Any) -> Rows:
+    """Return the rows of a table in memory; DatasetError where `data` is not one."""
+    if hasattr(data, "to_dict") and hasattr(data, "columns"):  # pandas
+        records = data.to_dict("records")
+    elif hasattr(data, "to_list") and hasattr(data, "column_names"):  # datasets
+        records = data.to_list()
+    else:
+        records = data
+    if not isinstance(records, list | tuple) or not all(isinstance(record, Mapping) for record in records):
+        kinds = "a name, a path, a Dataset, a DataFrame, a list of dicts or a datasets.Dataset"
+        raise DatasetError(f"data must be {kinds}, not {type(data).__name__}")
+    if not records:
+        raise DatasetError("data has no rows")
+    columns = tuple(dict.fromkeys(str(name) for record in records for name in record))
+    rows = [
+        Row(number, {str(name): _plain(cell) for name, cell in record.items()})
+        for number, record in enumerate(records, start=1)
+    ]
+    return Rows(IN_MEMORY, columns, tuple(rows))
+
+
+def _plain(cell: Any) -> Any:
+    """Return a cell as Python's own type: numpy's numbers have `item`, its arrays `tolist`; NaT and NA are None."""
+    if hasattr(cell, "tolist"):
+        return cell.tolist()
+    return None if type(cell).__name__ in ("NAType", "NaTType") else cell
 
 
 def read_text(path: Path) -> str:
@@ -80,12 +132,12 @@ def _columns(file: str, names: list[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _delimited(file: str, content: bytes, delimiter: str) -> tuple[tuple[str, ...], list[Row]]:
+def _delimited(delimiter: str, file: str, content: bytes) -> tuple[tuple[str, ...], list[Row]]:
     lines = _numbered_records(file, _decode(file, content), delimiter)
     _, header = next(lines, (1, []))
     # Spreadsheets of half the world write ";" into a file called .csv.
     if delimiter == "," and len(header) == 1 and ";" in header[0]:
-        return _delimited(file, content, ";")
+        return _delimited(";", file, content)
     columns = _columns(file, [name.strip() for name in header])
     rows = []
     for line, cells in lines:
@@ -109,14 +161,6 @@ def _numbered_records(file: str, text: str, delimiter: str) -> Iterator[tuple[in
             raise DatasetError(f"{file}:{line}: is not well-formed ({error})") from None
         if any(cell.strip() for cell in cells):
             yield line, cells
-
-
-def _comma(file: str, content: bytes) -> tuple[tuple[str, ...], list[Row]]:
-    return _delimited(file, content, ",")
-
-
-def _tab(file: str, content: bytes) -> tuple[tuple[str, ...], list[Row]]:
-    return _delimited(file, content, "\t")
 
 
 def _json(file: str, content: bytes) -> tuple[tuple[str, ...], list[Row]]:
@@ -161,8 +205,8 @@ def _parquet(file: str, content: bytes) -> tuple[tuple[str, ...], list[Row]]:
 
 
 READERS: Mapping[str, Callable[[str, bytes], tuple[tuple[str, ...], list[Row]]]] = {
-    ".csv": _comma,
-    ".tsv": _tab,
+    ".csv": partial(_delimited, ","),
+    ".tsv": partial(_delimited, "\t"),
     ".jsonl": _json,
     ".ndjson": _json,
     ".json": _json,

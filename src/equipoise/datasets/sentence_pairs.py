@@ -21,7 +21,7 @@ from typing import Any
 from ..records import DatasetError, Example, SentencePair
 from . import occupations
 from .columns import as_label, as_text, is_missing
-from .dataset import Dataset, Fault
+from .dataset import Dataset, Fault, in_file_order, repeated
 from .pronouns import form_of, gender_of, pronouns_in
 from .rows import Rows, read_rows
 
@@ -78,24 +78,16 @@ def load_sentence_pairs(
     """Return the table's sentence pairs as a dataset named after the file; `columns` maps our names to the file's."""
     table = table if isinstance(table, Rows) else read_rows(Path(table))
     used = _columns(table.file, table.columns, columns)
-    pairs = []
-    for number, row in enumerate(table.rows, start=1):
-        where = f"{table.file}:{row.line}"
-        cells = {ours: row.cells.get(theirs) for ours, theirs in used.items()}
-        try:
-            pairs.append(_pair(where, number, cells, used))
-        except DatasetError as error:
-            raise DatasetError(f"{where}: {error}") from None
+    pairs = table.parsed(lambda where, number, cells: _pair(where, number, cells, used))
     name = name or Path(table.file).stem
     asked_as: dict[str, _Pair] = {}
     keys = dict.fromkeys(key for pair in pairs for key in pair.groups)
     varied = {key for key in keys if len({pair.groups.get(key) for pair in pairs}) > 1}
     examples = tuple(_example(pair, asked_as.setdefault(pair.split.before, pair), name, varied) for pair in pairs)
     faults = [*(fault for pair in pairs for fault in _pair_faults(pair)), *_repeats(pairs)]
-    order = {pair.where: pair.number for pair in pairs}
     faults += [] if table.path is None else _known_faults(table.path, pairs)
-    faults.sort(key=lambda fault: order[fault.where])
-    return Dataset(name, examples, (*_shared_prefixes(table.file, pairs), *faults), table.source, licence)
+    ordered = in_file_order(faults, [pair.where for pair in pairs])
+    return Dataset(name, examples, (*_shared_prefixes(table.file, pairs), *ordered), table.source, licence)
 
 
 def split_pair(more: str, less: str) -> Split:
@@ -145,7 +137,8 @@ def _columns(file: str, header: Sequence[str], given: Mapping[str, str]) -> dict
     return column_of
 
 
-def _pair(where: str, number: int, cells: Mapping[str, Any], used: Mapping[str, str]) -> _Pair:
+def _pair(where: str, number: int, row: Mapping[str, Any], used: Mapping[str, str]) -> _Pair:
+    cells = {ours: row.get(theirs) for ours, theirs in used.items()}
     more, less = (" ".join(as_text(used[name], cells[name]).split()) for name in ("more", "less"))
     gold = None
     if "y" in used and not is_missing(cells["y"]):
@@ -215,12 +208,9 @@ def _blanked(text: str) -> str:
 
 
 def _repeats(pairs: Iterable[_Pair]) -> Iterator[Fault]:
-    seen: dict[tuple[str, str], _Pair] = {}
-    for pair in pairs:
-        earlier = seen.setdefault((pair.more, pair.less), pair)
-        if earlier is not pair:
-            same = "" if earlier.gold == pair.gold else ", with the other label"
-            yield Fault(pair.where, "repeated pair", f"repeats {earlier.where}{same}", "kept, resampled together")
+    for pair, earlier in repeated(pairs, lambda pair: (pair.more, pair.less)):
+        same = "" if earlier.gold == pair.gold else ", with the other label"
+        yield Fault(pair.where, "repeated pair", f"repeats {earlier.where}{same}", "kept, resampled together")
 
 
 def _shared_prefixes(file: str, pairs: Sequence[_Pair]) -> Iterator[Fault]:

@@ -1,24 +1,45 @@
-"""SynthBias's CSV: `type,sample,occ_1,occ_2,pronoun,is_stereotypical`, one sentence a row.
+"""SynthBias as Examples, from its files in WinoBias's text format or from its CSV.
 
-The two rows of a minimal pair are far apart; they are found by blanking the pronoun. A counterpart is never
-built: "her" stands for "his" in some pairs and for "him" in others.
+The CSV has the columns `type,sample,occ_1,occ_2,pronoun,is_stereotypical` and a row for each sentence. The two rows
+of a minimal pair are far apart; they are found by blanking the pronoun. A counterpart is never built: "her" stands for
+"his" in some pairs and for "him" in others.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..records import DatasetError, Example
 from . import occupations
-from .dataset import Fault, gender_groups
+from .cards import CARDS
+from .dataset import Dataset, Fault, gender_groups, in_file_order, odd_letters, repeated, third_occupations
 from .pronouns import find_pronoun, form_of, gender_of
-from .rows import Row, read_rows
+from .rows import read_rows
+from .winobias import is_text_format, read_text_format
 
 CSV_NAME = "synthbias_data.csv"
 COLUMNS = ("type", "sample", "occ_1", "occ_2", "pronoun", "is_stereotypical")
+
+
+def load_synthbias(folder: Path | str) -> Dataset:
+    """Return SynthBias from its CSV (the file or its folder) or from its files in WinoBias's text format.
+
+    Type 1 has no referent in either: what comes first in the CSV, or in brackets in the text files, is arbitrary.
+    """
+    path = Path(folder)
+    licence = CARDS["synthbias"].licence
+    table = path / CSV_NAME if path.is_dir() else path
+    if table.suffix.lower() == ".csv" and table.exists():
+        examples, faults = read_synthbias_csv(table)
+        return Dataset("synthbias", examples, faults, str(table), licence)
+    if not is_text_format(path) and (path / "winobias_format").is_dir():
+        path = path / "winobias_format"
+    examples, faults = read_text_format(path, "synthbias", type1_labelled=False)
+    return Dataset("synthbias", examples, faults, str(path), licence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +66,8 @@ class _Sentence:
 def read_synthbias_csv(path: Path) -> tuple[tuple[Example, ...], tuple[Fault, ...]]:
     """Return the examples of the CSV in its order, and its faults; a row that breaks the format is a DatasetError."""
     table = read_rows(path)
-    missing = [name for name in COLUMNS if name not in table.columns]
-    if missing:
-        raise DatasetError(f"{table.file}: SynthBias's column {missing[0]!r} is missing; it has {list(table.columns)}")
-    sentences = [_sentence(table.file, number, row) for number, row in enumerate(table.rows, start=1)]
+    table.need(*COLUMNS)
+    sentences = table.parsed(_sentence)
     sets: dict[tuple[str, str, str, str], list[_Sentence]] = defaultdict(list)
     for sentence in sentences:
         sets[(sentence.type, *sentence.named, sentence.template)].append(sentence)
@@ -56,26 +75,24 @@ def read_synthbias_csv(path: Path) -> tuple[tuple[Example, ...], tuple[Fault, ..
     faults: list[Fault] = []
     examples = tuple(_example(sentence, counterparts[sentence.number], faults) for sentence in sentences)
     faults += _repeats(sentences)
-    order = {sentence.where: sentence.number for sentence in sentences}
-    return examples, tuple(sorted(faults, key=lambda fault: order[fault.where]))
+    return examples, in_file_order(faults, [sentence.where for sentence in sentences])
 
 
-def _sentence(file: str, number: int, row: Row) -> _Sentence:
-    where = f"{file}:{row.line}"
-    kind, text, first, second, pronoun, stereotypical = (str(row.cells[name]).strip() for name in COLUMNS)
+def _sentence(where: str, number: int, cells: Mapping[str, Any]) -> _Sentence:
+    kind, text, first, second, pronoun, stereotypical = (str(cells[name]).strip() for name in COLUMNS)
     if kind not in ("type1", "type2"):
-        raise DatasetError(f"{where}: type {kind!r} is neither 'type1' nor 'type2'")
+        raise DatasetError(f"type {kind!r} is neither 'type1' nor 'type2'")
     if gender_of(pronoun) not in ("male", "female"):
-        raise DatasetError(f"{where}: {pronoun!r} is not a male or female pronoun")
+        raise DatasetError(f"{pronoun!r} is not a male or female pronoun")
     places = find_pronoun(text, pronoun)
     if not places:
-        raise DatasetError(f"{where}: pronoun {pronoun!r} is not in the sentence")
+        raise DatasetError(f"pronoun {pronoun!r} is not in the sentence")
     mentioned = {mention.name for mention in occupations.mentions(text)}
     for name in (first, second):
         if name not in mentioned:
-            raise DatasetError(f"{where}: occupation {name!r} is not in the sentence, or not one of the 40")
+            raise DatasetError(f"occupation {name!r} is not in the sentence, or not one of the 40")
     if first == second:
-        raise DatasetError(f"{where}: the two occupations are the same, {first!r}")
+        raise DatasetError(f"the two occupations are the same, {first!r}")
     template = f"{text[: places[0].start]}\0{text[places[0].end :]}"
     return _Sentence(where, number, kind, text, (first, second), pronoun, stereotypical, template)
 
@@ -104,30 +121,15 @@ def _example(sentence: _Sentence, members: Sequence[_Sentence], faults: list[Fau
     if stereotype is not None and sentence.stereotypical != expected:
         what = f"is_stereotypical is {sentence.stereotypical!r}, the table of occupations says {expected!r}"
         faults.append(Fault(sentence.where, "wrong label", what, "the table of occupations is followed"))
-    faults += _row_faults(sentence)
+    faults += third_occupations(sentence.where, sentence.text, sentence.named)
+    faults += odd_letters(sentence.where, sentence.text, sentence.pronoun)
     slots = {"pronoun": sentence.pronoun.lower()}
     return Example(id, sentence.text, candidates, gold, gold is not None, stereotype, groups, set_id, slots=slots)
 
 
-def _row_faults(sentence: _Sentence) -> Iterator[Fault]:
-    third = occupations.third_occupations(sentence.text, sentence.named)
-    if third:
-        yield Fault(sentence.where, "third occupation", f"also names {', '.join(third)}", "not a candidate")
-    if not sentence.text.isascii():
-        yield Fault(sentence.where, "not ASCII", "has a character beyond ASCII", "kept as it is")
-    if sentence.pronoun != sentence.pronoun.lower():
-        yield Fault(
-            sentence.where, "capitalised pronoun", f"its pronoun is {sentence.pronoun!r}", "quoted in lower case"
-        )
-
-
 def _repeats(sentences: Iterable[_Sentence]) -> Iterator[Fault]:
     """Yield a fault for each row whose text an earlier row has, under another label."""
-    seen: dict[str, _Sentence] = {}
-    for sentence in sentences:
-        earlier = seen.setdefault(sentence.text, sentence)
-        if earlier is sentence:
-            continue
+    for sentence, earlier in repeated(sentences, lambda sentence: sentence.text):
         kind = "repeated sentence"
         if earlier.type != sentence.type:
             kind = "in both types"

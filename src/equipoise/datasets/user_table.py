@@ -28,9 +28,8 @@ from .columns import (
     column_slots,
     map_columns,
 )
-from .dataset import Dataset, Fault, gender_groups
-from .pronoun_sets import group_of, pronoun_sets
-from .pronouns import PRONOUNS, find_pronoun, form_of, forms_of, gender_of, pronouns_in
+from .dataset import Dataset, Fault, gender_groups, in_file_order, repeated, third_occupations
+from .pronouns import PRONOUNS, find_pronoun, form_of, forms_of, gender_of, group_of, pronoun_sets, pronouns_in
 from .rows import Rows, read_rows
 
 _SLOT = re.compile(r"\{pronoun\}|\[pronoun\]|_{3,}", re.IGNORECASE)
@@ -72,24 +71,20 @@ def load_table(
     used = map_columns(table.file, table.columns, columns)
     if used.is_classification:
         return load_classification(table, used, name=name, source=table.source)
-    items: list[_Item] = []
-    for number, row in enumerate(table.rows, start=1):
-        where = f"{table.file}:{row.line}"
-        slots = column_slots(row.cells, used)
-        try:
-            for variant in _variants(used.cells(row.cells), number, used, pronouns):
-                items.append(_item(where, f"{name}-{number:05}", variant, used, slots))
-        except DatasetError as error:
-            raise DatasetError(f"{where}: {error}") from None
+
+    def parse(where: str, number: int, row: Mapping[str, Any]) -> list[_Item]:
+        id, slots = f"{name}-{number:05}", column_slots(row, used)
+        return [_item(where, id, cells, used, slots) for cells in _variants(used.cells(row), number, used, pronouns)]
+
+    items = [item for several in table.parsed(parse) for item in several]
     _check_together(items)
     sets = _counterparts(items)
     faults = [fault for item in items for fault in _item_faults(item, sets[item.id])]
-    faults += _repeats(items)
-    order = {item.where: position for position, item in enumerate(items)}
-    faults.sort(key=lambda fault: order[fault.where])
+    for item, earlier in repeated(items, lambda item: (item.text, item.pronoun)):
+        faults.append(Fault(item.where, "repeated sentence", f"asks the same as {earlier.where}", "both kept"))
     shared = _Shared()
     examples = tuple(_example(item, sets[item.id], name, shared) for item in items)
-    return Dataset(name, examples, tuple(faults), table.source)
+    return Dataset(name, examples, in_file_order(faults, [item.where for item in items]), table.source)
 
 
 def _variants(
@@ -295,14 +290,4 @@ def _item_faults(item: _Item, members: Sequence[_Item]) -> Iterator[Fault]:
         if _first_mention(item.text, candidate) < 0:
             what = f"candidate {candidate!r} is not in the sentence"
             yield Fault(item.where, "candidate not mentioned", what, "kept; candidates stay in the table's order")
-    third = occupations.third_occupations(item.text, item.candidates)
-    if third:
-        yield Fault(item.where, "third occupation", f"also names {', '.join(third)}", "not a candidate")
-
-
-def _repeats(items: Sequence[_Item]) -> Iterator[Fault]:
-    seen: dict[Hashable, _Item] = {}
-    for item in items:
-        earlier = seen.setdefault((item.text, item.pronoun), item)
-        if earlier is not item:
-            yield Fault(item.where, "repeated sentence", f"asks the same as {earlier.where}", "both kept")
+    yield from third_occupations(item.where, item.text, item.candidates)

@@ -1,4 +1,4 @@
-"""WinoBias and SynthBias as Examples: the text format they share, and which file of SynthBias to read.
+"""WinoBias as Examples, and the text format that it shares with SynthBias.
 
 A line of the format is `N text` with the referent and the pronoun in brackets; it is in a `pro` file and, with
 the other pronoun, on the same line of an `anti` file. Of the text only this is changed: the number and the brackets
@@ -17,10 +17,9 @@ from pathlib import Path
 from ..records import DatasetError, Example
 from . import occupations
 from .cards import CARDS
-from .dataset import Dataset, Fault, gender_groups
+from .dataset import Dataset, Fault, gender_groups, in_file_order, odd_letters, third_occupations
 from .pronouns import Found, form_of, forms_of, gender_of, pronouns_in
 from .rows import read_text
-from .synthbias import CSV_NAME, read_synthbias_csv
 
 _LABEL = re.compile(r"(?<![a-z])(pro|anti)(?![a-z])")
 _TYPE = re.compile(r"type[_-]?([12])(?!\d)")
@@ -39,25 +38,8 @@ def load_winobias(folder: Path | str, *, name: str = "winobias", as_published: b
     in the dataset's faults; lines that are not a minimal pair are kept, each in a set of its own.
     """
     path = Path(folder)
-    examples, faults = _read_text_format(path, name, type1_labelled=True, detached=as_published)
+    examples, faults = read_text_format(path, name, type1_labelled=True, detached=as_published)
     return Dataset(name, examples, faults, str(path), CARDS[name].licence if name in CARDS else "")
-
-
-def load_synthbias(folder: Path | str) -> Dataset:
-    """Return SynthBias from its CSV (the file or its folder) or from its files in WinoBias's text format.
-
-    Type 1 has no referent in either: what comes first in the CSV, or in brackets in the text files, is arbitrary.
-    """
-    path = Path(folder)
-    licence = CARDS["synthbias"].licence
-    table = path / CSV_NAME if path.is_dir() else path
-    if table.suffix.lower() == ".csv" and table.exists():
-        examples, faults = read_synthbias_csv(table)
-        return Dataset("synthbias", examples, faults, str(table), licence)
-    if not is_text_format(path) and (path / "winobias_format").is_dir():
-        path = path / "winobias_format"
-    examples, faults = _read_text_format(path, "synthbias", type1_labelled=False)
-    return Dataset("synthbias", examples, faults, str(path), licence)
 
 
 def is_text_format(path: Path) -> bool:
@@ -116,9 +98,10 @@ class _Asked:
     set_id: str
 
 
-def _read_text_format(
+def read_text_format(
     path: Path, name: str, *, type1_labelled: bool, detached: bool = False
 ) -> tuple[tuple[Example, ...], tuple[Fault, ...]]:
+    """Return the examples of files in the format, and their faults; `detached` keeps the "'s" of the files."""
     faults: list[Fault] = []
     asked: list[_Asked] = []
     for pro, anti in _file_pairs(path):
@@ -128,9 +111,7 @@ def _read_text_format(
         labelled = type1_labelled or item.line.key.type == "type2"
         examples.append(_example(item, labelled, faults))
         faults += _line_faults(item, examples[-1], type1_labelled)
-    order = {item.line.where: position for position, item in enumerate(asked)}
-    faults.sort(key=lambda fault: order[fault.where])
-    return tuple(examples), tuple(faults)
+    return tuple(examples), in_file_order(faults, [item.line.where for item in asked])
 
 
 def _file_pairs(path: Path) -> list[tuple[Path, Path]]:
@@ -322,17 +303,11 @@ def _line_faults(item: _Asked, example: Example, second_expected: bool) -> Itera
             yield Fault(
                 line.where, "pronoun without brackets", f"has {pronoun.word!r} without brackets", "kept as it is"
             )
-    third = occupations.third_occupations(line.text, example.candidates)
-    if third:
-        yield Fault(line.where, "third occupation", f"also names {', '.join(third)}", "not a candidate")
+    yield from third_occupations(line.where, line.text, example.candidates)
+    yield from odd_letters(line.where, line.text, line.text[item.pronoun.start : item.pronoun.end])
     named = [mention.name for mention in occupations.mentions(line.text)]
     for name in example.candidates:
         if named.count(name) > 1:
             yield Fault(line.where, "occupation named twice", f"names {name!r} again", "the first mention counts")
-    if not line.text.isascii():
-        yield Fault(line.where, "not ASCII", "has a character beyond ASCII", "kept as it is")
-    quoted = line.text[item.pronoun.start : item.pronoun.end]
-    if quoted != item.pronoun.word:
-        yield Fault(line.where, "capitalised pronoun", f"its pronoun is {quoted!r}", "quoted in lower case")
     if second_expected and line.key.type == "type2" and example.gold == 0:
         yield Fault(line.where, "referent first", "the referent of a type 2 sentence comes first", "kept as it is")

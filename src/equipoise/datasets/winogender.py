@@ -10,13 +10,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ..records import DatasetError, Example
 from .cards import CARDS
 from .dataset import Dataset, Fault, gender_groups
-from .pronoun_sets import PronounSet, pronoun_sets
-from .pronouns import form_of, gender_of, pronouns_in
-from .rows import Row, read_rows
+from .pronouns import PronounSet, form_of, gender_of, pronoun_sets, pronouns_in
+from .rows import read_rows
 
 SENTENCES, STATISTICS = "all_sentences.tsv", "occupations-stats.tsv"
 
@@ -30,36 +30,34 @@ def load_winogender(folder: Path | str, *, pronouns: Sequence[str] = ("he", "she
     sets = {chosen.group: chosen for chosen in pronoun_sets(pronouns)}
     others = [chosen for group, chosen in sets.items() if group not in ("male", "female", "neutral")]
     table = read_rows(path / SENTENCES)
-    _need(table.file, table.columns, ("sentid", "sentence"))
+    table.need("sentid", "sentence")
     shares = _female_shares(path / STATISTICS) if (path / STATISTICS).is_file() else {}
     words: dict[str, set[str]] = defaultdict(set)
     for row in table.rows:
-        words[_set(row)] |= {pronoun.word for pronoun in pronouns_in(str(row.cells["sentence"]))}
-    examples = []
-    for row in table.rows:
-        try:
-            example = _example(row, shares, words[_set(row)], neutral="neutral" in sets)
-        except DatasetError as error:
-            raise DatasetError(f"{table.file}:{row.line}: {error}") from None
-        if example.groups["gender"] in sets:
-            examples.append(example)
-        if example.groups["gender"] == "male":
-            examples += [_with_pronouns(example, chosen) for chosen in others]
+        words[_set(row.cells)] |= {pronoun.word for pronoun in pronouns_in(str(row.cells["sentence"]))}
+
+    def parse(where: str, number: int, cells: Mapping[str, Any]) -> list[Example]:
+        example = _example(cells, shares, words[_set(cells)], neutral="neutral" in sets)
+        gender = example.groups["gender"]
+        more = [_with_pronouns(example, chosen) for chosen in others] if gender == "male" else []
+        return [example, *more] if gender in sets else more
+
+    examples = [example for several in table.parsed(parse) for example in several]
     return Dataset(
         "winogender", tuple(examples), tuple(_faults(table.file, examples)), str(path), CARDS["winogender"].licence
     )
 
 
-def _set(row: Row) -> str:
+def _set(cells: Mapping[str, Any]) -> str:
     """Return what the sentences of one template and participant share of their ids."""
-    return ".".join(str(row.cells["sentid"]).split(".")[:3])
+    return ".".join(str(cells["sentid"]).split(".")[:3])
 
 
-def _example(row: Row, shares: Mapping[str, str], words: Iterable[str], *, neutral: bool) -> Example:
-    parts = str(row.cells["sentid"]).split(".")
-    text = str(row.cells["sentence"]).strip()
+def _example(cells: Mapping[str, Any], shares: Mapping[str, str], words: Iterable[str], *, neutral: bool) -> Example:
+    parts = str(cells["sentid"]).split(".")
+    text = str(cells["sentence"]).strip()
     if len(parts) != 5 or parts[2] not in ("0", "1") or parts[3] not in ("male", "female", "neutral"):
-        raise DatasetError(f"the id {row.cells['sentid']!r} is not occupation.participant.answer.gender.txt")
+        raise DatasetError(f"the id {cells['sentid']!r} is not occupation.participant.answer.gender.txt")
     occupation, participant, answer, gender = parts[:4]
     of_gender = [of_gender for of_gender in pronouns_in(text) if gender_of(of_gender.word) == gender]
     if not of_gender:
@@ -103,14 +101,8 @@ def _with_pronouns(example: Example, chosen: PronounSet) -> Example:
 
 def _female_shares(path: Path) -> dict[str, str]:
     table = read_rows(path)
-    _need(table.file, table.columns, ("occupation", "bls_pct_female"))
+    table.need("occupation", "bls_pct_female")
     return {str(row.cells["occupation"]): str(row.cells["bls_pct_female"]) for row in table.rows}
-
-
-def _need(file: str, columns: Sequence[str], needed: Sequence[str]) -> None:
-    for name in needed:
-        if name not in columns:
-            raise DatasetError(f"{file}: Winogender's column {name!r} is missing; it has {', '.join(columns)}")
 
 
 def _faults(file: str, examples: Sequence[Example]) -> list[Fault]:

@@ -16,9 +16,9 @@ from .. import __version__
 from ..datasets.cards import CARDS
 from ..datasets.dataset import Dataset
 from ..datasets.identity import NAME as IDENTITY
+from ..files import write_file
 from ..records import DatasetError, Example
-from ..runs.files import write_file
-from ..runs.sheets import to_csv
+from ..runs.csv_files import to_csv
 
 UNSTATED = "none stated"
 NO_CHANGES = re.compile(r"\bND\b")

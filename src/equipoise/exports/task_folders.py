@@ -16,9 +16,9 @@ from pathlib import Path
 
 from ..datasets import Dataset
 from ..datasets.bbq import AMBIGUOUS, DISAMBIGUATED
+from ..files import write_file
 from ..metrics import METRICS
 from ..records import Example
-from ..runs.files import write_file
 from ..runs.imported.documents import Document, documents_of
 from ..tasks import Task, TaskOptions
 

@@ -9,8 +9,8 @@ from importlib import resources
 from pathlib import Path
 
 from ..catalog import find
+from ..files import write_file
 from ..records import EquipoiseError
-from ..runs.files import write_file
 from ..suites.suite_file import Suite, read_suite
 
 SETTINGS = "[settings]\n"

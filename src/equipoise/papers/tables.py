@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..datasets.identity import NAME as IDENTITY
+from ..files import write_file
 from ..records import EquipoiseError
 from ..reports.paper.publication import PublishedTable, file_name, writers_for
-from ..runs.files import write_file
 from ..runs.measurements import span
 from ..runs.run import Part, Run
 from ..suites.status import DONE, Status

@@ -6,6 +6,6 @@ from __future__ import annotations
 
 from .folder import RunFolder
 from .measurements import Measurements
-from .run import Part, Run
+from .run import Held, Part, Run, written
 
-__all__ = ["Measurements", "Part", "Run", "RunFolder"]
+__all__ = ["Held", "Measurements", "Part", "Run", "RunFolder", "written"]

@@ -10,26 +10,27 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pandas as pd
 from filelock import FileLock, Timeout
 
+from ..files import end_interrupted, remove_abandoned, remove_unchanged, settle, sha256, waiting, write_waiting
 from ..records import Outcomes, RunError, RunManifest
-from .files import file_sha256, remove_abandoned, sha256
-from .manifest import read_manifest, rebuild_advice, unfinished, write_manifest
+from .csv_files import read_csv, to_csv
+from .manifest import NAME, read_manifest, rebuild_advice, unfinished, write_manifest
 from .measurements import read_measurements
-from .sheets import original, to_csv
-from .switch import end_interrupted, remove_unchanged, settle, waiting, write_waiting
 from .tables import Rows, group_names, outcomes_from_frame, read_parquet, typed_frame
 
 Content = pd.DataFrame | Rows | str | bytes
 TABLES = ("examples.parquet", "outcomes.parquet", "pairs.parquet", "measurements.csv")
 MADE_FROM_MEASUREMENTS = re.compile(r"report\.html|(figures|tables)/.*")
 """Files that go out of date when the run is measured anew."""
+
+Stamp = tuple[int, ...] | None
 
 WAIT = 10.0
 """Seconds that a command waits for another one to add a file."""
@@ -40,6 +41,7 @@ class RunFolder:
     """The files of a run, by name."""
 
     path: Path
+    _known: dict[Stamp, RunManifest] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def scores(self) -> Path:
@@ -65,8 +67,9 @@ class RunFolder:
             raise RunError(f"the run folder {self.path} cannot be written ({reason}); choose another folder") from None
         try:
             remove_abandoned(self.path)
-            earlier = self._earlier()
-            end_interrupted(self.path, earlier.files if earlier else {})
+            if any(self.path.glob(".*.next")):
+                earlier = self._earlier()
+                end_interrupted(self.path, earlier.files if earlier else {})
             yield
         finally:
             lock.release()
@@ -83,7 +86,7 @@ class RunFolder:
         # What was made from the earlier tables goes with them. It stays named until then, so that a run that is killed
         # here leaves no page that the next one does not know of.
         stale = {name: digest for name, digest in earlier.files.items() if name not in TABLES} if earlier else {}
-        write_manifest(self.path, replace(manifest, files=stale))
+        self._write_manifest(replace(manifest, files=stale))
         remove_unchanged(self.path, stale)
 
     def _earlier(self) -> RunManifest | None:
@@ -102,7 +105,7 @@ class RunFolder:
             # Before the switch: a page of the old measurements must not be beside the new ones, a missing page may.
             remove_unchanged(self.path, stale)
             kept = {name: digest for name, digest in kept.items() if name not in stale}
-        write_manifest(self.path, replace(manifest, files={**kept, **hashes}))
+        self._write_manifest(replace(manifest, files={**kept, **hashes}))
         settle(self.path, hashes)
 
     def add(self, contents: Mapping[str, Content], made_from: RunManifest | None = None) -> None:
@@ -115,28 +118,42 @@ class RunFolder:
             self.commit(contents, manifest)
 
     def manifest(self) -> RunManifest:
-        """Return what the run is about."""
-        return read_manifest(self.path)
+        """Return what the run is about; it is read only where it was written by others since."""
+        stamp = self._stamp()
+        if stamp not in self._known:
+            self._remember(stamp, read_manifest(self.path))
+        return self._known[stamp]
+
+    def _write_manifest(self, manifest: RunManifest) -> None:
+        as_read = write_manifest(self.path, manifest)
+        self._remember(self._stamp(), as_read)
+
+    def _remember(self, stamp: Stamp, manifest: RunManifest) -> None:
+        self._known.clear()
+        self._known[stamp] = manifest
+
+    def _stamp(self) -> Stamp:
+        """Return what tells one version of the manifest's file from another; None where there is no file."""
+        try:
+            status = (self.path / NAME).stat()
+        except (OSError, ValueError):
+            return None
+        return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
     def frame(self, name: str, manifest: RunManifest | None = None) -> pd.DataFrame:
         """Return a table of the run, checked against the manifest."""
-        with self._opened(name, manifest or self.manifest()) as handle:
-            try:
-                if name.endswith(".csv"):
-                    return read_measurements(handle) if name == "measurements.csv" else _read_csv(handle)
-                return typed_frame(name, read_parquet(handle))
-            except (OSError, ValueError, TypeError, KeyError, NotImplementedError, OverflowError) as error:
-                reason = str(error).splitlines()[0] if str(error) else "it is not a table"
-                raise RunError(self._damaged(name, reason)) from None
+        file = io.BytesIO(self.content(name, manifest))
+        try:
+            if name.endswith(".csv"):
+                return read_measurements(file) if name == "measurements.csv" else read_csv(file)
+            return typed_frame(name, read_parquet(file))
+        except (OSError, ValueError, TypeError, KeyError, NotImplementedError, OverflowError) as error:
+            reason = str(error).splitlines()[0] if str(error) else "it is not a table"
+            raise RunError(self._damaged(name, reason)) from None
 
     def content(self, name: str, manifest: RunManifest | None = None) -> bytes:
-        """Return a file that the manifest names; one with other content is refused."""
-        with self._opened(name, manifest or self.manifest()) as handle:
-            return handle.read()
-
-    @contextmanager
-    def _opened(self, name: str, manifest: RunManifest) -> Iterator[IO[bytes]]:
-        """Give the file that the manifest names, open at its beginning, its hash checked."""
+        """Return a file that the manifest names, read once; one with other content is refused."""
+        manifest = manifest or self.manifest()
         expected = manifest.files.get(name)
         if expected is None:
             if manifest.finished is None:
@@ -144,22 +161,14 @@ class RunFolder:
             raise RunError(f"the run in {self.path} has no {name}; it has: {', '.join(sorted(manifest.files))}")
         # The place itself twice: a commit may move the next file there after the first look.
         for path in (self.path / name, waiting(self.path, name), self.path / name):
-            if path.is_file() and file_sha256(path) == expected:
-                with open(path, "rb") as handle:
-                    yield handle
-                    return
+            with suppress(OSError):
+                content = path.read_bytes()
+                if sha256(content) == expected:
+                    return content
         current = self._earlier()
         if current is not None and current.files.get(name) != expected:
             raise RunError(f"the run in {self.path} was measured again while it was read; run the command again")
         raise RunError(self._damaged(name, "it is not the file that the run wrote"))
-
-    def outcomes(self, manifest: RunManifest | None = None) -> Iterator[tuple[str, str, Outcomes]]:
-        """Yield the outcomes of every dataset and task of the run."""
-        manifest = manifest or self.manifest()
-        table = self.frame("outcomes.parquet", manifest)
-        groups = self.group_names(self.frame("examples.parquet", manifest))
-        for (dataset, task), part in table.groupby(["dataset", "task"], sort=False):
-            yield str(dataset), str(task), self.outcomes_of(part, groups)
 
     def outcomes_of(self, items: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
         """Return rows of `outcomes.parquet` as outcomes."""
@@ -185,15 +194,6 @@ class RunFolder:
         return write_waiting(self.path, name, content.write if isinstance(content, Rows) else _encoded(name, content))
 
 
-def _read_csv(handle: IO[bytes]) -> pd.DataFrame:
-    frame = pd.read_csv(io.BytesIO(handle.read()))
-    texts = [name for name, kind in frame.dtypes.items() if not pd.api.types.is_numeric_dtype(kind)]
-    cells: dict[Any, Any] = {
-        name: frame[name].map(lambda cell: original(cell) if isinstance(cell, str) else cell) for name in texts
-    }
-    return frame.assign(**cells).rename(columns=original)
-
-
 def _encoded(name: str, content: pd.DataFrame | str | bytes) -> bytes:
     if isinstance(content, pd.DataFrame):
         if name.endswith(".csv"):
@@ -212,7 +212,10 @@ def default_folder(
     """
     names = ["+".join(several) for several in (datasets, tasks)]
     names += [f"{name}-{value}" for name, value in (asked or {}).items()]
-    place = re.sub(r"[^\w.+-]+", "-", "--".join([model, *names])).strip("-.")
-    if len(place) > 120:
-        place = f"{place[:107]}-{sha256(place.encode())[:12]}"
-    return Path("runs") / place
+    return Path("runs") / folder_name("--".join([model, *names]), longest=120)
+
+
+def folder_name(text: str, *, longest: int) -> str:
+    """Return a text as the name of a folder; one that is too long ends in a hash in place of the rest."""
+    name = re.sub(r"[^\w.+-]+", "-", text).strip("-.")
+    return name if len(name) <= longest else f"{name[: longest - 13]}-{sha256(name.encode())[:12]}"

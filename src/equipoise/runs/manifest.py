@@ -1,29 +1,39 @@
-"""`manifest.json`: what a run is about, which files are its own, and a checksum over all of that."""
+"""`manifest.json`: what a run is about, where its numbers come from, which files are its own, and a checksum."""
 
 from __future__ import annotations
 
 import json
 import math
+import platform
 import shlex
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from .. import __version__
+from ..datasets import Dataset
+from ..files import sha256, write_file
 from ..records import RunError, RunManifest
-from .files import sha256, write_file
+from ..scoring.engine import Engine
+from ..tasks import Task
+from .imported.per_item import Results
 
 NAME = "manifest.json"
 SEAL = "sha256"
 """Field of the file that holds the hash of all other fields."""
 
 
-def write_manifest(folder: Path, manifest: RunManifest) -> None:
-    """Replace the manifest of a run folder in one step."""
+def write_manifest(folder: Path, manifest: RunManifest) -> RunManifest:
+    """Replace the manifest of a run folder in one step, and return it as it would be read back."""
     content = asdict(manifest)
     text = json.dumps({**content, SEAL: _seal(content)}, indent=2, ensure_ascii=False) + "\n"
     # A path that is not UTF-8 has lone surrogates: they are written as the escapes that JSON has for them.
     write_file(folder / NAME, text.encode("utf-8", "backslashreplace"))
+    return RunManifest(**json.loads(json.dumps(content)))
 
 
 def read_manifest(folder: Path) -> RunManifest:
@@ -101,39 +111,99 @@ def _seal(content: Mapping[str, Any]) -> str:
     return sha256(json.dumps(content, sort_keys=True).encode())
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_mapping(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def _is_texts(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(entry, str) for entry in value.values())
-
-
-def _is_nested(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(entry, dict) for entry in value.values())
-
-
 def _are_settings(value: Any) -> bool:
-    if not isinstance(value, dict):
-        return False
-    level = value.get("level", 0.95)
+    level = value.get("level", 0.95) if isinstance(value, dict) else None
     return isinstance(level, int | float) and not isinstance(level, bool) and math.isfinite(level) and 0 < level < 1
 
 
+def _mapping_of(kind: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, dict) and all(isinstance(entry, kind) for entry in value.values())
+
+
+def _instance_of(*kinds: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, kinds)
+
+
 _VALID: Mapping[str, Callable[[Any], bool]] = {
-    "model": _is_text,
-    "engine": _is_mapping,
-    "datasets": _is_nested,
-    "tasks": _is_nested,
+    **dict.fromkeys(("model", "command", "started"), _instance_of(str)),
+    **dict.fromkeys(("versions", "files"), _mapping_of(str)),
+    **dict.fromkeys(("datasets", "tasks"), _mapping_of(dict)),
+    "engine": _instance_of(dict),
     "settings": _are_settings,
-    "versions": _is_texts,
-    "command": _is_text,
-    "started": _is_text,
-    "finished": lambda value: value is None or isinstance(value, str),
+    "finished": _instance_of(str, type(None)),
     "notes": lambda value: isinstance(value, list | tuple) and all(isinstance(note, str) for note in value),
-    "files": _is_texts,
 }
+
+
+IMPORTED = "imported"
+"""What the manifest says in place of an engine's name where the answers were made elsewhere."""
+
+PACKAGES = ("torch", "transformers", "tokenizers", "gguf", "numpy", "pandas", "pyarrow")
+
+
+def now() -> str:
+    """Return the time in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def command_line() -> str:
+    """Return the command this program was started with, fit to be pasted into a shell."""
+    program = Path(sys.argv[0]).name
+    start = ["python", "-m", "equipoise"] if program == "__main__.py" else [program]
+    return shlex.join([*start, *sys.argv[1:]])
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of all that could change a number."""
+    by_package = {"equipoise": __version__, "python": platform.python_version(), "platform": platform.platform()}
+    for package in PACKAGES:
+        try:
+            by_package[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return by_package
+
+
+def describe(
+    engine: Engine, datasets: Sequence[Dataset], tasks: Sequence[Task], settings: Mapping[str, Any]
+) -> RunManifest:
+    """Return the manifest of a run that begins."""
+    return RunManifest(
+        model=engine.name,
+        engine={**engine.identity, **engine.description},
+        datasets=_datasets(datasets),
+        tasks={task.name: dict(task.settings) for task in tasks},
+        settings=dict(settings),
+        versions=versions(),
+        command=command_line(),
+        started=now(),
+    )
+
+
+def describe_imported(results: Sequence[Results], format: str, settings: Mapping[str, Any]) -> RunManifest:
+    """Return the manifest of a run whose answers were made elsewhere: no engine, and so no score store."""
+    return RunManifest(
+        model=results[0].model,
+        engine={"engine": IMPORTED, "format": format, "scores": "none: imported results, no model was run"},
+        datasets=_datasets([result.dataset for result in results]),
+        tasks={result.task: {} for result in results},
+        settings=dict(settings),
+        versions=versions(),
+        command=command_line(),
+        started=now(),
+        notes=[note for result in results for note in result.notes],
+    )
+
+
+def _datasets(datasets: Sequence[Dataset]) -> dict[str, dict[str, Any]]:
+    return {
+        dataset.name: {
+            "sha256": dataset.sha256,
+            "source": dataset.source,
+            "licence": dataset.licence,
+            "examples": len(dataset.examples),
+            "sets": dataset.sets,
+            "faults": len(dataset.faults),
+        }
+        for dataset in datasets
+    }

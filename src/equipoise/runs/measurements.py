@@ -12,7 +12,7 @@ from ..catalog import find, names
 from ..metrics import METRICS, Metric
 from ..records import Better, EquipoiseError, Estimate, Measurement, group_label, parse_group
 from ..uncertainty import ESTIMATORS
-from .sheets import original
+from .csv_files import original
 
 KINDS = {"type2": "resolvable (type 2)", "type1": "ambiguous (type 1)"}
 ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,32 @@ import numpy as np
 import pandas as pd
 
 from ..catalog import find
-from ..records import Floats, Outcomes, RunError, RunKey, RunManifest, parse_group
+from ..records import Context, Floats, Measurement, Outcomes, RunError, RunKey, RunManifest, parse_group
+from ..scoring.text_store import read_texts
 from .folder import RunFolder
-from .manifest import unfinished
+from .manifest import now, unfinished
 from .measurements import Measurements, measurements_from_frame, ordered_kinds
+from .tables import Rows, typed_frame
+
+
+@dataclass
+class Held:
+    """What a command has just written into a run folder, and hands on: it is not read again.
+
+    `tables` are by file name; `texts` are what the model wrote, with their questions.
+    """
+
+    tables: dict[str, pd.DataFrame | Rows]
+    outcomes: Mapping[tuple[str, str], Outcomes]
+    measurements: Sequence[Measurement]
+    texts: Sequence[tuple[Context, str]] | None = None
+
+    def frame(self, name: str) -> pd.DataFrame | None:
+        """Return a table as it would be read; None where the command did not write it."""
+        content = self.tables.get(name)
+        if isinstance(content, Rows):
+            content = self.tables[name] = typed_frame(name, content.table())
+        return content
 
 
 class Run:
@@ -27,8 +49,9 @@ class Run:
 
     only: str = ""
 
-    def __init__(self, path: str | Path, *, name: str | None = None) -> None:
-        self.folder = RunFolder(Path(path))
+    def __init__(self, folder: RunFolder | str | Path, *, name: str | None = None, held: Held | None = None) -> None:
+        self.folder = folder if isinstance(folder, RunFolder) else RunFolder(Path(folder))
+        self._held = held or Held({}, {}, ())
         self.manifest: RunManifest = self.folder.manifest()
         if self.manifest.finished is None:
             raise RunError(unfinished(self.folder.path, self.manifest))
@@ -96,7 +119,35 @@ class Run:
 
     def frame(self, name: str) -> pd.DataFrame:
         """Return any table of the run's folder by its file name."""
-        return self.folder.frame(name, self.manifest)
+        held = self._held.frame(name)
+        return self.folder.frame(name, self.manifest) if held is None else held
+
+    def answers(self) -> Iterator[tuple[RunKey, Outcomes]]:
+        """Yield the outcomes of every dataset and task of the run, also of those without a measurement."""
+        for dataset, task in self.outcomes[["dataset", "task"]].drop_duplicates().itertuples(index=False):
+            yield RunKey(self.manifest.model, str(dataset), str(task)), Part(self, str(dataset), str(task)).outcomes
+
+    def texts(self) -> Iterator[tuple[Context, str]]:
+        """Yield each question that the model answered in writing, and what it wrote."""
+        held = self._held.texts
+        yield from read_texts(self.folder.reasoning) if held is None else held
+
+    def with_texts(self, texts: Sequence[tuple[Context, str]] | None) -> Run:
+        """Return the run with the texts that the model wrote; None where they are to be read."""
+        self._held.texts = texts
+        return self
+
+    def held_outcomes(self, dataset: str, task: str) -> Outcomes | None:
+        """Return the outcomes of a part that need not be read; None where they must be."""
+        return self._held.outcomes.get((dataset, task))
+
+    def measured(self, dataset: str, task: str) -> Measurements:
+        """Return the measurements of one dataset and task, by metric and group."""
+        rows: Sequence[Measurement] = self._held.measurements
+        if not rows:
+            frame = self.measurements
+            rows = measurements_from_frame(frame[(frame["dataset"] == dataset) & (frame["task"] == task)])
+        return Measurements(row for row in rows if (row.dataset, row.task) == (dataset, task))
 
     @cached_property
     def parts(self) -> list[Part]:
@@ -116,6 +167,19 @@ class Run:
     def level(self) -> float:
         """The confidence level of the intervals."""
         return float(self.manifest.settings.get("level", 0.95))
+
+
+def written(
+    folder: RunFolder, held: Held, manifest: RunManifest, notes: Sequence[str], examples: pd.DataFrame | None = None
+) -> Run:
+    """Return the run with these tables, written; only with this step is it finished.
+
+    `examples` are those that are in the folder already.
+    """
+    folder.commit(held.tables, replace(manifest, notes=[*manifest.notes, *notes], finished=now()))
+    if examples is not None:
+        held.tables["examples.parquet"] = examples
+    return Run(folder, held=held)
 
 
 @dataclass(frozen=True)
@@ -150,6 +214,10 @@ class Part:
     @cached_property
     def outcomes(self) -> Outcomes:
         """The items as metrics take them."""
+        held = self.run.held_outcomes(self.dataset, self.task)
+        if held is not None:
+            named = {name: held.groups[name] for name in self.run.groups if name in held.groups}
+            return replace(held, groups={name: column for name, column in named.items() if (column != "").any()})
         # A task may drop groups of its examples: a cloze has no gender.
         groups = [name for name in self.run.groups if name in self.items]
         return self.run.folder.outcomes_of(self.items, groups)
@@ -162,7 +230,7 @@ class Part:
     @cached_property
     def measured(self) -> Measurements:
         """The measurements, by metric and group."""
-        return Measurements(measurements_from_frame(self._of(self.run.measurements)))
+        return self.run.measured(self.dataset, self.task)
 
     @cached_property
     def kinds(self) -> list[str]:

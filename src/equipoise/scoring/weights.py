@@ -8,9 +8,11 @@ import os
 import re
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from ..cache import cache_folder
+from ..files import write_file
 from ..records import ModelError
 
 SEAL = "sha256.json"
@@ -53,13 +55,8 @@ def _remembered_sha256(target: Path) -> str:
         return remembered
     with open(target, "rb") as handle:
         digest = hashlib.file_digest(handle, "sha256").hexdigest()
-    try:
-        note.parent.mkdir(parents=True, exist_ok=True)
-        part = note.with_name(f"{note.name}.{os.getpid()}")
-        part.write_text(_note(digest))
-        part.replace(note)
-    except OSError:
-        pass  # without a cache, hashing only takes longer
+    with suppress(OSError):  # without a cache, hashing only takes longer
+        write_file(note, _note(digest).encode())
     return digest
 
 

@@ -17,8 +17,7 @@ from ..measuring.cells import check_groups
 from ..options import EngineOptions
 from ..progress import Progress
 from ..records import EquipoiseError
-from ..scoring.availability import locate_model
-from ..scoring.opening import open_engine, thinks
+from ..scoring.opening import locate_model, open_engine, thinks
 from ..settings import SETTINGS, Settings
 from ..tasks import open_task
 from .forecast import Workload, forecast, workload

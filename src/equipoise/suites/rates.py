@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..cache import cache_folder
+from ..files import write_file
 from ..options import EngineOptions, SeedOption, TextOptions, options_of
 from ..progress import Progress
-from ..runs.files import write_file
 
 FEWEST = 100
 """Prompts or texts from which a rate is worth remembering."""

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from ..files import write_file
 from ..records import EquipoiseError
 from ..reports.gate import FAILED, UNDECIDED, Check, check_requirement, junit, parse_requirement
 from ..reports.leaderboard.site import SiteOptions, write_site
 from ..reports.leaderboard.table import write_measurements
 from ..runs import Run
-from ..runs.files import write_file
-from ..runs.sheets import to_csv
+from ..runs.csv_files import to_csv
 from .status import DONE, Status
 from .suite_file import Gates, Suite, SuiteError
 

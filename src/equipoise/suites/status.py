@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ..files import write_file
 from ..records import RunError
-from ..runs.files import write_file
 from ..runs.manifest import read_manifest
 from .cells import Cell
 

@@ -11,18 +11,18 @@ from typing import Any
 from ..catalog import find
 from ..options import AnswerOptions
 from ..records import EquipoiseError
-from .answers import Task as Task
 from .chain_of_thought import ChainOfThought
 from .chat import Chat
 from .multiple_choice import MultipleChoice
 from .next_word import NextWord
 from .open_answer import OpenAnswer
 from .p_true import SelfChecked
-from .pronoun_cloze import PronounCloze, WholeSentence
+from .pronoun_cloze import PronounCloze
+from .task import Task as Task
 from .wording import NO_SHOTS as NO_SHOTS
 from .wording import Question, Wording
 from .wording import Shots as Shots
-from .wording_file import read_wordings as read_wordings
+from .wording import read_wordings as read_wordings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,12 +54,12 @@ def _open(options: TaskOptions) -> Task:
 
 def _cloze(options: TaskOptions) -> Task:
     """How likely is each pronoun at its place, given what comes before it? For sentence pairs."""
-    return PronounCloze(token_aggregate=options.token_aggregate)
+    return PronounCloze(options.token_aggregate)
 
 
 def _sentence(options: TaskOptions) -> Task:
     """How likely is each whole sentence? For sentence pairs."""
-    return WholeSentence(token_aggregate=options.token_aggregate)
+    return PronounCloze(options.token_aggregate, whole=True)
 
 
 def _next_word_cot(options: TaskOptions) -> Task:

@@ -14,11 +14,11 @@ import numpy as np
 
 from ..options import AnswerOptions
 from ..records import Context, EquipoiseError, Example, Floats, Message, Outcomes, Prompt, Sampling, Score
-from .answers import Scorer, Writer, gather
-from .known_limits import Places, outcome_limits
+from ..records.thinking import split_thought, think_block
 from .multiple_choice import INSTRUCTION, MultipleChoice
 from .next_word import marked_forms
-from .thinking import split_thought, think_block, thinks
+from .outcomes import Places, gather, outcome_limits
+from .task import Scorer, Writer, thinks
 from .wording import pronoun_of, wording_of
 
 REASON = "Let's think step by step and first show your reasoning steps."

@@ -13,8 +13,8 @@ from typing import Any
 
 from ..options import AnswerOptions
 from ..records import Example, Message, Outcomes, Prompt, Score
-from .answers import Scorer, Task, Writer
-from .thinking import split_thought, think_block, thinks
+from ..records.thinking import split_thought, think_block
+from .task import Scorer, Task, Writer, thinks
 
 COMPLETE = "Complete the sentence: {beginning} …"
 _SENTENCE_END = re.compile(r"""[.!?]["')\]]*\s+|\n\s*""")

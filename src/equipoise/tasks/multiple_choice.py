@@ -11,11 +11,10 @@ import numpy as np
 
 from ..options import AnswerOptions
 from ..records import BOTH_OFFERED, EquipoiseError, Example, Outcomes, Prompt, Score
-from .answers import Scorer, Writer, ask, gather
+from .outcomes import BOTH_OF_THEM, NONE_OF_THE_ABOVE, gather
+from .task import Scorer, Writer, ask
 from .wording import NO_SHOTS, Question, Shots, Wording, fill, joined_variant, question_settings, wordings_for
 
-NONE_OF_THE_ABOVE = "None of the above"
-BOTH_OF_THEM = "Both of them"
 INSTRUCTION = "Choose the right option for the question using the context below."
 LETTERS = "ABCDEFGHIJ"
 

@@ -24,8 +24,8 @@ from ..records import (
     Score,
     marked_slot,
 )
-from .answers import Scorer, Writer, ask, gather
-from .known_limits import outcome_limits
+from .outcomes import gather, outcome_limits
+from .task import Scorer, Writer, ask
 from .wording import NO_SHOTS, WORDINGS, Question, Shots, Wording, fill, question_settings, wordings_for
 
 

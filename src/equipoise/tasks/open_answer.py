@@ -19,12 +19,10 @@ import numpy as np
 
 from ..options import AnswerOptions
 from ..records import OPEN_ANSWER, Context, EquipoiseError, Example, Message, Outcomes, Prompt, Sampling, Score
-from .answers import Scorer, Writer, gather
-from .thinking import split_thought, think_block, thinks
+from ..records.thinking import split_thought, think_block
+from .outcomes import MEANINGS, gather
+from .task import Scorer, Writer, thinks
 from .wording import Question, fill, question_settings, wordings_for
-
-MEANINGS = ("both", "neither", "refused", "unparsed")
-"""What an answer can mean besides one of the candidates."""
 
 FLOOR = 1e-12
 """The share that stands for "never said" in logarithms."""

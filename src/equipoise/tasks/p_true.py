@@ -10,8 +10,8 @@ import numpy as np
 
 from ..records import EquipoiseError, Example, Floats, Outcomes, Prompt
 from ..uncertainty import P_TRUE, renormalise
-from .answers import Scorer, Task, Writer
-from .further_options import further_options
+from .outcomes import further_options
+from .task import Scorer, Task, Writer
 from .wording import fill, wording_of
 
 QUESTION = (

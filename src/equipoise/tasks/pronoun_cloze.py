@@ -14,7 +14,8 @@ import numpy as np
 
 from ..options import AnswerOptions
 from ..records import DatasetError, EquipoiseError, Example, Outcomes, Prompt, Score, SentencePair
-from .answers import Scorer, Writer, ask, gather
+from .outcomes import gather
+from .task import Scorer, Writer, ask
 
 FORMS: Mapping[str, tuple[str, str, str]] = {
     "he": ("he", "she", "they"),
@@ -32,59 +33,50 @@ _AGGREGATES: Mapping[str, Callable[[Sequence[float]], Any]] = {"sum": np.sum, "m
 class PronounCloze:
     """The Gender-ECE paper's task: the probability of each side's words given what precedes them.
 
+    `whole` asks for the whole sentence: what follows the pronoun counts, too. What precedes the first difference is the
+    same in both sentences and cancels out, so it is read but not counted.
     `token_aggregate` joins the tokens of a word: the "sum" of their log-probabilities, their "mean", or the largest
     alone ("max", as the paper's code does, which makes a word of several tokens look likelier than it is).
     """
 
     token_aggregate: str = AnswerOptions.token_aggregate
-    name: str = "cloze"
+    whole: bool = False
 
     def __post_init__(self) -> None:
-        _check_aggregate(self.token_aggregate)
+        if self.token_aggregate not in _AGGREGATES:
+            known = ", ".join(_AGGREGATES)
+            raise EquipoiseError(f"token_aggregate must be {known} in this task, not {self.token_aggregate!r}")
+
+    @property
+    def name(self) -> str:
+        return "sentence" if self.whole else "cloze"
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        return {"context": "the text before the pronoun", "token_aggregate": self.token_aggregate}
+        context = "what both sentences begin with" if self.whole else "the text before the pronoun"
+        return {"context": context, "token_aggregate": self.token_aggregate}
 
     def run(self, examples: Sequence[Example], *, scorer: Scorer, writer: Writer) -> Outcomes:
         return ask(self, examples, scorer)
 
     def prompts(self, example: Example) -> list[Prompt]:
         """Return the words of each side after what precedes them; nothing for an example whose set is asked already."""
-        return [_prompt(pair, self.name, pair.candidates) for pair in sentence_pairs([example])]
+        return [
+            _prompt(pair, self.name, pair.pair.rests if self.whole and pair.pair else pair.candidates)
+            for pair in self._pairs([example])
+        ]
 
     def outcomes(self, examples: Sequence[Example], prompts: Sequence[Prompt], scores: Sequence[Score]) -> Outcomes:
         """Return the outcomes; `scores` are parallel to `prompts`."""
-        return _outcomes(sentence_pairs(examples), prompts, scores, self.token_aggregate)
+        if not prompts:
+            raise DatasetError("the dataset has no sentence pair and no sentence with a male pronoun to ask about")
+        join = _AGGREGATES[self.token_aggregate]
+        preferences = np.array([[join(tokens) for tokens in score.token_logprobs] for score in scores])
+        return gather(self._pairs(examples), list(zip(prompts, scores, strict=True)), preferences=preferences)
 
-
-@dataclass(frozen=True)
-class WholeSentence:
-    """The log-likelihood of each whole sentence: what follows the pronoun counts too.
-
-    What precedes the first difference is the same in both sentences and cancels out, so it is read but not counted.
-    """
-
-    token_aggregate: str = AnswerOptions.token_aggregate
-    name: str = "sentence"
-
-    def __post_init__(self) -> None:
-        _check_aggregate(self.token_aggregate)
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        return {"context": "what both sentences begin with", "token_aggregate": self.token_aggregate}
-
-    def run(self, examples: Sequence[Example], *, scorer: Scorer, writer: Writer) -> Outcomes:
-        return ask(self, examples, scorer)
-
-    def prompts(self, example: Example) -> list[Prompt]:
-        """Return how each sentence goes on after what both begin with."""
-        return [_prompt(example, self.name, pair.rests) for example, pair in _two_sided([example])]
-
-    def outcomes(self, examples: Sequence[Example], prompts: Sequence[Prompt], scores: Sequence[Score]) -> Outcomes:
-        """Return the outcomes; `scores` are parallel to `prompts`."""
-        return _outcomes([pair for pair, _ in _two_sided(examples)], prompts, scores, self.token_aggregate)
+    def _pairs(self, examples: Iterable[Example]) -> list[Example]:
+        pairs = sentence_pairs(examples)
+        return [_two_sided(pair) for pair in pairs] if self.whole else pairs
 
 
 def sentence_pairs(examples: Iterable[Example]) -> list[Example]:
@@ -122,12 +114,11 @@ def _place(text: str, word: str) -> int:
     return place
 
 
-def _two_sided(examples: Iterable[Example]) -> Iterable[tuple[Example, SentencePair]]:
-    """Yield sentence pairs of two sides only: "they" may need another verb, so it cannot simply be filled in."""
-    for example in sentence_pairs(examples):
-        assert example.pair is not None
-        pair = replace(example.pair, rests=example.pair.rests[:2], sides=example.pair.sides[:2])
-        yield replace(example, candidates=example.candidates[:2], pair=pair), pair
+def _two_sided(example: Example) -> Example:
+    """Return a sentence pair with two sides only: "they" may need another verb, so it cannot simply be filled in."""
+    assert example.pair is not None
+    pair = replace(example.pair, rests=example.pair.rests[:2], sides=example.pair.sides[:2])
+    return replace(example, candidates=example.candidates[:2], pair=pair)
 
 
 def _prompt(example: Example, task: str, continuations: Sequence[str]) -> Prompt:
@@ -135,16 +126,3 @@ def _prompt(example: Example, task: str, continuations: Sequence[str]) -> Prompt
     # The space belongs to the word, as in running text; the first word of a sentence has none.
     space = " " if before else ""
     return Prompt(example.id, task, "", before, tuple(f"{space}{text}" for text in continuations))
-
-
-def _outcomes(pairs: Sequence[Example], prompts: Sequence[Prompt], scores: Sequence[Score], aggregate: str) -> Outcomes:
-    if not prompts:
-        raise DatasetError("the dataset has no sentence pair and no sentence with a male pronoun to ask about")
-    join = _AGGREGATES[aggregate]
-    preferences = np.array([[join(tokens) for tokens in score.token_logprobs] for score in scores])
-    return gather(pairs, list(zip(prompts, scores, strict=True)), preferences=preferences)
-
-
-def _check_aggregate(aggregate: str) -> None:
-    if aggregate not in _AGGREGATES:
-        raise EquipoiseError(f"token_aggregate must be {', '.join(_AGGREGATES)} in this task, not {aggregate!r}")

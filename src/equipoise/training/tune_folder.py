@@ -16,8 +16,9 @@ from typing import Any
 import torch
 
 from ..datasets.exposure import TRAINED_ON, sentence_hash
-from ..runs.files import remove_abandoned, sync_folder, write_file, written
-from ..scoring.lock import hold
+from ..datasets.exposure import trained_on as trained_on
+from ..files import remove_abandoned, sync_folder, write_file, written
+from ..scoring.line_file import hold
 from .objective import TrainingError
 from .training_sets import TrainingSet
 

@@ -13,7 +13,7 @@ from equipoise.cli import app
 from equipoise.records import EquipoiseError
 from equipoise.run import audit
 from equipoise.runs import Run
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine
 
 SENTENCES = (
     "The nurse thanked the carpenter because {} did excellent work.",

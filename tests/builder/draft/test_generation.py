@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import signal
@@ -18,10 +17,11 @@ from chat_faults import FAULTS, OPTIONS, PLAN, Act, busy, misbehaving, requests,
 from equipoise.builder.draft.generation import Outcome, Plan, estimate, generate, requests_of
 from equipoise.builder.draft.prompt_files import read_prompts
 from equipoise.builder.draft.replies import ReplyLog
-from equipoise.builder.model_client import ModelClient, ServerOptions
 from equipoise.builder.steps import BuildError, BuildFolder, Draft, read_records
 from equipoise.builder.wordlist import occupations
 from equipoise.records import ModelError
+from equipoise.scoring.server.api import Api
+from equipoise.scoring.server.http_client import Client, Limits
 
 KEY = "sk-very-secret"
 
@@ -34,9 +34,9 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 
-def run(folder: Path, address: str, options: ServerOptions = OPTIONS, **more: object) -> Outcome:
-    client = ModelClient(address, "m", options)
-    return generate(BuildFolder(folder), requests(), client, plan=PLAN, concurrency=3, now=lambda: "now", **more)
+def run(folder: Path, address: str, options: Limits = OPTIONS, **more: object) -> Outcome:
+    api = Api(Client(address, options), "m")
+    return generate(BuildFolder(folder), requests(), api, plan=PLAN, concurrency=3, now=lambda: "now", **more)
 
 
 def replies(folder: Path) -> ReplyLog:
@@ -80,9 +80,9 @@ def test_a_refused_prompt_is_asked_again_only_on_demand(tmp_path: Path) -> None:
 def test_a_server_that_refuses_everything_ends_the_run(tmp_path: Path) -> None:
     plan = Plan(occupations(), samples=2, limit=5)
     with misbehaving(*[Act(400, {"error": "no such parameter"})] * 30) as server:
-        client = ModelClient(server.address, "m", OPTIONS)
+        api = Api(Client(server.address, OPTIONS), "m")
         with pytest.raises(ModelError, match="refused the first 10 requests"):
-            generate(BuildFolder(tmp_path), requests(plan), client, plan=plan, concurrency=1, now=lambda: "now")
+            generate(BuildFolder(tmp_path), requests(plan), api, plan=plan, concurrency=1, now=lambda: "now")
 
 
 def test_nothing_is_paid_for_twice_after_a_crash(tmp_path: Path) -> None:
@@ -129,24 +129,6 @@ def test_every_reply_says_where_it_is_from(tmp_path: Path) -> None:
     assert row["reply"]["model"] == "served" and row["reply"]["usage"] == {"prompt_tokens": 9}
     drafts = read_records(BuildFolder(tmp_path).drafts, Draft, made_by="generate")
     assert drafts[0].text == "The cook met the nurse before he left town." and drafts[0].raw.startswith("[The cook]")
-
-
-def test_a_rate_limit_spaces_requests_and_a_busy_server_holds_all_back() -> None:
-    now, waits = [0.0], []
-
-    async def sleep(seconds: float) -> None:
-        waits.append(seconds)
-        now[0] += seconds
-
-    options = ServerOptions(requests_per_minute=30)
-    client = ModelClient("http://x", "m", options, sleep=sleep, clock=lambda: now[0])
-
-    async def four_turns() -> None:
-        for _ in range(4):
-            await client._wait_for_turn()
-
-    asyncio.run(four_turns())
-    assert waits == [2.0, 2.0, 2.0]
 
 
 def test_two_runs_at_once_do_not_pay_for_the_same_replies(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from equipoise.builder.draft.generation import Plan, requests_of
 from equipoise.builder.draft.prompt_files import fill, read_prompts
 from equipoise.builder.steps import BuildError
 from equipoise.builder.wordlist import HE, SHE, occupations
-from equipoise.datasets.pronoun_sets import pronoun_sets
+from equipoise.datasets.pronouns import pronoun_sets
 from equipoise.records import DatasetError
 
 

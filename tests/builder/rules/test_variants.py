@@ -11,7 +11,7 @@ from equipoise.builder.wordlist import HE, SHE, THEY, occupations
 from equipoise.datasets import open_dataset
 from equipoise.datasets.agreement import Unresolved
 from equipoise.datasets.markers import read_markers
-from equipoise.datasets.pronoun_sets import pronoun_sets
+from equipoise.datasets.pronouns import pronoun_sets
 
 SETS = pronoun_sets(["he", "she", "they", "xe", "ve/ver/vis/verself"])
 AGE = read_markers()["age"]

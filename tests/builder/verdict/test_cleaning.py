@@ -37,8 +37,8 @@ from equipoise.builder.wordlist import occupations
 from equipoise.cli import app
 from equipoise.datasets import load_table, load_winobias
 from equipoise.datasets.markers import read_markers
-from equipoise.datasets.pronoun_sets import pronoun_sets
-from equipoise.runs.files import write_together
+from equipoise.datasets.pronouns import pronoun_sets
+from equipoise.files import write_together
 
 WORDS = occupations()
 

@@ -17,9 +17,9 @@ from equipoise.records import Example, Prompt, Score
 from equipoise.reports.comparison.compare import compare
 from equipoise.reports.gate import gate
 from equipoise.reports.validity import checks
-from equipoise.run import Run
+from equipoise.runs.run import Run
 from equipoise.scoring.engine import EngineDefaults, identity_key
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine
 from equipoise.scoring.server.methods import Samples
 
 

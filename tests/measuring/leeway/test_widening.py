@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from served_coverage import KEY, SHOWN, WORLDS, covered, outcomes_of, outside, plan_of, sampled, seen, world
 
 from equipoise.measuring.comparing import widened_difference
 from equipoise.measuring.leeway.alternatives import may_be_on_top
@@ -21,10 +20,6 @@ from equipoise.measuring.part import measure_items, measure_part, point_values
 from equipoise.metrics import METRICS
 from equipoise.records import Estimate, Limits, Measurement, Outcomes
 from equipoise.stats.paired import Difference
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-
-from served_coverage import KEY, SHOWN, WORLDS, covered, outcomes_of, outside, plan_of, sampled, seen, world
 
 LEADING = [metric for metric in METRICS.values() if metric.leading]
 PLAN = Plan(LEADING, by=(), resamples=30)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from run_tables import examples_frame
 
-from equipoise.datasets.external_results import read_results
 from equipoise.reports.calibration.figures import draw_occupations, draw_reliability
 from equipoise.reports.calibration.reliability import occupation_table, reliability_table
-from equipoise.runs.tables import examples_frame
+from equipoise.runs.imported import read_results
 
 
 def test_a_diagram_shows_five_groups_at_most_and_says_which_it_left_out(tmp_path: Path) -> None:

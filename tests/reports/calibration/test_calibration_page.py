@@ -17,7 +17,7 @@ from equipoise.reports.calibration.section import calibration
 from equipoise.reports.page.html import run_page, write_run_page
 from equipoise.run import audit
 from equipoise.runs.run import Run
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine
 
 Opened = Callable[..., Any]
 

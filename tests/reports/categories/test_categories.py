@@ -21,7 +21,7 @@ from equipoise.reports.page.html import write_run_page
 from equipoise.reports.paper.publication import comparison_tables, run_tables
 from equipoise.run import audit
 from equipoise.runs.run import Run
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine
 
 PEOPLE = {"Age": ("aunt", "niece"), "Religion": ("Ann", "Bea"), "Nationality": ("Ole", "Per")}
 

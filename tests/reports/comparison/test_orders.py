@@ -12,7 +12,7 @@ from equipoise.reports.comparison.compare import Choices, Comparison, compare
 from equipoise.reports.comparison.orders import OPPOSITE, SAME, UNSETTLED, order_sentences, orders
 from equipoise.reports.comparison.page import comparison_page
 from equipoise.run import audit
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine
 
 
 @dataclass(frozen=True)

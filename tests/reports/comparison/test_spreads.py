@@ -13,7 +13,7 @@ from equipoise.reports.comparison.spreads import dataset_spreads, rates, run_spr
 from equipoise.reports.comparison.topics import calibrations
 from equipoise.run import audit
 from equipoise.runs.run import Run
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from equipoise.cli import app
 from equipoise.reports.estimators.section import estimators
 from equipoise.run import audit
 from equipoise.runs import Run
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine
 
 WORDINGS = """
 [[wording]]

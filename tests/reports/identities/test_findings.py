@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from planted_identities import PlantedIdentities
 
 import equipoise
 from equipoise.datasets import open_dataset
@@ -14,9 +15,8 @@ from equipoise.reports.identities.crossings.figures import _places, crossing, tr
 from equipoise.reports.identities.figures import draw
 from equipoise.reports.identities.findings import findings, reasoning_sentences
 from equipoise.reports.page.html import run_page
-from equipoise.run import Run
 from equipoise.runs.measurements import Measurements
-from equipoise.scoring.planted.identities import PlantedIdentities
+from equipoise.runs.run import Run
 
 
 @pytest.fixture(scope="module")

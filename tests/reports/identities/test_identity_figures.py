@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from planted_identities import PlantedIdentities
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -17,9 +18,7 @@ from equipoise.reports.identities import views
 from equipoise.reports.identities.figures import disparity_table, draw, heatmap
 from equipoise.reports.identities.radars.figures import places, radar, shared_scale
 from equipoise.reports.identities.tables import identity_summary
-from equipoise.run import Run
-from equipoise.runs.run import identity_frame
-from equipoise.scoring.planted.identities import PlantedIdentities
+from equipoise.runs.run import Run, identity_frame
 
 ENGINE = PlantedIdentities(confidence=0.4, penalties={"old": 0.3}, genders={"female": 0.05}, noise=0.02)
 

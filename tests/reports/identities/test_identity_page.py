@@ -10,13 +10,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from planted_identities import PlantedIdentities
 
 import equipoise
 from equipoise.reports.identities.section import identities
 from equipoise.reports.identities.views import heat_table
 from equipoise.reports.page.html import run_page, write_run_page
 from equipoise.runs.run import Run, identity_frame
-from equipoise.scoring.planted.identities import PlantedIdentities
 
 Opened = Callable[..., Any]
 PRINTED_PAGES = 14

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from planted_identities import PlantedIdentities
 
 import equipoise
 from equipoise.reports.identities import views
@@ -19,7 +20,6 @@ from equipoise.reports.identities.radars.figures import places, radar, shared_sc
 from equipoise.reports.identities.section import identities
 from equipoise.runs import Run
 from equipoise.runs.folder import RunFolder
-from equipoise.scoring.planted.identities import PlantedIdentities
 
 CHOICES = {
     "base": "builtin",

@@ -8,6 +8,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from planted_identities import PlantedIdentities
 from rich.console import Console
 
 import equipoise
@@ -18,7 +19,6 @@ from equipoise.reports.identities.section import identities
 from equipoise.reports.identities.tables import identity_summary
 from equipoise.reports.identities.values import change_values
 from equipoise.runs.run import Run, identity_frame
-from equipoise.scoring.planted.identities import PlantedIdentities
 
 PLANTED = {
     "nothing": PlantedIdentities(confidence=0.4, noise=0.1, genders={"female": 0.1}),

@@ -14,8 +14,9 @@ from equipoise.reports.leaderboard.boards import boards, metric_names
 from equipoise.reports.leaderboard.pages import Site, metric_page, model_page
 from equipoise.reports.leaderboard.site import SiteOptions, write_site
 from equipoise.reports.leaderboard.submissions import Slugs, read_submissions, run_folders
-from equipoise.run import Run, audit
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.run import audit
+from equipoise.runs.run import Run
+from equipoise.scoring.planted import PlantedEngine
 
 CLEAR = "planted (strength 3, bias 0, mass 0.9)"
 BIASED = "planted (strength 1, bias 2.5, mass 0.9)"

@@ -16,7 +16,7 @@ from equipoise.reports.page.html import write_run_page
 from equipoise.reports.validity import INVALID
 from equipoise.run import audit
 from equipoise.runs.run import Run
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine
 
 Opened = Callable[..., Any]
 

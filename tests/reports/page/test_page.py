@@ -16,7 +16,7 @@ from equipoise.reports.page.rendering import Section, render
 from equipoise.reports.page.sections import SECTIONS
 from equipoise.run import audit
 from equipoise.runs.run import Run
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine
 from equipoise.tasks.multiple_choice import option_order
 
 Opened = Callable[..., Any]

@@ -16,8 +16,8 @@ from equipoise.reports.comparison.verdicts import pair_verdicts
 from equipoise.reports.group_words import GROUP_WORD, PRONOUN, words_of
 from equipoise.reports.page.sections import cases, findings, glossary, method, scale
 from equipoise.reports.summary.sentences import behaviour
-from equipoise.run import Run
 from equipoise.runs.measurements import Measurements
+from equipoise.runs.run import Run
 
 ABOUT_PRONOUNS = re.compile(r"\b(pronouns?|he|she|nurse|carpenter|occupations?)\b")
 

@@ -18,7 +18,7 @@ from equipoise.reports.tasks.tables import task_summary
 from equipoise.reports.tasks.views import SHOWN, task_reports
 from equipoise.run import audit
 from equipoise.runs.run import Run
-from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine
 
 UNREADABLE = "Well, <b>that</b> is a question."
 

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from exactness import plain_scores
 from tiny import LLAMA, make_model, make_tokenizer
 
 from equipoise.options import EngineOptions
 from equipoise.records import Prompt
-from equipoise.scoring.huggingface.memory import open_in_memory
-from equipoise.scoring.packing import segments
+from equipoise.scoring.huggingface.loading import open_in_memory
+from equipoise.scoring.packing import prefix_tree
 from equipoise.scoring.packing.shape import CPU_ROW_TOKENS, DENSE_ROW_TOKENS
 
 PROMPTS = [
@@ -33,7 +34,7 @@ def values(engine: Any) -> list[float]:
 
 
 def test_segments_give_what_one_mask_gives(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segments, "START_COST", 10)  # many segments
+    monkeypatch.setattr(prefix_tree, "START_COST", 10)  # many segments
     engine = engine_of("LlamaConfig", **LLAMA)
     in_segments = values(engine)
     assert engine._passes.segmented and engine.shape.row_tokens == CPU_ROW_TOKENS
@@ -46,9 +47,7 @@ def test_a_model_that_does_not_hand_segments_on_has_one_mask() -> None:
     engine = engine_of("LlamaConfig", **LLAMA)
     forward = engine._model.model.forward
     engine._model.model.forward = lambda *given, segments=None, **named: forward(*given, **named)
-    expected = [
-        value for score in engine.score_one_by_one(PROMPTS) for tokens in score.token_logprobs for value in tokens
-    ]
+    expected = [value for score in plain_scores(engine, PROMPTS) for tokens in score.token_logprobs for value in tokens]
     np.testing.assert_allclose(values(engine), expected, atol=1e-5)
     assert not engine._passes.segmented and engine.shape.row_tokens == DENSE_ROW_TOKENS
     assert engine.description["scoring"] == "packed prefix trees" and not engine.notes

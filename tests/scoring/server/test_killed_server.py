@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scoring_llama_cpp import LlamaCpp
-from scoring_proxy import COMPLETIONS, Proxy
+from server_llama_cpp import LlamaCpp
+from server_proxy import COMPLETIONS, Proxy
 from typer.testing import CliRunner
 
 from equipoise.cli import app

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scoring_llama_cpp import LlamaCpp
+from server_llama_cpp import LlamaCpp
 
 from equipoise.options import EngineOptions
 from equipoise.records import Message, Prompt

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scoring_llama_cpp import LlamaCpp
-from scoring_proxy import Proxy
+from gguf_floats import write_floats
+from server_llama_cpp import LlamaCpp
+from server_proxy import Proxy
 
 import equipoise
 from equipoise.options import EngineOptions
@@ -19,10 +19,7 @@ from equipoise.records import Message, ModelError, Prompt
 from equipoise.scoring.default_model import gguf_file
 from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 from equipoise.scoring.opening import open_engine
-from equipoise.scoring.reasoning import read_texts
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-from gguf_floats import write_floats
+from equipoise.scoring.text_store import read_texts
 
 pytestmark = pytest.mark.slow
 

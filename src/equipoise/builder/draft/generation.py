@@ -16,10 +16,11 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from ...datasets.pronoun_sets import PronounSet
+from ...datasets.pronouns import PronounSet
 from ...progress import Progress
 from ...records import ModelError
-from ..model_client import ModelClient, OutOfBudget, Refused, Reply, Unanswered
+from ...scoring.server.api import Api, Reply
+from ...scoring.server.http_client import OutOfBudget, Refused, Unanswered
 from ..steps import BuildError, BuildFolder, Draft, Step, as_lines
 from ..wordlist import HE, SHE, WordList
 from .prompt_files import KINDS, fill
@@ -151,7 +152,7 @@ def still_missing(requests: Sequence[Request], log: ReplyLog, *, retry_refused: 
 def generate(
     folder: BuildFolder,
     requests: Sequence[Request],
-    client: ModelClient,
+    api: Api,
     *,
     plan: Plan,
     concurrency: int = 4,
@@ -168,12 +169,12 @@ def generate(
     with _only_writer(folder):
         log = ReplyLog(folder.generations)
         outcome = Outcome(notes=[note] if (note := log.repair()) else [])
-        run = _Generation(log, client, plan, now, lambda: progress("replies", run.done(requests), len(requests)))
+        run = _Generation(log, api, plan, now, lambda: progress("replies", run.done(requests), len(requests)))
         missing = still_missing(requests, log, retry_refused=retry_refused)
         try:
             asyncio.run(run.ask_all(missing, concurrency, outcome))
         finally:
-            _write_drafts(folder, requests, log, client, plan, now())
+            _write_drafts(folder, requests, log, api.model, plan, now())
             outcome.refused = sum(request.key in log.refusals for request in requests)
     outcome.failures = list(dict.fromkeys(outcome.failures))
     return outcome
@@ -193,9 +194,9 @@ class _Generation:
     """Asks for replies, several at a time, and logs each one."""
 
     def __init__(
-        self, log: ReplyLog, client: ModelClient, plan: Plan, now: Callable[[], str], progress: Callable[[], None]
+        self, log: ReplyLog, api: Api, plan: Plan, now: Callable[[], str], progress: Callable[[], None]
     ) -> None:
-        self._log, self._client, self._plan, self._now, self._progress = log, client, plan, now, progress
+        self._log, self._api, self._plan, self._now, self._progress = log, api, plan, now, progress
         self._answered = self._refused = 0
 
     def done(self, requests: Sequence[Request]) -> int:
@@ -223,7 +224,7 @@ class _Generation:
                 if fatal:
                     return
 
-        async with self._client:
+        async with self._api.client:
             try:
                 async with asyncio.TaskGroup() as group:
                     for _ in range(min(concurrency, len(requests))):
@@ -236,8 +237,8 @@ class _Generation:
     async def _ask(self, request: Request) -> None:
         tokens = (request.count + 2) * TOKENS_A_SENTENCE * 2
         try:
-            reply = await self._client.chat(
-                request.prompt, seed=request.seed, temperature=self._plan.temperature, max_tokens=tokens
+            reply = await self._api.reply(
+                request.prompt, seed=request.seed, temperature=self._plan.temperature, tokens=tokens
             )
         except Refused as refusal:
             self._log.append({"request": self._asked(request), "refusal": str(refusal), "when": self._now()})
@@ -249,8 +250,8 @@ class _Generation:
         self._answered += 1
 
     def _asked(self, request: Request) -> dict[str, Any]:
-        client = {"address": self._client.address, "model": self._client.model}
-        return asdict(request) | client | {"temperature": self._plan.temperature}
+        server = {"address": self._api.client.url, "model": self._api.model}
+        return asdict(request) | server | {"temperature": self._plan.temperature}
 
 
 def _as_dict(reply: Reply) -> dict[str, Any]:
@@ -258,10 +259,10 @@ def _as_dict(reply: Reply) -> dict[str, Any]:
 
 
 def _write_drafts(
-    folder: BuildFolder, requests: Sequence[Request], log: ReplyLog, client: ModelClient, plan: Plan, when: str
+    folder: BuildFolder, requests: Sequence[Request], log: ReplyLog, model: str, plan: Plan, when: str
 ) -> None:
     drafts = drafts_of(log.replies[request.key] for request in requests if request.key in log.replies)
-    settings: dict[str, Any] = {"model": client.model, "samples": plan.samples, "pairs of": plan.words.name}
+    settings: dict[str, Any] = {"model": model, "samples": plan.samples, "pairs of": plan.words.name}
     settings |= {"seed": plan.seed, "pronouns": ",".join("/".join(_forms(pronouns)) for pronouns in plan.pronouns)}
     if any(plan.markers):
         settings["markers"] = ",".join(filter(None, plan.markers))

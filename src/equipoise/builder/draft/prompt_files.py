@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
-from ...datasets.pronoun_sets import PronounSet
+from ...datasets.pronouns import PronounSet
 from ..steps import BuildError
 from ..wordlist import HE, SHE, THEY
 

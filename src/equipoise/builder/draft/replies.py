@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...runs.files import write_file
+from ...files import write_file
 
 _CHECKED = re.compile(r'^(\{.*), "crc32": "([0-9a-f]{8})"\}$', re.DOTALL)
 _NUMBERED = re.compile(r"^\s*(?:[*_#>\s]*)(?:\(?\d{1,3}[.):\]]|\d{1,3}\s+[-–—])[*_]*\s*(.*)$")

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from ...datasets import Dataset
 from ...datasets.agreement import Unresolved
 from ...datasets.markers import Attribute
-from ...datasets.pronoun_sets import KNOWN, PronounSet
-from ...datasets.pronouns import Found, pronouns_in
+from ...datasets.pronouns import KNOWN, Found, PronounSet, pronouns_in
 from ...datasets.sentence_rules import ONE_PRONOUN, PRONOUN_LAST, TARGET_PAIR, TWO_OCCUPATIONS, Break, rule_breaks
 from ..steps import Draft, Rejected, Sentence
 from ..wordlist import HE, SHE, WordList, mentions_of, set_of

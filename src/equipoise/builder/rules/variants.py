@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from ...datasets import Dataset
 from ...datasets.agreement import Unresolved, agreeing
 from ...datasets.markers import Attribute, Marker
-from ...datasets.pronoun_sets import FORMS, PronounSet
-from ...datasets.pronouns import Found, pronouns_in
+from ...datasets.pronouns import FORMS, Found, PronounSet, pronouns_in
 from ...records import Example
 from ..steps import Variant
 from ..wordlist import HE, SHE, mentions_of

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...catalog import find
-from ...datasets.selection import conditions
+from ...datasets.conditions import conditions
 from ...measuring.comparing import comparison_leeways, contests, widened_difference
 from ...measuring.leeway.widening import Leeway
 from ...measuring.measure import Plan

@@ -18,7 +18,7 @@ from ...metrics import METRICS
 from ...records import ABSENT, EquipoiseError, Integers, Outcomes
 from ...runs.measurements import Measurements, ordered_kinds
 from ...runs.run import Run, all_parts
-from ...runs.selection import selected_ids
+from ...runs.tables import selected_ids
 from ...uncertainty import ESTIMATORS, PERPLEXITY, Estimator
 from .rows import RowRun, joined_clusters
 

@@ -28,7 +28,7 @@ def _frame(submission: Submission) -> pd.DataFrame:
 
 def write_measurements(submissions: Sequence[Submission], path: Path) -> Path:
     """Write the tidy table as Parquet, and return where it is."""
-    from ...runs.files import written
+    from ...files import written
 
     with written(path) as part:
         tidy_measurements(submissions).to_parquet(part, index=False)

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from ...records import Floats
 from ...runs.run import Part, Run, column, main_estimator
-from ...tasks.further_options import further_options
 from ...tasks.multiple_choice import asked_order
+from ...tasks.outcomes import further_options
 from ..behaviour.sets import FATES, members_and_fates
 
 NOTHING = 65535

@@ -11,7 +11,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from ... import __version__
-from ...runs.files import write_file
+from ...files import write_file
 from ...runs.run import Run
 from ..palette import style_sheet
 from .cases import pack
@@ -83,9 +83,9 @@ def page(
     )
 
 
-def write_run_page(path: str | Path, *, out: Path | None = None, sentences: bool = True) -> Path:
-    """Write the page of the run in that folder, by default into it, and return where it is."""
-    run = Run(path)
+def write_run_page(run: Run | str | Path, *, out: Path | None = None, sentences: bool = True) -> Path:
+    """Write the page of a run, by default into its folder, and return where it is."""
+    run = run if isinstance(run, Run) else Run(run)
     content = run_page(run, sentences=sentences)
     if out is not None:
         return write_page(out, content)

@@ -10,8 +10,8 @@ from ...records import Measurement, Message
 from ...runs.measurements import kind_title
 from ...runs.run import Part, Run
 from ...runs.tables import examples_from_frame
-from ...scoring.reasoning import read_texts
-from ...tasks.open_answer import MEANINGS, meaning_of, open_questions
+from ...tasks.open_answer import meaning_of, open_questions
+from ...tasks.outcomes import MEANINGS
 from ..page.rendering import Section, render
 from .views import is_open
 
@@ -73,7 +73,7 @@ def _answers(part: Part) -> Iterator[tuple[Answer, int | str]]:
     for example in examples_from_frame(rows):
         for context in open_questions(example, questions).values():
             candidates[context] = example.candidates
-    for context, text in read_texts(run.folder.reasoning):
+    for context, text in run.texts():
         if context in candidates and not isinstance(context, str):
             yield Answer(context[-1].content, text), meaning_of(text, candidates[context])
 

@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ...catalog import find
-from ...datasets.external_results import FORMATS as TABLES
-from ...datasets.external_results import Results
 from ...records import DatasetError
 from .inspect_ai import read_inspect
 from .lm_eval import read_lm_eval
+from .per_item import Results, read_gender_ece, read_general
 
 FORMATS: Mapping[str, Callable[[Path, str, str], list[Results]]] = {
-    **TABLES,
+    "general": read_general,
+    "gender-ece": read_gender_ece,
     "lm-eval": read_lm_eval,
     "inspect": read_inspect,
 }

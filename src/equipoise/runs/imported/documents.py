@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from ...datasets import Dataset
-from ...datasets.external_results import Results
 from ...records import DatasetError, EquipoiseError, Example, Outcomes, Prompt, Score, SentencePair
 from ...tasks import Task, TaskOptions, open_task
+from .per_item import Results
 
 VERSION = 1
 """The version of the record; a reader refuses a newer one."""

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ...datasets.external_results import Results
 from ...records import DatasetError
 from .documents import parse_record, results_of
+from .per_item import Results
 
 ZSTANDARD = 93
 """The compression that inspect uses inside .eval files; Python before 3.14 cannot read it without help."""

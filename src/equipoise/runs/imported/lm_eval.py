@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ...datasets.external_results import Results
 from ...records import DatasetError
 from .documents import parse_record, results_of
+from .per_item import Results
 
 
 def read_lm_eval(path: Path, model: str = "", dataset: str = "") -> list[Results]:

@@ -12,13 +12,10 @@ from typing import Any
 
 from ...options import EngineOptions
 from ...records import Context, EquipoiseError, Example, Prompt, Sampling, Score
-from ..engine import EngineDefaults
+from ..engine import Opener, facts_of
 
 Answer = dict[str, Any]
 """`{"value": …}` with what was asked for, or `{"error": …}` with a sentence."""
-
-Opener = Callable[[str, EngineOptions], Any]
-"""Opens an engine by its name; handed in, since what opens engines also opens clusters of them."""
 
 State = tuple[dict[str, Any], list[str]]
 """The description and the notes of an engine."""
@@ -75,16 +72,7 @@ class Scorer:
 
     def _open(self, spec: str, options: EngineOptions) -> dict[str, Any]:
         self._engine = self._opener(spec, options)
-        shape = getattr(self._engine, "shape", None)
-        return {
-            "name": self._engine.name,
-            "identity": dict(self._engine.identity),
-            "description": dict(self._engine.description),
-            "neighbours": getattr(shape, "prompts", None),
-            "texts_at_once": self._engine.texts_at_once,
-            "prepares": type(self._engine).prepare is not EngineDefaults.prepare,
-            "process": os.getpid(),
-        }
+        return facts_of(self._engine)
 
     def prepare(self, examples: Sequence[Example]) -> Answer:
         """Let the engine take note of examples."""

@@ -13,8 +13,7 @@ from typing import Any
 
 from ...options import EngineOptions
 from ...records import Context, Example, ModelError, Prompt, Sampling, Score
-from ..engine import neighbours
-from .actor import Opener
+from ..engine import EngineElsewhere, Opener, neighbours
 from .connection import Resources, connect, disconnect
 from .pool import TRIES, Piece, Pool, Recipe, give_up
 
@@ -28,42 +27,24 @@ PREFETCHED = 4
 """Chunks for each actor that may be in work, or done and waiting for an earlier one."""
 
 
-class ClusterEngine:
+class ClusterEngine(EngineElsewhere):
     """A model in many actors."""
 
-    def __init__(self, spec: str, options: EngineOptions, pool: Pool, workers: int) -> None:
-        self._spec, self._options, self._pool = spec, options, pool
-        self._workers = workers
-        self._description: Mapping[str, Any] = pool.about["description"]
-        self._notes: list[str] = []
+    def __init__(self, pool: Pool, workers: int) -> None:
+        super().__init__(pool.about, workers)
+        self._pool, self._workers = pool, workers
         self._close = weakref.finalize(self, _end, pool)
 
     @property
-    def name(self) -> str:
-        return str(self._pool.about["name"])
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        return dict(self._pool.about["identity"])
-
-    @property
     def description(self) -> Mapping[str, Any]:
-        return {**self._description, "workers": self._workers}
-
-    @property
-    def notes(self) -> Sequence[str]:
-        return self._notes
-
-    @property
-    def texts_at_once(self) -> int:
-        return int(self._pool.about["texts_at_once"]) * self._workers
+        return {**self._about["description"], "workers": self._workers}
 
     def prepare(self, examples: Iterable[Example]) -> None:
-        if self._pool.about["prepares"]:
+        if self._about["prepares"]:
             self._pool.prepare(list(examples))
 
     def batches(self, prompts: Sequence[Prompt]) -> list[list[int]]:
-        size = self._pool.about["neighbours"]
+        size = self._about["neighbours"]
         if size is not None:
             return neighbours(prompts, size=size)
         groups: list[list[int]] = self._pool.ask(Piece("batches", (list(prompts),)))
@@ -73,34 +54,30 @@ class ClusterEngine:
         work = _Work(iter(batches), prefetch=PREFETCHED * self._workers)
         for piece, (scores, seconds, (description, notes)) in self._pool.answers(work.next_piece, work.split):
             work.take(piece, scores, seconds)
-            self._description = description
-            self._note(notes)
+            self._update(description, notes)
             yield from work.finished()
         # A piece that was given up has no answer, but what came after it waits for it.
         yield from work.finished()
         if work.deadly:
-            names = list(dict.fromkeys(prompt.example_id for prompt in work.deadly))
-            self._note([f"{len(names)} examples end their worker every time and were left out: {', '.join(names)}"])
-            fault = ModelError(f"these examples crash their worker every time: {', '.join(names)}")
-            fault.example_ids = tuple(names)
+            ids = tuple(dict.fromkeys(prompt.example_id for prompt in work.deadly))
+            self._notes.append(f"{len(ids)} examples end their worker every time and were left out: {', '.join(ids)}")
+            fault = ModelError(f"these examples crash their worker every time: {', '.join(ids)}")
+            fault.example_ids = ids
             raise fault
 
     def generate(self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None) -> list[str]:
-        size = int(self._pool.about["texts_at_once"])
+        size = int(self._about["texts_at_once"])
         parts = [list(contexts[start : start + size]) for start in range(0, len(contexts), size)]
         pieces = iter([Piece("generate", (part, max_new_tokens, sampling), key) for key, part in enumerate(parts)])
         texts: dict[int, list[str]] = {}
-        for piece, (written, (_, notes)) in self._pool.answers(lambda: next(pieces, None), give_up):
+        for piece, (written, state) in self._pool.answers(lambda: next(pieces, None), give_up):
             texts[piece.key] = written
-            self._note(notes)
+            self._update(*state)
         return [text for key in range(len(parts)) for text in texts[key]]
 
     def close(self) -> None:
         """End the actors, and a local cluster with them."""
         self._close()
-
-    def _note(self, notes: Iterable[str]) -> None:
-        self._notes += [note for note in notes if note not in self._notes]
 
 
 def _end(pool: Pool) -> None:
@@ -210,7 +187,7 @@ def open_cluster(spec: str, options: EngineOptions, opener: Opener) -> ClusterEn
     except BaseException:
         disconnect()
         raise
-    return ClusterEngine(spec, options, pool, workers)
+    return ClusterEngine(pool, workers)
 
 
 def _check_room(workers: int, cores: int, gpus: int, resources: Resources) -> None:

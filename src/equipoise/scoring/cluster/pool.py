@@ -14,7 +14,8 @@ import ray
 
 from ...options import EngineOptions
 from ...records import Example, ModelError
-from .actor import MISSING, Answer, Opener, Scorer, pack_files
+from ..engine import Opener
+from .actor import MISSING, Answer, Scorer, pack_files
 
 IN_FLIGHT = 2
 """Pieces that an actor has at once: the one it works on, and the next, so that it never waits."""
@@ -70,7 +71,6 @@ class _Actor:
     handle: Any
     opening: Any
     ready: bool = False
-    process: int = 0
     calls: deque[tuple[Piece, Any]] = field(default_factory=deque)
 
     @property
@@ -93,11 +93,6 @@ class Pool:
             self._start()
         while not self.about:
             self._wait()
-
-    @property
-    def processes(self) -> list[int]:
-        """The process of each actor that is ready."""
-        return [actor.process for actor in self._actors if actor.ready]
 
     def prepare(self, examples: Sequence[Example]) -> None:
         """Let all actors, and those that come after them, take note of the examples."""
@@ -191,7 +186,7 @@ class Pool:
                 f"the workers of the cluster do not give the same answers: {_differing(self.about, about)}"
             )
         self.about = self.about or about
-        actor.ready, actor.process = True, about["process"]
+        actor.ready = True
         if about["prepares"]:
             for reference in self._prepared:
                 actor.handle.prepare.remote(reference)

@@ -17,7 +17,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
-from ..packing.segments import Segment
+from ..packing.prefix_tree import Segment
 
 GROUPED = "equipoise_grouped"
 SEGMENTED = "equipoise_segmented"

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from ..packing.shape import free_memory
+from .model import linear_layers
 
 ROWS = 384
 """Number of tokens that the layout is made for; passes of other sizes are correct, but slower."""
@@ -49,15 +50,12 @@ def lay_out(model: Any, sequence: Sequence[int]) -> bool:
         return False
     ids = torch.tensor([sequence])
     before = model(input_ids=ids, use_cache=False).logits
+    kept = _sharers(model)
     replaced = [
         (parent, name, layer)
-        for parent in list(model.modules())
-        for name, layer in list(parent.named_children())
-        # Not a subclass of Linear: it may do more.
-        if type(layer) is torch.nn.Linear and layer.weight.device.type == "cpu"
+        for parent, name, layer in linear_layers(model)
+        if layer.weight.device.type == "cpu" and id(layer) not in kept
     ]
-    kept = {id(model.get_output_embeddings()), *_sharers(model)}
-    replaced = [(parent, name, layer) for parent, name, layer in replaced if id(layer) not in kept]
     for parent, name, layer in replaced:
         setattr(parent, name, LaidOutLinear(layer))
     try:

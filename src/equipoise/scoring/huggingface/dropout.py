@@ -16,7 +16,7 @@ import torch
 from ...options import EngineOptions
 from ...records import Example, ModelError, Prompt, Score
 from ..engine import EngineDefaults, identity_key
-from ..mixture import mixture
+from ..ensemble import mixture
 from ..packing.shape import Shape
 from .engine import HuggingFaceEngine
 

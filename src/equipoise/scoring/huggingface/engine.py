@@ -5,8 +5,10 @@ Batches are tokenised and packed by a thread while the device works.
 
 from __future__ import annotations
 
+import gc
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain, islice
 from typing import Any
 
@@ -14,14 +16,11 @@ import torch
 
 from ...options import EngineOptions
 from ...records import Context, Example, ModelError, Prompt, Sampling, Score
-from ..encoding import Asked, Encoder
+from ..encoding import Asked, Encoder, neopronouns, split_notes
 from ..engine import EngineDefaults, identity_key, neighbours
-from ..garbage import existing_objects_kept
-from ..packing.prefetch import prefetch
+from ..packing.planners import PlannerPool, prefetch, processes
+from ..packing.rules import Mode, RowPlan, Rules
 from ..packing.shape import Shape
-from ..planning.pool import PlannerPool, processes
-from ..planning.rules import Mode, RowPlan, Rules
-from ..pronoun_pieces import neopronouns, split_notes
 from ..reductions import REDUCTIONS, first_token_mass, reductions
 from .cpu import lay_out
 from .head import is_widened
@@ -42,6 +41,19 @@ COMPILE_EXTRA = 1_000_000_000
 
 POOL_PROMPTS = 8192
 """Number of prompts from which several processes plan for a GPU."""
+
+
+@contextmanager
+def _existing_objects_kept() -> Iterator[None]:
+    """Keep Python's garbage collector from looking at objects that exist now; at the end it looks at all again.
+
+    Hundreds of thousands of scores make it look at every prompt again and again: a seventh of the time on a GPU.
+    """
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 class HuggingFaceEngine(EngineDefaults):
@@ -100,8 +112,7 @@ class HuggingFaceEngine(EngineDefaults):
     @property
     def layers(self) -> list[Any]:
         """The layers of the model, from the first to the last."""
-        lists = [module for module in self._model.modules() if isinstance(module, torch.nn.ModuleList)]
-        return list(max(lists, key=len, default=()))
+        return self._passes.layers
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -152,7 +163,7 @@ class HuggingFaceEngine(EngineDefaults):
         return batches
 
     def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
-        with self._passes.in_use(), existing_objects_kept():
+        with self._passes.in_use(), _existing_objects_kept():
             if self._mode is None:
                 self._choose_mode()
             batches = iter(batches)
@@ -180,19 +191,6 @@ class HuggingFaceEngine(EngineDefaults):
     def generate(self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None) -> list[str]:
         with self._passes.in_use():
             return write(self._passes, self._encoder, contexts, max_new_tokens, sampling)
-
-    def score_one_by_one(self, prompts: Iterable[Prompt]) -> list[Score]:
-        """Return the scores from one plain pass for each candidate, without packing, padding or batches: for tests."""
-        identity = identity_key(self)
-        scores = []
-        with self._passes.in_use():
-            for prompt in prompts:
-                (question,) = self._encoder.questions([prompt])
-                pairs = list(zip(question.sequences, question.starts, strict=True))
-                answers = [self._passes.plain(sequence, start) for sequence, start in pairs]
-                firsts = [sequence[start] for sequence, start in pairs]
-                scores.append(self._score(prompt.key(identity), question.flags, answers, firsts))
-        return scores
 
     def _score(self, key: str, flags: tuple[str, ...], answers: Sequence[Answer], firsts: Sequence[int]) -> Score:
         """Return the score of a prompt whose sequences have these answers and these first predicted ids."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, redirect_stderr
+from dataclasses import fields
 from io import StringIO
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import torch
@@ -16,9 +17,11 @@ from transformers.utils import logging as transformers_logging
 
 from ...options import EngineOptions
 from ...records import ModelError
+from ..encoding import Encoder
 from ..weights import weights_sha256
-from .changes import changed
 from .engine import HuggingFaceEngine
+from .model import parameters_sha256
+from .quantisation import round_weights
 
 SPREAD = "spread"
 """The device of a model whose layers are spread over all GPUs there are."""
@@ -167,3 +170,93 @@ def _weight_files(folder: Path, options: EngineOptions) -> list[Path]:
             f"{folder} has no safetensors weights; set allow_pickle to load pickled ones, which can run code"
         )
     return files
+
+
+def changed(model: Any, options: EngineOptions) -> tuple[Any, dict[str, str]]:
+    """Return the model with the adapter and the quantisation of the options, and what to record about them."""
+    record: dict[str, str] = {}
+    if options.adapter is not None:
+        model = _adapted(model, Path(options.adapter).expanduser(), options)
+        record = {"adapter": options.adapter, "adapter_sha256": _adapter_sha256(Path(options.adapter).expanduser())}
+        record["adapter_merged"] = "yes" if options.merge_adapter else "no"
+    elif options.merge_adapter:
+        raise ModelError("merge_adapter needs an adapter")
+    if options.quantize is not None:
+        round_weights(model, options.quantize)
+        record["quantize"] = options.quantize
+    return model, record
+
+
+def _adapted(model: Any, folder: Path, options: EngineOptions) -> Any:
+    if not (folder / "adapter_config.json").is_file():
+        raise ModelError(f"{folder} is not a folder with a peft adapter: it has no adapter_config.json")
+    if not (folder / "adapter_model.safetensors").is_file() and not options.allow_pickle:
+        raise ModelError(
+            f"{folder} has no safetensors adapter; set allow_pickle to load a pickled one, which can run code"
+        )
+    try:
+        from peft import PeftModel
+    except ImportError:
+        raise ModelError("an adapter needs peft: pip install 'equipoise[adapters]'") from None
+    try:
+        adapted = PeftModel.from_pretrained(model, str(folder), is_trainable=False)
+        return adapted.merge_and_unload() if options.merge_adapter else adapted
+    except Exception as error:  # peft raises many kinds where an adapter does not fit its model
+        reason = " ".join(str(error).split())[:300]
+        raise ModelError(f"the adapter {folder} cannot be loaded: {type(error).__name__}: {reason}") from error
+
+
+def _adapter_sha256(folder: Path) -> str:
+    files = [folder / "adapter_config.json", *sorted(folder.glob("adapter_model.*"))]
+    return weights_sha256(files)
+
+
+ABOUT_LOADING = (
+    "device",
+    "dtype",
+    "revision",
+    "adapter",
+    "merge_adapter",
+    "quantize",
+    "trust_remote_code",
+    "allow_pickle",
+)
+
+
+def open_in_memory(parts: Sequence[Any], options: EngineOptions) -> HuggingFaceEngine:
+    """Return the engine of a model and its tokenizer, given in any order."""
+    models = [part for part in parts if hasattr(part, "get_output_embeddings")]
+    tokenizers = [part for part in parts if hasattr(part, "convert_ids_to_tokens")]
+    if len(parts) != 2 or len(models) != 1 or len(tokenizers) != 1:
+        kinds = ", ".join(type(part).__name__ for part in parts)
+        raise ModelError(f"model must be (model, tokenizer) of transformers, not ({kinds})")
+    given = {field.name: field.default for field in fields(EngineOptions)}
+    loading = [name for name in ABOUT_LOADING if getattr(options, name) != given[name]]
+    if loading:
+        raise ModelError(f"{loading[0]} is for models that are loaded by name; this model is in memory already")
+    (model,), (tokenizer,) = models, tokenizers
+    name = PurePath(str(getattr(model.config, "_name_or_path", ""))).name or type(model).__name__
+    weights = {"source": f"{type(model).__name__} in memory", "sha256": parameters_sha256(model)}
+    return HuggingFaceEngine(model, tokenizer, name=name, weights=weights, options=options, borrowed=True)
+
+
+def template_thinks(name: str, options: EngineOptions) -> bool | None:
+    """Return whether the chat template of a folder, a GGUF file or a cached hub model leaves a think block open.
+
+    None where there is no tokenizer to look at on this machine.
+    """
+    path = Path(name).expanduser()
+    source, _, revision = name.partition("@")
+    extra = {"revision": revision or options.revision} if revision or options.revision else {}
+    if path.is_file():
+        source, extra = str(path.resolve().parent), {"gguf_file": path.name}
+    elif path.is_dir():
+        source, extra = str(path), {}
+    try:
+        with redirect_stderr(StringIO()):  # reading GGUF draws a progress bar
+            tokenizer = AutoTokenizer.from_pretrained(
+                source, local_files_only=True, trust_remote_code=options.trust_remote_code, **extra
+            )
+        return Encoder(tokenizer).thinks
+    except Exception:  # transformers raises a dozen kinds; the audit itself tells what is wrong
+        return None

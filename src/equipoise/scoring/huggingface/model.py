@@ -71,6 +71,18 @@ def shape_for(model: Any, device: torch.device) -> Shape:
     )
 
 
+def linear_layers(model: Any) -> list[tuple[Any, str, torch.nn.Linear]]:
+    """Return the plain linear layers of a model, but its head: each with its parent and its name there."""
+    head = model.get_output_embeddings()
+    return [
+        (parent, name, layer)
+        for parent in list(model.modules())
+        for name, layer in list(parent.named_children())
+        # Not a subclass of Linear: it may do more.
+        if type(layer) is torch.nn.Linear and layer is not head
+    ]
+
+
 @contextmanager
 def evaluating(model: Any) -> Iterator[None]:
     """Put the model into evaluation mode, and back at the end."""

@@ -14,10 +14,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..packing.prefix_tree import Row, fork, stack
-from ..packing.segments import segments
+from ..packing.prefix_tree import Row, fork, segments, stack
+from ..packing.rules import Mode
 from ..packing.shape import DENSE_ROW_TOKENS
-from ..planning.rules import Mode
 from .attention import GROUPED, SEGMENTED, segment_views
 from .head import head_at
 from .model import BLOCK, ancestor_mask, block_mask, evaluating, shape_for, vocabulary_sums
@@ -77,17 +76,19 @@ class Passes:
 
     def compile(self) -> None:
         """Compile the model layer by layer: layers of a kind share one compilation, which takes seconds."""
-        for layer in self._layers():
+        for layer in self.layers:
             layer.compile(dynamic=False)
         self.compiled = True
 
     def decompile(self) -> None:
         """Use the layers as they were before `compile`."""
-        for layer in self._layers():
+        for layer in self.layers:
             layer._compiled_call_impl = None
         self.compiled = False
 
-    def _layers(self) -> Sequence[Any]:
+    @property
+    def layers(self) -> list[Any]:
+        """The layers of the model, from the first to the last."""
         lists = [module for module in self.model.modules() if isinstance(module, torch.nn.ModuleList)]
         return list(max(lists, key=len, default=()))
 
@@ -97,18 +98,6 @@ class Passes:
         The values are the log-probability and, on request, the sums over the vocabulary.
         """
         return self._cached(rows) if mode == "cached" else self._stacked(rows, packed=mode == "packed")
-
-    @torch.inference_mode()
-    def plain(self, sequence: Sequence[int], start: int) -> Answer:
-        """Return the answer for the tokens from `start` on, from a plain pass of this one sequence."""
-        self._attend(self._attention)
-        ids = torch.tensor([sequence[:-1]], device=self.device)
-        places = torch.arange(start - 1, len(sequence) - 1, device=self.device)
-        logits = self._forward(places, input_ids=ids, use_cache=False).logits[0].float()
-        targets = torch.tensor(sequence[start:], device=self.device)
-        values = torch.log_softmax(logits, dim=-1).gather(1, targets[:, None])[:, 0]
-        sums = vocabulary_sums(logits[:1])[0].tolist() if self._reduced else ()
-        return Answer(tuple(values.tolist()), sums)
 
     def tensor(self, array: NDArray[Any]) -> torch.Tensor:
         """Return the array on the device; a GPU copies it while it computes."""

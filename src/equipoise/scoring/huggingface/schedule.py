@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...records import ModelError, Prompt
 from ..packing.prefix_tree import Row
-from ..planning.rules import RowPlan
+from ..packing.rules import RowPlan
 from .passes import Answer, Passes
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...records import ModelError, Prompt
 from ..encoding import Question
-from ..planning.rules import Mode, planned
+from ..packing.rules import Mode, planned
 from .passes import MODES, Answer, Passes
 from .schedule import Batch, Schedule
 

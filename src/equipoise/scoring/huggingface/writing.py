@@ -37,11 +37,7 @@ def texts_at_once(device: torch.device) -> int:
 
 
 def write(
-    passes: Passes,
-    encoder: Encoder,
-    contexts: Sequence[Context],
-    max_new_tokens: int,
-    sampling: Sampling | None = None,
+    passes: Passes, encoder: Encoder, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None
 ) -> list[str]:
     """Return what the model writes after each context, up to its end-of-text token or `max_new_tokens`."""
     if not contexts:

@@ -1,3 +1,3 @@
-"""In: token sequences.
-Out: packed rows in which shared prefixes are computed once; numpy only.
+"""In: batches of prompts.
+Out: plans: token ids packed into rows in which shared prefixes are computed once; numpy only, no torch.
 """

@@ -7,21 +7,38 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from ...records import Message
-from ..thinking import THINK, THOUGHT
-from .http_client import Client, ServerError
+import numpy as np
+
+from ...records import Floats, Message
+from ...records.thinking import THINK, THOUGHT
+from .http_client import Client, Refused, ServerError, Unusable
 
 Ids = Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A reply to one message: text, why it stopped, the model that the server names, token counts, time, attempts."""
+
+    text: str
+    finish_reason: str
+    model: str
+    fingerprint: str
+    usage: Mapping[str, int]
+    seconds: float
+    attempts: int
 
 
 class Api:
     """A model on a server."""
 
     def __init__(self, client: Client, model: str) -> None:
-        self._client = client
+        self.client = client
         self.model = model
         self._one_at_a_time = False
 
@@ -29,12 +46,12 @@ class Api:
         """Return the text as token ids, with what the tokenizer puts before it if `special`."""
         # vLLM reads prompt and add_special_tokens, llama.cpp content and add_special.
         body = {"prompt": text, "add_special_tokens": special, "content": text, "add_special": special}
-        answer = await self._client.post(f"{self._client.root}/tokenize", {"model": self.model, **body})
+        answer = await self.client.post(f"{self.client.root}/tokenize", {"model": self.model, **body})
         return _ids(answer)
 
     async def apply_template(self, messages: Sequence[Message], **settings: Any) -> str:
         """Return a conversation as text, by the server's chat template (llama.cpp)."""
-        answer = await self._client.post(f"{self._client.root}/apply-template", {**self._turns(messages), **settings})
+        answer = await self.client.post(f"{self.client.root}/apply-template", {**self._turns(messages), **settings})
         try:
             return str(answer["prompt"])
         except (KeyError, TypeError):
@@ -43,11 +60,11 @@ class Api:
     async def chat_tokens(self, messages: Sequence[Message], **settings: Any) -> list[int]:
         """Return a conversation as token ids, by the server's chat template (vLLM)."""
         body = {**self._turns(messages), "continue_final_message": messages[-1].role == "assistant", **settings}
-        return _ids(await self._client.post(f"{self._client.root}/tokenize", body))
+        return _ids(await self.client.post(f"{self.client.root}/tokenize", body))
 
     async def detokenize(self, ids: Ids) -> str:
         """Return token ids as text, special tokens included."""
-        answer = await self._client.post(f"{self._client.root}/detokenize", {"model": self.model, "tokens": list(ids)})
+        answer = await self.client.post(f"{self.client.root}/detokenize", {"model": self.model, "tokens": list(ids)})
         try:  # vLLM says prompt, llama.cpp content.
             return str(answer["prompt"] if "prompt" in answer else answer["content"])
         except (KeyError, TypeError):
@@ -77,7 +94,7 @@ class Api:
         """Return the log-probabilities of up to k tokens that may begin the answer, by their text."""
         body = {"messages": [m._asdict() for m in messages], "max_tokens": 1, "temperature": 0.0}
         body |= {"model": self.model, "logprobs": True, "top_logprobs": k}
-        answer = await self._client.post(f"{self._client.url}/chat/completions", body)
+        answer = await self.client.post(f"{self.client.url}/chat/completions", body)
         try:
             entries = answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
             return {str(entry["token"]): _logprob(entry["logprob"]) for entry in entries}
@@ -102,13 +119,43 @@ class Api:
     async def _write(self, context: Ids | Sequence[Message], body: dict[str, Any]) -> list[str]:
         if context and isinstance(context[0], Message):
             body |= {"model": self.model, "messages": [m._asdict() for m in context if isinstance(m, Message)]}
-            answer = await self._client.post(f"{self._client.url}/chat/completions", body)
+            answer = await self.client.post(f"{self.client.url}/chat/completions", body)
             return [_written(choice) for choice in _choices(answer)]
         choices = await self._complete({**body, "prompt": list(context)})
         return [str(choice["text"] or "") for choice in choices]
 
+    async def reply(self, prompt: str, *, seed: int, temperature: float, tokens: int) -> Reply:
+        """Return the reply to one message; an empty one is asked for again, Refused where it was filtered."""
+        began = time.monotonic()
+        body = {"messages": [{"role": "user", "content": prompt}], "seed": seed, "temperature": temperature}
+        body |= {"model": self.model, "max_tokens": tokens}
+        answer, attempts = await self.client.ask("POST", f"{self.client.url}/chat/completions", body, _check_reply)
+        choice, usage = answer["choices"][0], answer.get("usage")
+        counts = usage.items() if isinstance(usage, dict) else ()
+        return Reply(
+            text=_text(choice["message"].get("content")),
+            finish_reason=str(choice.get("finish_reason") or ""),
+            model=str(answer.get("model") or self.model),
+            fingerprint=str(answer.get("system_fingerprint") or ""),
+            usage={name: count for name, count in counts if isinstance(count, int)},
+            seconds=round(time.monotonic() - began, 3),
+            attempts=attempts,
+        )
+
+    async def embed(self, texts: Sequence[str]) -> Floats:
+        """Return a vector for each text, in order."""
+        answer = await self.client.post(f"{self.client.url}/embeddings", {"model": self.model, "input": list(texts)})
+        try:
+            rows = sorted(answer["data"], key=lambda row: row["index"])
+            vectors = np.array([row["embedding"] for row in rows], dtype=np.float64)
+        except (KeyError, TypeError, ValueError):
+            raise ServerError("the server's answer has no embeddings") from None
+        if vectors.ndim != 2 or len(vectors) != len(texts):
+            raise ServerError(f"the server gave {len(rows)} embeddings for {len(texts)} texts")
+        return vectors
+
     async def _complete(self, body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        answer = await self._client.post(f"{self._client.url}/completions", {"model": self.model, **body})
+        answer = await self.client.post(f"{self.client.url}/completions", {"model": self.model, **body})
         return _choices(answer)
 
 
@@ -132,7 +179,7 @@ def _written(choice: Mapping[str, Any]) -> str:
     """Return a chat answer as the model wrote it; servers that parse reasoning return it beside the answer."""
     try:
         message = choice["message"]
-        content = str(message.get("content") or "")
+        content = _text(message.get("content"))
         reasoning = message.get("reasoning_content") or message.get("reasoning")
     except (KeyError, TypeError, AttributeError):
         raise ServerError("the server's answer has no message") from None
@@ -140,6 +187,33 @@ def _written(choice: Mapping[str, Any]) -> str:
         return content
     # Without an answer it is not known whether the reasoning came to its end.
     return f"{THINK}\n{reasoning}\n" + (f"{THOUGHT}\n\n{content}" if content else "")
+
+
+def _check_reply(answer: dict[str, Any]) -> None:
+    """Raise Refused for a reply that was filtered, Unusable for one without text."""
+    if isinstance(answer.get("error"), dict | str) and "choices" not in answer:
+        raise Unusable("its answer is an error with status 200")
+    try:
+        choice = answer["choices"][0]
+        message = choice["message"]
+        text = _text(message.get("content")).strip()
+    except (KeyError, IndexError, TypeError, AttributeError):
+        raise Unusable("its answer has no choices[0].message") from None
+    if choice.get("finish_reason") == "content_filter":
+        raise Refused("the server's content filter stopped the reply")
+    if message.get("refusal") and not text:
+        raise Refused(f"the model refused: {str(message['refusal'])[:200]}")
+    if not text:
+        raise Unusable("its reply is empty")
+
+
+def _text(content: object) -> str:
+    """Return the text of a message: a string, or a list of parts."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = [part if isinstance(part, str) else part.get("text") for part in parts if isinstance(part, dict | str)]
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def _ids(answer: Any) -> list[int]:

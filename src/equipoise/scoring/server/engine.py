@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from ...options import EngineOptions
 from ...records import Context, EquipoiseError, Message, ModelError, Prompt, Sampling, Score
+from ...records.thinking import answer_of
 from ..engine import EngineDefaults, identity_key, neighbours
-from ..thinking import answer_of
 from .api import Api, served_models
 from .fingerprint import fingerprint
 from .http_client import Client, Limits
@@ -198,7 +198,7 @@ def server_thinks(model: str, options: EngineOptions) -> bool | None:
     """
 
     async def thinks() -> bool:
-        client = Client(options.server or "", Limits(seconds=options.timeout, attempts=1))
+        client = Client(options.server or "", Limits(seconds=options.timeout, attempts=1, wait_budget=0.0))
         try:
             api = Api(client, await _served_name(client, model))
             return await has_thinking_template(api, bos=options.bos)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from typing import Any
 
 from filelock import FileLock
 
 from ...cache import cache_folder
+from ...files import write_file
 
 TOLERANCE = 0.02
 """Nats by which answers of one model may differ from start to start."""
@@ -34,9 +34,7 @@ def fingerprint(model: str, answers: Mapping[str, float]) -> str:
             for name, before in known.items():
                 if _agree(before, answers):
                     return name
-            part = path.with_suffix(f".{os.getpid()}")
-            part.write_text(json.dumps({**known, fresh: dict(answers)}))
-            part.replace(path)
+            write_file(path, json.dumps({**known, fresh: dict(answers)}).encode())
     except OSError:
         pass  # without a cache every start has its own fingerprint, and scores are computed again
     return fresh

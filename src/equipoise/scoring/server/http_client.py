@@ -1,142 +1,252 @@
-"""HTTP requests to a model server: bounded concurrency, retries with back-off, and a time limit for each request.
+"""Requests to a server that speaks OpenAI's protocol: one set of rules for keys, redirects, retries, limits and errors.
 
-The API key comes from the environment only. It is never written to a file, a message or a manifest.
+The key is read from the environment for each request. It is never stored, printed or part of an error.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import random
-from collections.abc import Mapping
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from time import time
-from typing import Any
+from typing import Any, Self
 
 import httpx
 
 from ...records import ModelError
 
 KEYS = ("EQUIPOISE_API_KEY", "OPENAI_API_KEY")
-"""Environment variables that may hold the API key, in the order in which they are tried."""
+"""Environment variables that may hold the key; the first that is set is sent."""
 
-RETRIED = {408, 425, 429, 500, 502, 503, 504}
+TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
+"""Statuses that may pass, as may every one above 504: the request is sent again."""
+
+FATAL = frozenset({401, 402, 403, 404, 405})
+"""Statuses that every other request would get as well: a wrong key, no credit, an unknown model or address."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How a server is treated: requests at once, seconds for each, attempts, and the longest pause between them."""
+    """How a server is treated: requests at once, seconds for each, attempts, and the pauses between attempts.
+
+    `wait_budget` are the seconds, in total, that may be spent on waits which the server asks for, and on rate limits.
+    `requests_per_minute` 0 means no limit.
+    """
 
     concurrency: int = 16
     seconds: float = 120.0
     attempts: int = 6
     first_pause: float = 0.5
     longest_pause: float = 60.0
+    wait_budget: float = 3600.0
+    requests_per_minute: float = 0.0
 
 
 class ServerError(ModelError):
-    """A request that failed for good; `status` is its HTTP status, None where no answer came."""
+    """A request that failed for good, as all others would; `status` is its HTTP status, None where no answer came."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
         self.status = status
 
 
-class Client:
-    """One server. Call it from one event loop only."""
+class Refused(ServerError):
+    """Raised when the server refuses this one request for good: a bad request, or a content filter."""
 
-    def __init__(self, url: str, limits: Limits | None = None) -> None:
-        self.url = url.rstrip("/")
-        if not self.url.startswith(("http://", "https://")):
-            raise ModelError(f"server must be an http address such as http://127.0.0.1:8000/v1, not {url!r}")
-        if "@" in self.url.split("/")[2]:
-            raise ModelError(f"server must not hold a password; set {KEYS[0]} in the environment instead")
+
+class Unanswered(ServerError):
+    """Raised when a request got no usable answer after all attempts; it can be sent again later."""
+
+
+class OutOfBudget(ServerError):
+    """Raised when the server asks for more waiting than the budget has."""
+
+
+class Unusable(Exception):
+    """An answer that may be better next time; `after` is the wait that the server asks for, in seconds."""
+
+    def __init__(self, reason: str, status: int | None = None, after: float | None = None) -> None:
+        super().__init__(reason)
+        self.status, self.after = status, after
+
+
+def _nothing_to_check(answer: dict[str, Any]) -> None:
+    pass
+
+
+class Client:
+    """One server. Call it from one event loop only; an async context manager, which closes the connections.
+
+    `key_variable` names the environment variable with the key, where it is not one of `KEYS`.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        limits: Limits | None = None,
+        *,
+        key_variable: str = "",
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.url = _checked_address(url)
         self.limits = limits or Limits()
-        key = next((os.environ[name] for name in KEYS if os.environ.get(name)), None)
-        self._http = httpx.AsyncClient(
-            headers={"Authorization": f"Bearer {key}"} if key else {},
-            timeout=self.limits.seconds,
-            limits=httpx.Limits(max_connections=self.limits.concurrency),
-        )
+        if key_variable and not os.environ.get(key_variable):
+            raise ModelError(f"the environment variable {key_variable}, named for the key, is not set")
+        self._keys = (key_variable,) if key_variable else KEYS
+        self._sleep, self._clock = sleep, clock
         self._slots = asyncio.Semaphore(self.limits.concurrency)
+        self._next_start = self._not_before = self._waited = 0.0
+        connections = httpx.Limits(max_connections=self.limits.concurrency)
+        self._http = httpx.AsyncClient(timeout=self.limits.seconds, limits=connections)
 
     @property
     def root(self) -> str:
         """The server's address without `/v1`, where its own endpoints are."""
         return self.url.removesuffix("/v1")
 
-    async def get(self, url: str) -> Any:
-        """Return the JSON at that address."""
-        return await self._ask("GET", url, None)
+    async def get(self, url: str) -> dict[str, Any]:
+        """Return the JSON object at that address."""
+        return (await self.ask("GET", url))[0]
 
-    async def post(self, url: str, body: Mapping[str, Any]) -> Any:
-        """Return the JSON answer to a request; ServerError where it failed for good."""
-        return await self._ask("POST", url, body)
+    async def post(self, url: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the JSON object that answers a request; ServerError where it failed for good."""
+        return (await self.ask("POST", url, body))[0]
+
+    async def ask(
+        self,
+        method: str,
+        url: str,
+        body: Mapping[str, Any] | None = None,
+        check: Callable[[dict[str, Any]], None] = _nothing_to_check,
+    ) -> tuple[dict[str, Any], int]:
+        """Return the answer and the number of attempts; a rate limit is waited out and does not count as a failure.
+
+        `check` raises Unusable for an answer that is to be asked for again.
+        """
+        failures = attempts = 0
+        async with self._slots:
+            while True:
+                await self._wait_for_turn()
+                attempts += 1
+                try:
+                    answer = await self._attempt(method, url, body)
+                    check(answer)
+                    return answer, attempts
+                except Unusable as error:
+                    failures += error.status != 429
+                    if failures >= self.limits.attempts:
+                        raise Unanswered(f"{url} failed {failures} times: {error}", error.status) from None
+                    if error.status == 429 or error.after is not None:
+                        self._hold_back(url, error, self._pause(attempts) if error.after is None else error.after)
+                    else:
+                        await self._sleep(self._pause(attempts))
 
     async def close(self) -> None:
         """Close the connections."""
         await self._http.aclose()
 
-    async def _ask(self, method: str, url: str, body: Mapping[str, Any] | None) -> Any:
-        async with self._slots:
-            for attempt in range(1, self.limits.attempts + 1):
-                try:
-                    return await self._attempt(method, url, body)
-                except _Retry as retry:
-                    if attempt == self.limits.attempts:
-                        raise ServerError(f"{url} failed {attempt} times: {retry}", retry.status) from None
-                    await asyncio.sleep(self._pause(attempt, retry.after))
-        raise AssertionError("unreachable")
+    async def __aenter__(self) -> Self:
+        return self
 
-    async def _attempt(self, method: str, url: str, body: Mapping[str, Any] | None) -> Any:
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    async def _attempt(self, method: str, url: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
+        key = next((os.environ[name].strip() for name in self._keys if os.environ.get(name)), "")
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
         try:
             # The total: httpx's own limit starts again with every byte that arrives.
             async with asyncio.timeout(self.limits.seconds):
-                response = await self._http.request(method, url, json=body)
-        except TimeoutError:
-            raise _Retry(f"no complete answer within {self.limits.seconds:g} s") from None
-        except httpx.TransportError as error:
-            raise _Retry(f"{type(error).__name__} {error}".strip()) from None
-        if response.status_code in RETRIED:
-            raise _Retry(_message(response), response.status_code, _retry_after(response))
-        if response.status_code != 200:
-            raise ServerError(f"{url} answers {_message(response)}", response.status_code)
+                response = await self._http.request(method, url, json=body, headers=headers)
+        except (TimeoutError, httpx.TimeoutException):
+            raise Unusable(f"no complete answer within {self.limits.seconds:g} s") from None
+        except (httpx.TransportError, httpx.DecodingError) as error:
+            raise Unusable(f"{type(error).__name__} {error}".strip()) from None
+        _raise_for_status(url, response, key)
         try:
-            return response.json()
-        except (json.JSONDecodeError, UnicodeDecodeError):
-            raise _Retry("its answer is not JSON") from None
+            answer = response.json()
+        except (ValueError, RecursionError):
+            raise Unusable("its answer is not JSON") from None
+        if not isinstance(answer, dict):
+            raise Unusable("its answer is not a JSON object")
+        return answer
 
-    def _pause(self, attempt: int, after: float | None) -> float:
-        """Return how long to wait: as long as the server asks for, else twice as long each time, with jitter."""
-        if after is not None:
-            return min(after, self.limits.longest_pause)
-        pause: float = min(self.limits.first_pause * 2 ** (attempt - 1), self.limits.longest_pause)
+    def _pause(self, attempt: int) -> float:
+        """Return how long to wait after that many attempts: twice as long each time, with jitter."""
+        pause: float = min(self.limits.first_pause * 2.0 ** (attempt - 1), self.limits.longest_pause)
         return pause * random.uniform(0.5, 1.0)
 
+    def _hold_back(self, url: str, error: Unusable, wait: float) -> None:
+        """Let no request start for that long; OutOfBudget where that is too long."""
+        now = self._clock()
+        # Requests under way at the same time get the same answer: only what they add to the pause is waiting.
+        added = max(0.0, now + wait - max(now, self._not_before))
+        if self._waited + added > self.limits.wait_budget:
+            budget = f"the budget of {self.limits.wait_budget:g} s"
+            raise OutOfBudget(f"{url} answers {error}; waiting would take more than {budget}", error.status)
+        self._waited += added
+        self._not_before = max(self._not_before, now + wait)
 
-class _Retry(Exception):
-    """A request that may succeed later."""
+    async def _wait_for_turn(self) -> None:
+        rate = self.limits.requests_per_minute
+        while (start := max(now := self._clock(), self._next_start, self._not_before)) > now:
+            await self._sleep(start - now)
+        self._next_start = start + (60.0 / rate if rate > 0 else 0.0)
 
-    def __init__(self, message: str, status: int | None = None, after: float | None = None) -> None:
-        super().__init__(message)
-        self.status, self.after = status, after
+
+def _checked_address(url: str) -> str:
+    """Return the address without a slash at its end; one that holds a password is refused, and not repeated."""
+    if "@" in url.partition("//")[2].partition("/")[0]:
+        raise ModelError(f"server must not hold a password; set {KEYS[0]} in the environment instead")
+    try:
+        address = httpx.URL(url)
+    except httpx.InvalidURL:
+        address = httpx.URL()
+    if address.scheme not in ("http", "https") or not address.host:
+        raise ModelError(f"server must be an http address such as http://127.0.0.1:8000/v1, not {url!r}")
+    return url.rstrip("/")
 
 
-def _message(response: httpx.Response) -> str:
-    text = " ".join(response.text.split())
+def _raise_for_status(url: str, response: httpx.Response, key: str) -> None:
+    status, words = response.status_code, _words(response, key)
+    # A used-up quota is a 429 as well, but waiting does not help.
+    for_good = status in FATAL or (status == 429 and "insufficient_quota" in response.text[:5000])
+    if for_good:
+        raise ServerError(f"{url} answers {words}", status)
+    if status in TRANSIENT or status > 504:
+        raise Unusable(words, status, _retry_after(response))
+    if 300 <= status < 400:
+        # Without what may be a password or a token.
+        target = re.sub(r"//[^/@]*@", "//", response.headers.get("location", "").partition("?")[0])
+        raise ServerError(f"{url} answers HTTP {status}: it redirects to {target!r}, which is not followed", status)
+    if status != 200:
+        raise Refused(f"{url} answers {words}", status)
+
+
+def _words(response: httpx.Response, key: str) -> str:
+    """Return the status and the beginning of what the server says of it, without the key: some servers quote it."""
+    try:
+        error = response.json()["error"]
+        text = str(error["message"] if isinstance(error, dict) else error)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        text = response.text
+    text = " ".join(text.replace(key or "\0", "…").split())
     return f"HTTP {response.status_code}: {text[:200]}" if text else f"HTTP {response.status_code}"
 
 
 def _retry_after(response: httpx.Response) -> float | None:
-    """Return the seconds of a Retry-After header, which holds a number or a date."""
+    """Return the seconds of a Retry-After header, which holds a number or a date; None without a readable one."""
     value = response.headers.get("retry-after", "")
     try:
-        return max(0.0, float(value))
+        seconds = float(value)
     except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time())
-    except (ValueError, TypeError):
-        return None
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+        except (ValueError, TypeError):
+            return None
+    return max(0.0, seconds) if seconds == seconds else None

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from ...records import Message, ModelError, Prompt, Score, ScoreLimits
 from ...records.limits import BOUNDED, PSEUDOCOUNT, SAMPLED
-from ..thinking import answer_of
+from ...records.thinking import answer_of
 from .api import Api
 from .http_client import ServerError
 from .tokens import ServerTokens

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ...records import Message, ModelError
-from ..thinking import THINK, THOUGHT
+from ...records.thinking import THINK, THOUGHT
 from .api import Api
 from .http_client import ServerError
 from .methods import ChatLetter, GivenText, Method, NextToken, Samples

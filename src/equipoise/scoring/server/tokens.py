@@ -1,14 +1,101 @@
-"""Prompts as token ids of a server's tokenizer: the same rules as `encoding.py`, one request at a time."""
+"""Prompts as token ids, by a server's tokenizer and chat template: the same rules as in `encoding.py`."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from ...records import Context, ModelError, Prompt
+from ...records import Context, Message, ModelError, Prompt
+from ...records.thinking import THINK, THOUGHT, continued, has_thought, is_open
 from ..encoding import SPLIT_JOIN, Question, is_joined
 from .api import Api
 from .http_client import ServerError
-from .template import Rendered, ServerTemplate
+
+QUESTION = (Message("user", "a"),)
+REASONED = "xyz"
+LATER = (*QUESTION, Message("assistant", f"{THINK}\n{REASONED}\n{THOUGHT}\n\nb"), Message("user", "c"))
+
+_DATES = re.compile(r"\d+|\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\b")
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A context as token ids, of which `front` come before the text.
+
+    `text` is None where tokenising the text does not give the ids of the server's own template.
+    """
+
+    ids: list[int]
+    text: str | None
+    front: tuple[int, ...] = ()
+
+
+class ServerTemplate:
+    """A server's chat template. `leading`: the tokens that its tokenizer puts before every text."""
+
+    def __init__(self, api: Api, leading: tuple[int, ...], *, as_text: bool) -> None:
+        self._api = api
+        self._leading = leading
+        self._as_text = as_text
+        self.thinks = False
+        self.digest = ""
+
+    @classmethod
+    async def open(cls, api: Api, leading: tuple[int, ...]) -> ServerTemplate | None:
+        """Return the template, None where the server turns no conversation into tokens."""
+        for as_text in (True, False):  # llama.cpp, vLLM
+            template = cls(api, leading, as_text=as_text)
+            question = await template._shown(QUESTION)
+            if question is not None:
+                await template._look(question)
+                return template
+        return None
+
+    async def rendered(self, messages: Sequence[Message]) -> Rendered:
+        """Return a conversation; one that ends in the assistant's turn is continued there."""
+        if not has_thought(messages):
+            return (await self._rendered(messages))[0]
+        (prompt, shown), answer = await self._rendered(messages[:-1]), messages[-1].content
+        if prompt.text is not None:
+            text = continued(prompt.text, answer)
+            return Rendered([*prompt.front, *await self._api.tokenize(text, special=False)], text, prompt.front)
+        rest = answer.removeprefix(THINK).lstrip() if is_open(shown) else answer
+        return Rendered([*prompt.ids, *await self._api.tokenize(rest, special=False)], None)
+
+    async def _rendered(self, messages: Sequence[Message], **settings: Any) -> tuple[Rendered, str]:
+        """Return a conversation, and its text even where that does not give the same ids."""
+        if self._as_text:
+            text = await self._api.apply_template(messages, **settings)
+            # llama.cpp takes the beginning-of-text token out of its template, because its tokenizer adds it.
+            ids = [*self._leading, *await self._api.tokenize(text, special=False)]
+            return Rendered(ids, text, self._leading), text
+        ids = await self._api.chat_tokens(messages, **settings)
+        try:
+            text = await self._api.detokenize(ids)
+        except ServerError:
+            return Rendered(ids, None), ""
+        return Rendered(ids, text if await self._api.tokenize(text, special=False) == ids else None), text
+
+    async def _shown(self, messages: Sequence[Message], **settings: Mapping[str, Any]) -> str | None:
+        """Return a conversation as text, None where the server fails."""
+        try:
+            return (await self._rendered(messages, **settings))[1]
+        except ServerError:
+            return None
+
+    async def _look(self, question: str) -> None:
+        """See whether the template knows a think block and leaves it open, as `Encoder.thinks` does from its source."""
+        later = await self._shown(LATER) or ""
+        closed = await self._shown(QUESTION, chat_template_kwargs={"enable_thinking": False}) or ""
+        drops = "b" in later and REASONED not in later
+        self.thinks = THOUGHT not in question and (is_open(question) or drops or THOUGHT in closed)
+        # Some templates tell the date, which does not make another template.
+        parts = [_DATES.sub("", part) for part in (question, later, closed)]
+        self.digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 class ServerTokens:

@@ -12,7 +12,7 @@ import pandas as pd
 from fastapi import Cookie, Depends, FastAPI, Form, Header, HTTPException, Request
 from fastapi.responses import RedirectResponse, Response
 
-from ....runs.sheets import to_csv
+from ....runs.csv_files import to_csv
 from ...verdict.cleaning import SIMULATED_LINE
 from ...verdict.summary import RaterSummary, Summary
 from ...verdict.votes import WITHDRAWN

@@ -1,0 +1,76 @@
+"""Append-only files of lines, each with a checksum: one process writes at a time, and damaged lines are cut out."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from filelock import BaseFileLock, FileLock, Timeout
+
+from ..files import written
+from ..records import RunError
+
+
+def read_lines(path: Path, accept: Callable[[bytes], bool]) -> int:
+    """Give every line of the file to `accept`, and cut out those that it refuses; return how many were cut out.
+
+    A line without its end was cut off by a crash, and is refused without asking.
+    """
+    if not path.is_file():
+        return 0
+    position = count = 0
+    damaged: list[tuple[int, int]] = []
+    with open(path, "rb") as lines:
+        for line in lines:
+            if not line.endswith(b"\n") or not accept(line):
+                count += 1
+                if damaged and damaged[-1][1] == position:
+                    damaged[-1] = (damaged[-1][0], position + len(line))
+                else:
+                    damaged.append((position, position + len(line)))
+            position += len(line)
+    if damaged:
+        _cut_out(path, damaged, size=position)
+    return count
+
+
+def damage_note(path: Path, parts: int, kept: str) -> str:
+    """Return the sentence that tells a user of damage that was cut out."""
+    return f"{path.name}: removed {parts} damaged part{'s'[: parts > 1]}; {kept}"
+
+
+def _cut_out(path: Path, damaged: Sequence[tuple[int, int]], *, size: int) -> None:
+    """Remove these byte ranges from the file: in place at its end, by a new file elsewhere."""
+    if len(damaged) == 1 and damaged[0][1] == size:
+        os.truncate(path, damaged[0][0])
+        return
+    starts, stops = zip(*damaged, strict=True)
+    with written(path) as part, open(path, "rb") as old, open(part, "wb") as new:
+        for start, stop in zip((0, *stops), (*starts, size), strict=True):
+            old.seek(start)
+            new.write(old.read(stop - start))
+
+
+def hold(path: Path) -> BaseFileLock:
+    """Return the lock file as a lock that this process holds; the error names the process that holds it already.
+
+    The operating system releases the lock when the process ends, however it ends.
+    """
+    lock = FileLock(path, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise RunError(
+            f"{path.parent} is being written by {_holder(path)}; wait for it, or choose another out"
+        ) from None
+    path.write_text(f"process {os.getpid()} on {socket.gethostname()}")
+    return lock
+
+
+def _holder(path: Path) -> str:
+    try:
+        return path.read_text().strip() or "another process"
+    except OSError:  # Windows does not let others read a locked file
+        return "another process"

@@ -1,0 +1,193 @@
+"""Batches are tokenised and arranged before they are needed: by a thread, and by processes where the device is fast.
+
+Until a process is ready, and where one ends unexpectedly, batches are planned in this process: the plans are the same.
+Run as a program, this module is such a process.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import queue
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import TypeVar
+
+from ...records import EquipoiseError, ModelError
+from ..encoding import Asked, backend_ids
+from ..processes import ChildProcess, end, line_to_parent
+from .rules import RowPlan, Rules
+
+Planner = Callable[[Sequence[Asked]], RowPlan]
+
+MOST_PROCESSES = 14
+
+
+def processes(gpus: int) -> int:
+    """Return how many processes plan for each GPU: all cores but two share the work, none on a small machine."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    count = min(MOST_PROCESSES, (cores - 2) // max(1, gpus))
+    return count if count > 1 else 0
+
+
+class PlannerPool:
+    """Processes that plan with one tokenizer by the same rules."""
+
+    def __init__(self, tokenizer: str, rules: Rules, count: int) -> None:
+        self._workers = [_Worker() for _ in range(count)]
+        self._closed = weakref.finalize(self, end, list(self._workers))
+        for worker in self._workers:
+            worker.send((tokenizer, rules))
+
+    def plans(self, batches: Iterable[Sequence[Asked]], plan_here: Planner) -> Iterator[RowPlan]:
+        """Yield the plan of each batch, in order; `plan_here` plans in this process."""
+        sent: deque[tuple[_Worker, Sequence[Asked]]] = deque()
+        try:
+            for batch in batches:
+                # The device waits for the first plans: they are handed on before all processes have work.
+                while sent and sent[0][0].has_answered():
+                    yield _received(*sent.popleft(), plan_here)
+                while (worker := next(filter(_Worker.free, self._workers), None)) is None and sent:
+                    yield _received(*sent.popleft(), plan_here)
+                if worker is None:
+                    yield plan_here(batch)
+                else:
+                    # Plain tuples are pickled faster.
+                    worker.send([tuple(prompt) for prompt in batch])
+                    sent.append((worker, batch))
+            while sent:
+                yield _received(*sent.popleft(), plan_here)
+        finally:
+            for worker, _ in sent:
+                worker.discards = True
+
+    def close(self) -> None:
+        """End the processes."""
+        self._closed()
+
+
+class _Worker(ChildProcess):
+    """A process that plans. It has one batch at a time, so that neither side waits to send."""
+
+    def __init__(self) -> None:
+        # Each process has a core: threads of the tokenizer would take those of the others.
+        super().__init__("equipoise.scoring.packing.planners", TOKENIZERS_PARALLELISM="false", OMP_NUM_THREADS="1")
+        self.discards = True  # the next message, which says that the process is ready
+        self._busy = False
+        self._ended = False
+
+    def free(self) -> bool:
+        """Return whether the process has started and has nothing to do."""
+        try:
+            if self.discards and self.line.poll():
+                self.line.recv()
+                self.discards = self._busy = False
+        except (EOFError, OSError):
+            self._ended = True
+        return not (self._ended or self._busy or self.discards)
+
+    def has_answered(self) -> bool:
+        """Return whether the process has something to say, or has ended."""
+        return self.line.poll()
+
+    def send(self, content: object) -> None:
+        """Send a batch; before the first one, the tokenizer and its rules."""
+        self._busy = True
+        with suppress(OSError):  # the process has ended; `receive` finds out
+            self.line.send(content)
+
+    def receive(self) -> RowPlan | str | None:
+        """Return the plan of the batch, the message of an error, or None where the process has ended."""
+        self._busy = False
+        try:
+            answer: RowPlan | str = self.line.recv()
+            return answer
+        except (EOFError, OSError):
+            self._ended = True
+            return None
+
+
+def _received(worker: _Worker, batch: Sequence[Asked], plan_here: Planner) -> RowPlan:
+    answer = worker.receive()
+    if isinstance(answer, str):
+        raise ModelError(answer)
+    return answer or plan_here(batch)
+
+
+Item = TypeVar("Item")
+
+
+def prefetch(items: Iterator[Item], *, depth: int = 2) -> Iterator[Item]:
+    """Yield the items in order while a thread makes up to `depth` more; errors of the thread are raised here."""
+    made: queue.Queue[tuple[bool, Item | BaseException | None]] = queue.Queue(maxsize=depth)
+    stopped = threading.Event()
+
+    def offer(entry: tuple[bool, Item | BaseException | None]) -> bool:
+        while not stopped.is_set():
+            try:
+                made.put(entry, timeout=0.1)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def work() -> None:
+        try:
+            for item in items:
+                if not offer((True, item)):
+                    return
+            offer((False, None))
+        except BaseException as error:
+            offer((False, error))
+
+    thread = threading.Thread(target=work, name="equipoise-planner", daemon=True)
+    thread.start()
+    try:
+        while True:
+            more, entry = made.get()
+            if more:
+                yield entry  # type: ignore[misc]
+            elif entry is None:
+                return
+            else:
+                raise entry  # type: ignore[misc]
+    finally:
+        stopped.set()
+        thread.join(timeout=5)
+
+
+def serve(line: Connection) -> None:
+    """Answer the batches that arrive on the line, until its other end is closed."""
+    from tokenizers import Tokenizer
+
+    serialized, rules = line.recv()
+    tokenizer = Tokenizer.from_str(serialized)
+    line.send("ready")
+    for batch in _batches_of(line):
+        try:
+            line.send(rules.plan(batch, lambda texts: backend_ids(tokenizer, texts)))
+        except EquipoiseError as error:
+            line.send(str(error))
+
+
+def _batches_of(line: Connection) -> Iterator[Sequence[Asked]]:
+    """Yield the batches that arrive on the line, up to its end."""
+    with suppress(EOFError, OSError):
+        while True:
+            yield [Asked(*prompt) for prompt in line.recv()]
+
+
+def main() -> None:
+    """Serve the line whose descriptor is the first argument."""
+    # Plans have no cycles, and looking for some takes a tenth of the time.
+    gc.disable()
+    with suppress(BrokenPipeError, ConnectionResetError, EOFError):
+        serve(line_to_parent())
+
+
+if __name__ == "__main__":
+    main()

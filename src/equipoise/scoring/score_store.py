@@ -1,0 +1,164 @@
+"""Keeps every computed score: append-only, content-addressed, crash-safe.
+
+One file of lines. Each line is the CRC-32 of its payload and the payload, a batch of scores as JSON. A batch is
+acknowledged once its line is flushed to the disk. A line that a crash cut off, or that was changed later, fails its
+checksum; it is removed when the store is next opened, and its batch is scored again.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from filelock import BaseFileLock
+
+from ..records import EquipoiseError, Prompt, RunError, Score, ScoreLimits
+from .engine import Engine, identity_key
+from .line_file import damage_note, hold, read_lines
+
+Progress = Callable[[int, int], None]
+"""Called with how much is done, and how much there is."""
+
+Scorer = Callable[[Sequence[Prompt]], list[Score]]
+"""Returns the score of every prompt, in order."""
+
+
+class ScoreStore:
+    """The scores of one run folder; a context manager that locks the folder against other writers."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.notes: list[str] = []
+        self._scores: dict[str, Score] = {}
+        self._file: IO[bytes] | None = None
+        self._lock: BaseFileLock | None = None
+
+    def __enter__(self) -> Self:
+        folder = self.path.parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock = hold(self.path.with_suffix(".lock"))
+        except (FileExistsError, FileNotFoundError, NotADirectoryError, PermissionError) as error:
+            reason = str(error.strerror).lower()
+            raise RunError(f"the run folder {folder} cannot be made ({reason}); choose another out") from None
+        try:
+            self._read()
+            self._file = open(self.path, "ab")
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        file, lock, self._file, self._lock = self._file, self._lock, None, None
+        self._scores = {}  # a million of them take half a gigabyte, which measuring needs
+        try:
+            if file is not None:
+                file.close()  # fails again where a write has failed because the disk is full
+        finally:
+            if lock is not None:
+                lock.release()
+
+    def __len__(self) -> int:
+        return len(self._scores)
+
+    def scorer(self, engine: Engine, progress: Progress | None = None) -> Scorer:
+        """Return a function that scores prompts with the engine, and asks it only for what is not kept yet."""
+
+        def score(prompts: Sequence[Prompt]) -> list[Score]:
+            return self._score(engine, prompts, progress)
+
+        return score
+
+    def _score(self, engine: Engine, prompts: Sequence[Prompt], progress: Progress | None) -> list[Score]:
+        """Return the score of every prompt; each batch is kept as soon as it is scored.
+
+        Batches are planned over all prompts, so that a run that was killed computes the same batches as one that
+        was not: their results are equal bit for bit.
+        """
+        identity = identity_key(engine)
+        keys = [prompt.key(identity) for prompt in prompts]
+        unique = dict(zip(keys, prompts, strict=True))
+        names, questions = list(unique), list(unique.values())
+        batches = engine.batches(questions)
+        missing = [[i for i in batch if names[i] not in self._scores] for batch in batches]
+        missing = [batch for batch in missing if batch]
+        done = len(names) - sum(len(batch) for batch in missing)
+        if progress:
+            progress(done, len(names))
+        for scores in engine.score([questions[i] for i in batch] for batch in missing):
+            self._append(scores)
+            done += len(scores)
+            if progress:
+                progress(done, len(names))
+        return [self._scores[key] for key in keys]
+
+    def _append(self, scores: Iterable[Score]) -> None:
+        if self._file is None:
+            raise RunError("the score store is closed")
+        scores = list(scores)
+        payload = json.dumps([_row(score) for score in scores], separators=(",", ":")).encode()
+        self._file.write(b"%08x %s\n" % (zlib.crc32(payload), payload))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._scores.update((score.prompt_key, score) for score in scores)
+
+    def _read(self) -> None:
+        """Read the intact lines; damaged ones are removed from the file, and a note says so."""
+
+        def accept(line: bytes) -> bool:
+            scores = _parse(line)
+            if scores is None:
+                return False
+            self._scores.update((score.prompt_key, score) for score in scores)
+            return True
+
+        # A million scores are many objects, none of them garbage: looking for some would double the time.
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            removed = read_lines(self.path, accept)
+        finally:
+            if collects:
+                gc.enable()
+        if removed:
+            kept = f"{len(self._scores):,} scores are intact and kept; what is missing is scored again"
+            self.notes.append(damage_note(self.path, removed, kept))
+
+
+def _row(score: Score) -> list[Any]:
+    """Return the score as JSON; limits come last, and only where there are some."""
+    row = [score.prompt_key, score.token_logprobs, dict(score.reductions), score.flags]
+    return row if score.limits is None else [*row, asdict(score.limits)]
+
+
+def _score(key: str, logprobs: Any, reductions: Any, flags: Any, limits: Any = None) -> Score:
+    tokens = tuple(tuple(map(float, candidate)) for candidate in logprobs)
+    if limits is None:
+        return Score(str(key), tokens, dict(reductions), tuple(flags))
+    low, high = (tuple(map(float, limits[name])) for name in ("low", "high"))
+    known = ScoreLimits(low, high, tuple(map(int, limits["counts"])))
+    return Score(str(key), tokens, dict(reductions), tuple(flags), known)
+
+
+def _parse(line: bytes) -> list[Score] | None:
+    """Return the scores of a line, None where it is cut off, changed or not made of scores."""
+    checksum, _, payload = line.rstrip(b"\n").partition(b" ")
+    if not line.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(payload):
+        return None
+    try:
+        batch: Any = json.loads(payload)
+        if not isinstance(batch, list):
+            return None
+        return [_score(*row) for row in batch]
+    except (ValueError, TypeError, KeyError, EquipoiseError):
+        return None

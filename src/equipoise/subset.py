@@ -1,0 +1,77 @@
+"""A part of a run as a run of its own: the chosen sentences with the model's answers, measured without the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .datasets.dataset import Dataset
+from .progress import Progress, shown
+from .records import Example, Outcomes, RunError
+from .run import measured_tables
+from .runs import Run, written
+from .runs.folder import RunFolder, folder_name
+from .runs.manifest import command_line, now
+from .runs.tables import example_rows, examples_from_frame, selected_ids
+from .settings import Settings
+
+LONGEST = 100
+"""Characters of a folder's name."""
+
+
+def subset_run(
+    path: str | Path,
+    where: Sequence[str],
+    *,
+    out: str | Path | None = None,
+    progress: Progress | bool | None = None,
+    **choices: Any,
+) -> Run:
+    """Return the run of the items that meet one of the conditions, in a folder of its own; the run is left as it is.
+
+    `where` are texts such as "occupation=nurse,other=physician". `choices` are fields of `Settings`, as for
+    `remeasure`. The folder is beside the run's unless `out` is given.
+    """
+    run = Run(path)
+    earlier = run.manifest.settings
+    # A part of a part must still say what it is a part of.
+    settings = Settings.again(earlier, **choices, where=[*earlier.get("where", ()), *where])
+    examples = {name: _examples(run, name, where) for name in run.manifest.datasets}
+    folder = RunFolder(Path(out) if out else _place(run.path, where))
+    if folder.path.resolve() == run.path.resolve():
+        raise RunError(f"{folder.path} is the run itself; choose another folder for a part of it")
+    with folder.held():
+        facts = {name: {**run.manifest.datasets[name], **_facts(name, chosen)} for name, chosen in examples.items()}
+        notes = [f"a part of {run.path}: {' or '.join(where)}"]
+        manifest = replace(run.manifest, settings=asdict(settings), datasets=facts, files={}, notes=notes)
+        manifest = replace(manifest, command=command_line(), started=now(), finished=None)
+        folder.begin(manifest)
+        parts = [(key, _kept(outcomes, examples[key.dataset])) for key, outcomes in run.answers()]
+        measured, undefined = measured_tables(parts, settings.plan, manifest, shown(progress))
+        measured.tables["examples.parquet"] = example_rows(examples)
+        return written(folder, measured, manifest, undefined)
+
+
+def _examples(run: Run, dataset: str, where: Sequence[str]) -> list[Example]:
+    rows = run.examples[run.examples["dataset"] == dataset]
+    return examples_from_frame(rows[rows["id"].isin(selected_ids(rows, where, f"{dataset} in {run.path}"))])
+
+
+def _kept(outcomes: Outcomes, examples: Sequence[Example]) -> Outcomes:
+    ids = {example.id for example in examples}
+    return outcomes.take(np.array([name in ids for name in outcomes.example_id], dtype=bool))
+
+
+def _facts(name: str, examples: Sequence[Example]) -> Mapping[str, Any]:
+    dataset = Dataset(name, tuple(examples))
+    return {"sha256": dataset.sha256, "examples": len(dataset.examples), "sets": dataset.sets}
+
+
+def _place(run: Path, where: Sequence[str]) -> Path:
+    """Return a folder beside the run that is the same for the same conditions."""
+    name = run.resolve().name
+    return run.resolve().parent / folder_name(f"{name}--where-{'+or+'.join(where)}", longest=LONGEST)

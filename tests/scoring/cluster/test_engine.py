@@ -1,0 +1,215 @@
+"""A model in many actors of a real local Ray: the bytes of one process, whoever is killed, and nothing hangs."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from equipoise.options import EngineOptions
+from equipoise.records import ModelError, Prompt, Score
+from equipoise.run import audit
+from equipoise.scoring.cluster import engine as cluster_engine
+from equipoise.scoring.cluster.connection import connect, disconnect
+from equipoise.scoring.cluster.engine import PREFETCHED, ClusterEngine, _Work
+from equipoise.scoring.opening import open_engine
+
+FAULTY = Path(__file__).resolve().parents[2] / "faulty"
+FEW: dict[str, Any] = {"limit": 20, "resamples": 10, "metrics": ["ucerf"], "by": []}
+FILES = ("scores.jsonl", "measurements.csv", "outcomes.parquet", "pairs.parquet")
+
+
+@pytest.fixture(scope="module")
+def ray_address() -> Iterator[str]:
+    """Start one local Ray for the tests of this file; its workers find the engine `faulty:`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(FAULTY))
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(FAULTY), os.environ.get("PYTHONPATH", "")]))
+        connect("auto", cores=4)
+        import ray
+
+        yield str(ray.get_runtime_context().gcs_address)
+        disconnect()
+
+
+def same_files(first: Path, second: Path) -> bool:
+    return all((first / name).read_bytes() == (second / name).read_bytes() for name in FILES)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray_address")
+def test_a_real_model_in_two_workers_gives_what_it_gives_in_one_process(default_engine: Any, tmp_path: Path) -> None:
+    options = EngineOptions(device="cpu", dtype="float32", cluster="auto", workers=2)
+    cluster = open_engine("smollm2", options)
+    assert isinstance(cluster, ClusterEngine)
+    try:
+        assert cluster.identity == default_engine.identity and cluster.name == default_engine.name
+        few = {**FEW, "limit": 12}
+        runs = [audit(engine, out=tmp_path / str(n), **few) for n, engine in enumerate((default_engine, cluster))]
+        assert same_files(runs[0].path, runs[1].path)
+        assert runs[1].manifest.engine["workers"] == 2
+        contexts = ["The nurse said that", "The driver said that", "He"]
+        assert cluster.generate(contexts, 3) == [default_engine.generate([text], 3)[0] for text in contexts]
+        with pytest.raises(ModelError, match="takes at most"):
+            list(cluster.score([[Prompt("long", "task", "", "she " * 10_000, (" was",))]]))
+        assert list(cluster.score([[Prompt("short", "task", "", "she", (" was",))]]))  # and it can be asked again
+    finally:
+        cluster.close()
+
+
+DRIVER = """
+import os, sys
+from pathlib import Path
+import equipoise.run
+Path(sys.argv[1]).write_text(str(os.getpid()))
+equipoise.run.audit(sys.argv[2], cluster=sys.argv[3], workers=2, out=sys.argv[4], **eval(sys.argv[5]))
+"""
+
+
+def run_until_it_ends(command: Sequence[str]) -> list[tuple[int, str]]:
+    """Run the same command until nobody kills it; return exit code and errors of every time."""
+    ends: list[tuple[int, str]] = []
+    while not ends or ends[-1][0] == -signal.SIGKILL:
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)
+        ends.append((ended.returncode, ended.stderr))
+    return ends
+
+
+@pytest.mark.slow
+def test_killed_workers_and_a_killed_driver_lose_nothing(ray_address: str, tmp_path: Path) -> None:
+    """Ten batches; the driver dies at the sixth, workers before and after it, each at a batch that is counted."""
+    events, pid, out = tmp_path / "events", tmp_path / "driver", tmp_path / "run"
+    model = f"faulty:events={events},kill=2+9,driver=6,driver_file={pid},size=4"
+    command = [sys.executable, "-c", DRIVER, str(pid), model, ray_address, str(out), repr(FEW)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    assert events.stat().st_size >= 6 and not (out / "outcomes.parquet").exists()
+    run = audit(model, cluster="auto", workers=2, out=out, **FEW)
+    whole = audit("faulty:size=4", out=tmp_path / "whole", **FEW)
+    assert same_files(run.path, whole.path)
+    assert events.stat().st_size >= 9  # the last kill was reached
+
+
+@pytest.mark.slow
+def test_a_real_model_outlives_ten_killed_workers_and_three_killed_drivers(
+    ray_address: str, default_engine: Any, tmp_path: Path
+) -> None:
+    """SmolLM2 in two workers: 30 batches, and 13 kills at batches that are drawn by a seed and counted."""
+    events, pid, out = tmp_path / "events", tmp_path / "driver", tmp_path / "run"
+    numbers = random.Random(17).sample(range(2, 31), 13)
+    kill, driver = ("+".join(map(str, sorted(part))) for part in (numbers[:10], numbers[10:]))
+    faults = f"events={events},kill={kill},driver={driver},driver_file={pid},size=2"
+    few = {**FEW, "limit": 30}
+    command = [sys.executable, "-c", DRIVER, str(pid), f"faulty:model=smollm2,{faults}", ray_address, str(out)]
+    ends = run_until_it_ends([*command, repr({**few, "device": "cpu", "dtype": "float32"})])
+    assert [code for code, _ in ends] == [-signal.SIGKILL] * 3 + [0], ends[-1]
+    assert events.stat().st_size >= 30  # every kill was reached
+    from faulty_engine import Faults, FaultyModel
+
+    whole = audit(FaultyModel(default_engine, Faults(size=2)), out=tmp_path / "whole", **few)
+    assert same_files(out, whole.path)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray_address")
+def test_an_example_on_which_a_real_model_always_dies_is_left_out(
+    default_engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_engine, "TRIES", 1)
+    few = {**FEW, "limit": 6}
+    whole = audit(default_engine, out=tmp_path / "whole", **few)
+    example = whole.examples.iloc[4]
+    model = f"faulty:model=smollm2,size=4,poison={example.text[:40]}"
+    run = audit(model, cluster="auto", workers=2, out=tmp_path / "run", device="cpu", dtype="float32", **few)
+    (note,) = [note for note in run.manifest.notes if "end their worker every time" in note]
+    assert example.id in note
+    left = set(whole.outcomes["example_id"]) - set(run.outcomes["example_id"])
+    assert example.id in left and len(left) <= 4 and len(run.outcomes) == 12 - len(left)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray_address")
+def test_an_example_that_always_kills_its_worker_is_left_out_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_engine, "TRIES", 1)
+    whole = audit("faulty:size=4", out=tmp_path / "whole", **FEW)
+    example = whole.examples.iloc[5]
+    run = audit(f"faulty:size=4,poison={example.text[:40]}", cluster="auto", workers=2, out=tmp_path / "run", **FEW)
+    (note,) = [note for note in run.manifest.notes if "end their worker every time" in note]
+    named = set(note.rpartition(": ")[2].split(", "))
+    assert example.id in named
+    left = set(whole.outcomes["example_id"]) - set(run.outcomes["example_id"])
+    sets = whole.outcomes.set_index("example_id")["set_id"]
+    assert left == {name for name in sets.index if sets[name] in {sets[one] for one in named}}
+    assert len(run.outcomes) >= len(whole.outcomes) - 4
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray_address")
+def test_more_workers_than_the_cluster_can_hold_are_refused() -> None:
+    with pytest.raises(ModelError, match="5000 workers with 1 cores each need 5000, the cluster has"):
+        open_engine("planted", EngineOptions(cluster="auto", workers=5000))
+    with pytest.raises(ModelError, match="unknown setting 'strenth'"):
+        open_engine("planted:strenth=1", EngineOptions(cluster="auto", workers=1))
+
+
+def test_a_model_in_memory_is_refused() -> None:
+    with pytest.raises(ModelError, match="not one in memory"):
+        open_engine(("model", "tokenizer"), EngineOptions(cluster="auto"))
+
+
+def _batches(count: int, size: int, pulled: list[int]) -> Iterator[list[Prompt]]:
+    for number in range(count):
+        pulled.append(number)
+        yield [Prompt(f"{number}-{place}", "task", "", "text", (" a", " b")) for place in range(size)]
+
+
+def _scores(batches: Sequence[Sequence[Prompt]]) -> list[list[Score]]:
+    return [[Score(prompt.example_id, ((-1.0,), (-1.0,))) for prompt in batch] for batch in batches]
+
+
+def test_work_comes_back_in_order_and_never_more_than_the_window_is_open() -> None:
+    pulled: list[int] = []
+    work = _Work(_batches(100, 128, pulled), prefetch=PREFETCHED)
+    keys: list[str] = []
+    while (piece := work.next_piece()) is not None:
+        waiting = [piece]
+        while (more := work.next_piece()) is not None:
+            waiting.append(more)
+        # A batch took a quarter of a second, so two of them travel together; one more may have been looked at.
+        assert len(pulled) - len(keys) // 128 <= PREFETCHED * 2 + 1
+        for last in reversed(waiting):  # the newest answer arrives first
+            work.take(last, _scores(last.arguments[0]), 0.25 * len(last.key))
+            keys += [score.prompt_key for scores in work.finished() for score in scores]
+    assert keys == [f"{number}-{place}" for number in range(100) for place in range(128)]
+
+
+def test_a_deadly_prompt_is_found_in_a_bounded_number_of_tries() -> None:
+    work = _Work(_batches(6, 3, []), prefetch=PREFETCHED)
+    first = work.next_piece()
+    assert first is not None
+    work.take(first, _scores(first.arguments[0]), 0.1)  # so quick that the others travel together
+    piece = work.next_piece()
+    assert piece is not None and len(piece.key) == 5
+    waiting, deaths = [piece], 0
+    keys = [score.prompt_key for scores in work.finished() for score in scores]
+    while waiting:
+        tried = waiting.pop(0)
+        if any(prompt.example_id == "4-1" for batch in tried.arguments[0] for prompt in batch):
+            deaths, tried.deaths = deaths + 1, tried.deaths + 1
+            instead = work.split(tried)
+            waiting[:0] = [tried] if instead is None else instead
+        else:
+            work.take(tried, _scores(tried.arguments[0]), 0.0)
+        keys += [score.prompt_key for scores in work.finished() for score in scores]
+    assert [prompt.example_id for prompt in work.deadly] == ["4-1"]
+    assert deaths == 1 + 3 + 3
+    assert keys == [f"{n}-{place}" for n in range(6) for place in range(3) if (n, place) != (4, 1)]

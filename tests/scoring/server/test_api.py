@@ -1,0 +1,73 @@
+"""Replies and embeddings of a server, checked for their form."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from server_loopback import Loopback
+from threads import apart
+
+from equipoise.records import ModelError
+from equipoise.scoring.server.api import Api
+from equipoise.scoring.server.http_client import KEYS, Client, Limits, Refused, Unanswered
+
+
+@pytest.fixture(autouse=True)
+def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(Client, "_pause", lambda client, attempt: 0.01)
+    for name in KEYS:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    started = Loopback("chat only", "no tokenize")
+    yield started
+    started.close()
+
+
+def test_replies_of_a_chat(server: Loopback) -> None:
+    def reply(*script: tuple[int, Any]) -> Any:
+        async def ask() -> Any:
+            async with Client(server.url, Limits(attempts=2)) as client:
+                return await Api(client, "toy").reply("Write.", seed=1, temperature=1.0, tokens=9)
+
+        server.script = [(status, body, {}) for status, body in script]
+        return apart(lambda: asyncio.run(ask()))
+
+    def said(content: Any, **more: Any) -> tuple[int, Any]:
+        return 200, {"choices": [{"message": {"content": content, **more}, "finish_reason": "stop"}], "model": "served"}
+
+    kept = reply(said(""), said([{"type": "text", "text": "a "}, {"type": "text", "text": "b"}]))
+    assert (kept.text, kept.finish_reason, kept.model, kept.attempts) == ("a b", "stop", "served", 2)
+    with pytest.raises(Unanswered, match="failed 2 times: its reply is empty"):
+        reply(said(None), said(" \n "))
+    with pytest.raises(Unanswered, match="its answer has no choices"):
+        reply((200, {"data": []}), (200, {"data": []}))
+    with pytest.raises(Refused, match="the model refused: I will not"):
+        reply(said(None, refusal="I will not"))
+    with pytest.raises(Refused, match="HTTP 400: bad prompt") as refused:
+        reply((400, {"error": {"message": "bad prompt"}}))
+    assert refused.value.status == 400
+
+
+def test_embeddings(server: Loopback) -> None:
+    def embed(rows: Any) -> Any:
+        async def ask() -> Any:
+            async with Client(server.url) as client:
+                return await Api(client, "toy").embed(["a", "b"])
+
+        server.script = [(200, {"data": rows}, {})]
+        return apart(lambda: asyncio.run(ask())).tolist()
+
+    vectors = [{"index": 1, "embedding": [2, 3]}, {"index": 0, "embedding": [0, 1]}]
+    assert embed(vectors) == [[0.0, 1.0], [2.0, 3.0]]
+    with pytest.raises(ModelError, match="gave 1 embeddings for 2 texts"):
+        embed(vectors[:1])
+    with pytest.raises(ModelError, match="has no embeddings"):
+        embed([{"vector": 1}])

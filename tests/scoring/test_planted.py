@@ -1,0 +1,173 @@
+"""The planted engine says exactly what it was told to."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.options import EngineOptions
+from equipoise.records import Example, ModelError, Prompt
+from equipoise.scoring.engine import identity_key
+from equipoise.scoring.opening import open_engine
+from equipoise.scoring.planted import PlantedEngine, open_planted
+
+
+def example(**changes: Any) -> Example:
+    fields: dict[str, Any] = {
+        "id": "a",
+        "text": "The baker thanked the clerk.",
+        "candidates": ("baker", "clerk"),
+        "gold": 0,
+        "answerable": True,
+        "stereotype": 0,
+        "groups": {},
+        "set_id": "p",
+    }
+    return Example(**{**fields, **changes})
+
+
+def probabilities(engine: PlantedEngine, asked: Example, *, options: int = 2, context: str = "Who?") -> list[float]:
+    prompt = Prompt(asked.id, "task", "", context, tuple(f" {number}" for number in range(options)))
+    engine.prepare([asked])
+    ((score,),) = engine.score([[prompt]])
+    return [math.exp(value) for value in score.logprobs]
+
+
+def sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
+@pytest.mark.parametrize("gold", [0, 1])
+@pytest.mark.parametrize("stereotype", [0, 1])
+@given(strength=st.floats(-20, 20), bias=st.floats(-20, 20))
+def test_the_right_answer_has_the_probability_that_was_planted(
+    gold: int, stereotype: int, strength: float, bias: float
+) -> None:
+    engine = PlantedEngine(strength=strength, bias=bias, mass=1.0)
+    found = probabilities(engine, example(gold=gold, stereotype=stereotype))
+    expected = sigmoid(strength + (bias if gold == stereotype else -bias))
+    assert found[gold] == pytest.approx(expected, rel=1e-9)
+    assert math.fsum(found) == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize("gold", [None, 1])
+def test_without_a_right_answer_the_stereotype_alone_decides_even_where_there_is_a_label(gold: int | None) -> None:
+    found = probabilities(PlantedEngine(bias=1.5, mass=1.0), example(gold=gold, answerable=False, stereotype=1))
+    assert found[1] == pytest.approx(sigmoid(1.5), rel=1e-12)
+
+
+def test_without_a_stereotype_the_strength_alone_decides() -> None:
+    found = probabilities(PlantedEngine(strength=1.0, bias=5.0, mass=1.0), example(stereotype=None))
+    assert found[0] == pytest.approx(sigmoid(1.0), rel=1e-12)
+
+
+def test_mass_is_shared_by_all_candidates() -> None:
+    for options in (2, 3, 5):
+        assert math.fsum(probabilities(PlantedEngine(mass=0.3), example(), options=options)) == pytest.approx(0.3)
+
+
+def test_other_is_the_logit_of_every_further_option() -> None:
+    baker, clerk, *others = probabilities(PlantedEngine(2.0, 0.5, other=-1.0), example(), options=4)
+    assert others[0] == others[1]
+    assert math.log(baker / clerk) == pytest.approx(2.5)
+    assert math.log(others[0] / clerk) == pytest.approx(-1.0 + 0.25)
+
+
+@pytest.mark.parametrize("stereotype", [0, 1, 2])
+def test_any_of_three_candidates_can_be_the_stereotypical_one(stereotype: int) -> None:
+    asked = example(candidates=("baker", "clerk", "cook"), gold=None, answerable=False, stereotype=stereotype)
+    engine = PlantedEngine(bias=1.5, other=0.0)
+    found = probabilities(engine, asked, options=3)
+    for index in {0, 1, 2} - {stereotype}:
+        assert math.log(found[stereotype] / found[index]) == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("strength", [-5000.0, 5000.0])
+def test_a_strength_beyond_the_range_of_exp_is_still_a_score(strength: float) -> None:
+    found = probabilities(PlantedEngine(strength=strength, mass=1.0), example())
+    assert found == pytest.approx([1, 0] if strength > 0 else [0, 1])
+
+
+def test_noise_depends_on_the_text_alone() -> None:
+    engine = PlantedEngine(noise=1.0)
+    one, same, other = (probabilities(engine, example(), context=text) for text in ("One?", "One?", "Other?"))
+    assert one == same != other
+    assert one == probabilities(engine, example(id="b"), context="One?")
+
+
+def test_noise_is_normal_with_the_deviation_asked_for() -> None:
+    engine = PlantedEngine(strength=1.0, bias=0.5, noise=0.7)
+    draws = []
+    for number in range(4000):
+        first, second = probabilities(engine, example(), context=f"Question {number}?")
+        draws.append(math.log(first / second) - 1.5)
+    assert np.mean(draws) == pytest.approx(0, abs=4 * 0.7 / math.sqrt(4000))
+    assert np.std(draws) == pytest.approx(0.7, rel=0.05)
+    assert np.mean(np.abs(draws) < 1.96 * 0.7) == pytest.approx(0.95, abs=0.015)
+
+
+def test_an_example_it_was_not_told_about_is_an_error() -> None:
+    prompt = Prompt("unknown", "task", "", "Who?", (" a", " b"))
+    with pytest.raises(ModelError, match="was not prepared with example unknown"):
+        list(PlantedEngine().score([[prompt]]))
+
+
+def test_what_it_is_prepared_with_adds_up_and_is_not_part_of_its_value() -> None:
+    engine = PlantedEngine()
+    engine.prepare([example()])
+    engine.prepare(iter([example(id="b")]))
+    assert set(engine.truth) == {"a", "b"}
+    assert engine == PlantedEngine() and engine.identity == PlantedEngine().identity
+    assert replace(engine).truth == {}
+
+
+def test_a_device_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ModelError, match="unknown device 'abacus'"):
+        open_engine("planted", EngineOptions(device="abacus"))
+    open_engine("planted", EngineOptions(device="cuda:1", dtype="bfloat16"))
+
+
+def test_batches_hold_every_prompt_once_and_scores_follow_their_order() -> None:
+    engine = PlantedEngine(noise=1.0)
+    engine.prepare([example()])
+    prompts = [Prompt("a", "task", "", f"Question {number}?", (" a", " b")) for number in range(5000)]
+    batches = engine.batches(prompts)
+    assert [index for batch in batches for index in batch] == list(range(5000))
+    assert len(batches) > 1
+    scores = [score for part in engine.score([prompts[i] for i in batch] for batch in batches) for score in part]
+    assert [score.prompt_key for score in scores] == [prompt.key(identity_key(engine)) for prompt in prompts]
+
+
+@pytest.mark.parametrize("change", [{"strength": 3.0}, {"bias": 0.0}, {"other": 0.0}, {"noise": 0.1}, {"mass": 0.5}])
+def test_every_setting_is_part_of_its_identity(change: dict[str, float]) -> None:
+    assert identity_key(replace(PlantedEngine(), **change)) != identity_key(PlantedEngine())
+
+
+def test_it_is_opened_by_its_settings() -> None:
+    assert open_engine("planted:strength=1, bias=-0.25,noise=0.5") == PlantedEngine(1.0, -0.25, noise=0.5)
+    assert open_engine("planted:") == PlantedEngine()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("size=3", "planted: unknown setting 'size'; the settings are: strength, bias, other, noise, mass"),
+        ("truth=3", "unknown setting 'truth'"),
+        ("bias=much", "planted: bias must be a number, not 'much'"),
+        ("bias", "planted: bias must be a number, not ''"),
+        ("bias=nan", "planted: bias must be finite, not 'nan'"),
+        ("strength=inf", "planted: strength must be finite"),
+        ("mass=0", r"planted: mass must be in \(0, 1\]"),
+        ("mass=1.5", r"planted: mass must be in \(0, 1\]"),
+        ("noise=-1", "noise, male and wording must not be negative"),
+    ],
+)
+def test_a_setting_it_does_not_take_is_refused(settings: str, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        open_planted(settings)

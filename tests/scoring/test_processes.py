@@ -1,0 +1,34 @@
+"""A process of our own answers on its line, leaves Ctrl-C to its parent, and ends when it is told to."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+from equipoise.scoring.processes import ChildProcess, end
+
+ECHO = """
+import os
+from equipoise.scoring.processes import line_to_parent
+
+line = line_to_parent()
+line.send("ready")
+while True:
+    line.send((os.environ["GREETING"], line.recv()))
+"""
+
+
+def test_a_child_answers_ignores_an_interruption_and_ends(tmp_path: Path) -> None:
+    (tmp_path / "echo_child.py").write_text(ECHO)
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    child = ChildProcess("echo_child", PYTHONPATH=path, GREETING="hello")
+    try:
+        assert child.line.recv() == "ready"
+        child.process.send_signal(signal.SIGINT)
+        child.line.send(("a", 1))
+        assert child.line.recv() == ("hello", ("a", 1))
+        assert child.process.poll() is None
+    finally:
+        end([child])
+    assert child.process.returncode == -signal.SIGKILL and child.line.closed

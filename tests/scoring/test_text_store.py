@@ -1,0 +1,97 @@
+"""What a model wrote is kept, and only what is intact is used again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from equipoise.records import Context, Message, ModelError
+from equipoise.scoring.engine import EngineDefaults
+from equipoise.scoring.planted import PlantedEngine
+from equipoise.scoring.text_store import TextStore
+
+QUESTIONS: list[Context] = [(Message("user", f"Who is number {number}? 👩‍⚕️"),) for number in range(20)]
+
+
+class Echo(EngineDefaults):
+    """Writes its question's length, and remembers what it was asked."""
+
+    name = "echo"
+
+    def __init__(self, identity: str = "echo") -> None:
+        self.identity = {"engine": identity}
+        self.asked: list[Context] = []
+
+    def score(self, batches: Any) -> Any:
+        raise NotImplementedError
+
+    def generate(self, contexts: Sequence[Context], max_new_tokens: int) -> list[str]:
+        self.asked += contexts
+        return [f"{len(context[0].content)} é of {max_new_tokens}" for context in contexts]
+
+
+def test_each_question_is_asked_once_by_each_engine_and_budget(tmp_path: Path) -> None:
+    store, progress = TextStore(tmp_path / "run" / "texts.jsonl"), []
+    engine = Echo()
+    texts = store.writer(engine, lambda done, total: progress.append((done, total)))([*QUESTIONS, QUESTIONS[3]], 9)
+    assert texts == {question: f"{len(question[0].content)} é of 9" for question in QUESTIONS}
+    assert (len(engine.asked), progress) == (20, [(0, 20), (16, 20), (20, 20)])
+    again = Echo()
+    assert store.writer(again)(QUESTIONS[:5], 9) == {question: texts[question] for question in QUESTIONS[:5]}
+    assert again.asked == []
+    store.writer(again)(QUESTIONS[:5], 8)
+    store.writer(other := Echo("other"))(QUESTIONS[:5], 9)
+    assert len(again.asked) == len(other.asked) == 5
+
+
+def test_a_changed_letter_anywhere_in_a_line_is_found_and_the_question_asked_again(tmp_path: Path) -> None:
+    path = tmp_path / "texts.jsonl"
+    whole = TextStore(path).writer(Echo())(QUESTIONS[:3], 9)
+    content = path.read_bytes()
+    start = content.index(b"\n") + 1
+    stop = content.index(b"\n", start)
+    for place in range(start, stop + 1):
+        changed = bytearray(content)
+        changed[place] ^= 1
+        path.write_bytes(changed)
+        engine = Echo()
+        assert TextStore(path).writer(engine)(QUESTIONS[:3], 9) == whole
+        assert 1 <= len(engine.asked) <= 2, place  # two where the line end is gone
+
+
+def test_a_line_that_a_crash_cut_off_anywhere_is_asked_again(tmp_path: Path) -> None:
+    path = tmp_path / "texts.jsonl"
+    whole = TextStore(path).writer(Echo())(QUESTIONS[:2], 9)
+    content = path.read_bytes()
+    for end in range(content.index(b"\n") + 1, len(content) - 1):
+        path.write_bytes(content[:end])
+        engine = Echo()
+        assert TextStore(path).writer(engine)(QUESTIONS[:2], 9) == whole
+        assert len(engine.asked) == 1
+        assert TextStore(path).writer(engine)(QUESTIONS[:2], 9) == whole
+        assert len(engine.asked) == 1
+
+
+def test_an_engine_that_cannot_write_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="planted cannot write text"):
+        TextStore(tmp_path / "texts.jsonl").writer(PlantedEngine())(QUESTIONS, 9)
+
+
+def test_damage_is_cut_out_once_and_told_once(tmp_path: Path) -> None:
+    path = tmp_path / "texts.jsonl"
+    TextStore(path).writer(Echo())(QUESTIONS[:4], 9)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(
+        lines[0] + lines[1].replace(b"Who", b"Wha") + lines[2] + b"00000000\n" + b'{"key": 1}\n' + lines[3]
+    )
+    store = TextStore(path)
+    store.writer(Echo())(QUESTIONS[:1], 9)
+    note = "texts.jsonl: removed 3 damaged parts; 3 texts are intact and kept; what is missing is asked again"
+    assert store.notes == [note]
+    assert sorted(path.read_bytes().splitlines(keepends=True)) == sorted([lines[0], *lines[2:]])
+    store.writer(Echo())(QUESTIONS[:4], 9)
+    assert store.notes == [note]
+    assert len(path.read_bytes().splitlines()) == 4

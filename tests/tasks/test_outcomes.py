@@ -1,0 +1,109 @@
+"""How far probabilities are known goes with them: from scores to outcomes, to the run folder and back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from run_tables import outcomes_frame
+
+from equipoise.datasets.identity import augment, recipe
+from equipoise.records import Example, ModelError, Outcomes, Prompt, Score, ScoreLimits
+from equipoise.runs.tables import outcomes_from_frame
+from equipoise.tasks.chain_of_thought import ChainOfThought
+from equipoise.tasks.multiple_choice import MultipleChoice
+from equipoise.tasks.next_word import NextWord
+
+BAKER = Example(
+    *("e1", "The baker thanked the pilot because she had waited.", ("baker", "pilot"), 1, True, None),
+    {"type": "type2", "gender": "female"},
+    "p1",
+    slots={"pronoun": "she"},
+)
+PROBS = (0.2, 0.3, 0.25, 0.1, 0.05, 0.04)
+
+
+def scored(prompts: list[Prompt], *, sampled: bool = False) -> list[Score]:
+    """Return scores whose second continuation may have any probability up to its own; or counts of 40 answers."""
+    scores = []
+    for prompt in prompts:
+        probs = PROBS[: len(prompt.continuations)]
+        if sampled:
+            counts = tuple(round(40 * p) for p in probs)
+            limits = ScoreLimits(counts=(*counts, 40 - sum(counts)))
+        else:
+            limits = ScoreLimits((probs[0], 0.0, *probs[2:]), probs)
+        scores.append(Score(prompt.key("x"), tuple((float(np.log(p)),) for p in probs), limits=limits))
+    return scores
+
+
+def kept(outcomes: Outcomes) -> Outcomes:
+    """Return the outcomes as a run folder gives them back, which must be the same."""
+    derived = {name: np.zeros(len(outcomes)) for name in ("correct", "perplexity", "candidate_mass")}
+    frame = outcomes_frame({"model": "m", "dataset": "d", "task": "t"}, outcomes, derived)
+    again = outcomes_from_frame(frame, list(outcomes.groups))
+    assert outcomes.limits is not None and again.limits is not None
+    assert set(again.limits.tables) == set(outcomes.limits.tables)
+    for name, table in outcomes.limits.tables.items():
+        np.testing.assert_array_equal(again.limits.tables[name], table)
+    return again
+
+
+def test_limits_of_letters_are_those_of_the_options_they_stand_for() -> None:
+    task = MultipleChoice()
+    prompts = task.prompts(BAKER)
+    limits = kept(task.outcomes([BAKER], prompts, scored(prompts))).limits
+    assert limits is not None and limits.counts is None
+    np.testing.assert_allclose(limits.low, [[0.2, 0.0, 0.25]])
+    np.testing.assert_allclose(limits.high, [[0.2, 0.3, 0.25]])
+
+
+def test_limits_of_candidates_with_markers_add_up() -> None:
+    task = NextWord()
+    examples = list(augment(BAKER, recipe(augmentations=["R"], attributes=["age"])))
+    prompts = [prompt for example in examples for prompt in task.prompts(example)]
+    limits = kept(task.outcomes(examples, prompts, scored(prompts))).limits
+    assert limits is not None
+    np.testing.assert_allclose(limits.low_with_marker, [[0.2, 0.0], [0.2, 0.25], [0.2, 0.25]])
+    np.testing.assert_allclose(limits.high_with_marker, [[0.2, 0.3], [0.2, 0.55], [0.2, 0.55]])
+    counted = kept(task.outcomes(examples, prompts, scored(prompts, sampled=True))).limits
+    assert counted is not None and counted.low is None and counted.counts is not None
+    assert counted.counts.tolist() == [[8, 12, -1, -1, 20], [8, 12, -1, 10, 10], [8, 12, -1, 10, 10]]
+    assert counted.take(np.array([1])).counts.tolist() == [[8, 12, -1, 10, 10]]  # type: ignore[union-attr]
+
+
+def test_limits_of_an_answer_s_forms_add_up() -> None:
+    task = ChainOfThought(answer_turn="user")
+    outcomes = task.run(
+        [BAKER], scorer=lambda prompts: scored(list(prompts)), writer=lambda c, *_: dict.fromkeys(c, ".")
+    )
+    limits = kept(outcomes).limits
+    assert limits is not None
+    # Each answer has three forms: "baker", " baker", "Baker". The second form may have no probability at all.
+    np.testing.assert_allclose(limits.low, [[0.45, 0.19]])
+    np.testing.assert_allclose(limits.high, [[0.75, 0.19]])
+
+
+def test_exact_scores_have_no_limits_and_a_run_has_no_column_for_them() -> None:
+    task = NextWord()
+    prompts = task.prompts(BAKER)
+    exact = [replace(score, limits=None) for score in scored(prompts)]
+    outcomes = task.outcomes([BAKER], prompts, exact)
+    assert outcomes.limits is None
+    derived = {name: np.zeros(1) for name in ("correct", "perplexity", "candidate_mass")}
+    frame = outcomes_frame({"model": "m", "dataset": "d", "task": "t"}, outcomes, derived)
+    assert not [name for name in frame if "prob_" in name or "counts" in name]
+    assert outcomes_from_frame(frame, list(outcomes.groups)).limits is None
+
+
+def test_pmi_refuses_to_divide_by_what_is_not_known() -> None:
+    task = NextWord(token_aggregate="pmi")
+    prompts = task.prompts(BAKER)
+    with pytest.raises(ModelError, match=r"pmi divides by .* use sum"):
+        task.outcomes([BAKER], prompts, scored(prompts, sampled=True))
+    # What is divided by is the score without the sentence, which comes second.
+    question, alone = scored(prompts)
+    with pytest.raises(ModelError, match="pmi divides by"):
+        task.outcomes([BAKER], prompts, [replace(question, limits=None), alone])
+    assert task.outcomes([BAKER], prompts, [question, replace(alone, limits=None)]).limits is not None

@@ -1,0 +1,36 @@
+"""A task is opened by its name, with its options."""
+
+from __future__ import annotations
+
+import pytest
+
+from equipoise.records import EquipoiseError
+from equipoise.tasks import TaskOptions, open_task, read_wordings
+from equipoise.tasks.multiple_choice import MultipleChoice
+from equipoise.tasks.next_word import NextWord
+
+
+def test_a_task_with_one_wording_refuses_several() -> None:
+    with pytest.raises(EquipoiseError, match="task 'cloze' has one wording"):
+        open_task("cloze", TaskOptions(questions=read_wordings("built-in")))
+
+
+def test_a_system_prompt_needs_a_chat() -> None:
+    with pytest.raises(EquipoiseError, match="system is the system prompt of a chat"):
+        TaskOptions(system="Be brief.")
+    assert open_task("mcq", TaskOptions(chat=True)).name == "mcq-chat"
+
+
+def test_multiple_choice_is_opened_by_name_with_its_options() -> None:
+    assert open_task("mcq", TaskOptions(seeds=(1, 2), answer_space="apart")) == MultipleChoice(
+        seeds=(1, 2), answer_space="apart"
+    )
+    assert open_task("mcq") == MultipleChoice()
+
+
+def test_next_word_is_opened_by_name_with_its_options() -> None:
+    assert open_task("next-word") == NextWord(token_aggregate="sum")
+    assert open_task("next-word", TaskOptions(token_aggregate="pmi")) == NextWord(token_aggregate="pmi")
+    assert open_task("next-word", TaskOptions(token_aggregate="mean")).settings["token_aggregate"] == "mean"
+    with pytest.raises(EquipoiseError, match="unknown task 'next-wrd'; did you mean 'next-word'"):
+        open_task("next-wrd")

@@ -1,0 +1,125 @@
+"""Tests mirror the package: src/equipoise/a/b.py is tested by tests/a/test_b.py, a package's own code by its name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+import equipoise
+
+PACKAGE = Path(equipoise.__file__).resolve().parent
+TESTS = Path(__file__).resolve().parent
+
+TESTED_THROUGH = {
+    "__init__.py": "names that are loaded when first asked for: test_architecture.py",
+    "__main__.py": "one call of the command line: tests/cli",
+    "records/errors.py": "exceptions without code",
+    "runs/imported/__init__.py": "a table of formats: runs/imported/test_per_item.py and exports/test_round_trip.py",
+    "runs/imported/documents.py": "exports/test_round_trip.py writes questions for other tools, and reads answers back",
+    "runs/imported/inspect_ai.py": "exports/test_round_trip.py",
+    "runs/imported/lm_eval.py": "exports/test_round_trip.py",
+    "scoring/huggingface/passes.py": "test_engines.py: packed, cached and padded rows give the plain answers",
+    "scoring/huggingface/schedule.py": "test_engines.py: batches, shapes and memory that runs out",
+    "tasks/task.py": "protocols, and one call that every task makes",
+}
+"""Modules without a test file of their own, and where they are tested."""
+
+ACROSS_MODULES = {
+    "runs/test_kill_matrix.py": "every command that writes a run folder, killed at every step",
+    "runs/test_repeated_runs.py": "two runs of one command, byte for byte",
+    "runs/test_strange_folders.py": "every command against folders of nonsense",
+    "scoring/server/test_killed_server.py": "a real llama.cpp server and its client, killed",
+    "scoring/server/test_llama_cpp.py": "a real llama.cpp server against the same model in process",
+    "scoring/server/test_thinking_models.py": "a thinking model behind a real server, in every task",
+    "test_architecture.py": "the house plan",
+    "test_engines.py": "one contract for all engines",
+    "test_estimator_invariants.py": "what holds for every estimator",
+    "test_invariants.py": "what holds for every metric",
+    "test_mirror.py": "this file",
+    "test_packaging.py": "the wheel and its contents",
+}
+"""Test files that are of no single module, and what they test."""
+
+ELSEWHERE = ("docs", "reference")
+"""Folders of tests that follow the documentation and the papers."""
+
+NOT_YET_MIRRORED = (
+    *("builder", "cli", "exports", "measuring", "metrics", "papers", "reports", "stats", "suites", "training"),
+    "settings.py",
+)
+"""Rooms whose tests do not mirror them yet. This list is temporary: empty it, room by room."""
+
+
+def has_code(file: Path) -> bool:
+    """Return whether a module defines anything; a package's file often only says what is in the package."""
+    body = ast.parse(file.read_text(encoding="utf-8")).body
+    return any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) for node in body)
+
+
+def mirrored(module: str) -> str:
+    """Return the test file of a module, both by their paths."""
+    path = Path(module)
+    name = path.parent.name if path.name == "__init__.py" else path.stem
+    return (path.parent / f"test_{name}.py").as_posix()
+
+
+def is_pending(path: str, rooms: Collection[str]) -> bool:
+    room = path.partition("/")[0]
+    return room in rooms or room.removeprefix("test_") in rooms
+
+
+def faults(
+    modules: Collection[str], files: Collection[str], through: Mapping[str, str], across: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield what is wrong: a module without a test, a test without a module, and exceptions that are none."""
+    wanted = {mirrored(module): module for module in modules}
+    for file, module in wanted.items():
+        if file not in files and module not in through:
+            yield f"{module} has no {file}"
+        if file in files and module in through:
+            yield f"{module} has {file}: it is no exception any more"
+    yield from (f"{module} is an exception, but not a module" for module in through if module not in modules)
+    for file in files:
+        if file not in wanted and file not in across:
+            yield f"{file} is the test of no module"
+    yield from (f"{file} is listed, but is not there" for file in across if file not in files)
+    yield from (f"{file} is listed, but is the test of {wanted[file]}" for file in across if file in wanted)
+
+
+def test_every_module_has_its_test_and_every_test_its_module() -> None:
+    modules = [file.relative_to(PACKAGE).as_posix() for file in PACKAGE.rglob("*.py") if "migrations" not in file.parts]
+    modules = [name for name in modules if not name.endswith("__init__.py") or has_code(PACKAGE / name)]
+    files = [file.relative_to(TESTS).as_posix() for file in TESTS.rglob("test_*.py")]
+    files = [name for name in files if name.partition("/")[0] not in ELSEWHERE]
+    modules = [name for name in modules if not is_pending(name, NOT_YET_MIRRORED)]
+    files = [name for name in files if not is_pending(name, NOT_YET_MIRRORED)]
+    assert len(modules) > 80 and "scoring/server/http_client.py" in modules
+    assert not sorted(faults(modules, files, TESTED_THROUGH, ACROSS_MODULES))
+
+
+def test_a_room_that_is_done_is_not_called_pending() -> None:
+    for room in NOT_YET_MIRRORED:
+        modules = [file.relative_to(PACKAGE).as_posix() for file in PACKAGE.glob(f"{room}/**/*.py")]
+        modules = [name for name in modules if not name.endswith("__init__.py") or has_code(PACKAGE / name)]
+        files = [file.relative_to(TESTS).as_posix() for file in TESTS.glob(f"{room}/**/test_*.py")]
+        assert not modules or list(faults(modules, files, {}, {})), f"{room} mirrors the package: take it off the list"
+
+
+def test_each_kind_of_fault_is_seen() -> None:
+    modules = ["a/b.py", "a/c.py", "a/__init__.py", "d.py"]
+    files = ["a/test_b.py", "a/test_a.py", "test_d.py", "test_all.py"]
+    assert list(faults(modules, files, {"a/c.py": "through b"}, {"test_all.py": "all"})) == []
+    assert list(faults(modules, files, {}, {"test_all.py": "all"})) == ["a/c.py has no a/test_c.py"]
+    assert list(faults(modules, [*files, "a/test_c.py"], {"a/c.py": "through b"}, {"test_all.py": "all"})) == [
+        "a/c.py has a/test_c.py: it is no exception any more"
+    ]
+    assert list(faults(modules, [*files, "a/test_x.py"], {"a/c.py": "b"}, {"test_all.py": "all"})) == [
+        "a/test_x.py is the test of no module"
+    ]
+    listed = {"test_all.py": "all", "test_d.py": "d", "test_gone.py": "gone"}
+    assert list(faults(modules, files, {"a/c.py": "b", "e.py": "gone"}, listed)) == [
+        "e.py is an exception, but not a module",
+        "test_gone.py is listed, but is not there",
+        "test_d.py is listed, but is the test of d.py",
+    ]
