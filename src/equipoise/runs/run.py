@@ -15,7 +15,7 @@ from ..catalog import find
 from ..records import Floats, Outcomes, RunError, RunKey, RunManifest, parse_group
 from .folder import RunFolder
 from .manifest import unfinished
-from .measurements import Measurements, measurements_from_frame, ordered_kinds
+from .measurements import Measurements, kind_title, measurements_from_frame, ordered_kinds
 
 
 class Run:
@@ -133,6 +133,14 @@ class Part:
     def key(self) -> RunKey:
         """What its measurements are about."""
         return RunKey(self.run.name, self.dataset, self.task)
+
+    def title(self, kind: str) -> str:
+        """Return the dataset, the task and a type of items in words."""
+        return f"{self}, {kind_title(kind)}"
+
+    def about(self, kind: str = "", **more: str) -> dict[str, str]:
+        """Return what a chart or table of the part is about."""
+        return {"dataset": self.dataset, "task": self.task, "type": kind, **more}
 
     def _of(self, frame: pd.DataFrame) -> pd.DataFrame:
         return frame[(frame["dataset"] == self.dataset) & (frame["task"] == self.task)]

@@ -1,0 +1,116 @@
+"""Which topics a run shows, in which order, and in which medium: this is all that knows both.
+
+A new section is a function from a run to a `Section`, and a row in `TOPICS`; it is then on the page, in a terminal,
+in `figures`, in `tables` and in notebooks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .records.showing import Chart, Section, Table, every
+from .runs.files import write_file
+from .runs.run import Run
+from .topics import background, calibration, first_screen, numbers, occupations, scale
+from .topics.cases import case_section, pack
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+Topic = Callable[[Run], Section | None]
+
+TOPICS: tuple[Topic, ...] = (
+    first_screen.findings,
+    first_screen.parts,
+    scale.scale_section,
+    numbers.numbers,
+    occupations.occupation_section,
+    scale.histogram_section,
+    calibration.section,
+    case_section,
+    background.data,
+    background.method,
+    background.glossary,
+    background.citations,
+)
+"""In the order of the page."""
+
+IN_TERMINAL: tuple[Topic, ...] = (numbers.summary, calibration.section)
+"""What a terminal shows of a run."""
+
+WITH_TEXTS: tuple[Topic, ...] = ()
+"""Topics that quote the data's sentences, which a page without sentences leaves out."""
+
+LEFT_OUT = (
+    "On paper this report keeps to few pages. Left out: all but four cases, what is folded on the page (further"
+    " metrics, data tables, settings), the worst cases of further datasets and tasks, and all but the first charts of a"
+    " kind. All of it is in report.html of the run, opened in a browser; every number is in measurements.csv."
+)
+"""What a print leaves out; `@media print` in page.css does it."""
+
+
+def sections(run: Run, topics: Sequence[Topic] = TOPICS) -> Iterator[Section]:
+    """Yield the sections of a run that it has something for."""
+    for topic in topics:
+        section = topic(run)
+        if section is not None:
+            yield section
+
+
+def charts(run: Run) -> Iterator[Chart]:
+    """Yield every chart of a run that has a name."""
+    return (chart for chart in every(sections(run), Chart) if chart.topic)
+
+
+def tables(run: Run) -> Iterator[Table]:
+    """Yield every table of a run that has a name."""
+    return (table for table in every(sections(run), Table) if table.topic)
+
+
+def run_page(run: Run, *, sentences: bool = True) -> str:
+    """Return the page of a run; without `sentences` no text of the dataset is in it."""
+    from .media.page.html import Head, page
+
+    shown = sections(run, [topic for topic in TOPICS if sentences or topic not in WITH_TEXTS])
+    head = Head(run.name, "Audit of", background.facts(run))
+    scripts = ("page.js", "packing.js", "cases.js")
+    return page(head, shown, scripts=scripts, cases=pack(run, sentences=sentences), left_out=LEFT_OUT)
+
+
+def write_run_page(run: Run, *, out: Path | None = None, sentences: bool = True) -> Path:
+    """Write the page of a run, by default into its folder, and return where it is."""
+    content = run_page(run, sentences=sentences)
+    if out is not None:
+        return write_page(out, content)
+    run.folder.add({"report.html": content.encode("utf-8", "replace")}, made_from=run.manifest)
+    return run.path / "report.html"
+
+
+def write_page(path: Path, content: str) -> Path:
+    """Write a page beside its place and rename it, so that there is never half a page."""
+    # A lone surrogate in a dataset's text cannot be written as UTF-8; the mark in its place can.
+    write_file(path, content.encode("utf-8", "replace"))
+    return path
+
+
+def run_text(run: Run, *, all_rows: bool = False) -> RenderableType:
+    """Return what a terminal shows of a run: the leading metrics, or all of them."""
+    from .media import terminal
+
+    return terminal.sections(sections(run, IN_TERMINAL), every=all_rows)
+
+
+def run_figures(run: Run, *, width: str = "column", formats: Sequence[str] = ("pdf",)) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of every figure of a run for a paper."""
+    from .media.paper import figure_files
+
+    return figure_files(charts(run), formats, width)
+
+
+def run_tables(run: Run, *, formats: Sequence[str], fit: str = "column") -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of every table of a run for a paper."""
+    from .media.paper import table_files
+
+    return table_files(tables(run), formats, fit)
