@@ -53,7 +53,7 @@ def write_tables(paper: Paper, parts: Parts, folder: Path) -> list[Path]:
 
 
 def paper_tables(paper: Paper, parts: Parts) -> Iterator[PublishedTable]:
-    """Yield each table or figure with numbers of the paper: a column a published model, then a column a model here."""
+    """Yield each table or figure with numbers of the paper: columns of the published models, then of those here."""
     models = list(dict.fromkeys(model for model, _, _ in parts))
     for place, title in paper.places.items():
         printed = [number for number in published() if (number.paper, number.place) == (paper.name, place)]
@@ -110,11 +110,7 @@ def _our_value(wanted: Published, parts: Mapping[tuple[str, str], Part]) -> str:
         return NOTHING
     if wanted.metric in ("tpr", "tpd"):
         return _case_study(part, wanted)
-    groups = {"type": wanted.type, "augmentation": wanted.augmentation, "attribute": wanted.attribute}
-    groups |= {"predicted_gender" if wanted.paper == "gender-ece" else "gender": wanted.gender}
-    if wanted.dataset == "bbq":
-        groups = {"category": wanted.attribute}
-    measured = part.measured.get(wanted.metric, **groups)
+    measured = part.measured.get(wanted.metric, **wanted.groups)
     return NOTHING if measured is None else f"{span(measured)} (n = {measured.n:,})"
 
 
