@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, cos, isnan, pi, sin
 
-from ..records.showing import Axis, Chart, Dot, Heat, Key, Note, Panel, Point, Square, value_of
+from ..records.showing import Axis, Chart, Dot, Heat, Key, Note, Panel, Point, Square, ends_of, value_of
 
 LETTER = 0.53
 """Mean width of a letter."""
@@ -22,6 +22,8 @@ RIM, LINES, LETTERS = 6.2, 3, 14
 """Of a polar panel: room for the names beside it, and lines and letters of a name."""
 LINE = 1.35
 """Height of a line of text."""
+FEW_DOTS = 12
+"""Where there are more, notes may lie upon their intervals: else there would be no room for any."""
 LONGEST = 38
 """Letters of a name; the table has it whole."""
 
@@ -128,7 +130,8 @@ def _placed(chart: Chart, row: Sequence[Panel], width: float, top: float, *, las
 
 def name_room(names: Sequence[str]) -> float:
     """Return the room that names take beside a panel."""
-    return 0.8 + LETTER * max((min(len(name), LONGEST) for name in names), default=0)
+    # A name may have wide letters only; a longer text is nearer to the mean.
+    return 0.8 + 1.1 * LETTER * max((min(len(name), LONGEST) for name in names), default=0)
 
 
 def _beside(panel: Panel, width: float) -> float:
@@ -153,7 +156,7 @@ def _height(panel: Panel, width: float) -> float:
         return (SIDE + GAP) * ceil(len(panel.marks) / columns)
     if _is_of(panel, Heat):
         return len(panel.y.names) * min(CELL, max(0.85, width / len(panel.x.names)))
-    return len(panel.y.names) * ROW if panel.y.names else panel.height * width
+    return len(panel.y.names) * ROW * panel.spacing if panel.y.names else panel.height * width
 
 
 def heat_limit(cells: Iterable[Heat]) -> float:
@@ -235,19 +238,33 @@ def _keys(legend: Sequence[Key], width: float, top: float) -> Iterator[tuple[flo
 
 
 def note_places(place: Place) -> Iterator[tuple[float, float, str]]:
-    """Yield the notes that fit, each with the left end of its base line: none hides a dot or another note."""
-    dots = [place(value_of(dot.x), value_of(dot.y)) for dot in place.panel.marks_of(Dot)]
-    taken = [(x - 0.35, y - 0.35, x + 0.35, y + 0.35) for x, y in dots]
+    """Yield the notes that fit, each with the left end of its base line: none hides a dot or another note.
+
+    A note keeps off intervals, too, where there are few.
+    """
+    dots = list(place.panel.marks_of(Dot))
+    taken = [_box(place, [value_of(dot.x)], [value_of(dot.y)]) for dot in dots]
+    if len(dots) <= FEW_DOTS:
+        taken += [_box(place, ends_of(dot.x), [value_of(dot.y)]) for dot in dots]
+        taken += [_box(place, [value_of(dot.x)], ends_of(dot.y)) for dot in dots]
     for note in place.panel.marks_of(Note):
         (x, y), wide = place(note.x, note.y), LETTER * len(note.text)
         sides = (0.6, -0.6 - wide, -wide / 2)
         for across, up in [(sides[0], 0.3), (sides[1], 0.3), *((side, up) for up in (-0.7, 1.3) for side in sides)]:
             box = (x + across, y + up - 0.8, x + across + wide, y + up + 0.15)
             inside = box[0] > place.left and box[2] < place.left + place.width and place.top < box[1]
+            inside = inside and box[3] < place.top + place.height
             if inside and not any(_overlap(box, other) for other in taken):
                 taken.append(box)
                 yield box[0], y + up, note.text
                 break
+
+
+def _box(place: Place, across: Sequence[float], up: Sequence[float]) -> tuple[float, ...]:
+    """Return the room of a dot, or of its interval along one axis."""
+    corners = [place(x, y) for x in across for y in up]
+    (left, right), (top, bottom) = ((min(ends), max(ends)) for ends in zip(*corners, strict=True))
+    return left - 0.35, top - 0.35, right + 0.35, bottom + 0.35
 
 
 def _overlap(box: tuple[float, ...], other: tuple[float, ...]) -> bool:

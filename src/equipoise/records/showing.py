@@ -307,7 +307,8 @@ M = TypeVar("M", bound=Mark)
 class Panel:
     """Marks on two axes. A `polar` panel has the names of its x axis around it.
 
-    `height` is in widths of the panel; one with names on the y axis is as high as its names need.
+    `height` is in widths of the panel; one with names on the y axis is as high as its names need, and `spacing` is how
+    far apart they are, in rows of text.
     """
 
     marks: Sequence[Mark]
@@ -316,6 +317,7 @@ class Panel:
     title: str = ""
     polar: bool = False
     height: float = 0.5
+    spacing: float = 1.0
 
     def marks_of(self, kind: type[M]) -> Iterator[M]:
         """Yield the marks of one kind."""

@@ -76,7 +76,9 @@ def _environment() -> Environment:
         loader=PackageLoader("equipoise.media.page", "web"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     made.globals.update(alike=alike, arrows=ARROWS, estimate_of=estimate_of, glyph=glyph, inner=_inner)
-    made.globals.update(interval=_interval, is_map=_is_map, number=_number, only=_only, plain=plain)
+    made.globals.update(
+        interval=_interval, is_crowded=_is_crowded, is_map=_is_map, number=_number, only=_only, plain=plain
+    )
     made.globals.update(sort_value=_sort_value, svg=svg, swatch=swatch, words=words)
     return made
 
@@ -98,6 +100,11 @@ def _kind(shown: Shown | Section) -> str:
 
 def _is_map(chart: Chart) -> bool:
     return any(isinstance(mark, Heat) for panel in chart.panels for mark in panel.marks[:1])
+
+
+def _is_crowded(table: Table) -> bool:
+    """Return whether values and their intervals have no room side by side: a row has more than three."""
+    return any(sum(estimate_of(cell) is not None for cell in row.cells) > 3 for row in table.rows)
 
 
 def _only(chart: Chart, panel: Panel) -> Chart:
