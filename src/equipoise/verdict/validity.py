@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -42,6 +42,19 @@ def checks(part: Part) -> list[Finding]:
     listed += [*_joins(part), *_flags(part), *_limits(part), *_faults(part), *_precision(part)]
     order: Sequence[State] = ("invalid", "doubt", "fine")
     return sorted(listed, key=lambda check: order.index(check.state))
+
+
+def cautions(parts: Iterable[Part], state: State) -> Iterator[Finding]:
+    """Yield the checks of several parts that are in a state: each sentence once, with the places that it is about."""
+    places: dict[str, list[str]] = {}
+    for part in parts:
+        for check in checks(part):
+            if check.state == state:
+                # A fault of the data is the same whichever model was asked, and however.
+                place = part.dataset if check.name in OF_DATA else f"{part.run.name} on {part}"
+                places.setdefault(check.text, []).append(place)
+    for text, several in places.items():
+        yield Finding(f"{'; '.join(dict.fromkeys(several))}: {text}", topic="validity", state=state)
 
 
 def _mass(part: Part) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""A pytest fixture for the gate. In a conftest.py: `pytest_plugins = ["equipoise.reports.pytest_plugin"]`."""
+"""A pytest fixture for the gate. In a conftest.py: `pytest_plugins = ["equipoise.exports.pytest_plugin"]`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from .gate import Check, gate, rows
+from ..verdict.gate import Check, gate, rows
 
 
 @pytest.fixture
 def equipoise_gate() -> Callable[..., list[Check]]:
-    """Return a function like `equipoise.reports.gate.gate` that fails the test with a table of what failed."""
+    """Return a function like `equipoise.gate` that fails the test with a table of what failed."""
 
     def check(run: Any, *requirements: str, **options: Any) -> list[Check]:
         checks = gate(run, requirements, **options)

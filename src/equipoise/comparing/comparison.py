@@ -1,4 +1,4 @@
-"""Several runs on the same sentences: ranks by each metric, paired differences, and where the models differ."""
+"""Several runs on the same sentences: paired differences, and where the models differ."""
 
 from __future__ import annotations
 
@@ -9,24 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from ...catalog import find
-from ...datasets.selection import conditions
-from ...measuring.comparing import comparison_leeways, contests, widened_difference
-from ...measuring.leeway.widening import Leeway
-from ...measuring.measure import Plan
-from ...metrics import METRICS, Metric
-from ...progress import Progress, shown
-from ...records import ABSENT, EquipoiseError, Integers, Outcomes, parse_group
-from ...runs.measurements import kind_title
-from ...runs.run import Run
-from ...stats.paired import CORRECTIONS, Difference, Trial, paired_differences
+from ..catalog import find
+from ..datasets.selection import conditions
+from ..measuring.comparing import comparison_leeways, contests, widened_difference
+from ..measuring.leeway.widening import Leeway
+from ..measuring.measure import Plan
+from ..metrics import METRICS, Metric
+from ..progress import Progress, shown
+from ..records import ABSENT, Booleans, EquipoiseError, Estimate, Integers, Measurement, Outcomes, parse_group
+from ..runs.measurements import kind_title, metric_named
+from ..runs.run import Run
+from ..stats.paired import CORRECTIONS, Difference, Trial, is_detected, paired_differences
 from .matching import Match, match, opened, shared_estimators
 
 TESTED = tuple(metric.name for metric in METRICS.values() if metric.leading)
 """The metrics whose differences are tested by default, where the runs have them."""
-
-DETECTED = 0.05
-"""A corrected p under this is called a difference."""
 
 
 @dataclass(frozen=True)
@@ -63,42 +60,57 @@ class Choices:
 
 @dataclass(frozen=True)
 class Tested:
-    """The difference of two runs in one metric, with its p-value corrected for the number of comparisons.
+    """The value of one run or dataset minus that of another: `row` is the difference as a measurement.
 
-    `group` is its group as `measurements.csv` names it, `kind` the same in words.
+    `corrected` is the p-value, corrected for the number of comparisons.
     """
 
-    part: str
-    group: str
-    kind: str
-    metric: str
+    row: Measurement
     first: str
     second: str
-    difference: Difference
+    p: float
     corrected: float
 
     @property
-    def runs(self) -> str:
-        """The runs, as the page heads them."""
-        return f"{self.first} − {self.second}"
+    def difference(self) -> Estimate:
+        """The difference with its interval and n."""
+        return self.row.estimate
+
+    @property
+    def part(self) -> str:
+        """The dataset and task."""
+        return f"{self.row.dataset} · {self.row.task}"
+
+    @property
+    def kind(self) -> str:
+        """The group in words: its type, then its other parts."""
+        parts = parse_group(self.row.group)
+        kind = kind_title(parts.pop("type", ""))
+        return ", ".join([kind, *(f"{key} {value}" for key, value in parts.items())])
 
     @property
     def data(self) -> str:
-        """The dataset, task and type."""
+        """The dataset, task and group in words."""
         return f"{self.part}, {self.kind}"
 
     @property
     def detected(self) -> bool:
         """Whether test and interval both show a difference: the test after correction."""
-        return self.corrected < DETECTED and self.difference.excludes_zero
+        return is_detected(self.difference, self.corrected)
+
+    @property
+    def better(self) -> str:
+        """The name of the better one, "" where no difference is detected or the metric has no direction."""
+        if not self.detected or self.row.better == "neither" or not self.row.value:
+            return ""
+        return self.first if (self.row.value > 0) == (self.row.better == "higher") else self.second
 
 
 @dataclass(frozen=True)
 class Overlap:
     """Where two runs differ: whom they answer right, and in which sets their answer changes."""
 
-    part: str
-    kind: str
+    data: str
     first: str
     second: str
     right: tuple[int, int, int, int]
@@ -106,23 +118,13 @@ class Overlap:
     sets: int
 
     @property
-    def runs(self) -> str:
-        """The runs, as the page heads them."""
-        return f"{self.first} and {self.second}"
-
-    @property
-    def data(self) -> str:
-        """The dataset, task and type."""
-        return f"{self.part}, {self.kind}"
-
-    @property
     def expected(self) -> float:
-        """The pairs both would answer differently if the models' flips had nothing to do with each other."""
+        """The sets in which both would change their answer if the models had nothing to do with each other."""
         return self.flips[0] * self.flips[1] / self.sets if self.sets else 0.0
 
     @property
     def jaccard(self) -> float | None:
-        """The share of pairs that both answer differently among those that one does; None where none does."""
+        """The share of sets that change in both among those that change in either; None where none does."""
         union = self.flips[0] + self.flips[1] - self.flips[2]
         return self.flips[2] / union if union else None
 
@@ -163,48 +165,48 @@ def compare(
     if len(runs) < 2 and not choices.alone:
         raise EquipoiseError("a comparison needs at least two runs, or two datasets of one run")
     matches = match(runs, intersect=choices.intersect, where=choices.where)
-    tests = list(_tests(runs, matches, choices, shown(progress)))
+    tests = corrected(list(_differences(runs, matches, choices, shown(progress))), choices.correction)
     overlaps = [overlap for matched in matches for overlap in _overlaps(runs, matched)]
     return Comparison(runs, matches, tests, overlaps, choices)
 
 
-def _tests(runs: Sequence[Run], matches: Sequence[Match], choices: Choices, say: Progress) -> Iterator[Tested]:
-    """Yield every tested difference; all p-values of the comparison are corrected together."""
-    differences: list[tuple[str, str, str, str, str, str, Difference]] = []
+def corrected(tests: Sequence[Tested], correction: str) -> list[Tested]:
+    """Return the tests with all p-values corrected together; one without a p-value is no test."""
+    known = [number for number, test in enumerate(tests) if not np.isnan(test.p)]
+    values = CORRECTIONS[correction](np.array([tests[number].p for number in known]))
+    by_number = dict(zip(known, values.tolist(), strict=True))
+    return [replace(test, corrected=by_number.get(number, np.nan)) for number, test in enumerate(tests)]
+
+
+def estimate_of(difference: Difference, level: float) -> Estimate:
+    """Return a difference as an estimate."""
+    return Estimate(difference.value, difference.low, difference.high, level, difference.n, difference.method)
+
+
+def _differences(runs: Sequence[Run], matches: Sequence[Match], choices: Choices, say: Progress) -> Iterator[Tested]:
+    """Yield the difference of every two runs in every metric, with the p-value of its own test."""
     pairs = list(combinations(range(len(runs)), 2))
     plan = Plan(choices.rows(), shared_estimators(runs), by=())
     trial = Trial(choices.resamples, choices.permutations, choices.level, choices.seed)
     reach = [[comparison_leeways(items, plan) for items in matched.items] for matched in matches]
     for number, (place, (a, b)) in enumerate(product(range(len(matches)), pairs)):
-        matched = matches[place]
+        matched, names = matches[place], (runs[a].name, runs[b].name)
         say("comparing", number, len(matches) * len(pairs))
-        first, second = matched.items[a], matched.items[b]
-        compared = [c for c in contests(first, second, plan) if _is_shown(c.group, matched.kinds)]
-        clusters = int(first.clusters.max()) + 1
+        compared = [c for c in contests(matched.items[a], matched.items[b], plan) if _is_shown(c.group, matched.kinds)]
+        clusters = int(matched.items[a].clusters.max()) + 1
         results = paired_differences([c.contest for c in compared], clusters=clusters, trial=trial)
         for contest, plain in zip(compared, results, strict=True):
-            name = (contest.metric, contest.group)
-            leeway, other = (reach[place][run].get(name, Leeway()) for run in (a, b))
+            leeway, other = (reach[place][run].get((contest.metric, contest.group), Leeway()) for run in (a, b))
             difference = widened_difference(plain, leeway.minus(other), contest.contest.width)
-            where = (str(matched), contest.group, group_title(contest.group))
-            differences.append((*where, contest.metric, runs[a].name, runs[b].name, difference))
+            about = (" − ".join(names), matched.dataset, matched.task, contest.group)
+            estimate, better = estimate_of(difference, choices.level), metric_named(contest.metric).better
+            yield Tested(Measurement(contest.metric, *about, estimate, better), *names, difference.p, np.nan)
     say("comparing", len(matches) * len(pairs), len(matches) * len(pairs))
-    if differences:
-        corrected = CORRECTIONS[choices.correction](np.array([row[-1].p for row in differences]))
-        for row, p in zip(differences, corrected, strict=True):
-            yield Tested(*row, float(p))
 
 
 def _is_shown(group: str, kinds: Sequence[str]) -> bool:
     """Return whether a group is tested: within a type where there are types, else over everything."""
     return parse_group(group).get("type", "") in kinds
-
-
-def group_title(group: str) -> str:
-    """Return a group's name in words: its type, then its other parts."""
-    parts = parse_group(group)
-    kind = kind_title(parts.pop("type", ""))
-    return ", ".join([kind, *(f"{key} {value}" for key, value in parts.items())])
 
 
 def _overlaps(runs: Sequence[Run], matched: Match) -> Iterator[Overlap]:
@@ -221,12 +223,12 @@ def _overlaps(runs: Sequence[Run], matched: Match) -> Iterator[Overlap]:
             counts = [int(both.sum()) for both in (right[a] & right[b], right[a] & ~right[b], ~right[a] & right[b])]
             table = (counts[0], counts[1], counts[2], len(labelled) - sum(counts))
             flipped = (int(flips[a].sum()), int(flips[b].sum()), int((flips[a] & flips[b]).sum()))
-            yield Overlap(str(matched), kind_title(kind), runs[a].name, runs[b].name, table, flipped, len(sets))
+            yield Overlap(matched.title(kind), runs[a].name, runs[b].name, table, flipped, len(sets))
 
 
-def _flipped(outcomes: Outcomes, sets: Integers) -> Any:
+def _flipped(outcomes: Outcomes, sets: Integers) -> Booleans:
     """Return the sets in which the choice changes with the group word."""
     if not len(sets):
         return np.zeros(0, dtype=bool)
     chosen = outcomes.predicted[sets]
-    return np.any((sets != ABSENT) & (chosen != chosen[:, :1]), axis=1)
+    return np.asarray(np.any((sets != ABSENT) & (chosen != chosen[:, :1]), axis=1), dtype=bool)

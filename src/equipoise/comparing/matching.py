@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ...datasets.neutral import family
-from ...measuring.items import Items
-from ...measuring.measure import Plan, measured_items
-from ...measuring.part import measure_items
-from ...metrics import METRICS
-from ...records import ABSENT, EquipoiseError, Integers, Outcomes
-from ...runs.measurements import Measurements, ordered_kinds
-from ...runs.run import Run, all_parts
-from ...runs.selection import selected_ids
-from ...uncertainty import ESTIMATORS, PERPLEXITY, Estimator
-from .rows import RowRun, joined_clusters
+from ..datasets.neutral import family, row_name
+from ..measuring.items import Items
+from ..measuring.measure import Plan, measured_items
+from ..measuring.part import measure_items
+from ..metrics import METRICS
+from ..records import ABSENT, Booleans, EquipoiseError, Integers, Outcomes
+from ..runs.measurements import Measurements, kind_title, ordered_kinds
+from ..runs.run import Run, all_parts
+from ..runs.selection import selected_ids
+from ..uncertainty import ESTIMATORS, PERPLEXITY, Estimator
 
 SHOWN = (*(metric.name for metric in METRICS.values() if metric.leading), "perplexity")
 """The metrics of the leaderboard."""
@@ -39,6 +39,14 @@ class Match:
     def __str__(self) -> str:
         return f"{self.dataset} · {self.task}"
 
+    def title(self, kind: str) -> str:
+        """Return the dataset, the task and a type of items in words."""
+        return f"{self}, {kind_title(kind)}"
+
+    def about(self, kind: str) -> dict[str, str]:
+        """Return what a chart or table of a type is about."""
+        return {"dataset": self.dataset, "task": self.task, "type": kind}
+
     @property
     def kinds(self) -> list[str]:
         """The types of the items, resolvable first; [""] where they have none."""
@@ -53,6 +61,50 @@ class Match:
         """Return the rows of a type."""
         first = self.outcomes[0]
         return np.flatnonzero(first.group("type") == kind) if kind else np.arange(len(first))
+
+    def answerable(self, kind: str) -> Booleans:
+        """Return which items of a type have a right answer."""
+        return self.outcomes[0].answerable[self.rows(kind)]
+
+    def ranks(self, metric: str, kind: str) -> list[int | None]:
+        """Return each run's rank by a metric, 1 the best; equal values share a rank; None without value or direction.
+
+        Perplexity has a direction where no answer is right: a model that hesitates is better (UCerF paper, Table 4).
+        """
+        rows = [row for measured in self.measured if (row := measured.get(metric, type=kind)) is not None]
+        better = rows[0].better if rows else "neither"
+        if metric == "perplexity" and not self.answerable(kind).any():
+            better = "higher"
+        if better == "neither" or len(rows) < len(self.measured):
+            return [None] * len(self.measured)
+        return [*places([row.value for row in rows], better)]
+
+
+def places(values: Sequence[float], better: str) -> list[int]:
+    """Return the rank of each value, 1 the best; equal values share a rank."""
+    sign = -1.0 if better == "higher" else 1.0
+    return [1 + sum(sign * other < sign * value for other in values) for value in values]
+
+
+class RowRun(Run):
+    """A run on one of its datasets, under the name that the dataset shares with its neutral forms.
+
+    Rows are named without the dataset: "genderlex-00017" and "genderlex-someone-00017" are both row 00017.
+    """
+
+    def __init__(self, path: str | Path, dataset: str) -> None:
+        super().__init__(path)
+        if dataset not in self.manifest.datasets:
+            known = ", ".join(self.manifest.datasets)
+            raise EquipoiseError(f"the run in {path} has no dataset {dataset!r}; it has {known}")
+        self.only = dataset
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """Return a table of the run's folder with the rows of its dataset."""
+        table = super().frame(name)
+        table = table[table["dataset"] == self.only].assign(dataset=family(self.only))
+        ids = [column for column in ("id", "example_id", "set_id") if column in table]
+        return table.assign(**{column: [row_name(str(id), self.only) for id in table[column]] for column in ids})
 
 
 def opened(paths: Sequence[Any], data: Sequence[str] = ()) -> list[Run]:
@@ -173,6 +225,17 @@ def _matched(dataset: str, task: str, parts: Sequence[Any], tables: Sequence[pd.
     return Match(dataset, task, items, measured, dropped)
 
 
+def joined_clusters(columns: Sequence[pd.Series]) -> list[str]:
+    """Return the clusters of rows that share one in any of the columns: they are resampled together."""
+    numbers = np.arange(len(columns[0]))
+    while True:
+        before = numbers.copy()
+        for column in columns:
+            numbers = pd.Series(numbers).groupby(column.to_numpy()).transform("min").to_numpy()
+        if np.array_equal(before, numbers):
+            return [str(number) for number in numbers]
+
+
 def shared_estimators(runs: Sequence[Run]) -> list[Estimator]:
     """Return the estimators to compare by: perplexity, or, where not all runs have it, what else they all have."""
     settings = [run.manifest.settings.get("estimators", [PERPLEXITY.name]) for run in runs]
@@ -180,25 +243,3 @@ def shared_estimators(runs: Sequence[Run]) -> list[Estimator]:
     rows = [ESTIMATORS[name] for name in shared if name in ESTIMATORS]
     plain = [row for row in rows if not row.over]
     return [PERPLEXITY] if PERPLEXITY in plain or not plain else plain
-
-
-def ranks(matched: Match, metric: str, kind: str) -> list[int | None]:
-    """Return each run's rank by a metric, 1 the best; equal values share a rank; None without a value or direction.
-
-    Perplexity has a direction where no answer is right: a model that hesitates is better (the UCerF paper's Table 4).
-    """
-    rows = [row for measured in matched.measured if (row := measured.get(metric, type=kind)) is not None]
-    if len(rows) < len(matched.measured):
-        return [None] * len(matched.measured)
-    better = rows[0].better
-    if metric == "perplexity" and not matched.outcomes[0].answerable[matched.rows(kind)].any():
-        better = "higher"
-    if better == "neither":
-        return [None] * len(matched.measured)
-    return [*places([row.value for row in rows], better)]
-
-
-def places(values: Sequence[float], better: str) -> list[int]:
-    """Return the rank of each value, 1 the best; equal values share a rank."""
-    sign = -1.0 if better == "higher" else 1.0
-    return [1 + sum(sign * other < sign * value for other in values) for value in values]
