@@ -40,7 +40,7 @@ TOPICS: tuple[Topic, ...] = (
 )
 """In the order of the page."""
 
-IN_TERMINAL: tuple[Topic, ...] = (numbers.summary, calibration.section)
+IN_TERMINAL: tuple[Topic, ...] = (numbers.summary, calibration.summary)
 """What a terminal shows of a run."""
 
 WITH_TEXTS: tuple[Topic, ...] = ()
@@ -54,9 +54,9 @@ LEFT_OUT = (
 """What a print leaves out; `@media print` in page.css does it."""
 
 
-def sections(run: Run, topics: Sequence[Topic] = TOPICS) -> Iterator[Section]:
-    """Yield the sections of a run that it has something for."""
-    for topic in topics:
+def sections(run: Run, topics: Sequence[Topic] | None = None) -> Iterator[Section]:
+    """Yield the sections of a run that it has something for, by default those of its page."""
+    for topic in TOPICS if topics is None else topics:
         section = topic(run)
         if section is not None:
             yield section
