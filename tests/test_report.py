@@ -24,7 +24,9 @@ def certainties(run: Run) -> Section:
     known = [(kind, row) for kind, row in rows if row is not None]
     dots = [Dot(row.estimate, float(place), label=kind) for place, (kind, row) in enumerate(known)]
     panel = Panel(dots, Axis("mean certainty"), Axis.of_names([kind for kind, _ in known]))
-    table = Table("Certainty <b>", (Column("type", words=True), Column("certainty")), [Row(row) for row in known], "sure")
+    table = Table(
+        "Certainty <b>", (Column("type", words=True), Column("certainty")), [Row(row) for row in known], "sure"
+    )
     chart = Chart("How sure it is <i>", [panel], "certainties", part.about())
     return Section("Certainty", [Finding("It is sure.", [row for _, row in known]), chart, table], "certainty")
 
