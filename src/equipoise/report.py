@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .catalog import find, names
 from .comparing.comparison import Comparison
 from .comparing.datasets import Moved
 from .records.showing import Chart, Section, Table, every
@@ -45,7 +46,7 @@ TOPICS: tuple[Topic, ...] = (
 )
 """In the order of the page."""
 
-IN_TERMINAL: tuple[Topic, ...] = (numbers.summary, calibration.section)
+IN_TERMINAL: tuple[Topic, ...] = (numbers.summary, calibration.summary)
 """What a terminal shows of a run."""
 
 COMPARED: tuple[Topic, ...] = (
@@ -76,20 +77,26 @@ LEFT_OUT = (
 """What a print leaves out; `@media print` in page.css does it."""
 
 
-def sections(subject: Run | Comparison, topics: Sequence[Topic] = TOPICS) -> Iterator[Section]:
-    """Yield the sections of a run, or of a comparison, that it has something for."""
-    for topic in topics:
+def page_topics() -> list[Topic]:
+    """Return the topics of a run's page; those of other packages (entry point `equipoise.topics`) follow our own."""
+    plugged = [find(name, {}, kind="topic") for name in names({}, kind="topic")]
+    return [topic for listed in TOPICS for topic in ([*plugged, listed] if listed is case_section else [listed])]
+
+
+def sections(subject: Run | Comparison, topics: Sequence[Topic] | None = None) -> Iterator[Section]:
+    """Yield the sections of a run, or of a comparison, that it has something for; by default those of a run's page."""
+    for topic in page_topics() if topics is None else topics:
         section = topic(subject)
         if section is not None:
             yield section
 
 
-def charts(subject: Run | Comparison, topics: Sequence[Topic] = TOPICS) -> Iterator[Chart]:
+def charts(subject: Run | Comparison, topics: Sequence[Topic] | None = None) -> Iterator[Chart]:
     """Yield every chart of a run or a comparison that has a name."""
     return (chart for chart in every(sections(subject, topics), Chart) if chart.topic)
 
 
-def tables(subject: Run | Comparison, topics: Sequence[Topic] = TOPICS) -> Iterator[Table]:
+def tables(subject: Run | Comparison, topics: Sequence[Topic] | None = None) -> Iterator[Table]:
     """Yield every table of a run or a comparison that has a name."""
     return (table for table in every(sections(subject, topics), Table) if table.topic)
 
@@ -98,7 +105,7 @@ def run_page(run: Run, *, sentences: bool = True) -> str:
     """Return the page of a run; without `sentences` no text of the dataset is in it."""
     from .media.page.html import Head, page
 
-    shown = sections(run, [topic for topic in TOPICS if sentences or topic not in WITH_TEXTS])
+    shown = sections(run, [topic for topic in page_topics() if sentences or topic not in WITH_TEXTS])
     head = Head(run.name, "Audit of", background.facts(run))
     scripts = ("page.js", "packing.js", "cases.js")
     return page(head, shown, scripts=scripts, cases=pack(run, sentences=sentences), left_out=LEFT_OUT)

@@ -18,6 +18,7 @@ from .layout import (
     are_upright,
     arrange,
     heat_limit,
+    is_of,
     note_places,
     rim_words,
     short,
@@ -131,7 +132,7 @@ def _panel(drawn: Figure, place: Place, layout: Layout, above: float) -> None:
         axes.text(y=up, s=panel.title, transform=axes.transAxes, va="bottom", **middle)
     if panel.polar:
         _rings(axes, place)
-    elif panel.marks and isinstance(panel.marks[0], Square):
+    elif is_of(panel, Square):
         axes.set_axis_off()
         axes.set(xlim=(0, place.width), ylim=(place.height, 0))
     else:
@@ -199,7 +200,7 @@ def _upwards(axes: Any, place: Place) -> None:
     if axis.names:
         axes.set_yticks(range(len(axis.names)), [short(name) for name in axis.names] if place.y_shown else [])
         axes.tick_params(axis="y", length=0)
-        if not isinstance(place.panel.marks[0], Heat):
+        if not is_of(place.panel, Heat):
             axes.spines["left"].set_visible(False)
             axes.grid(axis="y", color=GRID, linewidth=0.5)
             axes.set_axisbelow(True)

@@ -138,7 +138,7 @@ def _beside(panel: Panel, width: float) -> float:
     """Return the room left of a panel."""
     if panel.y.names:
         return min(name_room(panel.y.names), 0.55 * width)
-    return 0.6 if panel.y.hidden or _is_of(panel, Square) else 3.6
+    return 0.6 if panel.y.hidden or is_of(panel, Square) else 3.6
 
 
 def _above(panel: Panel) -> float:
@@ -151,10 +151,10 @@ def _above(panel: Panel) -> float:
 def _height(panel: Panel, width: float) -> float:
     if panel.polar:
         return width
-    if _is_of(panel, Square):
+    if is_of(panel, Square):
         columns = square_columns(width)
         return (SIDE + GAP) * ceil(len(panel.marks) / columns)
-    if _is_of(panel, Heat):
+    if is_of(panel, Heat):
         return len(panel.y.names) * min(CELL, max(0.85, width / len(panel.x.names)))
     return len(panel.y.names) * ROW * panel.spacing if panel.y.names else panel.height * width
 
@@ -170,7 +170,8 @@ def square_columns(width: float) -> int:
     return max(1, int((width + GAP) // (SIDE + GAP)))
 
 
-def _is_of(panel: Panel, kind: type) -> bool:
+def is_of(panel: Panel, kind: type) -> bool:
+    """Return whether the panel is one of these marks: squares, or cells of a map."""
     return bool(panel.marks) and isinstance(panel.marks[0], kind)
 
 
@@ -179,7 +180,7 @@ def below(place: Place) -> float:
     panel = place.panel
     if panel.polar:
         return 0.6 + LINE * LINES / 2
-    if not place.x_shown or panel.x.hidden or _is_of(panel, Square):
+    if not place.x_shown or panel.x.hidden or is_of(panel, Square):
         return 0.5
     names = panel.x.names
     written = 1.5

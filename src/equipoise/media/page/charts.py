@@ -37,6 +37,7 @@ from ..layout import (
     are_upright,
     arrange,
     heat_limit,
+    is_of,
     note_places,
     rim_words,
     short,
@@ -57,7 +58,7 @@ SHADES = 8
 
 def svg(chart: Chart, *, width: str = "column", alone: bool = False) -> Markup:
     """Return the drawing of a chart; a reader of screens hears its title and its numbers. `alone`: without a page."""
-    is_map = any(isinstance(mark, Heat) for panel in chart.panels for mark in panel.marks[:1])
+    is_map = any(is_of(panel, Heat) for panel in chart.panels)
     # On a page the legend is text beside the drawing, which is as large on a phone as on a laptop.
     layout = arrange(chart if alone else replace(chart, legend=()), WIDTHS["wide" if is_map else width])
     parts = [drawn for place in layout.places for drawn in _panel(place)]
@@ -97,7 +98,7 @@ def _panel(place: Place) -> Iterator[Markup]:
         yield text(place.left if not panel.polar else place.middle[0], _head(place), panel.title, *_title_style(panel))
     if panel.polar:
         yield from _rings(place)
-    elif not isinstance(panel.marks[0], Square):
+    elif not is_of(panel, Square):
         yield from _across(place)
         yield from _upwards(place)
     yield from _all(panel, place)
@@ -166,7 +167,7 @@ def _upwards(place: Place) -> Iterator[Markup]:
     if axis.names:
         for number, name in enumerate(axis.names):
             y = place(place.panel.x.low, float(number))[1]
-            if not isinstance(place.panel.marks[0], Heat):
+            if not is_of(place.panel, Heat):
                 yield line((place.left, y), (end, y), "grid")
             if place.y_shown:
                 yield text(place.left - 0.6, y + 0.35, short(name), "end", "name")
