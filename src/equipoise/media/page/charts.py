@@ -14,6 +14,7 @@ from ...records.showing import (
     Area,
     Bar,
     Chart,
+    Cloud,
     Dot,
     Heat,
     Key,
@@ -36,8 +37,10 @@ from ..layout import (
     are_upright,
     arrange,
     heat_limit,
+    is_of,
     note_places,
     rim_words,
+    row_name,
     short,
     shown_names,
     square_columns,
@@ -54,10 +57,14 @@ SHADES = 8
 """Of each colour of a map: more could not be told apart, and each is one path."""
 
 
-def svg(chart: Chart, *, width: str = "column", alone: bool = False) -> Markup:
-    """Return the drawing of a chart; a reader of screens hears its title and its numbers. `alone`: without a page."""
-    is_map = any(isinstance(mark, Heat) for panel in chart.panels for mark in panel.marks[:1])
-    layout = arrange(chart, WIDTHS["wide" if is_map else width])
+def svg(chart: Chart, *, width: str | float = "column", alone: bool = False) -> Markup:
+    """Return the drawing of a chart; a reader of screens hears its title and its numbers. `alone`: without a page.
+
+    `width` is a name, or a number of letters.
+    """
+    is_map = any(is_of(panel, Heat) for panel in chart.panels)
+    name = "wide" if is_map else width
+    layout = arrange(chart, WIDTHS[name] if isinstance(name, str) else name)
     parts = [drawn for place in layout.places for drawn in _panel(place)]
     parts += [_key(x, y, key) for x, y, key in layout.keys]
     style = [element("style", Markup(web_file("picture.css") + style_sheet()))]
@@ -95,7 +102,7 @@ def _panel(place: Place) -> Iterator[Markup]:
         yield text(place.left if not panel.polar else place.middle[0], _head(place), panel.title, *_title_style(panel))
     if panel.polar:
         yield from _rings(place)
-    elif not isinstance(panel.marks[0], Square):
+    elif not is_of(panel, Square):
         yield from _across(place)
         yield from _upwards(place)
     yield from _all(panel, place)
@@ -164,10 +171,12 @@ def _upwards(place: Place) -> Iterator[Markup]:
     if axis.names:
         for number, name in enumerate(axis.names):
             y = place(place.panel.x.low, float(number))[1]
-            if not isinstance(place.panel.marks[0], Heat):
+            if not is_of(place.panel, Heat):
                 yield line((place.left, y), (end, y), "grid")
-            if place.y_shown:
-                yield text(place.left - 0.6, y + 0.35, short(name), "end", "name")
+            if place.names_above:
+                yield text(place.left, y - 0.55, row_name(name, place), class_="label name")
+            elif place.y_shown:
+                yield text(place.left - 0.6, y + 0.35, row_name(name, place), "end", "name")
         return
     if axis.hidden:
         return
@@ -263,6 +272,15 @@ def _bar(mark: Bar, place: Place) -> Markup:
     if mark.text and right - left > 0.5 * len(mark.text):
         parts.append(text((left + right) / 2, top - 0.25, mark.text, "middle"))
     return group(parts, mark.label, mark.link)
+
+
+@draw.register
+def _cloud(mark: Cloud, place: Place) -> Markup:
+    # A dot is a line without length: a few bytes each, and one element for all of them.
+    places = (place(x, y) for x, y in mark.points)
+    return element(
+        "path", d="".join(f"M{EM * x:.1f} {EM * y:.1f}h0" for x, y in places), class_=f"cloud {class_of(mark.tone)}"
+    )
 
 
 @draw.register
