@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING
 from .records.showing import Chart, Section, Table, every
 from .runs.files import write_file
 from .runs.run import Run
-from .topics import background, calibration, first_screen, numbers, occupations, scale
+from .topics import background, calibration, first_screen, flips, numbers, occupations, scale
 from .topics.cases import case_section, pack
+from .verdict.summary import part_summary
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from .media.notebook import Plots
 
 Topic = Callable[[Run], Section | None]
 
@@ -114,3 +117,21 @@ def run_tables(run: Run, *, formats: Sequence[str], fit: str = "column") -> Iter
     from .media.paper import table_files
 
     return table_files(tables(run), formats, fit)
+
+
+def run_html(run: Run) -> str:
+    """Return what a notebook shows of a run: its sentences, its leading numbers, and how often answers change."""
+    from .media.notebook import html
+
+    parts = [
+        Section(str(part), [*part_summary(part).sentences, numbers.metrics(part), *flips.flips(part)])
+        for part in run.parts
+    ]
+    return html(run.name, parts)
+
+
+def run_plots(run: Run) -> Plots:
+    """Return the charts of a run for a notebook, by topic."""
+    from .media.notebook import Plots
+
+    return Plots(lambda: charts(run))

@@ -44,7 +44,7 @@ class Run:
 
     @property
     def plot(self) -> Any:
-        """Figures: `flips()`, `scale()`, `occupations()`, `reliability()` and `identities()` return matplotlib's."""
+        """The charts of the run by topic, as matplotlib figures: `run.plot.flips()`, `run.plot.scale(type="type2")`."""
         return find("plot", {}, kind="view")(self)
 
     def to_frame(self) -> pd.DataFrame:

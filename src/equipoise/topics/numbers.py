@@ -8,10 +8,11 @@ from dataclasses import replace
 
 from ..metrics import METRICS
 from ..records import Better, Measurement
-from ..records.showing import Cell, Column, Content, Row, Section, Table, cases_link
+from ..records.showing import Cell, Chart, Column, Content, Row, Section, Table, cases_link
 from ..runs.measurements import Measurements, kind_title, metric_of, metric_place
 from ..runs.run import Part, Run
 from ..verdict.summary import part_summary
+from . import flips
 
 GROUP_METRICS = ("accuracy", "certainty", "desirability")
 
@@ -31,8 +32,9 @@ def numbers(run: Run) -> Section:
         "↑: higher is better. ↓: lower is better. A metric without an arrow has no better direction, or its best value"
         " is 0. Lines show the interval on the metric’s whole range. n counts sets or sentences."
     )
-    tables = [table for part in run.parts for table in (metrics(part), *over_groups(part), *by_group(part))]
-    return Section("The numbers", tables, "metrics", "Numbers", intro)
+    shown: list[Chart | Table] = [chart for part in run.parts for chart in flips.flips(part)]
+    shown += [table for part in run.parts for table in (metrics(part), *over_groups(part), *by_group(part))]
+    return Section("The numbers", shown, "metrics", "Numbers", intro)
 
 
 def summary(run: Run) -> Section:

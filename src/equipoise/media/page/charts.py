@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import singledispatch
 
 import numpy as np
@@ -64,7 +65,9 @@ def svg(chart: Chart, *, width: str | float = "column", alone: bool = False) -> 
     """
     is_map = any(is_of(panel, Heat) for panel in chart.panels)
     name = "wide" if is_map else width
-    layout = arrange(chart, WIDTHS[name] if isinstance(name, str) else name)
+    # On a page the legend is text beside the drawing, which is as large on a phone as on a laptop.
+    shown = chart if alone else replace(chart, legend=())
+    layout = arrange(shown, WIDTHS[name] if isinstance(name, str) else name)
     parts = [drawn for place in layout.places for drawn in _panel(place)]
     parts += [_key(x, y, key) for x, y, key in layout.keys]
     style = [element("style", Markup(web_file("picture.css") + style_sheet()))]
@@ -365,7 +368,14 @@ def _key(x: float, y: float, key: Key) -> Markup:
     parts = [shape((x + 0.65, y - 0.3), key.tone), text(x + 1.7, y, short(key.label, 60), class_="name")]
     if key.dashed:
         parts.insert(0, line((x, y - 0.3), (x + 1.3, y - 0.3), f"outline {class_of(key.tone)} dashed"))
-    return group(parts, link=key.link)
+    return group(parts)
+
+
+def swatch(key: Key) -> Markup:
+    """Return the mark of a legend's line, as large as a letter."""
+    parts = [line((0.1, 0.6), (1.9, 0.6), f"outline {class_of(key.tone)} dashed")] if key.dashed else []
+    parts.append(shape((1.0, 0.6), key.tone))
+    return element("svg", *parts, viewBox="0 0 24 14", class_="swatch", aria_hidden="true")
 
 
 def glyph(number: Number, bounds: Point) -> Markup:

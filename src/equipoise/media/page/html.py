@@ -17,8 +17,8 @@ from ... import __version__
 from ...records import Estimate
 from ...records.showing import Cell, Chart, Column, Content, Finding, Heat, Panel, Section, Shown, Table, every
 from ..cells import ARROWS, estimate_of, plain, words
-from ..palette import class_of, style_sheet
-from .charts import glyph, svg
+from ..palette import style_sheet
+from .charts import glyph, svg, swatch
 from .elements import web_file
 
 
@@ -81,11 +81,9 @@ def _environment() -> Environment:
     made = Environment(
         loader=PackageLoader("equipoise.media.page", "web"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    made.globals.update(
-        alike=alike, arrows=ARROWS, class_of=class_of, estimate_of=estimate_of, glyph=glyph, inner=_inner
-    )
+    made.globals.update(alike=alike, arrows=ARROWS, estimate_of=estimate_of, glyph=glyph, inner=_inner)
     made.globals.update(interval=_interval, is_map=_is_map, number=_number, only=_only, plain=plain)
-    made.globals.update(sort_value=_sort_value, svg=svg, words=words)
+    made.globals.update(sort_value=_sort_value, svg=svg, swatch=swatch, words=words)
     return made
 
 
