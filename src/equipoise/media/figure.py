@@ -9,7 +9,7 @@ from functools import singledispatch
 from typing import Any
 
 from ..records import EquipoiseError, Estimate
-from ..records.showing import Area, Bar, Chart, Dot, Heat, Line, Mark, Note, Rule, Square, Tone, value_of
+from ..records.showing import Area, Bar, Chart, Cloud, Dot, Heat, Line, Mark, Note, Rule, Square, Tone, value_of
 from .layout import (
     GAP,
     SIDE,
@@ -21,6 +21,7 @@ from .layout import (
     is_of,
     note_places,
     rim_words,
+    row_name,
     short,
     shown_names,
     square_columns,
@@ -198,7 +199,12 @@ def _upwards(axes: Any, place: Place) -> None:
     axis = place.panel.y
     axes.set_ylim(*((axis.high, axis.low) if place.downwards else (axis.low, axis.high)))
     if axis.names:
-        axes.set_yticks(range(len(axis.names)), [short(name) for name in axis.names] if place.y_shown else [])
+        names = [row_name(name, place) for name in axis.names]
+        beside = names if place.y_shown and not place.names_above else [""] * len(names)
+        axes.set_yticks(range(len(names)), beside)
+        for number, name in enumerate(names if place.names_above else ()):
+            at = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+            axes.annotate(name, (0, number), (0, POINTS * 0.4), **at)
         axes.tick_params(axis="y", length=0)
         if not is_of(place.panel, Heat):
             axes.spines["left"].set_visible(False)
@@ -303,6 +309,11 @@ def _bar(mark: Bar, axes: Any, place: Place) -> None:
     axes.add_patch(box)
     if mark.text and place.width * (right - left) / abs(place.panel.x.high - place.panel.x.low) > 0.5 * len(mark.text):
         axes.text((left + right) / 2, top, mark.text, ha="center", va="bottom", fontsize="small")
+
+
+@draw.register
+def _cloud(mark: Cloud, axes: Any, place: Place) -> None:
+    axes.plot(*_xy(place, mark.points), ".", color=_colour(mark.tone), markersize=1.6, markeredgewidth=0, alpha=0.6)
 
 
 @draw.register

@@ -12,8 +12,8 @@ from ..records.showing import Axis, Chart, Dot, Heat, Key, Note, Panel, Point, S
 
 LETTER = 0.53
 """Mean width of a letter."""
-ROW = 1.45
-"""Height of a row with a name."""
+ROW, HIGH_ROW = 1.45, 2.5
+"""Height of a row with a name beside it, and of one with its name above."""
 SIDE, GAP = 0.88, 0.2
 """Of a square, and between two."""
 CELL = 1.25
@@ -39,6 +39,7 @@ class Place:
     height: float
     x_shown: bool = True
     y_shown: bool = True
+    names_above: bool = False
 
     def __call__(self, x: float, y: float) -> Point:
         """Return where a point of the panel lies."""
@@ -89,14 +90,22 @@ def arrange(chart: Chart, width: float) -> Layout:
     """Return the layout of a chart that is so wide."""
     rows = list(_rows(chart, width))
     places: list[Place] = []
+    keys: list[tuple[float, float, Key]] = []
     top = 0.0
     for number, row in enumerate(rows):
         last = number == len(rows) - 1 or chart.layout != "stacked"
         placed = list(_placed(chart, row, width, top, last=last))
         places += placed
-        top = max(_bottom(place) for place in placed)
-    keys = list(_keys(chart.legend, width, top + LINE))
-    return Layout(width, (keys[-1][1] + 0.5 if keys else top) + 0.2, places, keys)
+        own = [list(_keys(p.panel.legend, p.width, _bottom(p) + 0.9, p.left)) for p in placed]
+        keys += [key for several in own for key in several]
+        top = max(_end(several, _bottom(place)) for place, several in zip(placed, own, strict=True))
+    common = list(_keys(chart.legend, width, top + LINE))
+    return Layout(width, _end(common, top) + 0.2, places, [*keys, *common])
+
+
+def _end(keys: Sequence[tuple[float, float, Key]], top: float) -> float:
+    """Return where a legend under that height ends."""
+    return keys[-1][1] + 0.5 if keys else top
 
 
 def _rows(chart: Chart, width: float) -> Iterator[Sequence[Panel]]:
@@ -119,13 +128,14 @@ def _placed(chart: Chart, row: Sequence[Panel], width: float, top: float, *, las
     step = (width - names) / columns
     for number, panel in enumerate(row):
         at = names + number * step
-        room = 0.6 if shared and row[0].y.names else _beside(panel, step)
+        high = not shared and not is_of(panel, Heat) and name_room(panel.y.names) > 0.55 * step
+        room = 0.6 if high or (shared and row[0].y.names) else _beside(panel, step)
         inside = step - room - 0.9
         if panel.polar:
             radius = max(2.5, min(7.2, (step - 2 * RIM) / 2))
             room, inside = (step - 2 * radius) / 2, 2 * radius
-        above = _above(panel)
-        yield Place(panel, at + room, top + above, inside, _height(panel, inside), last, not shared or number == 0)
+        tall = _height(panel, inside, HIGH_ROW if high else ROW)
+        yield Place(panel, at + room, top + _above(panel), inside, tall, last, not shared or number == 0, high)
 
 
 def name_room(names: Sequence[str]) -> float:
@@ -148,7 +158,7 @@ def _above(panel: Panel) -> float:
     return room + (1.3 if panel.y.label and not panel.y.names else 0.0)
 
 
-def _height(panel: Panel, width: float) -> float:
+def _height(panel: Panel, width: float, row: float) -> float:
     if panel.polar:
         return width
     if is_of(panel, Square):
@@ -156,7 +166,7 @@ def _height(panel: Panel, width: float) -> float:
         return (SIDE + GAP) * ceil(len(panel.marks) / columns)
     if is_of(panel, Heat):
         return len(panel.y.names) * min(CELL, max(0.85, width / len(panel.x.names)))
-    return len(panel.y.names) * ROW * panel.spacing if panel.y.names else panel.height * width
+    return len(panel.y.names) * row * panel.spacing if panel.y.names else panel.height * width
 
 
 def heat_limit(cells: Iterable[Heat]) -> float:
@@ -171,7 +181,7 @@ def square_columns(width: float) -> int:
 
 
 def is_of(panel: Panel, kind: type) -> bool:
-    """Return whether the panel is one of these marks: squares, or cells of a map."""
+    """Return whether a panel is of marks that fill it, such as squares or the cells of a map."""
     return bool(panel.marks) and isinstance(panel.marks[0], kind)
 
 
@@ -222,18 +232,23 @@ def rim_words(name: str) -> list[str]:
     return [line for word in words for line in textwrap.wrap(short(word), LETTERS)][:LINES]
 
 
+def row_name(name: str, place: Place) -> str:
+    """Return a name of the y axis as there is room for it."""
+    return short(name, int(place.width / LETTER) if place.names_above else LONGEST)
+
+
 def short(name: str, letters: int = LONGEST) -> str:
     """Return a name, cut where a chart has no room for more of it."""
     return name if len(name) <= letters else f"{name[: letters - 1]}…"
 
 
-def _keys(legend: Sequence[Key], width: float, top: float) -> Iterator[tuple[float, float, Key]]:
+def _keys(legend: Sequence[Key], width: float, top: float, left: float = 0.6) -> Iterator[tuple[float, float, Key]]:
     """Yield the lines of a legend with their places: as many side by side as there is room for."""
-    across = 0.6
+    across = left
     for key in legend:
         needed = 3.0 + LETTER * len(short(key.label, 60))
-        if across > 0.6 and across + needed > width:
-            across, top = 0.6, top + LINE
+        if across > left and across + needed > left + width - 0.6:
+            across, top = left, top + LINE
         yield across, top, key
         across += needed
 

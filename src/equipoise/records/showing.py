@@ -47,13 +47,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A table's cell that needs more than its content: emphasis, a link, what a pointer says, or words after it."""
+    """A table's cell that needs more than its content: emphasis, a link, what a pointer says, or words around it."""
 
     content: Content
     strong: bool = False
     code: bool = False
     link: str = ""
     hint: str = ""
+    before: str = ""
     after: str = ""
 
 
@@ -104,7 +105,8 @@ class Table:
     """Columns and rows. A table with a `topic` is published, under a name that says what it is `about`.
 
     Of a long table the first `shown` rows are shown, the others can be unfolded (`more` says what they are). `facts`
-    are names with their values, without headings. A `sortable` table can be sorted by the reader.
+    are names with their values, without headings. A `sortable` table can be sorted by the reader. `choices` are tables
+    like it on other pages, by what they differ in: names with links, that of this table strong.
     """
 
     title: str
@@ -117,6 +119,7 @@ class Table:
     more: str = "more rows"
     facts: bool = False
     sortable: bool = False
+    choices: Mapping[str, Sequence[Cell]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -127,6 +130,13 @@ class Table:
     def name(self) -> str:
         """The name of its file; "" where it is not published."""
         return _name(self.topic, self.about)
+
+    @property
+    def filters(self) -> dict[str, list[str]]:
+        """What its columns can be chosen by, with the values of each; one that all columns share leaves nothing out."""
+        names = dict.fromkeys(name for column in self.columns for name in column.filters)
+        values = {name: dict.fromkeys(c.filters[name] for c in self.columns if name in c.filters) for name in names}
+        return {name: list(several) for name, several in values.items() if len(several) > 1}
 
     @classmethod
     def of_facts(cls, title: str, facts: Iterable[tuple[str, Content]]) -> Table:
@@ -291,6 +301,14 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
+class Cloud:
+    """Thousands of points of one tone, too many for dots with intervals, labels or links."""
+
+    points: Sequence[Point]
+    tone: Tone = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """Words beside a place; drawn where they hide nothing, so the important ones come first."""
 
@@ -299,7 +317,7 @@ class Note:
     text: str
 
 
-Mark = Dot | Line | Area | Bar | Square | Heat | Rule | Note
+Mark = Dot | Line | Area | Bar | Square | Heat | Rule | Cloud | Note
 M = TypeVar("M", bound=Mark)
 
 
@@ -308,7 +326,7 @@ class Panel:
     """Marks on two axes. A `polar` panel has the names of its x axis around it.
 
     `height` is in widths of the panel; one with names on the y axis is as high as its names need, and `spacing` is how
-    far apart they are, in rows of text.
+    far apart they are, in rows of text. `legend` is of this panel alone.
     """
 
     marks: Sequence[Mark]
@@ -318,6 +336,7 @@ class Panel:
     polar: bool = False
     height: float = 0.5
     spacing: float = 1.0
+    legend: Sequence[Key] = ()
 
     def marks_of(self, kind: type[M]) -> Iterator[M]:
         """Yield the marks of one kind."""
@@ -404,8 +423,9 @@ S = TypeVar("S", bound=Shown)
 class Section:
     """What is shown under one heading: an introduction, then findings, tables, charts and sections of its own.
 
-    `id` is its name in links. `label` is what a navigation calls it. A `folded` one is opened by the reader.
-    `layout` says how a page may place its content: side by side ("first"), or before the browser of all cases.
+    `id` is its name in links, `link` where its title leads. `label` is what a navigation calls it. A `folded` one is
+    opened by the reader. `layout` says how a page may place its content: side by side ("first"), or before the browser
+    of all cases.
     """
 
     title: str
@@ -413,6 +433,7 @@ class Section:
     id: str = ""
     label: str = ""
     intro: str = ""
+    link: str = ""
     folded: bool = False
     layout: Literal["flow", "first", "cases"] = "flow"
 

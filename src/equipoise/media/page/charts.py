@@ -15,6 +15,7 @@ from ...records.showing import (
     Area,
     Bar,
     Chart,
+    Cloud,
     Dot,
     Heat,
     Key,
@@ -40,6 +41,7 @@ from ..layout import (
     is_of,
     note_places,
     rim_words,
+    row_name,
     short,
     shown_names,
     square_columns,
@@ -56,11 +58,16 @@ SHADES = 8
 """Of each colour of a map: more could not be told apart, and each is one path."""
 
 
-def svg(chart: Chart, *, width: str = "column", alone: bool = False) -> Markup:
-    """Return the drawing of a chart; a reader of screens hears its title and its numbers. `alone`: without a page."""
+def svg(chart: Chart, *, width: str | float = "column", alone: bool = False) -> Markup:
+    """Return the drawing of a chart; a reader of screens hears its title and its numbers. `alone`: without a page.
+
+    `width` is a name, or a number of letters.
+    """
     is_map = any(is_of(panel, Heat) for panel in chart.panels)
+    name = "wide" if is_map else width
     # On a page the legend is text beside the drawing, which is as large on a phone as on a laptop.
-    layout = arrange(chart if alone else replace(chart, legend=()), WIDTHS["wide" if is_map else width])
+    shown = chart if alone else replace(chart, legend=())
+    layout = arrange(shown, WIDTHS[name] if isinstance(name, str) else name)
     parts = [drawn for place in layout.places for drawn in _panel(place)]
     parts += [_key(x, y, key) for x, y, key in layout.keys]
     style = [element("style", Markup(web_file("picture.css") + style_sheet()))]
@@ -169,8 +176,10 @@ def _upwards(place: Place) -> Iterator[Markup]:
             y = place(place.panel.x.low, float(number))[1]
             if not is_of(place.panel, Heat):
                 yield line((place.left, y), (end, y), "grid")
-            if place.y_shown:
-                yield text(place.left - 0.6, y + 0.35, short(name), "end", "name")
+            if place.names_above:
+                yield text(place.left, y - 0.55, row_name(name, place), class_="label name")
+            elif place.y_shown:
+                yield text(place.left - 0.6, y + 0.35, row_name(name, place), "end", "name")
         return
     if axis.hidden:
         return
@@ -266,6 +275,15 @@ def _bar(mark: Bar, place: Place) -> Markup:
     if mark.text and right - left > 0.5 * len(mark.text):
         parts.append(text((left + right) / 2, top - 0.25, mark.text, "middle"))
     return group(parts, mark.label, mark.link)
+
+
+@draw.register
+def _cloud(mark: Cloud, place: Place) -> Markup:
+    # A dot is a line without length: a few bytes each, and one element for all of them.
+    places = (place(x, y) for x, y in mark.points)
+    return element(
+        "path", d="".join(f"M{EM * x:.1f} {EM * y:.1f}h0" for x, y in places), class_=f"cloud {class_of(mark.tone)}"
+    )
 
 
 @draw.register

@@ -1,9 +1,7 @@
-// Leaderboards: tables sort by any column, columns and rows can be filtered, and another metric is another page.
+// Tables that are sorted by any column. Where columns can be chosen, they and the rows are filtered; another choice is another page.
 (function () {
   function value(row, column) {
-    const cell = row.cells[column];
-    if (!cell) return null;
-    const raw = cell.dataset.value !== undefined ? cell.dataset.value : column === 0 ? cell.textContent.trim() : "";
+    const raw = row.cells[column] ? row.cells[column].dataset.value : "";
     if (raw === "") return null;
     return Number.isNaN(Number(raw)) ? raw : Number(raw);
   }
@@ -22,6 +20,7 @@
       else head.removeAttribute("aria-sort");
     });
   }
+  function counted(number, noun) { return number + " " + noun + (number === 1 ? "" : "s"); }
   for (const table of document.querySelectorAll("table[data-sortable]")) {
     Array.from(table.tHead.rows[0].cells).forEach(function (head, column) {
       const button = document.createElement("button");
@@ -31,12 +30,10 @@
       button.addEventListener("click", function () { sort(table, column, head.getAttribute("aria-sort") !== "ascending"); });
       head.append(" ", button);
     });
-  }
-  const controls = document.querySelector("[data-controls]");
-  if (controls) {
+    const count = table.parentNode.previousElementSibling;
+    if (!count || count.dataset.count === undefined) continue;
+    const controls = count.previousElementSibling;
     controls.hidden = false;
-    const table = document.querySelector("table[data-sortable]");
-    const count = document.querySelector("[data-count]");
     const filters = Array.from(controls.querySelectorAll("[data-filter]"));
     const search = controls.querySelector("[data-search]");
     const heads = Array.from(table.tHead.rows[0].cells);
@@ -48,15 +45,15 @@
         });
       });
       const wanted = search.value.trim().toLowerCase();
-      let models = 0;
+      let rows = 0;
       for (const row of table.rows) {
         Array.from(row.cells).forEach(function (cell, column) { cell.hidden = hidden[column]; });
         if (row.parentNode === table.tHead) continue;
-        row.hidden = !row.dataset.model.toLowerCase().includes(wanted);
-        models += !row.hidden;
+        row.hidden = !row.cells[0].textContent.toLowerCase().includes(wanted);
+        rows += !row.hidden;
       }
-      const columns = heads.filter(function (head, column) { return head.dataset.dataset !== undefined && !hidden[column]; }).length;
-      count.textContent = models + (models === 1 ? " model" : " models") + ", " + columns + (columns === 1 ? " column" : " columns");
+      const columns = heads.filter(function (head, column) { return Object.keys(head.dataset).length && !hidden[column]; }).length;
+      count.textContent = counted(rows, heads[0].textContent.trim()) + ", " + counted(columns, "column");
     };
     filters.forEach(function (chosen) { chosen.addEventListener("change", filter); });
     search.addEventListener("input", filter);
@@ -65,5 +62,5 @@
     }
     filter();
   }
-  document.documentElement.dataset.board = "ready";
+  document.documentElement.dataset.tables = "ready";
 })();
