@@ -1,95 +1,113 @@
-"""What is described once is shown everywhere: a chart or a table of one function, in every medium."""
+"""What a comparison shows in each medium: a page in a real browser, a terminal, figures, tables and a notebook."""
 
 from __future__ import annotations
 
+import csv
 import io
 import re
-from dataclasses import replace
+import shutil
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 from rich.console import Console
 
-from equipoise import report
-from equipoise.media import markdown
-from equipoise.records import Measurement
-from equipoise.records.showing import Axis, Chart, Column, Dot, Finding, Panel, Row, Section, Table
-from equipoise.runs.run import Run
+import equipoise
+from equipoise.comparing.comparison import Choices, Comparison, compare
+from equipoise.records import EquipoiseError
+from equipoise.records.showing import Finding
+from equipoise.report import (
+    comparison_figures,
+    comparison_page,
+    comparison_tables,
+    comparison_text,
+    write_page,
+)
+from equipoise.topics.comparison.differences import findings
 
 
-def certainties(run: Run) -> Section:
-    """Return a section as a contributor would write it: one function, no medium."""
-    part = run.parts[0]
-    rows = [(kind, part.measured.get("certainty", type=kind)) for kind in part.measured.kinds]
-    known = [(kind, row) for kind, row in rows if row is not None]
-    dots = [Dot(row.estimate, float(place), label=kind) for place, (kind, row) in enumerate(known)]
-    panel = Panel(dots, Axis("mean certainty"), Axis.of_names([kind for kind, _ in known]))
-    table = Table(
-        "Certainty <b>", (Column("type", words=True), Column("certainty")), [Row(row) for row in known], "sure"
-    )
-    chart = Chart("How sure it is <i>", [panel], "certainties", part.about())
-    return Section("Certainty", [Finding("It is sure.", [row for _, row in known]), chart, table], "certainty")
+@pytest.fixture(scope="module")
+def compared(planted_run: Path, mild_run: Path) -> Comparison:
+    return compare([planted_run, mild_run], Choices(permutations=400, resamples=100))
 
 
-@pytest.fixture
-def run(planted_run: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setattr(report, "TOPICS", (*report.TOPICS, certainties))
-    monkeypatch.setattr(report, "IN_TERMINAL", (certainties,))
-    return Run(planted_run)
+def test_the_page_opens_quietly_and_holds_no_sentence(
+    browser: Any, compared: Comparison, tmp_path: Path, charts_without_values: str
+) -> None:
+    content = comparison_page(compared)
+    assert not [text for text in compared.runs[0].examples["text"] if text in content]
+    assert not re.search(r"\b(un)?fair\b", content, re.IGNORECASE)
+    tab = browser.new_page(viewport={"width": 390, "height": 844})
+    troubles: list[str] = []
+    tab.on("console", lambda message: troubles.append(message.text))
+    tab.on("pageerror", lambda error: troubles.append(str(error)))
+    tab.goto(write_page(tmp_path / "compare.html", content).as_uri())
+    assert tab.locator("main > section").count() == 9
+    assert tab.locator("svg.chart").count() == 11
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+    drawn = tab.locator("svg.chart").evaluate_all("(all) => all.map((one) => one.getBBox().width)")
+    assert np.all(np.array(drawn) <= 440)
+    assert tab.evaluate(charts_without_values) == []
+    assert troubles == []
+    tab.close()
 
 
-@pytest.fixture
-def value(run: Run) -> Measurement:
-    found = run.parts[0].measured.get("certainty", type="type1")
-    assert found is not None
-    return found
+def test_a_hostile_name_stays_text_in_the_page(hostile_run: Path, browser: Any) -> None:
+    copy = Path(shutil.copytree(hostile_run, hostile_run.with_name("hostile-copy"), dirs_exist_ok=True))
+    content = comparison_page(compare([hostile_run, copy], Choices(permutations=20, resamples=20)))
+    tab = browser.new_page()
+    tab.set_content(content)
+    assert tab.evaluate("window.hacked") is None
+    assert tab.locator("img").count() == 0
+    assert "<script>window.hacked" in tab.inner_text("h1")
+    tab.close()
 
 
-def test_a_chart_of_one_function_is_on_the_page_in_figures_and_in_notebooks(run: Run, value: Measurement) -> None:
-    page = report.run_page(run)
-    assert '<section id="certainty"' in page and "How sure it is &lt;i&gt;" in page and "<i>" not in page
-    assert f"{value}" in page.split('id="certainty"')[1]
-    for width, inches in (("column", 3.25), ("page", 6.75)):
-        files = dict(report.run_figures(run, width=width))
-        content = files["certainties-builtin-next-word.pdf"]
-        assert float(re.findall(rb"/MediaBox \[ 0 0 ([\d.]+)", content)[0]) == pytest.approx(72 * inches, abs=0.01)
-    figure = run.plot.certainties()
-    assert value.value in [line.get_xdata()[0] for line in figure.axes[0].get_lines()]
-    assert "certainties" in dir(run.plot)
+def test_a_terminal_shows_sentences_and_what_differs(compared: Comparison) -> None:
+    console = Console(width=200, file=io.StringIO())
+    console.print(comparison_text(compared))
+    text = console.file.getvalue()
+    assert "planted (strong) − planted (mild) on builtin · next-word, resolvable (type 2)" in text
+    for test in compared.tests:
+        shown = rf"^{test.row.metric}[ ↑↓]+{re.escape(f'{test.row:+}')} +{test.row.n} +{test.corrected:.4f}$"
+        assert bool(re.search(shown, text, re.MULTILINE)) == test.detected, test.row.metric
+    held = sum(test.detected for test in compared.tests)
+    assert f"{held} of {len(compared.tests)} differences hold after correction (holm)." in text
 
 
-def test_a_table_of_one_function_is_in_every_medium_with_its_n(run: Run, value: Measurement) -> None:
-    console = Console(file=io.StringIO(), width=80)
-    console.print(report.run_text(run))
-    files = {name: content.decode() for name, content in report.run_tables(run, formats=("markdown", "latex", "csv"))}
-    texts = [console.file.getvalue(), files["sure.md"], files["sure.csv"], markdown.draw(certainties(run))]
-    for text in texts:
-        assert f"{value.value:.3f}" in text and f"{value.n}" in text and "Certainty" in text or "certainty" in text
-    assert f"{value.value:.3f}" in files["sure.tex"] and "- It is sure." in texts[0]
+def test_figures_are_of_every_chart_and_as_wide_as_asked(compared: Comparison) -> None:
+    drawn = dict(comparison_figures(compared, width="page", formats=("png",)))
+    topics = sorted(name.split("-")[0] for name in drawn)
+    assert topics == ["differences"] * 2 + ["odds"] + ["ranks"] * 2 + ["scatter"] * 2 + ["spread"] * 4
+    assert {Image.open(io.BytesIO(content)).width for content in drawn.values()} == {round(6.75 * 300)}
+    with pytest.raises(EquipoiseError, match="width must be one of column, page"):
+        list(comparison_figures(compared, width="poster"))
 
 
-def test_a_column_more_is_in_every_medium(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def wider(run: Run) -> Section:
-        section = certainties(run)
-        (table,) = section.every(Table)
-        columns, rows = (*table.columns, Column("seventh")), [Row((*row.cells, 7.5)) for row in table.rows]
-        return Section("Certainty", [replace(table, columns=columns, rows=rows)], "certainty")
-
-    monkeypatch.setattr(report, "TOPICS", (wider,))
-    monkeypatch.setattr(report, "IN_TERMINAL", (wider,))
-    console = Console(file=io.StringIO(), width=80)
-    console.print(report.run_text(run))
-    shown = [content.decode() for _, content in report.run_tables(run, formats=("markdown", "latex", "csv"))]
-    for text in (console.file.getvalue(), report.run_page(run), *shown):
-        assert "seventh" in text and "7.500" in text
-
-
-def test_a_topic_without_anything_to_show_is_left_out(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "TOPICS", (lambda run: None, certainties))
-    assert [section.id for section in report.sections(run, report.TOPICS)] == ["certainty"]
+def test_tables_have_every_run_and_test_in_every_format(compared: Comparison) -> None:
+    files = dict(comparison_tables(compared, formats=("csv", "latex", "markdown")))
+    boards = {f"leaderboard-builtin-next-word-{kind}" for kind in ("type1", "type2")}
+    stems = {*boards, "differences", "overlap"}
+    assert set(files) == {f"{stem}.{ending}" for stem in stems for ending in ("csv", "tex", "md")}
+    head, *rows = csv.reader(io.StringIO(files["differences.csv"].decode()))
+    assert head == ["of", "metric", "difference", "n", "p", "p, corrected", "better"]
+    assert len(rows) == len(compared.tests) and all(len(row) == len(head) for row in rows)
+    for row, test in zip(rows, compared.tests, strict=True):
+        assert row[0] == f"{test.row.model}, {test.data}" and row[2] == f"{test.row:+}" and row[3] == f"{test.row.n}"
+    head, *rows = csv.reader(io.StringIO(files["leaderboard-builtin-next-word-type2.csv"].decode()))
+    assert head == ["metric", "planted (mild)", "planted (strong)", "n"]
+    (ucerf,) = [row for row in rows if row[0] == "ucerf ↑"]
+    assert ucerf[1].endswith("] (1)") and ucerf[2].endswith("] (2)")
 
 
-def test_every_published_name_is_a_file_of_its_own(planted_run: Path, cloze_runs: tuple[Path, Path]) -> None:
-    for path in (planted_run, *cloze_runs):
-        charts, tables = ([one.name for one in made(Run(path))] for made in (report.charts, report.tables))
-        assert len(set(charts)) == len(charts) > 0 and len(set(tables)) == len(tables) > 0
+def test_a_comparison_shows_itself_in_a_notebook(planted_run: Path, mild_run: Path) -> None:
+    comparison = equipoise.compare([equipoise.load(planted_run), mild_run], permutations=99, resamples=50)
+    html = comparison._repr_html_()
+    for test in comparison.tests:
+        cells = (f"{test.row:+}", f"{test.row.n:,}", f"{test.p:.4f}", f"{test.corrected:.4f}")
+        assert "".join(f"<td>{cell}</td>" for cell in cells) in html
+    section = findings(comparison)
+    assert section is not None and all(str(finding) in html for finding in section.every(Finding))
+    assert html.count("data:image/svg+xml;base64,") == 2

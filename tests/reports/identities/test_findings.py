@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from equipoise.reports.page.html import run_page
 
 import equipoise
 from equipoise.datasets import open_dataset
@@ -13,7 +14,6 @@ from equipoise.records import Estimate, Measurement
 from equipoise.reports.identities.crossings.figures import _places, crossing, trade_off
 from equipoise.reports.identities.figures import draw
 from equipoise.reports.identities.findings import findings, reasoning_sentences
-from equipoise.reports.page.html import run_page
 from equipoise.run import Run
 from equipoise.runs.measurements import Measurements
 from equipoise.scoring.planted.identities import PlantedIdentities

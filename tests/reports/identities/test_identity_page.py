@@ -10,11 +10,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from equipoise.reports.page.html import run_page, write_run_page
 
 import equipoise
 from equipoise.reports.identities.section import identities
 from equipoise.reports.identities.views import heat_table
-from equipoise.reports.page.html import run_page, write_run_page
 from equipoise.runs.run import Run, identity_frame
 from equipoise.scoring.planted.identities import PlantedIdentities
 

@@ -8,10 +8,10 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from equipoise.reports.behaviour.views import Estimated
 from rich.console import Console
 
 import equipoise
-from equipoise.reports.behaviour.views import Estimated
 from equipoise.reports.identities.changes import NO_CHANGE, Change, _change_sentence, caption, changes, in_words
 from equipoise.reports.identities.charts import change_chart
 from equipoise.reports.identities.section import identities

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
 import equipoise
+from equipoise.comparing.comparison import Choices, compare
 from equipoise.papers.published import published_values
-from equipoise.reports.comparison.compare import Choices, compare
-from equipoise.reports.comparison.page import comparison_page
-from equipoise.reports.leaderboard.site import SiteOptions, write_site
-from equipoise.reports.published import Measured, PublishedValue, beside_published
+from equipoise.report import comparison_page
 from equipoise.runs import Run
+from equipoise.topics.published import Measured, PublishedValue, beside_published, published
 
 QUICK = {"resamples": 30, "limit": 20, "progress": False, "metrics": ["ucerf", "accuracy", "perplexity"]}
 
@@ -31,10 +30,21 @@ def test_rows_are_those_that_both_have(run: Run) -> None:
     part = run.parts[0]
     values = [value("ucerf", "0.123"), value("fp", "0.9"), value("ucerf", "0.7", dataset="winobias")]
     (table,) = beside_published([Measured("mine", part.dataset, part.task, part.measured)], values)
-    assert table.models == ["Big-70B"] and table.runs == ["mine"]
-    ((what, here, printed),) = table.rows
-    assert (what, printed) == ("ucerf", ["0.123"])
-    assert here[0] is not None and here[0] == part.measured.get("ucerf", type="type2")
+    assert [column.title for column in table.columns] == ["metric", "mine", "published: Big-70B"]
+    (row,) = table.rows
+    assert row.cells == ("ucerf", part.measured.get("ucerf", type="type2"), "0.123")
+    assert table.name == "published-builtin-next-word-type2"
+    assert published([Measured("mine", part.dataset, part.task, part.measured)], values[1:]) is None
+
+
+def test_a_doubt_is_marked_and_explained_under_the_table(run: Run) -> None:
+    part = run.parts[0]
+    doubtful = replace(value("ucerf", "0.123"), doubt="It is the accuracy.")
+    (table,) = beside_published([Measured("mine", part.dataset, part.task, part.measured)], [doubtful])
+    assert table.rows[0].cells[2] == "0.123†" and table.notes == ["† It is the accuracy."]
+    other = replace(value("accuracy", "0.5"), model="Small-1B")
+    (both,) = beside_published([Measured("mine", part.dataset, part.task, part.measured)], [doubtful, other])
+    assert [row.cells[2:] for row in both.rows] == [("0.123†", None), (None, "0.5")]
 
 
 def test_a_single_run_can_be_seen_beside_published_values(run: Run) -> None:
@@ -42,14 +52,6 @@ def test_a_single_run_can_be_seen_beside_published_values(run: Run) -> None:
     html = comparison_page(comparison, [value("ucerf", "0.123"), value("accuracy", "0.456")])
     assert "published: Big-70B" in html and "0.456" in html
     assert "published:" not in comparison_page(comparison, [value("ucerf", "0.1", dataset="winobias")])
-
-
-def test_a_leaderboard_shows_them_on_the_pages_of_their_metric_and_dataset(run: Run, tmp_path: Path) -> None:
-    published = [value("ucerf", "0.123"), value("perplexity", "1.456")]
-    write_site([run.path], tmp_path / "site", SiteOptions(published=published))
-    index, dataset = (tmp_path / "site" / name for name in ("index.html", "datasets/builtin.html"))
-    assert "0.123" in index.read_text(encoding="utf-8") and "1.456" not in index.read_text(encoding="utf-8")
-    assert "0.123" in dataset.read_text(encoding="utf-8") and "1.456" in dataset.read_text(encoding="utf-8")
 
 
 def test_the_papers_values_name_rows_of_measurements() -> None:

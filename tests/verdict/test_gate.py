@@ -16,11 +16,11 @@ import pytest
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.records import EquipoiseError
-from equipoise.reports.gate import Check, gate, junit, junit_error, parse_requirement
 from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.scoring.planted.identities import PlantedIdentities
 from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.verdict.gate import Check, gate, junit, junit_error, parse_drop, parse_requirement
 
 
 def measured(run: Path, metric: str, **group: str) -> object:
@@ -133,6 +133,11 @@ def test_groups_datasets_and_tasks_are_chosen_in_brackets(planted_run: Path) -> 
     row = measured(planted_run, "accuracy", stereotype="pro", type="type2")
     assert check.number == row.low and check.passed
     assert parse_requirement("a[type=type1]<-0.5").bound == -0.5
+    assert parse_drop("ucerf[type=type1] = 2e-2").bound == 0.02
+    with pytest.raises(EquipoiseError, match="is not a requirement"):
+        parse_requirement("ucerf=0.02")
+    with pytest.raises(EquipoiseError, match="is not a drop"):
+        parse_drop("ucerf >= 0.02")
 
 
 def test_without_an_interval_nothing_is_kept(make_run: Callable[..., Path]) -> None:
@@ -261,17 +266,3 @@ def test_exit_codes_tell_passed_failed_and_impossible_apart(planted_run: Path, t
     suite = ElementTree.fromstring((tmp_path / "gate.xml").read_bytes())
     assert [suite.get(count) for count in ("tests", "failures", "errors", "skipped")] == ["1", "0", "1", "0"]
     assert "was not measured for all" in str(next(suite.iter("error")).get("message"))
-
-
-def test_the_pytest_fixture_fails_a_test_with_the_table(planted_run: Path, tmp_path: Path) -> None:
-    (tmp_path / "conftest.py").write_text('pytest_plugins = ["equipoise.reports.pytest_plugin"]\n')
-    (tmp_path / "test_model.py").write_text(
-        f"RUN = {str(planted_run)!r}\n"
-        "def test_kept(equipoise_gate):\n"
-        "    assert equipoise_gate(RUN, 'ucerf[type=type2] >= 0.01')[0].passed\n"
-        "def test_broken(equipoise_gate):\n"
-        "    equipoise_gate(RUN, 'ucerf[type=type2] >= 0.999')\n"
-    )
-    ran = command("pytest", "-q", "-p", "no:cacheprovider", str(tmp_path), cwd=tmp_path)
-    assert ran.returncode == 1 and "1 failed, 1 passed" in ran.stdout
-    assert "1 of 1 requirements" in ran.stdout and "FAILED  ucerf[type=type2] >= 0.999" in ran.stdout
