@@ -23,7 +23,8 @@ from equipoise.media.layout import (
     square_columns,
     tick_values,
 )
-from equipoise.records.showing import Axis, Chart, Dot, Key, Panel, Square, value_of
+from equipoise.records import Estimate
+from equipoise.records.showing import Axis, Chart, Dot, Key, Note, Panel, Square, value_of
 
 WIDTHS = (20.0, 31.0, 36.7, 69.4)
 
@@ -128,3 +129,22 @@ def test_long_names_are_cut_and_wrapped() -> None:
     assert short("a" * 50, 10) == "a" * 9 + "…" and short("abc", 3) == "abc"
     assert rim_words("masc: neurodivergent") == ["masc:", "neurodivergent"]
     assert rim_words("fem") == ["fem"] and len(rim_words("fem: " + "word " * 30)) == 3
+
+
+def test_rows_of_names_are_as_far_apart_as_asked() -> None:
+    names = Axis.of_names(["one", "two", "three"])
+    close, apart = (arrange(Chart("", [Panel([Dot(0.5, 0.0)], y=names, spacing=s)]), 40.0) for s in (1.0, 2.0))
+    assert apart.places[0].height == 2 * close.places[0].height
+    assert apart.height - close.height == close.places[0].height
+
+
+def test_a_note_keeps_off_intervals_and_stays_inside() -> None:
+    up = Estimate(0.5, 0.1, 0.9, 0.95, 10, "")
+    beside = Note(0.5, 0.8, "beside an interval")
+    panel = Panel([Dot(0.5, up), beside, Note(0.5, 0.001, "at the foot")], height=0.5)
+    (place,) = arrange(Chart("", [panel]), 40.0).places
+    found = {text: (x, y) for x, y, text in note_places(place)}
+    across, _ = place(0.5, 0.8)
+    x, _ = found["beside an interval"]
+    assert x > across + 0.3 or x + LETTER * len(beside.text) < across - 0.3
+    assert found["at the foot"][1] <= place.top + place.height
