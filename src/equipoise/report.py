@@ -79,7 +79,7 @@ LEFT_OUT = (
 
 def page_topics() -> list[Topic]:
     """Return the topics of a run's page; those of other packages (entry point `equipoise.topics`) follow our own."""
-    plugged = [find(name, {}, kind="topic") for name in names({}, kind="topic")]
+    plugged: list[Topic] = [find(name, {}, kind="topic") for name in names({}, kind="topic")]
     return [topic for listed in TOPICS for topic in ([*plugged, listed] if listed is case_section else [listed])]
 
 

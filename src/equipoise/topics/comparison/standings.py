@@ -1,4 +1,4 @@
-"""How each run of a comparison stands: its numbers and ranks, and the distributions behind them."""
+"""The standings of a comparison: the values and ranks of each run, and the distributions behind them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...comparing.comparison import Comparison
 from ...comparing.matching import SHOWN, Match
 from ...comparing.values import parts_of, rates, values
 from ...metrics import METRICS
-from ...records import Estimate, Floats
+from ...records import Estimate, Floats, Measurement
 from ...records.showing import (
     Axis,
     Cell,
@@ -74,22 +74,17 @@ def leaderboard(comparison: Comparison) -> Section:
 def board(match: Match, names: Sequence[str], kind: str) -> Table:
     """Return a row for each metric and a column for each run, best UCerF first."""
     placed = {metric: match.ranks(metric, kind) for metric in shown_metrics(match, kind)}
-    own = placed.get(_own_ucerf(placed), [None] * len(names))
-    order = sorted(range(len(names)), key=lambda number: own[number] or len(names) + 1)
+    by_ucerf = placed.get(_own_ucerf(placed), [None] * len(names))
+    order = sorted(range(len(names)), key=lambda at: by_ucerf[at] or len(names) + 1)
     rows = []
-    for metric, ranks in placed.items():
-        known = [match.measured[number].get(metric, type=kind) for number in order]
-        cells = [
-            Cell(
-                value, strong=ranks[number] == 1 and len(names) > 1, after=f"({ranks[number]})" if ranks[number] else ""
-            )
-            for number, value in zip(order, known, strict=True)
-        ]
+    for metric, several in placed.items():
+        cells = [_ranked(match.measured[at].get(metric, type=kind), several[at], len(names)) for at in order]
         rows.append(Row((metric, *cells), better=metric_named(metric).better))
-    if None not in (before := placed.get("eo_sum", [None])) and None not in own:
-        moves = [_moved(before[number] or 0, own[number] or 0) for number in order]
+    before = placed.get("eo_sum", [None] * len(names))
+    moves = [_moved(before[at], by_ucerf[at]) for at in order]
+    if any(moves):
         rows.append(Row(("rank, from eo_sum to ucerf", *moves)))
-    columns = [Column("metric", words=True, code=True), *(Column(names[number]) for number in order)]
+    columns = [Column("metric", words=True, code=True), *(Column(names[at]) for at in order)]
     return Table(match.title(kind), columns, rows, "leaderboard", match.about(kind or "all"))
 
 
@@ -105,7 +100,14 @@ def _own_ucerf(placed: Mapping[str, object]) -> str:
     return next((name for name in placed if metric_named(name).name == "ucerf"), "ucerf")
 
 
-def _moved(before: int, after: int) -> str:
+def _ranked(value: Measurement | None, rank: int | None, runs: int) -> Cell:
+    return Cell(value, strong=rank == 1 and runs > 1, after=f"({rank})" if rank else "")
+
+
+def _moved(before: int | None, after: int | None) -> str:
+    """Return how a run's rank changes from equalized odds, which sees only answers, to UCerF."""
+    if before is None or after is None:
+        return ""
     return "same" if before == after else f"up {before - after}" if after < before else f"down {after - before}"
 
 
@@ -306,8 +308,9 @@ def calibrations(comparison: Comparison) -> Section | None:
             about, title = {"dataset": dataset, "task": task}, f"{dataset} · {task}"
             side = calibration.first_side(parts[0])
             shown.append(calibration.diagram(pd.concat(lines), side=side, about=about, title=title))
-            said = ((part.run.name, finding) for part in parts for finding in calibration.findings(part))
-            shown += [replace(finding, text=f"{name}: {finding.text}") for name, finding in said]
+            for part in parts:
+                name = part.run.name
+                shown += [replace(finding, text=f"{name}: {finding.text}") for finding in calibration.findings(part)]
     return Section("Calibration", shown, "calibration", intro=intro) if shown else None
 
 
