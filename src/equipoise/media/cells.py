@@ -60,20 +60,20 @@ def heading(column: Column) -> str:
     return f"{column.title} {ARROWS[column.better]}".strip()
 
 
-def words(content: Content, digits: int = 3) -> str:
-    """Return the text of a cell."""
+def words(content: Content, form: str = ".3f") -> str:
+    """Return the text of a cell; numbers are written in that form."""
     match content:
         case Cell(content=inner, after=after):
-            return f"{words(inner, digits)} {after}".strip()
+            return f"{words(inner, form)} {after}".strip()
         case Measurement() | Estimate():
-            return format(content, f".{digits}f")
+            return format(content, form)
         case None:
             return NOTHING
         case bool() | str():
             return str(content)
         case int():
             return f"{content:,}"
-    return NOTHING if math.isnan(content) else f"{content:.{digits}f}"
+    return NOTHING if math.isnan(content) else format(content, form)
 
 
 def estimate_of(content: Content) -> Estimate | None:
@@ -99,7 +99,7 @@ def _texts(row: Row, columns: Sequence[Column], counted: Sequence[int], *, share
         return
     for place, (cell, column) in enumerate(zip(row.cells, columns, strict=True)):
         better = f" {ARROWS[row.better]}" if place == 0 and row.better != "neither" else ""
-        yield words(cell, column.digits) + better
+        yield words(cell, column.written) + better
         if place in counted and (not shared or place == counted[-1]):
             counts = _counts(row) if shared else [e.n] if (e := estimate_of(cell)) else []
             yield f"{counts[0]:,}" if counts else ""

@@ -65,7 +65,8 @@ Content = str | int | float | Estimate | Measurement | Cell | None
 class Column:
     """A column of a table: `spare` ones are left out where there is no room, `words` are set to the left.
 
-    Numbers have so many `digits`. `hint` says more about the title; `filters` are what a column can be chosen by.
+    Numbers have so many `digits`, or are written in a `form` as in f-strings, such as "+.3f" or ".1%". `hint` says
+    more about the title; `filters` are what a column can be chosen by.
     """
 
     title: str
@@ -74,9 +75,15 @@ class Column:
     spare: bool = False
     code: bool = False
     digits: int = 3
+    form: str = ""
     hint: str = ""
     link: str = ""
     filters: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def written(self) -> str:
+        """How a number of the column is formatted."""
+        return self.form or f".{self.digits}f"
 
 
 @dataclass(frozen=True, slots=True)

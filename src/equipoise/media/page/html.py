@@ -111,12 +111,12 @@ def _inner(cell: Content) -> Content:
     return cell.content if isinstance(cell, Cell) else cell
 
 
-def _number(estimate: Estimate, digits: int) -> str:
-    return f"{estimate.value:.{digits}f}"
+def _number(estimate: Estimate, form: str) -> str:
+    return format(estimate.value, form)
 
 
-def _interval(estimate: Estimate, digits: int) -> str:
-    return format(estimate, f".{digits}f").partition(" ")[2]
+def _interval(estimate: Estimate, form: str) -> str:
+    return format(estimate, form).partition(" ")[2]
 
 
 def _sort_value(cell: Content) -> str:
