@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING
 from .records.showing import Chart, Section, Table, every
 from .runs.files import write_file
 from .runs.run import Run
-from .topics import background, calibration, first_screen, numbers, occupations, scale
+from .topics import (
+    background,
+    calibration,
+    categories,
+    estimators,
+    first_screen,
+    numbers,
+    occupations,
+    questions,
+    scale,
+)
 from .topics.cases import case_section, pack
 
 if TYPE_CHECKING:
@@ -26,8 +36,13 @@ TOPICS: tuple[Topic, ...] = (
     first_screen.parts,
     scale.scale_section,
     numbers.numbers,
+    questions.ways,
+    questions.open_answers,
+    categories.categories,
+    categories.pairs,
     occupations.occupation_section,
     scale.histogram_section,
+    estimators.section,
     calibration.section,
     case_section,
     background.data,
@@ -37,10 +52,16 @@ TOPICS: tuple[Topic, ...] = (
 )
 """In the order of the page."""
 
-IN_TERMINAL: tuple[Topic, ...] = (numbers.summary, calibration.section)
+IN_TERMINAL: tuple[Topic, ...] = (
+    numbers.summary,
+    questions.ways,
+    categories.categories,
+    categories.pairs,
+    calibration.section,
+)
 """What a terminal shows of a run."""
 
-WITH_TEXTS: tuple[Topic, ...] = ()
+WITH_TEXTS: tuple[Topic, ...] = (questions.open_answers,)
 """Topics that quote the data's sentences, which a page without sentences leaves out."""
 
 LEFT_OUT = (

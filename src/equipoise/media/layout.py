@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, cos, isnan, pi, sin
 
-from ..records.showing import Axis, Chart, Dot, Heat, Key, Note, Panel, Point, Square, value_of
+from ..records.showing import Axis, Chart, Dot, Heat, Key, Note, Panel, Point, Square, ends_of, value_of
 
-LETTER = 0.53
+LETTER = 0.56
 """Mean width of a letter."""
 ROW = 1.45
 """Height of a row with a name."""
@@ -105,6 +105,7 @@ def _rows(chart: Chart, width: float) -> Iterator[Sequence[Panel]]:
         yield chart.panels
     else:
         least = 19.0 if any(panel.polar for panel in chart.panels) else 22.0
+        least = max([least, *(name_room(panel.y.names) + 12.0 for panel in chart.panels if panel.y.names)])
         columns = min(max(1, int(width // least)), len(chart.panels))
         yield from (chart.panels[at : at + columns] for at in range(0, len(chart.panels), columns))
 
@@ -235,11 +236,15 @@ def _keys(legend: Sequence[Key], width: float, top: float) -> Iterator[tuple[flo
 
 
 def note_places(place: Place) -> Iterator[tuple[float, float, str]]:
-    """Yield the notes that fit, each with the left end of its base line: none hides a dot or another note."""
-    dots = [place(value_of(dot.x), value_of(dot.y)) for dot in place.panel.marks_of(Dot)]
-    taken = [(x - 0.35, y - 0.35, x + 0.35, y + 0.35) for x, y in dots]
+    """Yield the notes that fit, each with the left end of its base line: none hides a dot, an interval or a note."""
+    taken = []
+    for dot in place.panel.marks_of(Dot):
+        x, y = place(value_of(dot.x), value_of(dot.y))
+        ends = [place(value_of(dot.x), end)[1] for end in ends_of(dot.y)]
+        taken += [(x - 0.35, y - 0.35, x + 0.35, y + 0.35), (x - 0.1, min(ends), x + 0.1, max(ends))]
     for note in place.panel.marks_of(Note):
-        (x, y), wide = place(note.x, note.y), LETTER * len(note.text)
+        # A little more than the mean letter: a word of wide ones must not touch its dot.
+        (x, y), wide = place(note.x, note.y), 1.05 * LETTER * len(note.text)
         sides = (0.6, -0.6 - wide, -wide / 2)
         for across, up in [(sides[0], 0.3), (sides[1], 0.3), *((side, up) for up in (-0.7, 1.3) for side in sides)]:
             box = (x + across, y + up - 0.8, x + across + wide, y + up + 0.15)
