@@ -19,12 +19,12 @@ from ..measuring.items import Items
 from ..metrics import METRICS, Metric
 from ..progress import Progress, shown
 from ..records import EquipoiseError, Estimate, Integers, RunKey, UndefinedMetric
-from ..reports.comparison.matching import Match, match, named_apart
 from ..runs.measurements import kind_title
 from ..runs.run import Part, Run
 from ..stats.bounded import ENOUGH_UNITS
 from ..stats.conformal import LEVEL
 from ..uncertainty import ESTIMATORS, Estimator
+from .matching import Match, match, named_apart
 
 MEASURES = ("ucerf", "ucerf_signed")
 """The metrics that are taken with each estimator; the signed one of unanswerable items alone."""

@@ -13,11 +13,11 @@ from ..measuring.ensembles import is_worded
 from ..measuring.estimators import Resamples
 from ..measuring.wordings import WordingStudy, wording_study
 from ..records import Estimate, Measurement, UndefinedMetric
-from ..reports.comparison.matching import Match, match, named_apart
 from ..runs.measurements import Measurements
 from ..runs.run import Run
 from ..stats.bounded import ENOUGH_UNITS
 from .estimators import PartStudy, estimate_columns, frames_of, items_of, measures, order_columns, standing_columns
+from .matching import Match, match, named_apart
 
 
 @dataclass(frozen=True)

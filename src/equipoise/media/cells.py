@@ -63,8 +63,8 @@ def heading(column: Column) -> str:
 def words(content: Content, form: str = ".3f") -> str:
     """Return the text of a cell; numbers are written in that form."""
     match content:
-        case Cell(content=inner, after=after):
-            return f"{words(inner, form)} {after}".strip()
+        case Cell(content=inner, before=before, after=after):
+            return f"{before} {words(inner, form)} {after}".strip()
         case Measurement() | Estimate():
             return format(content, form)
         case None:

@@ -9,7 +9,7 @@ from functools import singledispatch
 from typing import Any
 
 from ..records import EquipoiseError, Estimate
-from ..records.showing import Area, Bar, Chart, Dot, Heat, Line, Mark, Note, Rule, Square, Tone, value_of
+from ..records.showing import Area, Bar, Chart, Cloud, Dot, Heat, Line, Mark, Note, Rule, Square, Tone, value_of
 from .layout import (
     GAP,
     SIDE,
@@ -18,8 +18,10 @@ from .layout import (
     are_upright,
     arrange,
     heat_limit,
+    is_of,
     note_places,
     rim_words,
+    row_name,
     short,
     shown_names,
     square_columns,
@@ -133,7 +135,7 @@ def _panel(drawn: Figure, place: Place, layout: Layout, above: float) -> None:
         axes.text(y=up, s=panel.title, transform=axes.transAxes, va="bottom", **middle)
     if panel.polar:
         _rings(axes, place)
-    elif panel.marks and isinstance(panel.marks[0], Square):
+    elif is_of(panel, Square):
         axes.set_axis_off()
         axes.set(xlim=(0, place.width), ylim=(place.height, 0))
     else:
@@ -199,9 +201,14 @@ def _upwards(axes: Any, place: Place) -> None:
     axis = place.panel.y
     axes.set_ylim(*((axis.high, axis.low) if place.downwards else (axis.low, axis.high)))
     if axis.names:
-        axes.set_yticks(range(len(axis.names)), [short(name) for name in axis.names] if place.y_shown else [])
+        names = [row_name(name, place) for name in axis.names]
+        beside = names if place.y_shown and not place.names_above else [""] * len(names)
+        axes.set_yticks(range(len(names)), beside)
+        for number, name in enumerate(names if place.names_above else ()):
+            at = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+            axes.annotate(name, (0, number), (0, POINTS * 0.4), **at)
         axes.tick_params(axis="y", length=0)
-        if not isinstance(place.panel.marks[0], Heat):
+        if not is_of(place.panel, Heat):
             axes.spines["left"].set_visible(False)
             axes.grid(axis="y", color=GRID, linewidth=0.5)
             axes.set_axisbelow(True)
@@ -304,6 +311,11 @@ def _bar(mark: Bar, axes: Any, place: Place) -> None:
     axes.add_patch(box)
     if mark.text and place.width * (right - left) / abs(place.panel.x.high - place.panel.x.low) > 0.5 * len(mark.text):
         axes.text((left + right) / 2, top, mark.text, ha="center", va="bottom", fontsize="small")
+
+
+@draw.register
+def _cloud(mark: Cloud, axes: Any, place: Place) -> None:
+    axes.plot(*_xy(place, mark.points), ".", color=_colour(mark.tone), markersize=1.6, markeredgewidth=0, alpha=0.6)
 
 
 @draw.register

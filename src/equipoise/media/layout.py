@@ -12,8 +12,8 @@ from ..records.showing import Axis, Chart, Dot, Heat, Key, Note, Panel, Point, S
 
 LETTER = 0.56
 """Mean width of a letter."""
-ROW = 1.45
-"""Height of a row with a name."""
+ROW, HIGH_ROW = 1.45, 2.5
+"""Height of a row with a name beside it, and of one with its name above."""
 SIDE, GAP = 0.88, 0.2
 """Of a square, and between two."""
 CELL = 1.25
@@ -22,6 +22,8 @@ RIM, LINES, LETTERS = 6.2, 3, 14
 """Of a polar panel: room for the names beside it, and lines and letters of a name."""
 LINE = 1.35
 """Height of a line of text."""
+FEW_DOTS = 12
+"""Where there are more, notes may lie upon their intervals: else there would be no room for any."""
 LONGEST = 38
 """Letters of a name; the table has it whole."""
 
@@ -37,6 +39,7 @@ class Place:
     height: float
     x_shown: bool = True
     y_shown: bool = True
+    names_above: bool = False
 
     def __call__(self, x: float, y: float) -> Point:
         """Return where a point of the panel lies."""
@@ -87,14 +90,22 @@ def arrange(chart: Chart, width: float) -> Layout:
     """Return the layout of a chart that is so wide."""
     rows = list(_rows(chart, width))
     places: list[Place] = []
+    keys: list[tuple[float, float, Key]] = []
     top = 0.0
     for number, row in enumerate(rows):
         last = number == len(rows) - 1 or chart.layout != "stacked"
         placed = list(_placed(chart, row, width, top, last=last))
         places += placed
-        top = max(_bottom(place) for place in placed)
-    keys = list(_keys(chart.legend, width, top + LINE))
-    return Layout(width, (keys[-1][1] + 0.5 if keys else top) + 0.2, places, keys)
+        own = [list(_keys(p.panel.legend, p.width, _bottom(p) + 0.9, p.left)) for p in placed]
+        keys += [key for several in own for key in several]
+        top = max(_end(several, _bottom(place)) for place, several in zip(placed, own, strict=True))
+    common = list(_keys(chart.legend, width, top + LINE))
+    return Layout(width, _end(common, top) + 0.2, places, [*keys, *common])
+
+
+def _end(keys: Sequence[tuple[float, float, Key]], top: float) -> float:
+    """Return where a legend under that height ends."""
+    return keys[-1][1] + 0.5 if keys else top
 
 
 def _rows(chart: Chart, width: float) -> Iterator[Sequence[Panel]]:
@@ -118,25 +129,27 @@ def _placed(chart: Chart, row: Sequence[Panel], width: float, top: float, *, las
     step = (width - names) / columns
     for number, panel in enumerate(row):
         at = names + number * step
-        room = 0.6 if shared and row[0].y.names else _beside(panel, step)
+        high = not shared and not is_of(panel, Heat) and name_room(panel.y.names) > 0.55 * step
+        room = 0.6 if high or (shared and row[0].y.names) else _beside(panel, step)
         inside = step - room - 0.9
         if panel.polar:
             radius = max(2.5, min(7.2, (step - 2 * RIM) / 2))
             room, inside = (step - 2 * radius) / 2, 2 * radius
-        above = _above(panel)
-        yield Place(panel, at + room, top + above, inside, _height(panel, inside), last, not shared or number == 0)
+        tall = _height(panel, inside, HIGH_ROW if high else ROW)
+        yield Place(panel, at + room, top + _above(panel), inside, tall, last, not shared or number == 0, high)
 
 
 def name_room(names: Sequence[str]) -> float:
     """Return the room that names take beside a panel."""
-    return 0.8 + LETTER * max((min(len(name), LONGEST) for name in names), default=0)
+    # A name may have wide letters only; a longer text is nearer to the mean.
+    return 0.8 + 1.1 * LETTER * max((min(len(name), LONGEST) for name in names), default=0)
 
 
 def _beside(panel: Panel, width: float) -> float:
     """Return the room left of a panel."""
     if panel.y.names:
         return min(name_room(panel.y.names), 0.55 * width)
-    return 0.6 if panel.y.hidden or _is_of(panel, Square) else 3.6
+    return 0.6 if panel.y.hidden or is_of(panel, Square) else 3.6
 
 
 def _above(panel: Panel) -> float:
@@ -146,15 +159,15 @@ def _above(panel: Panel) -> float:
     return room + (1.3 if panel.y.label and not panel.y.names else 0.0)
 
 
-def _height(panel: Panel, width: float) -> float:
+def _height(panel: Panel, width: float, row: float) -> float:
     if panel.polar:
         return width
-    if _is_of(panel, Square):
+    if is_of(panel, Square):
         columns = square_columns(width)
         return (SIDE + GAP) * ceil(len(panel.marks) / columns)
-    if _is_of(panel, Heat):
+    if is_of(panel, Heat):
         return len(panel.y.names) * min(CELL, max(0.85, width / len(panel.x.names)))
-    return len(panel.y.names) * ROW if panel.y.names else panel.height * width
+    return len(panel.y.names) * row * panel.spacing if panel.y.names else panel.height * width
 
 
 def heat_limit(cells: Iterable[Heat]) -> float:
@@ -168,7 +181,8 @@ def square_columns(width: float) -> int:
     return max(1, int((width + GAP) // (SIDE + GAP)))
 
 
-def _is_of(panel: Panel, kind: type) -> bool:
+def is_of(panel: Panel, kind: type) -> bool:
+    """Return whether a panel is of marks that fill it, such as squares or the cells of a map."""
     return bool(panel.marks) and isinstance(panel.marks[0], kind)
 
 
@@ -177,7 +191,7 @@ def below(place: Place) -> float:
     panel = place.panel
     if panel.polar:
         return 0.6 + LINE * LINES / 2
-    if not place.x_shown or panel.x.hidden or _is_of(panel, Square):
+    if not place.x_shown or panel.x.hidden or is_of(panel, Square):
         return 0.5
     names = panel.x.names
     written = 1.5
@@ -219,29 +233,37 @@ def rim_words(name: str) -> list[str]:
     return [line for word in words for line in textwrap.wrap(short(word), LETTERS)][:LINES]
 
 
+def row_name(name: str, place: Place) -> str:
+    """Return a name of the y axis as there is room for it."""
+    return short(name, int(place.width / LETTER) if place.names_above else LONGEST)
+
+
 def short(name: str, letters: int = LONGEST) -> str:
     """Return a name, cut where a chart has no room for more of it."""
     return name if len(name) <= letters else f"{name[: letters - 1]}…"
 
 
-def _keys(legend: Sequence[Key], width: float, top: float) -> Iterator[tuple[float, float, Key]]:
+def _keys(legend: Sequence[Key], width: float, top: float, left: float = 0.6) -> Iterator[tuple[float, float, Key]]:
     """Yield the lines of a legend with their places: as many side by side as there is room for."""
-    across = 0.6
+    across = left
     for key in legend:
         needed = 3.0 + LETTER * len(short(key.label, 60))
-        if across > 0.6 and across + needed > width:
-            across, top = 0.6, top + LINE
+        if across > left and across + needed > left + width - 0.6:
+            across, top = left, top + LINE
         yield across, top, key
         across += needed
 
 
 def note_places(place: Place) -> Iterator[tuple[float, float, str]]:
-    """Yield the notes that fit, each with the left end of its base line: none hides a dot, an interval or a note."""
-    taken = []
-    for dot in place.panel.marks_of(Dot):
-        x, y = place(value_of(dot.x), value_of(dot.y))
-        ends = [place(value_of(dot.x), end)[1] for end in ends_of(dot.y)]
-        taken += [(x - 0.35, y - 0.35, x + 0.35, y + 0.35), (x - 0.1, min(ends), x + 0.1, max(ends))]
+    """Yield the notes that fit, each with the left end of its base line: none hides a dot or another note.
+
+    A note keeps off intervals, too, where there are few.
+    """
+    dots = list(place.panel.marks_of(Dot))
+    taken = [_box(place, [value_of(dot.x)], [value_of(dot.y)]) for dot in dots]
+    if len(dots) <= FEW_DOTS:
+        taken += [_box(place, ends_of(dot.x), [value_of(dot.y)]) for dot in dots]
+        taken += [_box(place, [value_of(dot.x)], ends_of(dot.y)) for dot in dots]
     for note in place.panel.marks_of(Note):
         # A little more than the mean letter: a word of wide ones must not touch its dot.
         (x, y), wide = place(note.x, note.y), 1.05 * LETTER * len(note.text)
@@ -249,10 +271,18 @@ def note_places(place: Place) -> Iterator[tuple[float, float, str]]:
         for across, up in [(sides[0], 0.3), (sides[1], 0.3), *((side, up) for up in (-0.7, 1.3) for side in sides)]:
             box = (x + across, y + up - 0.8, x + across + wide, y + up + 0.15)
             inside = box[0] > place.left and box[2] < place.left + place.width and place.top < box[1]
+            inside = inside and box[3] < place.top + place.height
             if inside and not any(_overlap(box, other) for other in taken):
                 taken.append(box)
                 yield box[0], y + up, note.text
                 break
+
+
+def _box(place: Place, across: Sequence[float], up: Sequence[float]) -> tuple[float, ...]:
+    """Return the room of a dot, or of its interval along one axis."""
+    corners = [place(x, y) for x in across for y in up]
+    (left, right), (top, bottom) = ((min(ends), max(ends)) for ends in zip(*corners, strict=True))
+    return left - 0.35, top - 0.35, right + 0.35, bottom + 0.35
 
 
 def _overlap(box: tuple[float, ...], other: tuple[float, ...]) -> bool:

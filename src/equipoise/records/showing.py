@@ -47,13 +47,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A table's cell that needs more than its content: emphasis, a link, what a pointer says, or words after it."""
+    """A table's cell that needs more than its content: emphasis, a link, what a pointer says, or words around it."""
 
     content: Content
     strong: bool = False
     code: bool = False
     link: str = ""
     hint: str = ""
+    before: str = ""
     after: str = ""
 
 
@@ -104,7 +105,8 @@ class Table:
     """Columns and rows. A table with a `topic` is published, under a name that says what it is `about`.
 
     Of a long table the first `shown` rows are shown, the others can be unfolded (`more` says what they are). `facts`
-    are names with their values, without headings. A `sortable` table can be sorted by the reader.
+    are names with their values, without headings. A `sortable` table can be sorted by the reader. `choices` are tables
+    like it on other pages, by what they differ in: names with links, that of this table strong.
     """
 
     title: str
@@ -117,6 +119,7 @@ class Table:
     more: str = "more rows"
     facts: bool = False
     sortable: bool = False
+    choices: Mapping[str, Sequence[Cell]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -127,6 +130,13 @@ class Table:
     def name(self) -> str:
         """The name of its file; "" where it is not published."""
         return _name(self.topic, self.about)
+
+    @property
+    def filters(self) -> dict[str, list[str]]:
+        """What its columns can be chosen by, with the values of each; one that all columns share leaves nothing out."""
+        names = dict.fromkeys(name for column in self.columns for name in column.filters)
+        values = {name: dict.fromkeys(c.filters[name] for c in self.columns if name in c.filters) for name in names}
+        return {name: list(several) for name, several in values.items() if len(several) > 1}
 
     @classmethod
     def of_facts(cls, title: str, facts: Iterable[tuple[str, Content]]) -> Table:
@@ -291,6 +301,14 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
+class Cloud:
+    """Thousands of points of one tone, too many for dots with intervals, labels or links."""
+
+    points: Sequence[Point]
+    tone: Tone = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """Words beside a place; drawn where they hide nothing, so the important ones come first."""
 
@@ -299,7 +317,7 @@ class Note:
     text: str
 
 
-Mark = Dot | Line | Area | Bar | Square | Heat | Rule | Note
+Mark = Dot | Line | Area | Bar | Square | Heat | Rule | Cloud | Note
 M = TypeVar("M", bound=Mark)
 
 
@@ -307,7 +325,8 @@ M = TypeVar("M", bound=Mark)
 class Panel:
     """Marks on two axes. A `polar` panel has the names of its x axis around it.
 
-    `height` is in widths of the panel; one with names on the y axis is as high as its names need.
+    `height` is in widths of the panel; one with names on the y axis is as high as its names need, and `spacing` is how
+    far apart they are, in rows of text. `legend` is of this panel alone.
     """
 
     marks: Sequence[Mark]
@@ -316,6 +335,8 @@ class Panel:
     title: str = ""
     polar: bool = False
     height: float = 0.5
+    spacing: float = 1.0
+    legend: Sequence[Key] = ()
 
     def marks_of(self, kind: type[M]) -> Iterator[M]:
         """Yield the marks of one kind."""
@@ -363,16 +384,21 @@ class Chart:
 def listed(chart: Chart) -> Table:
     """Return the marks of a chart as rows: dots and labelled bars with their values, and the points of bare lines."""
     several = len(chart.panels) > 1
-    first = chart.panels[0]
-    titles = ["panel"] * several + ["", first.x.label or "x", first.y.label or "y"]
-    columns = [Column(title, words=number < several + 1) for number, title in enumerate(titles)]
+    # What an axis has names for is told by the first column.
+    numbered = [name for name in ("x", "y") if not all(getattr(panel, name).names for panel in chart.panels)]
+    titles = {name: {getattr(panel, name).label for panel in chart.panels} for name in numbered}
+    columns = [Column("panel", words=True)] * several + [Column("", words=True)]
+    columns += [Column(min(labels) or name if len(labels) == 1 else "value") for name, labels in titles.items()]
     rows = []
     for panel in chart.panels:
-        dots = any(True for _ in panel.marks_of(Dot))
+        has_dots = any(True for _ in panel.marks_of(Dot))
         for mark in panel.marks:
-            for label, x, y in _values(mark, lines=not dots):
-                cells = (label, *(_cell(number, axis) for number, axis in ((x, panel.x), (y, panel.y))))
-                rows.append(Row(((panel.title,) if several else ()) + cells))
+            for label, x, y in _values(mark, lines=not has_dots):
+                places = {"x": (x, panel.x), "y": (y, panel.y)}
+                names = [axis.written(value_of(at)) for at, axis in places.values() if axis.names]
+                told = " · ".join(dict.fromkeys(filter(None, [label, *names])))
+                cells = [None if axis.names else at for name, (at, axis) in places.items() if name in numbered]
+                rows.append(Row((*[panel.title or panel.x.label] * several, told, *cells)))
     return Table(chart.title, columns, rows)
 
 
@@ -385,11 +411,7 @@ def _values(mark: Mark, *, lines: bool) -> Iterator[tuple[str, Number, Number]]:
         case Line(points=points, label=label) if lines and label:
             yield from ((label, x, y) for x, y in points)
         case Heat(x=x, y=y, value=value) if not math.isnan(value):
-            yield f"{value:.3f}", float(x), float(y)
-
-
-def _cell(number: Number, axis: Axis) -> Content:
-    return axis.written(number) if axis.names and isinstance(number, float | int) else number
+            yield f"{value:.3f}", float(x), float(y)  # the value is told in words: both axes have names
 
 
 Shown = Finding | Table | Chart
@@ -401,8 +423,9 @@ S = TypeVar("S", bound=Shown)
 class Section:
     """What is shown under one heading: an introduction, then findings, tables, charts and sections of its own.
 
-    `id` is its name in links. `label` is what a navigation calls it. A `folded` one is opened by the reader.
-    `layout` says how a page may place its content: side by side ("first"), or before the browser of all cases.
+    `id` is its name in links, `link` where its title leads. `label` is what a navigation calls it. A `folded` one is
+    opened by the reader. `layout` says how a page may place its content: side by side ("first"), or before the browser
+    of all cases.
     """
 
     title: str
@@ -410,6 +433,7 @@ class Section:
     id: str = ""
     label: str = ""
     intro: str = ""
+    link: str = ""
     folded: bool = False
     layout: Literal["flow", "first", "cases"] = "flow"
 

@@ -44,7 +44,7 @@ class Run:
 
     @property
     def plot(self) -> Any:
-        """Figures: `flips()`, `scale()`, `occupations()`, `reliability()` and `identities()` return matplotlib's."""
+        """The charts of the run by topic, as matplotlib figures: `run.plot.flips()`, `run.plot.scale(type="type2")`."""
         return find("plot", {}, kind="view")(self)
 
     def to_frame(self) -> pd.DataFrame:
@@ -133,6 +133,11 @@ class Part:
     def key(self) -> RunKey:
         """What its measurements are about."""
         return RunKey(self.run.name, self.dataset, self.task)
+
+    @property
+    def has_items(self) -> bool:
+        """Whether the items are there: measurements may come without them."""
+        return {"outcomes.parquet", "pairs.parquet", "examples.parquet"} <= set(self.run.manifest.files)
 
     def title(self, kind: str) -> str:
         """Return the dataset, the task and a type of items in words."""

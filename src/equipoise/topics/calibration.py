@@ -108,6 +108,12 @@ def section(run: Run) -> Section | None:
     return Section("Calibration", parts, "calibration", intro=intro) if parts else None
 
 
+def summary(run: Run) -> Section | None:
+    """Return the same without pictures."""
+    parts = [Section("", [by_group(part), *findings(part)]) for part in run.parts if is_calibrated(part.measured)]
+    return Section("", parts) if parts else None
+
+
 def charts(part: Part, table: pd.DataFrame | None = None) -> Iterator[Chart]:
     """Yield the reliability diagram and P(male) by occupation, as far as the items have labels and known shares.
 

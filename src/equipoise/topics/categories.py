@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from ..comparing.comparison import Comparison
+from ..comparing.matching import Match
 from ..metrics import METRICS
 from ..records.showing import Cell, Column, Content, Row, Section, Table
 from ..runs.measurements import Measurements, metric_named
@@ -35,11 +37,18 @@ DIFFERENCES = ("certainty_difference", "desirability_difference")
 def categories(run: Run) -> Section | None:
     """Return UCerF, accuracy, flips and bias scores by category; None for data without categories."""
     tables = [table for part in run.parts if (table := run_table(part)) is not None]
-    return category_section(tables, level=run.level)
+    return _section(tables, level=run.level)
 
 
-def category_section(tables: Sequence[Table], *, level: float) -> Section | None:
-    """Return the section with these tables, of one run or of several; None without tables."""
+def compared(comparison: Comparison) -> Section | None:
+    """Return the same of several runs, a row for each; None where they have no categories in common."""
+    tables = []
+    for match in comparison.matches:
+        tables += model_tables(match, dict(zip(comparison.names, match.measured, strict=True)))
+    return _section(tables, level=comparison.choices.level)
+
+
+def _section(tables: Sequence[Table], *, level: float) -> Section | None:
     intro = (
         "The layout is that of the UCerF paper’s Table 8. A column is a category of questions. Brackets are"
         f" {100 * level:g}% intervals, n counts sets or questions. Questions from one template are resampled together,"
@@ -65,7 +74,7 @@ def run_table(part: Part) -> Table | None:
     return _table(f"{part.run.name} by category on {part}", "metric", names, rows, part.about())
 
 
-def model_tables(dataset: str, task: str, runs: Mapping[str, Measurements]) -> Iterator[Table]:
+def model_tables(match: Match, runs: Mapping[str, Measurements]) -> Iterator[Table]:
     """Yield a table for each metric with a row for each run, by the runs' names; nothing without common categories."""
     measured = list(runs.values())
     names = categories_of(measured[0])
@@ -74,8 +83,8 @@ def model_tables(dataset: str, task: str, runs: Mapping[str, Measurements]) -> I
     several = {what: [_row(run, part, names, what) for run, part in runs.items()] for what in ROWS}
     complete = {what: [row for row in rows if row] for what, rows in several.items() if all(rows)}
     for number, (what, rows) in enumerate(complete.items(), start=1):
-        about = {"dataset": dataset, "task": task, "number": str(number)}
-        yield _table(f"{dataset} · {task}: {_title(*what)}", "run", names, rows, about)
+        about = {"dataset": match.dataset, "task": match.task, "number": str(number)}
+        yield _table(f"{match}: {_title(*what)}", "run", names, rows, about)
 
 
 def _row(first: Content, measured: Measurements, names: Sequence[str], what: tuple[str, str]) -> Row | None:

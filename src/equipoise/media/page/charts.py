@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import singledispatch
 
 import numpy as np
@@ -14,6 +15,7 @@ from ...records.showing import (
     Area,
     Bar,
     Chart,
+    Cloud,
     Dot,
     Heat,
     Key,
@@ -36,8 +38,10 @@ from ..layout import (
     are_upright,
     arrange,
     heat_limit,
+    is_of,
     note_places,
     rim_words,
+    row_name,
     short,
     shown_names,
     square_columns,
@@ -54,10 +58,16 @@ SHADES = 8
 """Of each colour of a map: more could not be told apart, and each is one path."""
 
 
-def svg(chart: Chart, *, width: str = "column", alone: bool = False) -> Markup:
-    """Return the drawing of a chart; a reader of screens hears its title and its numbers. `alone`: without a page."""
-    is_map = any(isinstance(mark, Heat) for panel in chart.panels for mark in panel.marks[:1])
-    layout = arrange(chart, WIDTHS["wide" if is_map else width])
+def svg(chart: Chart, *, width: str | float = "column", alone: bool = False) -> Markup:
+    """Return the drawing of a chart; a reader of screens hears its title and its numbers. `alone`: without a page.
+
+    `width` is a name, or a number of letters.
+    """
+    is_map = any(is_of(panel, Heat) for panel in chart.panels)
+    name = "wide" if is_map else width
+    # On a page the legend is text beside the drawing, which is as large on a phone as on a laptop.
+    shown = chart if alone else replace(chart, legend=())
+    layout = arrange(shown, WIDTHS[name] if isinstance(name, str) else name)
     parts = [drawn for place in layout.places for drawn in _panel(place)]
     parts += [_key(x, y, key) for x, y, key in layout.keys]
     style = [element("style", Markup(web_file("picture.css") + style_sheet()))]
@@ -95,7 +105,7 @@ def _panel(place: Place) -> Iterator[Markup]:
         yield text(place.left if not panel.polar else place.middle[0], _head(place), panel.title, *_title_style(panel))
     if panel.polar:
         yield from _rings(place)
-    elif not isinstance(panel.marks[0], Square):
+    elif not is_of(panel, Square):
         yield from _across(place)
         yield from _upwards(place)
     yield from _all(panel, place)
@@ -164,10 +174,12 @@ def _upwards(place: Place) -> Iterator[Markup]:
     if axis.names:
         for number, name in enumerate(axis.names):
             y = place(place.panel.x.low, float(number))[1]
-            if not isinstance(place.panel.marks[0], Heat):
+            if not is_of(place.panel, Heat):
                 yield line((place.left, y), (end, y), "grid")
-            if place.y_shown:
-                yield text(place.left - 0.6, y + 0.35, short(name), "end", "name")
+            if place.names_above:
+                yield text(place.left, y - 0.55, row_name(name, place), class_="label name")
+            elif place.y_shown:
+                yield text(place.left - 0.6, y + 0.35, row_name(name, place), "end", "name")
         return
     if axis.hidden:
         return
@@ -266,6 +278,15 @@ def _bar(mark: Bar, place: Place) -> Markup:
 
 
 @draw.register
+def _cloud(mark: Cloud, place: Place) -> Markup:
+    # A dot is a line without length: a few bytes each, and one element for all of them.
+    places = (place(x, y) for x, y in mark.points)
+    return element(
+        "path", d="".join(f"M{EM * x:.1f} {EM * y:.1f}h0" for x, y in places), class_=f"cloud {class_of(mark.tone)}"
+    )
+
+
+@draw.register
 def _rule(mark: Rule, place: Place) -> Markup:
     panel = place.panel
     if panel.polar:
@@ -347,7 +368,14 @@ def _key(x: float, y: float, key: Key) -> Markup:
     parts = [shape((x + 0.65, y - 0.3), key.tone), text(x + 1.7, y, short(key.label, 60), class_="name")]
     if key.dashed:
         parts.insert(0, line((x, y - 0.3), (x + 1.3, y - 0.3), f"outline {class_of(key.tone)} dashed"))
-    return group(parts, link=key.link)
+    return group(parts)
+
+
+def swatch(key: Key) -> Markup:
+    """Return the mark of a legend's line, as large as a letter."""
+    parts = [line((0.1, 0.6), (1.9, 0.6), f"outline {class_of(key.tone)} dashed")] if key.dashed else []
+    parts.append(shape((1.0, 0.6), key.tone))
+    return element("svg", *parts, viewBox="0 0 24 14", class_="swatch", aria_hidden="true")
 
 
 def glyph(number: Number, bounds: Point) -> Markup:

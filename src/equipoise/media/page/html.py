@@ -15,21 +15,26 @@ from markupsafe import Markup
 
 from ... import __version__
 from ...records import Estimate
-from ...records.showing import Cell, Chart, Content, Finding, Heat, Panel, Section, Shown, Table
+from ...records.showing import Cell, Chart, Column, Content, Finding, Heat, Panel, Section, Shown, Table, every
 from ..cells import ARROWS, estimate_of, plain, words
-from ..palette import class_of, style_sheet
-from .charts import glyph, svg
+from ..layout import is_of
+from ..palette import style_sheet
+from .charts import glyph, svg, swatch
 from .elements import web_file
 
 
 @dataclass(frozen=True)
 class Head:
-    """What is at the top of a page: its title, what it is, facts with their names, and the pages above it."""
+    """What is at the top of a page: its title, what it is, facts with their names, and the pages above it.
+
+    `tab` is what a browser calls the page where that is not what it is with its title.
+    """
 
     title: str
     kicker: str = ""
     facts: Sequence[tuple[str, str]] = ()
     crumbs: Sequence[tuple[str, str]] = ()
+    tab: str = ""
 
 
 def page(
@@ -44,15 +49,17 @@ def page(
 
     `cases` are the packed cases of a run. `left_out` is printed on paper only: what is not there, and where it is.
     """
-    code = "\n".join(web_file(name) for name in scripts)
+    sections = list(sections)
+    sorting = ["tables.js"] if any(table.sortable for table in every(sections, Table)) else []
+    code = "\n".join(web_file(name) for name in (*scripts, *sorting))
     template = _environment().get_template("page.html")
     return template.render(
-        title=f"{head.kicker} {head.title}".strip(),
+        title=head.tab or f"{head.kicker} {head.title}".strip(),
         heading=head.title,
         kicker=head.kicker,
         facts=head.facts,
         crumbs=head.crumbs,
-        sections=list(sections),
+        sections=sections,
         style=Markup(web_file("page.css") + "\n" + style_sheet()),
         # The hash is of the text between the tags, to the byte.
         script=Markup(code),
@@ -75,11 +82,11 @@ def _environment() -> Environment:
     made = Environment(
         loader=PackageLoader("equipoise.media.page", "web"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
+    made.globals.update(alike=alike, arrows=ARROWS, estimate_of=estimate_of, glyph=glyph, inner=_inner)
     made.globals.update(
-        alike=alike, arrows=ARROWS, class_of=class_of, estimate_of=estimate_of, glyph=glyph, inner=_inner
+        interval=_interval, is_crowded=_is_crowded, is_map=_is_map, number=_number, only=_only, plain=plain
     )
-    made.globals.update(interval=_interval, is_map=_is_map, number=_number, only=_only, plain=plain)
-    made.globals.update(sort_value=_sort_value, svg=svg, words=words)
+    made.globals.update(sort_value=_sort_value, svg=svg, swatch=swatch, words=words)
     return made
 
 
@@ -99,7 +106,12 @@ def _kind(shown: Shown | Section) -> str:
 
 
 def _is_map(chart: Chart) -> bool:
-    return any(isinstance(mark, Heat) for panel in chart.panels for mark in panel.marks[:1])
+    return any(is_of(panel, Heat) for panel in chart.panels)
+
+
+def _is_crowded(table: Table) -> bool:
+    """Return whether values and their intervals have no room side by side: a row has more than three."""
+    return any(sum(estimate_of(cell) is not None for cell in row.cells) > 3 for row in table.rows)
 
 
 def _only(chart: Chart, panel: Panel) -> Chart:
@@ -119,7 +131,9 @@ def _interval(estimate: Estimate, form: str) -> str:
     return format(estimate, form).partition(" ")[2]
 
 
-def _sort_value(cell: Content) -> str:
-    """Return what a column is sorted by."""
-    estimate = estimate_of(cell)
-    return str(estimate.value) if estimate else words(_inner(cell))
+def _sort_value(cell: Content, column: Column) -> str:
+    """Return what a column is sorted by, "" for a cell that comes last: one without a number in a column of numbers."""
+    content = getattr(estimate_of(cell), "value", _inner(cell))
+    if isinstance(content, str):
+        return content if column.words else ""
+    return "" if content is None or content != content else str(content)

@@ -349,7 +349,7 @@
       const fate = { toward: "changed toward the stereotype", against: "changed against the stereotype", neither: "changed, neither way", same: "same answer" }[header.fates[columns.set_fate[s]]];
       const facts = [header.parts.length > 1 ? header.parts[columns.set_part[s]] : "", kinds[kind] || kind, asked(s), fate];
       const line2 = make("p", "small facts-of-case", facts.filter(Boolean).join(" · "));
-      if (fate) line2.prepend(make("span", "swatch f-" + header.fates[columns.set_fate[s]]));
+      if (fate) line2.prepend(make("span", "fate f-" + header.fates[columns.set_fate[s]]));
       const link = make("button", "quiet", "copy link"), text = make("button", "quiet", "copy as Markdown");
       link.type = text.type = "button";
       link.addEventListener("click", () => copy(location.href.split("#")[0] + caseAddress(s), link));
