@@ -148,7 +148,7 @@ def _answers(differences: Sequence[TaskDifference], parts: Sequence[Part]) -> It
         if difference.metric == "flip_rate":
             rows = [measured[task].get("flip_rate", type=difference.kind) for task in _tasks(difference)]
             rests_on = [row for row in rows if row is not None]
-            yield Finding(_flips(difference), rests_on, "tasks", difference.kind, state="note")
+            yield Finding(_flips(difference), rests_on, "tasks", difference.kind)
 
 
 def _tasks(difference: TaskDifference) -> tuple[str, str]:
