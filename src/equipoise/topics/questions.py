@@ -58,7 +58,7 @@ def several_tasks(run: Run) -> Mapping[str, Sequence[Part]]:
     """Return the parts of each dataset that was asked as several tasks; sentence pairs are not among them."""
     datasets: dict[str, list[Part]] = {}
     for part in run.parts:
-        if not (part.outcomes.sides != "").any():
+        if part.has_items and not (part.outcomes.sides != "").any():
             datasets.setdefault(part.dataset, []).append(part)
     return {dataset: parts for dataset, parts in datasets.items() if len(parts) > 1}
 
