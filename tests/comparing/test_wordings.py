@@ -1,76 +1,51 @@
-"""The page's section on estimators and wordings, and what `equipoise sensitivity` says of wordings."""
+"""Studies of wordings: the spread of every metric, the worst wording, variance components, and orders of runs."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
+import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from equipoise.cli import app
-from equipoise.reports.estimators.section import estimators
-from equipoise.run import audit
+from equipoise.comparing.wordings import frames, wording_parts
+from equipoise.measuring.estimators import Resamples
 from equipoise.runs import Run
-from equipoise.scoring.planted.stereotype import PlantedEngine
-
-WORDINGS = """
-[[wording]]
-name = "one"
-beginning = '{text} Here "{pronoun}" is the'
-choice = '{text} Here "{pronoun}" is'
-[[wording]]
-name = "two"
-beginning = '{text} Who is "{pronoun}"? It is the'
-choice = '{text} Who is "{pronoun}"?'
-[[wording]]
-name = "three"
-beginning = '{text} The pronoun "{pronoun}" means the'
-choice = '{text} The pronoun "{pronoun}" means'
-"""
 
 
-@pytest.fixture(scope="module")
-def worded(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    folder = tmp_path_factory.mktemp("worded")
-    (folder / "three.toml").write_text(WORDINGS, encoding="utf-8")
-    choices = {"wordings": str(folder / "three.toml"), "by": [], "limit": 80, "resamples": 40}
-    choices |= {"metrics": ["ucerf", "ucerf_signed", "flip_rate", "accuracy"]}
-    for name, engine in (
-        ("even", PlantedEngine(strength=2, bias=0.2, noise=0.5, wording=1.0)),
-        ("biased", PlantedEngine(strength=1, bias=2.0, noise=0.5, wording=1.0)),
-    ):
-        audit(engine, out=folder / name, estimators=["perplexity", "margin", "prompt-ensemble"], **choices)
-    return [folder / "even", folder / "biased"]
-
-
-def test_the_section_has_a_chart_for_estimators_and_one_for_wordings(worded: list[Path]) -> None:
-    section = estimators(Run(worded[0]))
-    assert section is not None
-    for name in ("margin", "prompt-ensemble", "one", "two", "three"):
-        assert f">{name}</text>" in section.body
-    measured = Run(worded[0]).parts[0].measured.get("ucerf_margin", type="type2")
-    assert measured is not None and f"{measured.value:.3f}" in section.body
-
-
-def test_a_run_with_one_estimator_and_one_wording_has_no_section(planted_run: Path) -> None:
-    assert estimators(Run(planted_run)) is None
-
-
-def test_sensitivity_shows_spread_components_worst_wording_and_order(worded: list[Path], tmp_path: Path) -> None:
-    words = ["sensitivity", *map(str, worded), "--out", str(tmp_path), "--resamples", "40"]
-    result = CliRunner().invoke(app, words, catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    printed = " ".join(result.output.split())
-    assert "in the worst (" in printed and "is the wording" in printed and "for all wordings together" in printed
-    spreads = pd.read_csv(tmp_path / "wordings.csv")
+def test_each_part_has_its_spread_components_worst_wording_and_order(worded_runs: list[Path]) -> None:
+    parts = wording_parts([Run(folder) for folder in worded_runs], Resamples(resamples=40))
+    assert [(part.part.kind, part.part.metric.name) for part in parts] == [
+        ("type2", "ucerf"),
+        ("type1", "ucerf"),
+        ("type1", "ucerf_signed"),
+    ]
+    tables = frames(parts)
+    assert set(tables) == {"wordings", "wording_ucerf", "components", "wording_orders"}
+    spreads = tables["wordings"]
     assert {"ucerf", "flip_rate", "accuracy"} <= set(spreads["metric"]) and (spreads["wordings"] == 3).all()
     accuracy = spreads[(spreads["metric"] == "accuracy") & (spreads["type"] == "type2")].iloc[0]
     assert accuracy["lowest"] <= accuracy["value"] <= accuracy["highest"]
-    components = pd.read_csv(tmp_path / "components.csv")
+    components = tables["components"]
     assert set(components["quantity"]) == {"certainty", "D", "U"}
     by_run = components[(components["type"] == "type2") & (components["quantity"] == "certainty")].groupby("model")
     assert all(rows["share"].sum() == pytest.approx(1) for _, rows in by_run)
-    ucerf = pd.read_csv(tmp_path / "wording_ucerf.csv")
+    ucerf = tables["wording_ucerf"]
     assert ucerf["wording"].str.startswith("worst: ").sum() == 2 * 3, "each run, resolvable, ambiguous and signed"
-    assert len(pd.read_csv(tmp_path / "wording_orders.csv")) == 3
+    assert len(tables["wording_orders"]) == 3
+
+
+def test_a_spread_has_the_measured_ends_of_the_wordings(worded_runs: list[Path]) -> None:
+    run = Run(worded_runs[0])
+    measured = run.parts[0].measured
+    for part in wording_parts([run], Resamples(resamples=20)):
+        for spread in part.spreads:
+            labels = measured.values_of("wording", part.part.kind)
+            rows = {name: measured.at(spread.metric, label) for name, label in labels.items()}
+            values = {name: row.value for name, row in rows.items() if row is not None}
+            assert (spread.lowest[0], spread.highest[0]) == (min(values, key=values.get), max(values, key=values.get))
+            assert spread.highest[1].value == max(values.values())
+            assert spread.deviation == pytest.approx(np.std(list(values.values()), ddof=1))
+
+
+def test_a_run_with_one_wording_has_no_study(planted_run: Path) -> None:
+    assert wording_parts([Run(planted_run)], Resamples(resamples=20)) == []
