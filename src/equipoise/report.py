@@ -16,7 +16,18 @@ from .comparing.datasets import Moved
 from .records.showing import Chart, Section, Table, every
 from .runs.files import write_file
 from .runs.run import Run
-from .topics import background, calibration, first_screen, flips, numbers, occupations, scale
+from .topics import (
+    background,
+    calibration,
+    categories,
+    estimators,
+    first_screen,
+    flips,
+    numbers,
+    occupations,
+    questions,
+    scale,
+)
 from .topics.cases import case_section, pack
 from .topics.comparison import differences, standings
 from .topics.published import PublishedValue
@@ -35,8 +46,13 @@ TOPICS: tuple[Topic, ...] = (
     first_screen.parts,
     scale.scale_section,
     numbers.numbers,
+    questions.ways,
+    questions.open_answers,
+    categories.categories,
+    categories.pairs,
     occupations.occupation_section,
     scale.histogram_section,
+    estimators.section,
     calibration.section,
     case_section,
     background.data,
@@ -46,13 +62,19 @@ TOPICS: tuple[Topic, ...] = (
 )
 """In the order of the page."""
 
-IN_TERMINAL: tuple[Topic, ...] = (numbers.summary, calibration.summary)
+IN_TERMINAL: tuple[Topic, ...] = (
+    numbers.summary,
+    questions.ways,
+    categories.categories,
+    categories.pairs,
+    calibration.summary,
+)
 """What a terminal shows of a run."""
 
 COMPARED: tuple[Topic, ...] = (
     differences.findings,
     standings.leaderboard,
-    # Here: the runs by category.
+    categories.compared,
     standings.ranks,
     differences.order_section,
     standings.scatter,
@@ -66,7 +88,7 @@ COMPARED: tuple[Topic, ...] = (
 )
 """Of a comparison, in the order of its page."""
 
-WITH_TEXTS: tuple[Topic, ...] = ()
+WITH_TEXTS: tuple[Topic, ...] = (questions.open_answers,)
 """Topics that quote the data's sentences, which a page without sentences leaves out."""
 
 LEFT_OUT = (

@@ -212,10 +212,10 @@ def print_out(renderable: Any) -> None:
 
 def listing(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Any:
     """Return a table of words; where it is wider than the terminal, a list with a heading for each row."""
-    from ..media.terminal import draw
+    from ..media import terminal
     from ..records.showing import Column, Row, Table
 
-    return draw(Table("", [Column(name, words=True) for name in header], [Row(row) for row in rows]))
+    return terminal.draw(Table("", [Column(name, words=True) for name in header], [Row(row) for row in rows]))
 
 
 def plain_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Any:

@@ -10,7 +10,7 @@ from math import ceil, cos, isnan, pi, sin
 
 from ..records.showing import Axis, Chart, Dot, Heat, Key, Note, Panel, Point, Square, ends_of, value_of
 
-LETTER = 0.53
+LETTER = 0.56
 """Mean width of a letter."""
 ROW, HIGH_ROW = 1.45, 2.5
 """Height of a row with a name beside it, and of one with its name above."""
@@ -116,6 +116,7 @@ def _rows(chart: Chart, width: float) -> Iterator[Sequence[Panel]]:
         yield chart.panels
     else:
         least = 19.0 if any(panel.polar for panel in chart.panels) else 22.0
+        least = max([least, *(name_room(panel.y.names) + 12.0 for panel in chart.panels if panel.y.names)])
         columns = min(max(1, int(width // least)), len(chart.panels))
         yield from (chart.panels[at : at + columns] for at in range(0, len(chart.panels), columns))
 
@@ -264,7 +265,8 @@ def note_places(place: Place) -> Iterator[tuple[float, float, str]]:
         taken += [_box(place, ends_of(dot.x), [value_of(dot.y)]) for dot in dots]
         taken += [_box(place, [value_of(dot.x)], ends_of(dot.y)) for dot in dots]
     for note in place.panel.marks_of(Note):
-        (x, y), wide = place(note.x, note.y), LETTER * len(note.text)
+        # A little more than the mean letter: a word of wide ones must not touch its dot.
+        (x, y), wide = place(note.x, note.y), 1.05 * LETTER * len(note.text)
         sides = (0.6, -0.6 - wide, -wide / 2)
         for across, up in [(sides[0], 0.3), (sides[1], 0.3), *((side, up) for up in (-0.7, 1.3) for side in sides)]:
             box = (x + across, y + up - 0.8, x + across + wide, y + up + 0.15)

@@ -93,17 +93,16 @@ def _notes(notes: Sequence[str]) -> list[Text]:
 class Fitted:
     """A table that is no wider than the terminal: without spare columns, or its numbers a few columns at a time.
 
-    A table of words that is too wide is a list, with a heading for each row.
+    A table of words that is too wide becomes a list with a heading for each row.
     """
 
     table: PlainTable
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        layouts = list(_layouts(self.table))
-        are_words = len(self.table.columns) > 2 and all(column.words for column in self.table.columns)
-        if are_words and _width(self.table) > options.max_width:
+        if all(column.words for column in self.table.columns) and _width(self.table) > options.max_width:
             yield _as_list(self.table)
             return
+        layouts = list(_layouts(self.table))
         for layout in layouts:
             if layout is layouts[-1] or all(_width(table) <= options.max_width for table in layout):
                 for number, table in enumerate(layout):
@@ -116,9 +115,9 @@ class Fitted:
 def _as_list(table: PlainTable) -> rich_table.Table:
     lines = rich_table.Table.grid()
     for first, *cells in table.rows:
-        named = [(column.title, cell) for column, cell in zip(table.columns[1:], cells, strict=False) if cell]
-        facts = [cell for name, cell in named if name.startswith("what")]
-        facts += [f"{name}: {cell}" for name, cell in named if not name.startswith("what")]
+        named = [(column.title, cell) for column, cell in zip(table.columns[1:], cells, strict=True) if cell]
+        facts = [cell for title, cell in named if title.startswith("what")]
+        facts += [f"{title}: {cell}" for title, cell in named if not title.startswith("what")]
         lines.add_row(Text(literal(first), style="bold"))
         lines.add_row(Padding(Text(literal("; ".join(facts))), (0, 0, 0, 4)))
     return lines

@@ -1,25 +1,23 @@
-"""Runs in, studies of their wordings out, by dataset, task and type; nothing is scored again."""
+"""Runs in, studies of the wordings of their questions out, by dataset, task and type; nothing is scored again."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ...measuring.ensembles import is_worded
-from ...measuring.estimators import Resamples
-from ...measuring.wordings import WordingStudy, wording_study
-from ...metrics import Metric
-from ...records import Estimate, Measurement, UndefinedMetric
-from ...runs.measurements import Measurements
-from ...runs.run import Run
-from ...stats.bounded import ENOUGH_UNITS
-from ..comparison.matching import Match, match, named_apart
-from ..estimators.studies import PartStudy, estimate_columns, measured_by, order_columns, standing_columns
+from ..measuring.ensembles import is_worded
+from ..measuring.estimators import Resamples
+from ..measuring.wordings import WordingStudy, wording_study
+from ..records import Estimate, Measurement, UndefinedMetric
+from ..runs.measurements import Measurements
+from ..runs.run import Run
+from ..stats.bounded import ENOUGH_UNITS
+from .estimators import PartStudy, estimate_columns, frames_of, items_of, measures, order_columns, standing_columns
+from .matching import Match, match, named_apart
 
 
 @dataclass(frozen=True)
@@ -46,28 +44,19 @@ class WordingPart:
 
 def wording_parts(runs: Sequence[Run], plan: Resamples, *, intersect: bool = False) -> list[WordingPart]:
     """Return the studies of all parts that were asked in several wordings; empty where none was."""
-    opened = named_apart(list(runs))
+    opened = named_apart(runs)
+    worded = [m for m in match(opened, intersect=intersect) if all(is_worded(outcomes) for outcomes in m.outcomes)]
     parts = []
-    for matched in match(opened, intersect=intersect):
-        if not all(is_worded(outcomes) for outcomes in matched.outcomes):
+    for matched, kind, metric in measures(worded):
+        try:
+            studied = wording_study(items_of(opened, matched), matched.rows(kind), metric.inputs[0], plan)
+        except UndefinedMetric:
             continue
-        for kind in matched.kinds:
-            for metric in measured_by(matched, kind):
-                studied = _studied(opened, matched, kind, metric, plan)
-                if studied is not None:
-                    spreads = list(_spreads(opened, matched, kind)) if metric.name == "ucerf" else []
-                    part = PartStudy(matched.dataset, matched.task, kind, metric, studied.study)
-                    parts.append(WordingPart(part, studied, spreads))
+        if len(np.unique(studied.study.values.clusters)) >= ENOUGH_UNITS:
+            spreads = list(_spreads(opened, matched, kind)) if metric.name == "ucerf" else []
+            part = PartStudy(matched.dataset, matched.task, kind, metric, studied.study)
+            parts.append(WordingPart(part, studied, spreads))
     return parts
-
-
-def _studied(runs: Sequence[Run], matched: Match, kind: str, metric: Metric, plan: Resamples) -> WordingStudy | None:
-    items = dict(zip([run.name for run in runs], matched.items, strict=True))
-    try:
-        studied = wording_study(items, matched.rows(kind), metric.inputs[0], plan)
-    except UndefinedMetric:
-        return None
-    return studied if len(np.unique(studied.study.values.clusters)) >= ENOUGH_UNITS else None
 
 
 def _spreads(runs: Sequence[Run], matched: Match, kind: str) -> Iterator[Spread]:
@@ -77,11 +66,10 @@ def _spreads(runs: Sequence[Run], matched: Match, kind: str) -> Iterator[Spread]
             rows = _by_wording(measured, metric, kind)
             mean = measured.get(metric, type=kind)
             if len(rows) > 1 and mean is not None:
-                values = {wording: float(np.mean([row.value for row in several])) for wording, several in rows.items()}
-                lowest, highest = min(values, key=lambda name: values[name]), max(values, key=lambda name: values[name])
-                ends = [(name, _joined(rows[name])) for name in (lowest, highest)]
-                deviation = float(np.std(list(values.values()), ddof=1))
-                yield Spread(run.name, metric, mean.estimate, ends[0], ends[1], deviation, len(values))
+                values = {wording: _joined(several) for wording, several in rows.items()}
+                lowest, highest = (end(values.items(), key=lambda pair: pair[1].value) for end in (min, max))
+                deviation = float(np.std([estimate.value for estimate in values.values()], ddof=1))
+                yield Spread(run.name, metric, mean.estimate, lowest, highest, deviation, len(values))
 
 
 def _by_wording(measured: Measurements, metric: str, kind: str) -> dict[str, list[Measurement]]:
@@ -89,10 +77,10 @@ def _by_wording(measured: Measurements, metric: str, kind: str) -> dict[str, lis
     rows: dict[str, list[Measurement]] = {}
     for label in measured.groups_of(metric):
         parts = measured.groups[label]
-        if "wording" in parts and parts.get("type", "") == kind and not set(parts) - {"wording", "seed", "type"}:
-            row = measured.at(metric, label)
-            if row is not None:
-                rows.setdefault(parts["wording"], []).append(row)
+        row = measured.at(metric, label)
+        is_whole = parts.get("type", "") == kind and not set(parts) - {"wording", "seed", "type"}
+        if "wording" in parts and is_whole and row is not None:
+            rows.setdefault(parts["wording"], []).append(row)
     return rows
 
 
@@ -103,16 +91,10 @@ def _joined(rows: Sequence[Measurement]) -> Estimate:
     return Estimate(numbers[0], numbers[1], numbers[2], first.level, first.n, first.method)
 
 
-def wording_tables(parts: Sequence[WordingPart]) -> dict[str, pd.DataFrame]:
-    """Return the tables by file name: each metric's spread, UCerF by wording, worst cases, components, agreement."""
-    rows = {
-        "wordings": _spread_rows,
-        "wording_ucerf": _ucerf_rows,
-        "components": _component_rows,
-        "wording_orders": _order_rows,
-    }
-    made = {name: pd.DataFrame(chain.from_iterable(map(function, parts))) for name, function in rows.items()}
-    return {name: frame for name, frame in made.items() if len(frame)}
+def frames(parts: Sequence[WordingPart]) -> dict[str, pd.DataFrame]:
+    """Return the tables by file name: each metric's spread, UCerF by wording, components, and orders of runs."""
+    rows = {"wordings": _spread_rows, "wording_ucerf": _ucerf_rows, "components": _component_rows}
+    return frames_of({**rows, "wording_orders": _order_rows}, parts)
 
 
 def _spread_rows(part: WordingPart) -> Iterator[dict[str, Any]]:
@@ -143,5 +125,4 @@ def _component_rows(part: WordingPart) -> Iterator[dict[str, Any]]:
 
 
 def _order_rows(part: WordingPart) -> Iterator[dict[str, Any]]:
-    for order in part.part.study.orders:
-        yield {**part.part.names, **order_columns(order)}
+    yield from ({**part.part.names, **order_columns(order)} for order in part.part.study.orders)

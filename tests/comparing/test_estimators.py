@@ -1,4 +1,4 @@
-"""`equipoise estimators` on run folders: tables, files, the answer and the figure."""
+"""Studies of estimators on run folders, and what `equipoise estimators` writes of them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from equipoise.cli import app
+from equipoise.comparing.estimators import estimator_studies, frames
 from equipoise.measuring.estimators import Resamples
-from equipoise.reports.estimators.answers import answer
-from equipoise.reports.estimators.studies import estimator_studies
+from equipoise.records import EquipoiseError
 from equipoise.runs import Run
 
 
@@ -52,8 +52,20 @@ def test_all_files_are_there_and_say_the_same(written: tuple[str, Path], planted
 
 
 def test_one_run_compares_its_sets(mild_run: Path) -> None:
-    studies = estimator_studies([mild_run], Resamples(resamples=20))
-    assert all("sets is" in answer(part) and not part.study.orders for part in studies)
+    studies = estimator_studies([Run(mild_run)], Resamples(resamples=20))
+    assert len(studies.parts) == 3 and not any(part.study.orders for part in studies.parts)
+    assert set(frames(studies)) == {"estimators", "agreement", "sides"}, "no orders of one run"
+
+
+def test_only_the_estimators_that_were_asked_for_are_studied(mild_run: Path) -> None:
+    studies = estimator_studies([Run(mild_run)], Resamples(resamples=20), estimators=["perplexity", "entropy"])
+    assert all(list(part.study.values.estimators) == ["perplexity", "entropy"] for part in studies.parts)
+    assert not studies.covered, "nobody asked about conformal sets"
+
+
+def test_too_few_sets_are_refused(make_run: Callable[..., Path]) -> None:
+    with pytest.raises(EquipoiseError, match="at least 30 counterfactual sets"):
+        estimator_studies([Run(make_run("tiny", limit=10))], Resamples(resamples=20))
 
 
 def test_different_sentences_are_refused(make_run: Callable[..., Path], mild_run: Path) -> None:
