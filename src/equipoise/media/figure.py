@@ -97,12 +97,14 @@ def _inches(width: str) -> float:
     return WIDTHS[width]
 
 
-def files(chart: Chart, formats: Sequence[str], width: str = "column") -> Iterator[tuple[str, bytes]]:
+def files(
+    chart: Chart, formats: Sequence[str], width: str = "column", *, title: bool = False
+) -> Iterator[tuple[str, bytes]]:
     """Yield a chart's files, each with its ending; without a date, so that equal numbers give equal files."""
     unknown = [ending for ending in formats if ending not in FORMATS]
     if unknown:
         raise EquipoiseError(f"format must be one of {', '.join(FORMATS)}, not {unknown[0]!r}")
-    drawn = figure(chart, width)
+    drawn = figure(chart, width, title=title)
     for ending in formats:
         yield ending, saved(drawn, ending)
 

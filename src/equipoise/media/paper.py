@@ -24,15 +24,16 @@ FITS = ("column", "page", "longtable")
 TABLE_FORMATS = ("markdown", "latex", "csv")
 
 
-def figure_files(charts: Iterable[Chart], formats: Sequence[str], width: str) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and content of every file of the charts that have a name."""
+def figure_files(
+    charts: Iterable[Chart], formats: Sequence[str], width: str, *, title: bool = False
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of every file of the charts that have a name; a figure to look at has a `title`."""
     from .figure import files
 
     for chart in charts:
         if chart.name:
-            yield from (
-                (f"{file_stem(chart.name)}.{ending}", content) for ending, content in files(chart, formats, width)
-            )
+            drawn = files(chart, formats, width, title=title)
+            yield from ((f"{file_stem(chart.name)}.{ending}", content) for ending, content in drawn)
 
 
 def table_files(tables: Iterable[Table], formats: Sequence[str], fit: str = "column") -> Iterator[tuple[str, bytes]]:
