@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from typing import Literal, TypeVar
 from urllib.parse import quote
 
@@ -166,7 +167,8 @@ Point = tuple[float, float]
 class Axis:
     """A scale from `low` to `high` (from high to low where it is turned round), or `names` at the places 0, 1, 2 …
 
-    `ends` are words for the low end, the middle and the high end; `tones` mark single names.
+    `ends` are words for the low end, the middle and the high end; `tones` mark single names, and `heads` are the places
+    of those that are headings of the names after them.
     """
 
     label: str = ""
@@ -176,6 +178,7 @@ class Axis:
     unit: Literal["", "%"] = ""
     ends: tuple[str, str, str] = ("", "", "")
     tones: Sequence[Tone] = ()
+    heads: Sequence[int] = ()
     hidden: bool = False
 
     @classmethod
@@ -325,8 +328,8 @@ M = TypeVar("M", bound=Mark)
 class Panel:
     """Marks on two axes. A `polar` panel has the names of its x axis around it.
 
-    `height` is in widths of the panel; one with names on the y axis is as high as its names need. `legend` is of this
-    panel alone.
+    `height` is in widths of the panel; one with names on the y axis is as high as its names need. `colours` says what
+    those of a map stand for. `legend` is of this panel alone.
     """
 
     marks: Sequence[Mark]
@@ -335,7 +338,13 @@ class Panel:
     title: str = ""
     polar: bool = False
     height: float = 0.5
+    colours: str = ""
     legend: Sequence[Key] = ()
+
+    def name_of(self, dot: Dot) -> str:
+        """Return what a dot is called: its label, and the name at its place where the label leaves it out."""
+        names = [axis.written(value_of(at)) for axis, at in ((self.x, dot.x), (self.y, dot.y)) if axis.names]
+        return ", ".join(filter(None, [dot.label, *(name for name in names if name not in dot.label)]))
 
     def marks_of(self, kind: type[M]) -> Iterator[M]:
         """Yield the marks of one kind."""
@@ -381,31 +390,42 @@ class Chart:
 
 
 def listed(chart: Chart) -> Table:
-    """Return the marks of a chart as rows: dots and labelled bars with their values, and the points of bare lines."""
+    """Return the marks of a chart as rows: dots and labelled bars with their values, and the points of bare lines.
+
+    The table of a map has its rows and columns.
+    """
     several = len(chart.panels) > 1
     first = chart.panels[0]
-    titles = ["panel"] * several + ["", first.x.label or "x", first.y.label or "y"]
+    cells = {(cell.y, cell.x): cell.value for cell in first.marks_of(Heat)}
+    if cells:
+        columns = [Column(first.y.label, words=True), *map(Column, first.x.names)]
+        across = range(len(first.x.names))
+        named = enumerate(first.y.names)
+        return Table(chart.title, columns, [Row((name, *(cells.get((y, x)) for x in across))) for y, name in named])
+    # What an axis of names says of a dot is in the dot's own name.
+    dotted = any(True for panel in chart.panels for _ in panel.marks_of(Dot))
+    shown = [not (dotted and axis.names) for axis in (first.x, first.y)]
+    labels = [axis.label or letter for axis, letter in ((first.x, "x"), (first.y, "y"))]
+    titles = ["panel"] * several + ["", *compress(labels, shown)]
     columns = [Column(title, words=number < several + 1) for number, title in enumerate(titles)]
     rows = []
     for panel in chart.panels:
         dots = any(True for _ in panel.marks_of(Dot))
         for mark in panel.marks:
-            for label, x, y in _values(mark, lines=not dots):
-                cells = (label, *(_cell(number, axis) for number, axis in ((x, panel.x), (y, panel.y))))
-                rows.append(Row(((panel.title,) if several else ()) + cells))
+            for label, x, y in _values(mark, panel, lines=not dots):
+                cells = [_cell(number, axis) for number, axis in ((x, panel.x), (y, panel.y))]
+                rows.append(Row((*[panel.title] * several, label, *compress(cells, shown))))
     return Table(chart.title, columns, rows)
 
 
-def _values(mark: Mark, *, lines: bool) -> Iterator[tuple[str, Number, Number]]:
+def _values(mark: Mark, panel: Panel, *, lines: bool) -> Iterator[tuple[str, Number, Number]]:
     match mark:
-        case Dot(x=x, y=y, label=label):
-            yield label, x, y
+        case Dot(x=x, y=y):
+            yield panel.name_of(mark), x, y
         case Bar(x=x, y=y, label=label, strength=strength) if strength:
             yield label, x[1], y[1]
         case Line(points=points, label=label) if lines and label:
             yield from ((label, x, y) for x, y in points)
-        case Heat(x=x, y=y, value=value) if not math.isnan(value):
-            yield f"{value:.3f}", float(x), float(y)
 
 
 def _cell(number: Number, axis: Axis) -> Content:
