@@ -227,7 +227,7 @@ def _upwards(axes: Any, place: Place) -> None:
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
         return
-    ticks = tick_values(axis, place.height * 0.6)
+    ticks = tick_values(axis, place.height, upright=True)
     axes.set_yticks(ticks, [axis.written(tick) for tick in ticks], color=QUIET)
     axes.grid(axis="y", color=GRID, linewidth=0.5)
     axes.set_axisbelow(True)

@@ -105,9 +105,10 @@ def arrange(chart: Chart, width: float) -> Layout:
         last = number == len(rows) - 1 or chart.layout != "stacked"
         placed = list(_placed(chart, row, width, top, last=last))
         places += placed
-        own = [list(_keys(p.panel.legend, p.width, _bottom(p) + 0.9, p.left)) for p in placed]
+        own = [list(_keys(p.panel.legend, p.width, _bottom(p) + LINE, p.left)) for p in placed]
         keys += [key for several in own for key in several]
         top = max(_end(several, _bottom(place)) for place, several in zip(placed, own, strict=True))
+        top += 0.8 if any(own) else 0.0
     common = list(_keys(chart.legend, width, top + LINE))
     return Layout(width, _end(common, top) + 0.2, places, [*keys, *common])
 
@@ -155,7 +156,7 @@ def _placed(chart: Chart, row: Sequence[Panel], width: float, top: float, *, las
         at = names + number * step
         high = not shared and not is_of(panel, Heat) and name_room(panel.y.names) > 0.55 * step
         room = 0.6 if high or (shared and row[0].y.names) else _beside(panel, step)
-        inside, letters = step - room - 0.9, 0
+        inside, letters = step - room - _after(panel), 0
         if panel.polar:
             radius, letters = _radius(chart.panels, step)
             room, inside = (step - 2 * radius) / 2, 2 * radius
@@ -184,11 +185,24 @@ def _beside(panel: Panel, width: float) -> float:
     """Return the room left of a panel."""
     if panel.y.names:
         return min(name_room(panel.y.names), 0.55 * width)
-    return 0.6 if panel.y.hidden or is_of(panel, Square) else 3.6
+    return 0.6 if panel.y.hidden or is_of(panel, Square) else max(3.6, 1.7 + LETTER * _letters(panel.y))
+
+
+def _after(panel: Panel) -> float:
+    """Return the room right of a panel: for half of the last value under it."""
+    if panel.x.names or panel.x.hidden:
+        return 0.9
+    return max(0.9, 0.4 + LETTER / 2 * _letters(panel.x))
+
+
+def _letters(axis: Axis) -> int:
+    """Return how long the values along an axis are."""
+    return max((len(axis.written(tick)) for tick in axis.ticks()), default=1)
 
 
 def _above(panel: Panel) -> float:
-    return (title_height(panel) + 1.4 if panel.title else title_height(panel)) - 0.1
+    marks = 0.5 if is_of(panel, Heat) and any(panel.x.tones) else 0.0
+    return title_height(panel) + marks + (1.3 if panel.title else -0.1)
 
 
 def title_height(panel: Panel) -> float:
@@ -381,12 +395,12 @@ def _overlap(box: tuple[float, ...], other: tuple[float, ...]) -> bool:
     return box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]
 
 
-def tick_values(axis: Axis, room: float) -> list[float]:
+def tick_values(axis: Axis, room: float, *, upright: bool = False) -> list[float]:
     """Return the values at which an axis of that length is marked."""
     for count in (8, 5, 4, 3, 2):
         ticks = axis.ticks(count)
         # Between two there is half of each text, and some air.
-        letters = [(len(axis.written(before)) + len(axis.written(after))) / 2 for before, after in pairwise(ticks)]
+        letters = [2.0 if upright else sum(len(axis.written(tick)) for tick in two) / 2 for two in pairwise(ticks)]
         steps = [abs(axis.share(after) - axis.share(before)) * room for before, after in pairwise(ticks)]
         if all(step > LETTER * wide + 0.9 for step, wide in zip(steps, letters, strict=True)):
             return ticks

@@ -74,6 +74,7 @@ def svg(chart: Chart, *, width: str | float = "column", alone: bool = False) -> 
     layout = arrange(shown, WIDTHS[name] if isinstance(name, str) else name)
     parts = [drawn for place in layout.places for drawn in _panel(place)]
     parts += [_key(x, y, key) for x, y, key in layout.keys]
+    wide, tall = round(EM * layout.width), round(EM * layout.height)
     style = [element("style", Markup(web_file("picture.css") + style_sheet()))]
     return element(
         "svg",
@@ -82,7 +83,8 @@ def svg(chart: Chart, *, width: str | float = "column", alone: bool = False) -> 
         *([*style, element("rect", width="100%", height="100%", fill="#fff")] if alone else []),
         *parts,
         xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {EM * layout.width:.0f} {EM * layout.height:.0f}",
+        viewBox=f"0 0 {wide} {tall}",
+        **({"width": wide, "height": tall} if alone else {}),
         role="img",
         # Not aria-labelledby: ids would have to be unique over a page that anybody may add sections to.
         aria_label=f"{chart.title}. {described(chart)}",
@@ -107,7 +109,7 @@ def _panel(place: Place) -> Iterator[Markup]:
     panel = place.panel
     if panel.title:
         x, anchor = (place.middle[0], "middle") if panel.polar else (place.left, "start")
-        yield text(x, place.top - title_height(panel), panel.title, anchor, "label head" if panel.polar else "label")
+        yield text(x, place.top - title_height(panel), panel.title, anchor, "label title")
     if panel.polar:
         yield from _rings(place)
     elif not is_of(panel, Square):
@@ -186,7 +188,7 @@ def _upwards(place: Place) -> Iterator[Markup]:
     yield line((place.left, place.top), (place.left, place.top + place.height), "axis")
     if axis.label:
         yield text(max(0.2, place.left - 3.4), place.top - 0.7, axis.label)
-    for tick in tick_values(axis, place.height * 0.6):
+    for tick in tick_values(axis, place.height, upright=True):
         y = place(place.panel.x.low, tick)[1]
         yield line((place.left, y), (end, y), "grid")
         yield text(place.left - 0.5, y + 0.35, axis.written(tick), "end")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -83,6 +84,7 @@ def _environment() -> Environment:
     )
     made.globals.update(alike=alike, arrows=ARROWS, estimate_of=estimate_of, glyph=glyph, inner=_inner)
     made.globals.update(interval=_interval, is_map=_is_map, number=_number, only=_only, plain=plain)
+    made.filters["coded"] = _coded
     made.globals.update(sort_value=_sort_value, svg=svg, swatch=swatch, words=words)
     return made
 
@@ -121,6 +123,11 @@ def _number(estimate: Estimate, form: str) -> str:
 
 def _interval(estimate: Estimate, form: str) -> str:
     return format(estimate, form).partition(" ")[2]
+
+
+def _coded(text: Markup) -> Markup:
+    """Return escaped text in which what is between backticks is code."""
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", text))
 
 
 def _sort_value(cell: Content, column: Column) -> str:
