@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .records import EquipoiseError
 from .records.showing import Chart, Section, Table, every
 from .runs.files import write_file
 from .runs.run import Run
-from .topics import background, calibration, first_screen, flips, numbers, occupations, scale
+from .topics import background, calibration, first_screen, flips, identities, numbers, occupations, scale
 from .topics.cases import case_section, pack
 from .verdict.summary import part_summary
 
@@ -32,6 +33,7 @@ TOPICS: tuple[Topic, ...] = (
     occupations.occupation_section,
     scale.histogram_section,
     calibration.section,
+    identities.section,
     case_section,
     background.data,
     background.method,
@@ -40,7 +42,7 @@ TOPICS: tuple[Topic, ...] = (
 )
 """In the order of the page."""
 
-IN_TERMINAL: tuple[Topic, ...] = (numbers.summary, calibration.section)
+IN_TERMINAL: tuple[Topic, ...] = (numbers.summary, calibration.section, identities.section)
 """What a terminal shows of a run."""
 
 WITH_TEXTS: tuple[Topic, ...] = ()
@@ -110,6 +112,17 @@ def run_figures(run: Run, *, width: str = "column", formats: Sequence[str] = ("p
     from .media.paper import figure_files
 
     return figure_files(charts(run), formats, width)
+
+
+def identity_figures(runs: Sequence[Run], *, formats: Sequence[str] = ("png",)) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of every figure about identities of runs, or tasks of a run, upon each other."""
+    from .media.paper import figure_files
+    from .reports.comparison.matching import named_apart
+
+    named = identities.named_parts(named_apart(runs) if len(runs) > 1 else runs)
+    if not named:
+        raise EquipoiseError("the run has no marked sentences; audit with --data winoidentity first")
+    return figure_files(identities.pictures(named), formats, "page", title=True)
 
 
 def run_tables(run: Run, *, formats: Sequence[str], fit: str = "column") -> Iterator[tuple[str, bytes]]:

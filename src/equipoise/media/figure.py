@@ -232,8 +232,8 @@ def _upwards(axes: Any, place: Place) -> None:
     axes.grid(axis="y", color=GRID, linewidth=0.5)
     axes.set_axisbelow(True)
     if axis.label:
-        at = (-min(place.left, 3.4) / place.width, 1)
-        axes.annotate(axis.label, at, (0, 5), xycoords="axes fraction", textcoords="offset points", color=QUIET)
+        corner = (-min(place.left, 3.4) / place.width, 1)
+        axes.annotate(axis.label, corner, (0, 5), xycoords="axes fraction", textcoords="offset points", color=QUIET)
 
 
 def _size(room: float) -> float:

@@ -143,7 +143,7 @@ def _rim_rooms(panels: Sequence[Panel], letters: int) -> Iterator[Point]:
         for number, lines in enumerate(rim_lines(panel, letters)):
             aside = abs(sin(2 * pi * number / len(panel.x.names)))
             if aside >= MIDDLE:
-                yield 0.6 + LETTER * max(map(len, lines)), aside
+                yield 0.6 + 1.05 * LETTER * max(map(len, lines)), aside
 
 
 def _placed(chart: Chart, row: Sequence[Panel], width: float, top: float, *, last: bool) -> Iterator[Place]:
@@ -402,6 +402,6 @@ def tick_values(axis: Axis, room: float, *, upright: bool = False) -> list[float
         # Between two there is half of each text, and some air.
         letters = [2.0 if upright else sum(len(axis.written(tick)) for tick in two) / 2 for two in pairwise(ticks)]
         steps = [abs(axis.share(after) - axis.share(before)) * room for before, after in pairwise(ticks)]
-        if all(step > LETTER * wide + 0.9 for step, wide in zip(steps, letters, strict=True)):
+        if all(step > LETTER * wide + 0.75 for step, wide in zip(steps, letters, strict=True)):
             return ticks
     return ticks[:1]

@@ -396,12 +396,12 @@ def listed(chart: Chart) -> Table:
     """
     several = len(chart.panels) > 1
     first = chart.panels[0]
-    cells = {(cell.y, cell.x): cell.value for cell in first.marks_of(Heat)}
-    if cells:
-        columns = [Column(first.y.label, words=True), *map(Column, first.x.names)]
-        across = range(len(first.x.names))
-        named = enumerate(first.y.names)
-        return Table(chart.title, columns, [Row((name, *(cells.get((y, x)) for x in across))) for y, name in named])
+    heats = {(heat.y, heat.x): heat.value for heat in first.marks_of(Heat)}
+    if heats:
+        heads = [Column(first.y.label, words=True), *map(Column, first.x.names)]
+        places = range(len(first.x.names))
+        named = [(name, *(heats.get((y, x)) for x in places)) for y, name in enumerate(first.y.names)]
+        return Table(chart.title, heads, [Row(cells) for cells in named])
     # What an axis of names says of a dot is in the dot's own name.
     dotted = any(True for panel in chart.panels for _ in panel.marks_of(Dot))
     shown = [not (dotted and axis.names) for axis in (first.x, first.y)]

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from ... import __version__
 from ...records import Estimate
 from ...records.showing import Cell, Chart, Column, Content, Finding, Heat, Panel, Section, Shown, Table, every
-from ..cells import ARROWS, estimate_of, plain, words
+from ..cells import ARROWS, counts_of, estimate_of, plain, shares_counts, words
 from ..palette import style_sheet
 from .charts import glyph, svg, swatch
 from .elements import web_file
@@ -84,6 +84,7 @@ def _environment() -> Environment:
     )
     made.globals.update(alike=alike, arrows=ARROWS, estimate_of=estimate_of, glyph=glyph, inner=_inner)
     made.globals.update(interval=_interval, is_map=_is_map, number=_number, only=_only, plain=plain)
+    made.globals.update(counts_of=counts_of, shares_counts=shares_counts)
     made.filters["coded"] = _coded
     made.globals.update(sort_value=_sort_value, svg=svg, swatch=swatch, words=words)
     return made
