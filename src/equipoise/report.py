@@ -1,21 +1,39 @@
-"""Which topics a run shows, in which order, and in which medium: this is all that knows both.
+"""Which topics a run or a comparison shows, in which order, and in which medium: this is all that knows both.
 
 A new section is a function from a run to a `Section`, and a row in `TOPICS`; it is then on the page, in a terminal,
-in `figures`, in `tables` and in notebooks.
+in `figures`, in `tables` and in notebooks. Those of a comparison are in `COMPARED`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from .catalog import find, names
+from .comparing.comparison import Comparison
+from .comparing.datasets import Moved
+from .comparing.matching import named_apart
 from .records import EquipoiseError
 from .records.showing import Chart, Section, Table, every
 from .runs.files import write_file
 from .runs.run import Run
-from .topics import background, calibration, first_screen, flips, identities, numbers, occupations, scale
+from .topics import (
+    background,
+    calibration,
+    categories,
+    estimators,
+    first_screen,
+    flips,
+    identities,
+    numbers,
+    occupations,
+    questions,
+    scale,
+)
 from .topics.cases import case_section, pack
+from .topics.comparison import differences, standings
+from .topics.published import PublishedValue
 from .verdict.summary import part_summary
 
 if TYPE_CHECKING:
@@ -23,15 +41,21 @@ if TYPE_CHECKING:
 
     from .media.notebook import Plots
 
-Topic = Callable[[Run], Section | None]
+Topic = Callable[[Any], Section | None]
+"""Of a run, or of a comparison."""
 
 TOPICS: tuple[Topic, ...] = (
     first_screen.findings,
     first_screen.parts,
     scale.scale_section,
     numbers.numbers,
+    questions.ways,
+    questions.open_answers,
+    categories.categories,
+    categories.pairs,
     occupations.occupation_section,
     scale.histogram_section,
+    estimators.section,
     calibration.section,
     identities.section,
     case_section,
@@ -42,10 +66,34 @@ TOPICS: tuple[Topic, ...] = (
 )
 """In the order of the page."""
 
-IN_TERMINAL: tuple[Topic, ...] = (numbers.summary, calibration.section, identities.section)
+IN_TERMINAL: tuple[Topic, ...] = (
+    numbers.summary,
+    questions.ways,
+    categories.categories,
+    categories.pairs,
+    calibration.summary,
+    identities.section,
+)
 """What a terminal shows of a run."""
 
-WITH_TEXTS: tuple[Topic, ...] = ()
+COMPARED: tuple[Topic, ...] = (
+    differences.findings,
+    standings.leaderboard,
+    categories.compared,
+    standings.ranks,
+    differences.order_section,
+    standings.scatter,
+    standings.odds,
+    standings.spreads,
+    standings.calibrations,
+    identities.compared,
+    differences.differences,
+    differences.overlap,
+    standings.runs,
+)
+"""Of a comparison, in the order of its page."""
+
+WITH_TEXTS: tuple[Topic, ...] = (questions.open_answers,)
 """Topics that quote the data's sentences, which a page without sentences leaves out."""
 
 LEFT_OUT = (
@@ -56,29 +104,35 @@ LEFT_OUT = (
 """What a print leaves out; `@media print` in page.css does it."""
 
 
-def sections(run: Run, topics: Sequence[Topic] = TOPICS) -> Iterator[Section]:
-    """Yield the sections of a run that it has something for."""
-    for topic in topics:
-        section = topic(run)
+def page_topics() -> list[Topic]:
+    """Return the topics of a run's page; those of other packages (entry point `equipoise.topics`) follow our own."""
+    plugged = [find(name, {}, kind="topic") for name in names({}, kind="topic")]
+    return [topic for listed in TOPICS for topic in ([*plugged, listed] if listed is case_section else [listed])]
+
+
+def sections(subject: Run | Comparison, topics: Sequence[Topic] | None = None) -> Iterator[Section]:
+    """Yield the sections of a run, or of a comparison, that it has something for; by default those of a run's page."""
+    for topic in page_topics() if topics is None else topics:
+        section = topic(subject)
         if section is not None:
             yield section
 
 
-def charts(run: Run) -> Iterator[Chart]:
-    """Yield every chart of a run that has a name."""
-    return (chart for chart in every(sections(run), Chart) if chart.topic)
+def charts(subject: Run | Comparison, topics: Sequence[Topic] | None = None) -> Iterator[Chart]:
+    """Yield every chart of a run or a comparison that has a name."""
+    return (chart for chart in every(sections(subject, topics), Chart) if chart.topic)
 
 
-def tables(run: Run) -> Iterator[Table]:
-    """Yield every table of a run that has a name."""
-    return (table for table in every(sections(run), Table) if table.topic)
+def tables(subject: Run | Comparison, topics: Sequence[Topic] | None = None) -> Iterator[Table]:
+    """Yield every table of a run or a comparison that has a name."""
+    return (table for table in every(sections(subject, topics), Table) if table.topic)
 
 
 def run_page(run: Run, *, sentences: bool = True) -> str:
     """Return the page of a run; without `sentences` no text of the dataset is in it."""
     from .media.page.html import Head, page
 
-    shown = sections(run, [topic for topic in TOPICS if sentences or topic not in WITH_TEXTS])
+    shown = sections(run, [topic for topic in page_topics() if sentences or topic not in WITH_TEXTS])
     head = Head(run.name, "Audit of", background.facts(run))
     scripts = ("page.js", "packing.js", "cases.js")
     return page(head, shown, scripts=scripts, cases=pack(run, sentences=sentences), left_out=LEFT_OUT)
@@ -117,7 +171,6 @@ def run_figures(run: Run, *, width: str = "column", formats: Sequence[str] = ("p
 def identity_figures(runs: Sequence[Run], *, formats: Sequence[str] = ("png",)) -> Iterator[tuple[str, bytes]]:
     """Yield the name and content of every figure about identities of runs, or tasks of a run, upon each other."""
     from .media.paper import figure_files
-    from .reports.comparison.matching import named_apart
 
     named = identities.named_parts(named_apart(runs) if len(runs) > 1 else runs)
     if not named:
@@ -148,3 +201,70 @@ def run_plots(run: Run) -> Plots:
     from .media.notebook import Plots
 
     return Plots(lambda: charts(run))
+
+
+def comparison_page(comparison: Comparison, published: Sequence[PublishedValue] = ()) -> str:
+    """Return the page of a comparison; published values are shown beside the runs' own.
+
+    No sentence of a dataset is in it, so that it can be passed on whatever the dataset's licence.
+    """
+    from .media.page.html import Head, page
+
+    names = comparison.names
+    title = " and ".join(names) if len(names) == 2 else f"{len(names)} runs"
+    shown = list(sections(comparison, COMPARED))
+    beside = standings.beside_published(comparison, published)
+    if beside is not None:
+        shown.insert(2, beside)
+    return page(Head(title, "Comparison of", standings.facts(comparison)), shown)
+
+
+def comparison_text(comparison: Comparison) -> RenderableType:
+    """Return what a terminal shows of a comparison: sentences, and the differences that are detected or asked for."""
+    from .media import terminal
+
+    return terminal.draw(differences.summary(comparison))
+
+
+def comparison_figures(
+    comparison: Comparison, *, width: str = "column", formats: Sequence[str] = ("pdf",)
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of every figure of a comparison for a paper."""
+    from .media.paper import figure_files
+
+    return figure_files(charts(comparison, COMPARED), formats, width)
+
+
+def comparison_tables(
+    comparison: Comparison, *, formats: Sequence[str], fit: str = "column"
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of every table of a comparison for a paper."""
+    from .media.paper import table_files
+
+    return table_files(tables(comparison, COMPARED), formats, fit)
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """Return what a notebook shows of a comparison: a sentence for each pair of runs, and every tested difference."""
+    from .media.notebook import html
+
+    shown = sections(comparison, (differences.findings, differences.differences))
+    return html(" · ".join(comparison.names), shown)
+
+
+def datasets_page(moved: Sequence[Moved]) -> str:
+    """Return the page of runs on two datasets with different sentences."""
+    from .media.page.html import Head, page
+
+    test = moved[0].test
+    runs = ", ".join(dict.fromkeys(move.test.row.model for move in moved))
+    return page(
+        Head(f"{test.first} and {test.second}", "Datasets", [("Runs", runs)]), [differences.between_datasets(moved)]
+    )
+
+
+def datasets_text(moved: Sequence[Moved]) -> RenderableType:
+    """Return what a terminal shows of runs on two datasets: the differences that hold."""
+    from .media import terminal
+
+    return terminal.listed(list(differences.moves(moved)))

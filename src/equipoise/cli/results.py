@@ -23,25 +23,12 @@ def show_run(run: Run, *, quiet: bool, as_json: bool, every: bool = False) -> No
         return
     from rich.text import Text
 
-    from ..reports.calibration.tables import calibration_summary
-    from ..reports.categories.tables import category_summary
-    from ..reports.identities.tables import identity_summary
-    from ..reports.pairs.tables import pair_summary
-    from ..reports.summary import legend
-    from ..reports.tasks.tables import task_summary
-    from ..reports.terminal.tables import run_summary
+    from ..report import run_text
+    from ..verdict.summary import legend
 
     notes = run.manifest.notes
-    further = (
-        task_summary(run),
-        category_summary(run),
-        pair_summary(run),
-        calibration_summary(run),
-        identity_summary(run.measurements),
-    )
-    for summary in (run_summary(run, every=every), *further):
-        if summary is not None:
-            print_out(summary)
+    typer.echo()
+    print_out(run_text(run, all_rows=every))
     for note in notes[:SHOWN_NOTES]:
         print_out(Text(printable(f"note: {note}")))
     if len(notes) > SHOWN_NOTES:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, cos, inf, isnan, pi, sin, sqrt
 
-from ..records.showing import Axis, Chart, Dot, Heat, Key, Note, Panel, Point, Square, value_of
+from ..records.showing import Axis, Chart, Dot, Heat, Key, Note, Panel, Point, Square, ends_of, value_of
 
-LETTER = 0.53
+LETTER = 0.56
 """Mean width of a letter."""
 ROW, HIGH_ROW = 1.45, 2.5
 """Height of a row with a name beside it, and of one with its name above."""
@@ -32,6 +32,8 @@ LINE = 1.35
 """Height of a line of text."""
 KEY = 2.0
 """Length of the line before a name of a legend."""
+FEW_DOTS = 12
+"""Where there are more, notes may lie upon their intervals: else there would be no room for any."""
 LONGEST = 38
 """Letters of a name; the table has it whole."""
 
@@ -132,7 +134,8 @@ def _rows(chart: Chart, width: float) -> Iterator[Sequence[Panel]]:
 def _least_width(panels: Sequence[Panel], width: float) -> float:
     """Return the least width of each panel among many: polar ones have whole names where two fit side by side."""
     if not panels[0].polar:
-        return min(22.0, max(19.0, width / 2))
+        named = [name_room(panel.y.names) + 12.0 for panel in panels if panel.y.names]
+        return max([min(22.0, max(19.0, width / 2)), *named])
     needed = max(2 * (room + (RADII[0] + RIM) * aside) for room, aside in _rim_rooms(panels, RIM_LETTERS[0]))
     return needed if needed <= width / 2 else 19.0
 
@@ -143,7 +146,7 @@ def _rim_rooms(panels: Sequence[Panel], letters: int) -> Iterator[Point]:
         for number, lines in enumerate(rim_lines(panel, letters)):
             aside = abs(sin(2 * pi * number / len(panel.x.names)))
             if aside >= MIDDLE:
-                yield 0.6 + 1.05 * LETTER * max(map(len, lines)), aside
+                yield 0.6 + LETTER * max(map(len, lines)), aside
 
 
 def _placed(chart: Chart, row: Sequence[Panel], width: float, top: float, *, last: bool) -> Iterator[Place]:
@@ -178,7 +181,8 @@ def _radius(panels: Sequence[Panel], width: float) -> tuple[float, int]:
 
 def name_room(names: Sequence[str]) -> float:
     """Return the room that names take beside a panel."""
-    return 1.1 + LETTER * max((min(len(name), LONGEST) for name in names), default=0)
+    # A name may have wide letters only; a longer text is nearer to the mean.
+    return 0.8 + 1.1 * LETTER * max((min(len(name), LONGEST) for name in names), default=0)
 
 
 def _beside(panel: Panel, width: float) -> float:
@@ -220,7 +224,7 @@ def _height(panel: Panel, width: float, row: float) -> float:
         return (SIDE + GAP) * ceil(len(panel.marks) / columns)
     if is_of(panel, Heat):
         return len(panel.y.names) * min(CELL, max(0.85, width / len(panel.x.names)))
-    return len(panel.y.names) * row if panel.y.names else panel.height * width
+    return len(panel.y.names) * row * panel.spacing if panel.y.names else panel.height * width
 
 
 def colour_scale(place: Place) -> tuple[float, float, float]:
@@ -376,19 +380,34 @@ def _keys(legend: Sequence[Key], width: float, top: float, left: float = 0.6) ->
 
 
 def note_places(place: Place) -> Iterator[tuple[float, float, str]]:
-    """Yield the notes that fit, each with the left end of its base line: none hides a dot or another note."""
-    dots = [place(value_of(dot.x), value_of(dot.y)) for dot in place.panel.marks_of(Dot)]
-    taken = [(x - 0.35, y - 0.35, x + 0.35, y + 0.35) for x, y in dots]
+    """Yield the notes that fit, each with the left end of its base line: none hides a dot or another note.
+
+    A note keeps off intervals, too, where there are few.
+    """
+    dots = list(place.panel.marks_of(Dot))
+    taken = [_box(place, [value_of(dot.x)], [value_of(dot.y)]) for dot in dots]
+    if len(dots) <= FEW_DOTS:
+        taken += [_box(place, ends_of(dot.x), [value_of(dot.y)]) for dot in dots]
+        taken += [_box(place, [value_of(dot.x)], ends_of(dot.y)) for dot in dots]
     for note in place.panel.marks_of(Note):
-        (x, y), wide = place(note.x, note.y), LETTER * len(note.text)
+        # A little more than the mean letter: a word of wide ones must not touch its dot.
+        (x, y), wide = place(note.x, note.y), 1.05 * LETTER * len(note.text)
         sides = (0.6, -0.6 - wide, -wide / 2)
         for across, up in [(sides[0], 0.3), (sides[1], 0.3), *((side, up) for up in (-0.7, 1.3) for side in sides)]:
             box = (x + across, y + up - 0.8, x + across + wide, y + up + 0.15)
             inside = box[0] > place.left and box[2] < place.left + place.width and place.top < box[1]
+            inside = inside and box[3] < place.top + place.height
             if inside and not any(_overlap(box, other) for other in taken):
                 taken.append(box)
                 yield box[0], y + up, note.text
                 break
+
+
+def _box(place: Place, across: Sequence[float], up: Sequence[float]) -> tuple[float, ...]:
+    """Return the room of a dot, or of its interval along one axis."""
+    corners = [place(x, y) for x in across for y in up]
+    (left, right), (top, bottom) = ((min(ends), max(ends)) for ends in zip(*corners, strict=True))
+    return left - 0.35, top - 0.35, right + 0.35, bottom + 0.35
 
 
 def _overlap(box: tuple[float, ...], other: tuple[float, ...]) -> bool:

@@ -124,11 +124,20 @@ def _latex(text: str) -> str:
 
 
 def comma_separated(table: PlainTable) -> str:
-    """Return the table as CSV; a name that a spreadsheet would take for a formula is quoted."""
+    """Return the table as CSV; a name that a spreadsheet would take for a formula is quoted.
+
+    A heading over several rows is in a first column of each of them.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([_cell(column.title) for column in table.columns])
-    writer.writerows([_cell(cell) for cell in row] for row in table.rows)
+    is_heading = [len(row) == 1 < len(table.columns) for row in table.rows]
+    above = [""] if any(is_heading) else []
+    writer.writerow([*(["of"] if above else []), *(_cell(column.title) for column in table.columns)])
+    for row, heads in zip(table.rows, is_heading, strict=True):
+        if heads:
+            above = [_cell(row[0])]
+        else:
+            writer.writerow([*above, *(_cell(cell) for cell in row)])
     return out.getvalue()
 
 

@@ -10,7 +10,7 @@ from functools import cache
 from importlib import resources
 
 from ..records import group_label
-from ..reports.published import PublishedValue
+from ..topics.published import PublishedValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,15 @@ class Published:
         """What the number is of, whoever's it is."""
         return (self.dataset, self.task, self.type, self.augmentation, self.attribute, self.gender, self.metric)
 
+    @property
+    def groups(self) -> dict[str, str]:
+        """The group that the number is of, as measurements name it."""
+        if self.dataset == "bbq":
+            return {"category": self.attribute}
+        gender = "predicted_gender" if self.paper == "gender-ece" else "gender"
+        parts = {"type": self.type, "augmentation": self.augmentation, "attribute": self.attribute, gender: self.gender}
+        return {name: value for name, value in parts.items() if value}
+
 
 @dataclass(frozen=True, slots=True)
 class Erratum:
@@ -61,16 +70,10 @@ def published() -> Sequence[Published]:
 
 def published_values(paper: str) -> list[PublishedValue]:
     """Return the printed numbers of a paper as a page shows them beside those of runs."""
-    groups = ("type", "augmentation", "attribute")
-    gender = "predicted_gender" if paper == "gender-ece" else "gender"
     values = []
     for number in published():
         if number.paper == paper:
-            parts = {**{name: getattr(number, name) for name in groups}, gender: number.gender}
-            if number.dataset == "bbq":
-                parts = {"category": number.attribute}
-            group = group_label({name: value for name, value in parts.items() if value})
-            about = (number.dataset, number.task, group, number.metric, number.printed)
+            about = (number.dataset, number.task, group_label(number.groups), number.metric, number.printed)
             doubt = ERRATA[number.doubt].text if number.doubt else ""
             values.append(PublishedValue(f"{paper}-paper, {number.place}", number.model, *about, doubt))
     return values

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress
 from typing import Literal, TypeVar
 from urllib.parse import quote
 
@@ -328,8 +327,8 @@ M = TypeVar("M", bound=Mark)
 class Panel:
     """Marks on two axes. A `polar` panel has the names of its x axis around it.
 
-    `height` is in widths of the panel; one with names on the y axis is as high as its names need. `colours` says what
-    those of a map stand for. `legend` is of this panel alone.
+    `height` is in widths of the panel; one with names on the y axis is as high as its names need, and `spacing` is how
+    far apart they are, in rows of text. `colours` says what those of a map stand for. `legend` is of this panel alone.
     """
 
     marks: Sequence[Mark]
@@ -338,13 +337,14 @@ class Panel:
     title: str = ""
     polar: bool = False
     height: float = 0.5
+    spacing: float = 1.0
     colours: str = ""
     legend: Sequence[Key] = ()
 
-    def name_of(self, dot: Dot) -> str:
-        """Return what a dot is called: its label, and the name at its place where the label leaves it out."""
-        names = [axis.written(value_of(at)) for axis, at in ((self.x, dot.x), (self.y, dot.y)) if axis.names]
-        return ", ".join(filter(None, [dot.label, *(name for name in names if name not in dot.label)]))
+    def name_of(self, label: str, x: Number, y: Number) -> str:
+        """Return what a mark is called: its label, and the names at its place that the label leaves out."""
+        names = [axis.written(value_of(at)) for axis, at in ((self.x, x), (self.y, y)) if axis.names]
+        return " · ".join(filter(None, [label, *(name for name in names if name not in label)]))
 
     def marks_of(self, kind: type[M]) -> Iterator[M]:
         """Yield the marks of one kind."""
@@ -399,37 +399,32 @@ def listed(chart: Chart) -> Table:
     heats = {(heat.y, heat.x): heat.value for heat in first.marks_of(Heat)}
     if heats:
         heads = [Column(first.y.label, words=True), *map(Column, first.x.names)]
-        places = range(len(first.x.names))
-        named = [(name, *(heats.get((y, x)) for x in places)) for y, name in enumerate(first.y.names)]
+        named = [(name, *(heats.get((y, x)) for x in range(len(heads) - 1))) for y, name in enumerate(first.y.names)]
         return Table(chart.title, heads, [Row(cells) for cells in named])
-    # What an axis of names says of a dot is in the dot's own name.
-    dotted = any(True for panel in chart.panels for _ in panel.marks_of(Dot))
-    shown = [not (dotted and axis.names) for axis in (first.x, first.y)]
-    labels = [axis.label or letter for axis, letter in ((first.x, "x"), (first.y, "y"))]
-    titles = ["panel"] * several + ["", *compress(labels, shown)]
-    columns = [Column(title, words=number < several + 1) for number, title in enumerate(titles)]
+    # What an axis has names for is told by the first column.
+    numbered = [name for name in ("x", "y") if not all(getattr(panel, name).names for panel in chart.panels)]
+    titles = {name: {getattr(panel, name).label for panel in chart.panels} for name in numbered}
+    columns = [Column("panel", words=True)] * several + [Column("", words=True)]
+    columns += [Column(min(labels) or name if len(labels) == 1 else "value") for name, labels in titles.items()]
     rows = []
     for panel in chart.panels:
-        dots = any(True for _ in panel.marks_of(Dot))
+        has_dots = any(True for _ in panel.marks_of(Dot))
         for mark in panel.marks:
-            for label, x, y in _values(mark, panel, lines=not dots):
-                cells = [_cell(number, axis) for number, axis in ((x, panel.x), (y, panel.y))]
-                rows.append(Row((*[panel.title] * several, label, *compress(cells, shown))))
+            for label, x, y in _values(mark, lines=not has_dots):
+                places = {"x": (x, panel.x), "y": (y, panel.y)}
+                cells = [None if axis.names else at for name, (at, axis) in places.items() if name in numbered]
+                rows.append(Row((*[panel.title or panel.x.label] * several, panel.name_of(label, x, y), *cells)))
     return Table(chart.title, columns, rows)
 
 
-def _values(mark: Mark, panel: Panel, *, lines: bool) -> Iterator[tuple[str, Number, Number]]:
+def _values(mark: Mark, *, lines: bool) -> Iterator[tuple[str, Number, Number]]:
     match mark:
-        case Dot(x=x, y=y):
-            yield panel.name_of(mark), x, y
+        case Dot(x=x, y=y, label=label):
+            yield label, x, y
         case Bar(x=x, y=y, label=label, strength=strength) if strength:
             yield label, x[1], y[1]
         case Line(points=points, label=label) if lines and label:
             yield from ((label, x, y) for x, y in points)
-
-
-def _cell(number: Number, axis: Axis) -> Content:
-    return axis.written(number) if axis.names and isinstance(number, float | int) else number
 
 
 Shown = Finding | Table | Chart

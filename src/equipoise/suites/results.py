@@ -9,12 +9,12 @@ from pathlib import Path
 import pandas as pd
 
 from ..records import EquipoiseError
-from ..reports.gate import FAILED, UNDECIDED, Check, check_requirement, junit, parse_requirement
 from ..reports.leaderboard.site import SiteOptions, write_site
 from ..reports.leaderboard.table import write_measurements
 from ..runs import Run
 from ..runs.files import write_file
 from ..runs.sheets import to_csv
+from ..verdict.gate import FAILED, UNDECIDED, Check, gate, junit, parse_requirement
 from .execution import finished_folders
 from .status import DONE, Status
 from .suite_file import Gates, Suite, SuiteError
@@ -69,11 +69,10 @@ def _gate(suite: Suite, status: Status) -> list[tuple[str, Check]]:
     checks: list[tuple[str, Check]] = []
     runs = {cell.name: Run(cell.folder) for cell in status.of(DONE)}
     for text in suite.gates.require:
-        requirement = parse_requirement(text)
         answered = []
         for name, run in runs.items():
             try:
-                several = check_requirement(run, requirement, undecided=suite.gates.undecided)
+                several = gate(run, text, undecided=suite.gates.undecided)
             except EquipoiseError:  # this cell does not have the metric or the group; another one may
                 continue
             answered += [(name, check) for check in several]

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..measuring.recalibration import Recalibrated
 from ..metrics import METRICS
 from ..metrics import calibration as bins_of
 from ..metrics.sides import is_predicted, predicted_group, side_columns, with_predictions
-from ..records import EquipoiseError, Estimate, Outcomes
+from ..records import EquipoiseError, Estimate, Floats, Outcomes
 from ..records.showing import (
     Axis,
     Bar,
@@ -38,6 +39,8 @@ SHOWN_LINES = 6
 """Of a reliability diagram: with more it can no longer be read."""
 SHOWN_VALUES = 10
 """Of a group: one with more values, such as the occupations, is not tabled; it is in `measurements.csv`."""
+AFTER = (1, 3)
+"""The tones of calibrated values: by one map for all, and by maps of groups."""
 NAMED = 12
 """This many of the occupations furthest from the diagonal are named, where there is room."""
 
@@ -105,9 +108,18 @@ def section(run: Run) -> Section | None:
     return Section("Calibration", parts, "calibration", intro=intro) if parts else None
 
 
-def charts(part: Part) -> Iterator[Chart]:
-    """Yield the reliability diagram and P(male) by occupation, as far as the items have labels and known shares."""
-    table = reliability_table(part.outcomes, level=part.run.level)
+def summary(run: Run) -> Section | None:
+    """Return the same without pictures."""
+    parts = [Section("", [by_group(part), *findings(part)]) for part in run.parts if is_calibrated(part.measured)]
+    return Section("", parts) if parts else None
+
+
+def charts(part: Part, table: pd.DataFrame | None = None) -> Iterator[Chart]:
+    """Yield the reliability diagram and P(male) by occupation, as far as the items have labels and known shares.
+
+    `table` has the bins of the diagram, by default those of the sides that the model predicts.
+    """
+    table = reliability_table(part.outcomes, level=part.run.level) if table is None else table
     if len(table):
         yield diagram(table, side=first_side(part), about=part.about())
     examples = part.run.examples
@@ -279,3 +291,46 @@ def _after(row: Any) -> Sequence[Any]:
     if row is None:
         return None, None
     return Estimate(row.after, row.low, row.high, 0.95, int(row.n), "splits"), float(row.floor)
+
+
+def maps_charts(recalibrated: Recalibrated, model: str, method: str) -> Iterator[Chart]:
+    """Yield the tested half of one split before and after a map, and the mean ECE of every method beside its floor."""
+    for (dataset, task), sample in recalibrated.samples.items():
+        rows = recalibrated.table[(recalibrated.table["metric"] == "ece") & (recalibrated.table["group"] == "all")]
+        rows = rows[(rows["dataset"] == dataset) & (rows["task"] == task)]
+        maps = list(dict.fromkeys(rows["maps"].tolist()))
+        steps = (("before", "before"), ("after", f"after {method}"))
+        panels = [_step(sample["y"].to_numpy(), sample[column].to_numpy(), words) for column, words in steps]
+        after = [Key(f"after, {name}", tone) for tone, name in zip(AFTER, maps, strict=False)]
+        keys = [Key("before", 0), *after, Key("by chance alone", "neither")]
+        caption = "The last panel has the mean ECE over splits; its lines are the middle 95% of them."
+        title, about = f"{model} on {dataset} · {task}", {"dataset": dataset, "task": task}
+        panels.append(_methods(rows, maps))
+        yield Chart(title, panels, "calibrated", about, keys, caption, layout="multiples")
+
+
+def _step(y: Floats, p: Floats, words: str) -> Panel:
+    """Return the reliability of all items in one line."""
+    bins = list(_bins(pd.DataFrame(bins_of.reliability(y, p))))
+    marks: list[Rule | Line | Dot] = [Rule(along="diagonal"), Line([(x, share.value) for x, share, _ in bins], 0)]
+    marks += [Dot(x, share, 0, f"{words}, P {x:.3f}", small=True) for x, share, _ in bins]
+    up = Axis("share labelled with the first side")
+    return Panel(marks, Axis("probability"), up, f"{words} ({len(y):,} items of one half)", height=0.9)
+
+
+def _methods(table: pd.DataFrame, maps: Sequence[str]) -> Panel:
+    """Return a row for each method: the mean ECE before and after its maps, and what chance alone would show."""
+    names, marks = list(dict.fromkeys(table["method"].tolist())), []
+    for row in _itertuples(table):
+        number = maps.index(row.maps)
+        y = names.index(row.method) + 0.4 * (number - (len(maps) - 1) / 2)
+        label = f"{row.method} ({row.maps})"
+        marks.append(Line([(row.before, y), (row.after, y)], "quiet"))
+        marks += [
+            Dot(row.before, y, 0, f"{label}, before", small=True),
+            Dot(_after(row)[0], y, AFTER[number], f"{label}, after", small=True),
+            Dot(row.floor, y, "neither", f"{label}, by chance alone", small=True),
+        ]
+    values = [mark.x for mark in marks if isinstance(mark, Dot)]
+    across = Axis.over([0.0, *values], "ECE (lower is better)", within=(0.0, 1.0))
+    return Panel(marks, across, Axis.of_names(names), "ECE, mean over splits")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -44,6 +44,19 @@ def checks(part: Part) -> list[Finding]:
     return sorted(listed, key=lambda check: order.index(check.state))
 
 
+def cautions(parts: Iterable[Part], state: State) -> Iterator[Finding]:
+    """Yield the checks of several parts that are in a state: each sentence once, with the places that it is about."""
+    places: dict[str, list[str]] = {}
+    for part in parts:
+        for check in checks(part):
+            if check.state == state:
+                # A fault of the data is the same whichever model was asked, and however.
+                place = part.dataset if check.name in OF_DATA else f"{part.run.name} on {part}"
+                places.setdefault(check.text, []).append(place)
+    for text, several in places.items():
+        yield Finding(f"{'; '.join(dict.fromkeys(several))}: {text}", topic="validity", state=state)
+
+
 def _mass(part: Part) -> Iterator[Finding]:
     outcomes = part.outcomes
     if part.task in WHOLE_SENTENCES or bool((outcomes.sides != "").any()) or not len(outcomes):
@@ -79,10 +92,7 @@ def _ties(part: Part) -> Iterator[Finding]:
     predicted = part.outcomes.predicted
     ties = int((predicted == ABSENT).sum())
     if ties == len(predicted) and ties:
-        text = (
-            f"The model prefers no candidate: in all {ties:,} prompts they are exactly tied, so there is no answer to"
-        )
-        text += " judge."
+        text = f"In all {ties:,} prompts the candidates are exactly tied, so there is no answer to judge."
         yield _check("ties", "invalid", f"{ties:,} of {ties:,}", text)
     elif ties:
         text = f"In {ties:,} of {len(predicted):,} prompts candidates are exactly tied: there is no answer there."

@@ -95,8 +95,8 @@ def svg(chart: Chart, *, width: str | float = "column", alone: bool = False) -> 
 
 def described(chart: Chart) -> str:
     """Return a chart in words: its caption, and the numbers of its dots as far as a listener can follow."""
-    dots = [(name, dot) for panel in chart.panels for dot in panel.marks_of(Dot) if (name := panel.name_of(dot))]
-    values = "; ".join(f"{name} {_value(dot)}" for name, dot in dots[:12])
+    dots = [(panel.name_of(dot.label, dot.x, dot.y), dot) for panel in chart.panels for dot in panel.marks_of(Dot)]
+    values = "; ".join(f"{name} {_value(dot)}" for name, dot in [pair for pair in dots if pair[0]][:12])
     return " ".join(filter(None, [chart.caption, f"{values}." if values else ""]))
 
 
@@ -225,7 +225,7 @@ def _dot(mark: Dot, place: Place) -> Markup:
     tone = class_of(mark.tone)
     parts = [line(start, end, f"whisker {tone}") for start, end in _whiskers(mark, place)]
     parts.append(shape(at, mark.tone, size=0.24 if mark.small else 0.33, hollow=mark.hollow))
-    name = place.panel.name_of(mark)
+    name = place.panel.name_of(mark.label, mark.x, mark.y)
     return group(parts, f"{name}: {_value(mark)}" if name else "", mark.link)
 
 

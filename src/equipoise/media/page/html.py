@@ -18,6 +18,7 @@ from ... import __version__
 from ...records import Estimate
 from ...records.showing import Cell, Chart, Column, Content, Finding, Heat, Panel, Section, Shown, Table, every
 from ..cells import ARROWS, counts_of, estimate_of, plain, shares_counts, words
+from ..layout import is_of
 from ..palette import style_sheet
 from .charts import glyph, svg, swatch
 from .elements import web_file
@@ -83,7 +84,9 @@ def _environment() -> Environment:
         loader=PackageLoader("equipoise.media.page", "web"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     made.globals.update(alike=alike, arrows=ARROWS, estimate_of=estimate_of, glyph=glyph, inner=_inner)
-    made.globals.update(interval=_interval, is_map=_is_map, number=_number, only=_only, plain=plain)
+    made.globals.update(
+        interval=_interval, is_crowded=_is_crowded, is_map=_is_map, number=_number, only=_only, plain=plain
+    )
     made.globals.update(counts_of=counts_of, shares_counts=shares_counts)
     made.filters["coded"] = _coded
     made.globals.update(sort_value=_sort_value, svg=svg, swatch=swatch, words=words)
@@ -106,7 +109,12 @@ def _kind(shown: Shown | Section) -> str:
 
 
 def _is_map(chart: Chart) -> bool:
-    return any(isinstance(mark, Heat) for panel in chart.panels for mark in panel.marks[:1])
+    return any(is_of(panel, Heat) for panel in chart.panels)
+
+
+def _is_crowded(table: Table) -> bool:
+    """Return whether values and their intervals have no room side by side: a row has more than three."""
+    return any(sum(estimate_of(cell) is not None for cell in row.cells) > 3 for row in table.rows)
 
 
 def _only(chart: Chart, panel: Panel) -> Chart:

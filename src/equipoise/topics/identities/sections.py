@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from ...comparing.comparison import Comparison
 from ...records.showing import Cell, Chart, Column, Content, Finding, Row, Section, Table
 from ...runs.run import Part, Run, all_parts
 from .charts import LARGE, change_chart, crossing, disparities, heatmap, lines, radars
@@ -136,11 +137,11 @@ def extremes(part: Part, kind: str, way: str) -> Iterator[Finding]:
         yield Finding(f"Least confident of: {words[0]}; most: {words[1]}.", rests_on, TOPIC, kind, "note")
 
 
-def compared(runs: Sequence[Run]) -> Section | None:
+def compared(comparison: Comparison) -> Section | None:
     """Return the radars of all runs upon each other, for each dataset, task, type and augmentation that two share."""
     shown = []
-    for dataset, task in all_parts(runs):
-        parts = [part for run in runs for part in run.parts if (part.dataset, part.task) == (dataset, task)]
+    for dataset, task in all_parts(comparison.runs):
+        parts = [part for run in comparison.runs for part in run.parts if (part.dataset, part.task) == (dataset, task)]
         named = {part.run.name: part for part in parts if subgroups(part).kinds}
         if len(named) > 1:
             first = subgroups(next(iter(named.values())))

@@ -1,0 +1,32 @@
+"""Every paper is a suite whose cells can run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from equipoise.papers.experiments import PAPERS, write_suite
+from equipoise.papers.published import published
+from equipoise.records import EquipoiseError
+from equipoise.suites.cells import cells
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_paper_is_a_suite_whose_cells_can_run(name: str, tmp_path: Path) -> None:
+    suite = write_suite(name, ["planted:bias=1"], tmp_path, limit=2)
+    asked = {(row.dataset, row.task) for row in published() if row.paper == name and row.place in PAPERS[name].places}
+    assert asked <= {(data, task) for data in suite.data for task in suite.tasks}
+    assert suite.settings["limit"] == 2
+
+
+def test_cells_of_data_that_is_here_have_no_problem(real_data: Callable[[str], Path], tmp_path: Path) -> None:
+    real_data("gender-ece")
+    suite = write_suite("gender-ece", ["planted:bias=1"], tmp_path, limit=2)
+    assert [cell.problem for cell in cells(suite) if cell.problem] == []
+
+
+def test_an_unknown_paper_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(EquipoiseError, match="unknown paper 'ucref'; did you mean 'ucerf'"):
+        write_suite("ucref", ["smollm2"], tmp_path)

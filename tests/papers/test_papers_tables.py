@@ -1,0 +1,168 @@
+"""A paper's tables hold the numbers of their own run, task and model: planted runs side by side."""
+
+from __future__ import annotations
+
+import json
+from itertools import count
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import equipoise
+from equipoise.cli import app
+from equipoise.papers.experiments import PAPERS
+from equipoise.papers.published import Published, published
+from equipoise.papers.tables import DOUBTFUL, NOTHING, paper_tables, parts_of, write_tables
+from equipoise.records import EquipoiseError, Estimate, Measurement, group_label
+from equipoise.runs import Run
+from equipoise.runs.folder import RunFolder
+from equipoise.runs.measurements import measurements_frame
+from equipoise.runs.run import Part
+from equipoise.scoring.planted.identities import PlantedIdentities
+
+QUICK = {"resamples": 30, "limit": 30, "progress": False, "metrics": ["ucerf", "accuracy", "confidence", "perplexity"]}
+
+
+def table(paper: str, place: str, parts: dict[tuple[str, str, str], Part]) -> list[dict[str, str]]:
+    (chosen,) = [t for t in paper_tables(PAPERS[paper], parts) if t.name == f"{paper}-{place}".lower()]
+    return [dict(zip(chosen.columns, row, strict=True)) for row in chosen.rows]
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, str], Part]:
+    """Return runs of two planted models as two tasks each, all with different UCerF, under WinoBias's name."""
+    folder = tmp_path_factory.mktemp("runs")
+    parts = {}
+    for number, (model, task) in enumerate((m, t) for m in ("first", "second") for t in ("next-word", "mcq")):
+        engine = f"planted:strength={1 + number},bias={0.5 + 0.5 * number}"
+        run = equipoise.audit(engine, task=task, out=folder / f"{model}-{task}", **QUICK)
+        parts[model, "winobias", task] = run.parts[0]
+    return parts
+
+
+def test_each_cell_is_of_its_own_model_and_task(parts: dict[tuple[str, str, str], Part]) -> None:
+    values = set()
+    for place, task in (("Table 4", "next-word"), ("Table 5", "mcq")):
+        (row,) = [r for r in table("ucerf", place, parts) if (r["type"], r["metric"]) == ("type2", "ucerf")]
+        for model in ("first", "second"):
+            measured = parts[model, "winobias", task].measured.get("ucerf", type="type2")
+            assert measured is not None
+            assert (
+                row[f"here: {model}"].startswith(f"{measured.value:.3f} [")
+                and f"(n = {measured.n})" in row[f"here: {model}"]
+            )
+            values.add(f"{measured.value:.3f}")
+        printed = next(
+            n.printed
+            for n in published()
+            if (n.place, n.model, n.type, n.metric) == (place, "Pythia-1B", "type2", "ucerf")
+        )
+        assert row["paper: Pythia-1B"] == printed
+    assert len(values) == 4
+    cot = table("ucerf", "Table 6", parts)
+    assert {row["here: first"] for row in cot} == {NOTHING}
+
+
+def test_doubtful_cells_are_marked_and_explained(parts: dict[tuple[str, str, str], Part], tmp_path: Path) -> None:
+    rows = table("ucerf", "Table 5", parts)
+    marked = {(r["type"], r["metric"]) for r in rows if r["paper: Falcon-40B-Instruct"].endswith(DOUBTFUL)}
+    assert marked == {("type1", "ucerf"), ("type2", "ucerf")}
+    files = {path.name: path for path in write_tables(PAPERS["ucerf"], parts, tmp_path)}
+    assert "are exchanged" in files["ucerf-table-5.md"].read_text(encoding="utf-8")
+
+
+def test_identities_have_their_augmentation_and_attribute(tmp_path: Path) -> None:
+    engine = PlantedIdentities(confidence=0.4, penalties={"old": 0.3}, genders={"female": 0.05})
+    choices = {"base": "builtin", "attributes": ["age", "race"], "augment": ["R"], **QUICK}
+    run = equipoise.audit(engine, "winoidentity", out=tmp_path, **choices)
+    parts = {("planted", "winoidentity", "next-word"): Run(run.path).parts[0]}
+    rows = {
+        (row["type"], row["marker on"], row["attribute"]): row["here: planted"]
+        for row in table("winoidentity", "Table 4", parts)
+    }
+    assert float(rows["type2", "R", "age"].split()[0]) == pytest.approx(0.35, abs=0.001)
+    assert float(rows["type2", "R", "race"].split()[0]) == pytest.approx(0.05, abs=0.001)
+    assert rows["type2", "NR", "age"] == rows["type2", "R", "religion"] == NOTHING
+    spread = [row for row in table("winoidentity", "Table 3", parts) if row["metric"] == "confidence_deviation"]
+    assert any(row["here: planted"].endswith(")") for row in spread)
+
+
+def test_tables_are_made_from_runs_that_exist(parts: dict[tuple[str, str, str], Part], tmp_path: Path) -> None:
+    first = next(iter(parts.values())).run
+    made = parts_of([first])
+    assert list(made) == [(first.name, "builtin", "next-word")]
+    with pytest.raises(EquipoiseError, match=r"two runs are of .* on builtin as next-word; name only one"):
+        parts_of([first, Run(first.path)])
+    command = ["paper", "ucerf", "--run", str(first.path), "--out", str(tmp_path)]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0 and (tmp_path / "tables" / "ucerf-table-4.md").is_file()
+
+
+MODELS = ("first", "second")
+
+
+FROM_ITEMS = ("tpr", "tpd")
+"""What is counted from the items of nurses and physicians: tests/reference/test_ucerf_worked_examples.py."""
+
+
+def group_of(number: Published) -> str:
+    """Return the group of a printed number as `measurements.csv` names it."""
+    if number.dataset == "bbq":
+        return group_label({"category": number.attribute})
+    gender = "predicted_gender" if number.paper == "gender-ece" else "gender"
+    parts = {"type": number.type, "augmentation": number.augmentation, "attribute": number.attribute}
+    return group_label({name: value for name, value in {**parts, gender: number.gender}.items() if value})
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[tuple[str, str, str], Part], dict[str, str]]:
+    """Return a run of two models for each data and task of the papers, and what each cell must show, by its address."""
+    folder, numbers = tmp_path_factory.mktemp("runs"), count(1)
+    choices = {"limit": 2, "resamples": 2, "progress": False, "metrics": ["accuracy"]}
+    source = equipoise.audit("planted", out=folder / "source", **choices)
+    tables = {name: source.frame(name) for name in ("outcomes.parquet", "pairs.parquet", "examples.parquet")}
+    known = [number for number in published() if number.metric not in FROM_ITEMS]
+    parts, shown = {}, {}
+    for model in MODELS:
+        for data, task in dict.fromkeys((number.dataset, number.task) for number in known):
+            rows = {}
+            for number in known:
+                if (number.dataset, number.task) == (data, task) and (number.metric, group_of(number)) not in rows:
+                    n = next(numbers)
+                    value = Estimate(n / 1000, n / 1000 - 0.001, n / 1000 + 0.001, 0.95, n, "planted")
+                    row = Measurement(
+                        number.metric, "planted", "builtin", "next-word", group_of(number), value, "neither"
+                    )
+                    rows[number.metric, group_of(number)] = row
+                    text = f"{n / 1000:.3f} [{n / 1000 - 0.001:.3f}, {n / 1000 + 0.001:.3f}] (n = {n:,})"
+                    shown[json.dumps([model, data, task, number.metric, group_of(number)])] = text
+            here = RunFolder(folder / f"{model}-{data}-{task}")
+            here.path.mkdir()
+            with here.held():
+                here.begin(source.manifest)
+                here.commit({**tables, "measurements.csv": measurements_frame(rows.values())}, source.manifest)
+            parts[model, data, task] = Run(here.path, name=model).parts[0]
+    return parts, shown
+
+
+@pytest.mark.parametrize(("paper", "place"), [(name, place) for name in PAPERS for place in PAPERS[name].places])
+def test_every_cell_is_of_its_own_model_data_and_task(paper: str, place: str, planted, tmp_path: Path) -> None:
+    parts, shown = planted
+    (table,) = [t for t in paper_tables(PAPERS[paper], parts) if t.name == f"{paper}-{place}".lower()]
+    printed = [number for number in published() if (number.paper, number.place) == (paper, place)]
+    cells = list(dict.fromkeys(number.cell for number in printed))
+    assert len(cells) == len(table.rows)
+    first = {number.cell: number for number in reversed(printed)}
+    checked = 0
+    for cell, row in zip(cells, table.rows, strict=True):
+        number = first[cell]
+        for model in MODELS:
+            value = row[table.columns.index(f"here: {model}")]
+            if number.metric not in FROM_ITEMS:
+                assert value == shown[json.dumps([model, number.dataset, number.task, number.metric, group_of(number)])]
+                checked += 1
+        for name in dict.fromkeys(n.model for n in printed):
+            texts = [n.printed for n in printed if n.cell == cell and n.model == name]
+            assert row[table.columns.index(f"paper: {name}")].rstrip("†") in ([texts[0]] if texts else [NOTHING])
+    assert checked or place == "Fig. 5"
