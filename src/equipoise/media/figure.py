@@ -367,8 +367,9 @@ def _cells(axes: Any, cells: Sequence[Heat], place: Place) -> None:
     if not cells:
         return
     limit = heat_limit(cells)
-    colours = LinearSegmentedColormap.from_list("map", [_colour("wrong"), "#ffffff", _colour("right")])
-    colours.set_bad(GRID)  # not asked
+    shades = [_colour("wrong"), "#ffffff", _colour("right")]
+    # What was not asked has a colour of its own.
+    colours = LinearSegmentedColormap.from_list("map", shades).with_extremes(bad=GRID)
     table = [[math.nan] * len(place.panel.x.names) for _ in place.panel.y.names]
     for cell in cells:
         table[cell.y][cell.x] = cell.value

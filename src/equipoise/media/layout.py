@@ -159,7 +159,7 @@ def _placed(chart: Chart, row: Sequence[Panel], width: float, top: float, *, las
         at = names + number * step
         high = not shared and not is_of(panel, Heat) and name_room(panel.y.names) > 0.55 * step
         room = 0.6 if high or (shared and row[0].y.names) else _beside(panel, step)
-        inside, letters = step - room - _after(panel), 0
+        inside, letters = max(step - room - _after(panel), 0.4 * step), 0
         if panel.polar:
             radius, letters = _radius(chart.panels, step)
             room, inside = (step - 2 * radius) / 2, 2 * radius
@@ -332,7 +332,8 @@ def rim_places(place: Place) -> Iterator[tuple[float, float, str, str]]:
 
 def _crowd(panel: Panel) -> float:
     """Return how much further out the names at the top and at the bottom are, to leave room for many others."""
-    return 1.0 if len(panel.x.names) > MANY else 0.0
+    lines = sum(map(len, rim_lines(panel, RIM_LETTERS[-1]))) / 2
+    return max(0.0, lines / 2 - RADII[0]) if len(panel.x.names) > MANY else 0.0
 
 
 def _apart(
