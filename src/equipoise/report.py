@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from .catalog import find, names
 from .comparing.comparison import Comparison
 from .comparing.datasets import Moved
+from .comparing.matching import named_apart
+from .records import EquipoiseError
 from .records.showing import Chart, Section, Table, every
 from .runs.files import write_file
 from .runs.run import Run
@@ -23,6 +25,7 @@ from .topics import (
     estimators,
     first_screen,
     flips,
+    identities,
     numbers,
     occupations,
     questions,
@@ -54,6 +57,7 @@ TOPICS: tuple[Topic, ...] = (
     scale.histogram_section,
     estimators.section,
     calibration.section,
+    identities.section,
     case_section,
     background.data,
     background.method,
@@ -68,6 +72,7 @@ IN_TERMINAL: tuple[Topic, ...] = (
     categories.categories,
     categories.pairs,
     calibration.summary,
+    identities.section,
 )
 """What a terminal shows of a run."""
 
@@ -81,7 +86,7 @@ COMPARED: tuple[Topic, ...] = (
     standings.odds,
     standings.spreads,
     standings.calibrations,
-    # Here: identities.compared(comparison.runs).
+    identities.compared,
     differences.differences,
     differences.overlap,
     standings.runs,
@@ -161,6 +166,16 @@ def run_figures(run: Run, *, width: str = "column", formats: Sequence[str] = ("p
     from .media.paper import figure_files
 
     return figure_files(charts(run), formats, width)
+
+
+def identity_figures(runs: Sequence[Run], *, formats: Sequence[str] = ("png",)) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of every figure about identities of runs, or tasks of a run, upon each other."""
+    from .media.paper import figure_files
+
+    named = identities.named_parts(named_apart(runs) if len(runs) > 1 else runs)
+    if not named:
+        raise EquipoiseError("the run has no marked sentences; audit with --data winoidentity first")
+    return figure_files(identities.pictures(named), formats, "page", title=True)
 
 
 def run_tables(run: Run, *, formats: Sequence[str], fit: str = "column") -> Iterator[tuple[str, bytes]]:

@@ -94,6 +94,26 @@ def radars(count: int = 5) -> Chart:
     return Chart("Radars", [panel] * count, "radar", {"dataset": "d"}, [Key("model", 0)], layout="multiples")
 
 
+def crowded() -> Chart:
+    """Return a polar panel with many long names, beside one with few."""
+    words = ("neurodivergent", "unperturbed", "non-English-speaking", *(f"marker {n}" for n in range(6)))
+    panels = []
+    for count in (9, 3):
+        names = [f"{gender}: {word}" for gender in ("fem", "masc") for word in ("no marker", *words[:count])]
+        dots = [Dot(float(place), estimate(0.4), label="model") for place in range(len(names))]
+        panels.append(Panel(dots, Axis.of_names(names), Axis("confidence", 0.0, 1.0), f"{count} markers", polar=True))
+    return Chart("Crowded", panels, "crowded", {"dataset": "d"}, layout="multiples")
+
+
+def headed() -> Chart:
+    """Return named rows in three panels, some under a heading."""
+    names = ["age", "young", "old", "language", "non-English-speaking", "English-speaking"]
+    dots = [Dot(estimate(0.1 * place), float(place), "wrong") for place in (1, 2, 4, 5)]
+    rows = Axis("", -0.5, 5.5, names, heads=(0, 3))
+    panels = [Panel([Rule(0.0), *dots], Axis("change", -0.2, 0.7), rows, way) for way in ("R", "NR", "C")]
+    return Chart("Headed", panels, "headed", {"dataset": "d"}, layout="beside")
+
+
 def heatmap(rows: int = 12, columns: int = 30) -> Chart:
     """Return a map of names by names, with a cell that was not asked."""
     cells = [
@@ -104,7 +124,7 @@ def heatmap(rows: int = 12, columns: int = 30) -> Chart:
     )
     return Chart(
         "Map",
-        [Panel(cells, across, Axis.of_names([f"identity {y}" for y in range(rows)]))],
+        [Panel(cells, across, Axis.of_names([f"identity {y}" for y in range(rows)], "identity"), colours="confidence")],
         "heatmap",
         {"dataset": "d"},
     )
@@ -121,4 +141,7 @@ def ranks() -> Chart:
     )
 
 
-EVERY = {chart.topic: chart for chart in (rows(), curves(), squares(), scatter(), radars(), heatmap(), ranks())}
+EVERY = {
+    chart.topic: chart
+    for chart in (rows(), curves(), squares(), scatter(), radars(), crowded(), headed(), heatmap(), ranks())
+}

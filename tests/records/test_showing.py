@@ -121,7 +121,12 @@ def test_a_chart_tells_its_dots_its_bars_and_the_points_of_bare_lines() -> None:
     cells = [list(row.cells) for row in Chart("", [lines]).table().rows]
     assert cells == [["loss", 0.0, 0.2], ["loss", 1.0, 0.3], ["n", 1, 7]]
     cell = Panel([Heat(0, 1, 0.25), Heat(1, 0, math.nan)], Axis.of_names(["a", "b"]), Axis.of_names(["c", "d"]))
-    assert [list(row.cells) for row in Chart("", [cell]).table().rows] == [["0.250 · a · d"]]
+    grid = Chart("", [cell]).table()
+    assert [column.title for column in grid.columns] == ["", "a", "b"]
+    assert [[str(content) for content in row.cells] for row in grid.rows] == [
+        ["c", "None", "nan"],
+        ["d", "0.25", "None"],
+    ]
 
 
 def test_several_panels_are_told_apart_and_a_table_of_its_own_comes_first() -> None:

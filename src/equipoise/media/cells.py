@@ -44,8 +44,7 @@ def plain(table: Table, *, every: bool = True) -> PlainTable:
     Without `every`, the rows that a reader would have to unfold are left out.
     """
     rows = table.rows if every or table.shown is None else table.rows[: table.shown]
-    counted = [place for place in range(len(table.columns)) if any(_estimate(row, place) for row in rows)]
-    shared = len(counted) > 1 and all(len(set(_counts(row))) < 2 for row in rows)
+    counted, shared = _counted(table), shares_counts(table)
     columns: list[PlainColumn] = []
     for place, column in enumerate(table.columns):
         columns.append(PlainColumn(heading(column), column.words, column.spare))
@@ -53,6 +52,17 @@ def plain(table: Table, *, every: bool = True) -> PlainTable:
             columns.append(PlainColumn("n"))
     texts = [list(_texts(row, table.columns, counted, shared=shared)) for row in rows]
     return PlainTable(table.title, columns, texts, table.notes, table.name)
+
+
+def shares_counts(table: Table) -> bool:
+    """Return whether the values of every row have the same n, so that it is said once."""
+    return len(_counted(table)) > 1 and all(len(set(counts_of(row))) < 2 for row in table.rows)
+
+
+def _counted(table: Table) -> list[int]:
+    """Return the columns that have values with an n."""
+    rows = [row for row in table.rows if not row.heading]
+    return [place for place in range(len(table.columns)) if any(estimate_of(row.cells[place]) for row in rows)]
 
 
 def heading(column: Column) -> str:
@@ -85,11 +95,8 @@ def estimate_of(content: Content) -> Estimate | None:
     return content if isinstance(content, Estimate) else None
 
 
-def _estimate(row: Row, place: int) -> Estimate | None:
-    return None if row.heading else estimate_of(row.cells[place])
-
-
-def _counts(row: Row) -> list[int]:
+def counts_of(row: Row) -> list[int]:
+    """Return n of every value of a row."""
     return [] if row.heading else [estimate.n for cell in row.cells if (estimate := estimate_of(cell))]
 
 
@@ -101,5 +108,5 @@ def _texts(row: Row, columns: Sequence[Column], counted: Sequence[int], *, share
         better = f" {ARROWS[row.better]}" if place == 0 and row.better != "neither" else ""
         yield words(cell, column.written) + better
         if place in counted and (not shared or place == counted[-1]):
-            counts = _counts(row) if shared else [e.n] if (e := estimate_of(cell)) else []
+            counts = counts_of(row) if shared else [e.n] if (e := estimate_of(cell)) else []
             yield f"{counts[0]:,}" if counts else ""

@@ -12,20 +12,26 @@ from ..records import EquipoiseError, Estimate
 from ..records.showing import Area, Bar, Chart, Cloud, Dot, Heat, Line, Mark, Note, Rule, Square, Tone, value_of
 from .layout import (
     GAP,
+    KEY,
+    LETTER,
     SIDE,
+    SMALLEST,
     Layout,
     Place,
     are_upright,
     arrange,
+    colour_scale,
     heat_limit,
     is_of,
+    name_room,
     note_places,
-    rim_words,
+    rim_places,
     row_name,
     short,
     shown_names,
     square_columns,
     tick_values,
+    title_height,
     wrapped,
 )
 from .palette import tone_of
@@ -130,9 +136,9 @@ def _panel(drawn: Figure, place: Place, layout: Layout, above: float) -> None:
     left, bottom = place.left / layout.width, 1 - (place.top + above + place.height) / height
     axes: Any = drawn.add_axes((left, bottom, place.width / layout.width, place.height / height))
     if panel.title:
-        middle = {"x": 0.5, "ha": "center"} if panel.polar else {"x": 0.0, "ha": "left"}
-        up = 1 + (2.4 if panel.polar else 1.7 if panel.y.label and not panel.y.names else 0.4) / place.height
-        axes.text(y=up, s=panel.title, transform=axes.transAxes, va="bottom", **middle)
+        middle = {"x": 0.5, "ha": "center", "weight": "bold"} if panel.polar else {"x": 0.0, "ha": "left"}
+        up = 1 + title_height(panel) / place.height
+        axes.text(y=up, s=panel.title, transform=axes.transAxes, va="baseline", **middle)
     if panel.polar:
         _rings(axes, place)
     elif is_of(panel, Square):
@@ -167,7 +173,7 @@ def _across(axes: Any, place: Place) -> None:
     if axis.names:
         names = dict(shown_names(place))
         if are_upright(place):
-            axes.set_xticks(list(names), list(names.values()), rotation=90)
+            axes.set_xticks(list(names), list(names.values()), rotation=90, fontsize=_size(place.cell[0]))
             for label, number in zip(axes.get_xticklabels(), names, strict=True):
                 tone = axis.tones[number] if number < len(axis.tones) else ""
                 label.set_color(_colour(tone) if tone != "" else INK)
@@ -201,12 +207,16 @@ def _upwards(axes: Any, place: Place) -> None:
     axis = place.panel.y
     axes.set_ylim(*((axis.high, axis.low) if place.downwards else (axis.low, axis.high)))
     if axis.names:
-        names = [row_name(name, place) for name in axis.names]
-        beside = names if place.y_shown and not place.names_above else [""] * len(names)
-        axes.set_yticks(range(len(names)), beside)
-        for number, name in enumerate(names if place.names_above else ()):
-            at = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+        names = {number: row_name(name, place) for number, name in enumerate(axis.names)}
+        heads = {number: names.pop(number) for number in axis.heads}
+        beside = names.values() if place.y_shown and not place.names_above else [""] * len(names)
+        axes.set_yticks(list(names), list(beside), fontsize=_size(place.cell[1]))
+        at = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+        for number, name in names.items() if place.names_above else ():
             axes.annotate(name, (0, number), (0, POINTS * 0.4), **at)
+        for number, name in heads.items() if place.y_shown else ():
+            left = -name_room(axis.names) / place.width
+            axes.annotate(name, (left, number), (0, 0), va="center", color=QUIET, **at)
         axes.tick_params(axis="y", length=0)
         if not is_of(place.panel, Heat):
             axes.spines["left"].set_visible(False)
@@ -217,13 +227,18 @@ def _upwards(axes: Any, place: Place) -> None:
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
         return
-    ticks = tick_values(axis, place.height * 0.6)
+    ticks = tick_values(axis, place.height, upright=True)
     axes.set_yticks(ticks, [axis.written(tick) for tick in ticks], color=QUIET)
     axes.grid(axis="y", color=GRID, linewidth=0.5)
     axes.set_axisbelow(True)
     if axis.label:
-        at = (-min(place.left, 3.4) / place.width, 1)
-        axes.annotate(axis.label, at, (0, 5), xycoords="axes fraction", textcoords="offset points", color=QUIET)
+        corner = (-min(place.left, 3.4) / place.width, 1)
+        axes.annotate(axis.label, corner, (0, 5), xycoords="axes fraction", textcoords="offset points", color=QUIET)
+
+
+def _size(room: float) -> float:
+    """Return the size of a name's letters, smaller where a row or column is."""
+    return float(matplotlib.rcParams["font.size"]) * min(max(room, SMALLEST), 1.0)
 
 
 def _rings(axes: Any, place: Place) -> None:
@@ -237,17 +252,15 @@ def _rings(axes: Any, place: Place) -> None:
         style = {"edgecolor": GRID, "linestyle": "-"} if tick else {"edgecolor": QUIET, "linestyle": ":"}
         axes.add_patch(Circle((x, y), place.away(tick), fill=False, linewidth=0.6, clip_on=False, **style))
         if number % 2 == 0:
-            axes.text(*place(0.5, tick), axis.written(tick), color=QUIET, ha="center", va="center", fontsize="small")
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 0.3}
+            at = {"ha": "center", "va": "center", "fontsize": "small", "zorder": 4, "bbox": box}
+            axes.text(*place(0.5, tick), axis.written(tick), color=QUIET, **at)
     names = place.panel.x.names
     spokes = [(place(number, axis.low), place(number, axis.high)) for number in range(len(names))]
     axes.add_collection(LineCollection(spokes, colors=GRID, linewidths=0.5), autolim=False)
-    for number, name in enumerate(names):
-        across, up = math.sin(place.turn(number)), math.cos(place.turn(number))
-        away = place.height / 2 + 0.6
-        side = "center" if abs(across) < 0.2 else "left" if across > 0 else "right"
-        upright = "bottom" if up > 0.9 else "top" if up < -0.9 else "center"
-        words = "\n".join(rim_words(name))
-        axes.text(x + away * across, y - away * up, words, ha=side, va=upright, linespacing=1.05, clip_on=False)
+    sides = {"start": "left", "middle": "center", "end": "right"}
+    for across, down, anchor, words in rim_places(place):
+        axes.text(across, down, words, ha=sides[anchor], va="baseline", clip_on=False)
 
 
 def _xy(place: Place, points: Iterable[tuple[float, float]]) -> tuple[list[float], list[float]]:
@@ -266,15 +279,17 @@ def draw(mark: Mark, axes: Any, place: Place) -> None:
 def _dot(mark: Dot, axes: Any, place: Place) -> None:
     x, y = value_of(mark.x), value_of(mark.y)
     colour = _colour(mark.tone)
-    for ends in _whiskers(mark):
+    for ends in _whiskers(mark, place):
         axes.plot(*_xy(place, ends), color=colour, linewidth=1.1, solid_capstyle="round", clip_on=False)
     inside = "white" if mark.hollow else colour
     style = {"markersize": 2.4 if mark.small else 3.6, "markerfacecolor": inside, "markeredgewidth": 0.8}
     axes.plot(*_xy(place, [(x, y)]), _shape(mark.tone), color=colour, clip_on=False, zorder=3, **style)
 
 
-def _whiskers(mark: Dot) -> Iterator[list[tuple[float, float]]]:
+def _whiskers(mark: Dot, place: Place) -> Iterator[list[tuple[float, float]]]:
     x, y = value_of(mark.x), value_of(mark.y)
+    if place.panel.polar:  # an area has the intervals: on a spoke they would hide each other
+        return
     if isinstance(mark.x, Estimate) and mark.x.has_interval:
         yield [(mark.x.low, y), (mark.x.high, y)]
     if isinstance(mark.y, Estimate) and mark.y.has_interval:
@@ -352,13 +367,22 @@ def _cells(axes: Any, cells: Sequence[Heat], place: Place) -> None:
     if not cells:
         return
     limit = heat_limit(cells)
-    colours = LinearSegmentedColormap.from_list("confidence", [_colour("wrong"), "#ffffff", _colour("right")])
+    shades = [_colour("wrong"), "#ffffff", _colour("right")]
+    # What was not asked has a colour of its own.
+    colours = LinearSegmentedColormap.from_list("map", shades).with_extremes(bad=GRID)
     table = [[math.nan] * len(place.panel.x.names) for _ in place.panel.y.names]
     for cell in cells:
         table[cell.y][cell.x] = cell.value
     image = axes.imshow(table, cmap=colours, vmin=-limit, vmax=limit, aspect="auto")
-    beside = axes.inset_axes((1.01, 0.1, 0.012, 0.8))
-    axes.figure.colorbar(image, cax=beside)
+    left, top, width = colour_scale(place)
+    down = 1 - (top + 1.0 - place.top) / place.height
+    scale = axes.inset_axes(((left - place.left) / place.width, down, width / place.width, 1.0 / place.height))
+    axes.figure.colorbar(image, cax=scale, orientation="horizontal")
+    scale.set_xticks([-limit, 0, limit], [f"{value:.2f}" for value in (-limit, 0, limit)])
+    scale.tick_params(length=2, width=0.5)
+    # Beside the names where the map is narrow.
+    side = {"x": 0, "ha": "left"} if LETTER * len(place.panel.colours) < place.width else {"x": 1, "ha": "right"}
+    axes.text(y=down - 2.4 / place.height, s=place.panel.colours, transform=axes.transAxes, color=QUIET, **side)
 
 
 def _legend(drawn: Figure, layout: Layout, above: float) -> None:
@@ -372,5 +396,5 @@ def _legend(drawn: Figure, layout: Layout, above: float) -> None:
     for x, y, key in layout.keys:
         style: dict[str, Any] = {"color": _colour(key.tone), "marker": _shape(key.tone), "markersize": 3.6}
         style["linestyle"] = "--" if key.dashed else "-"
-        axes.add_line(Line2D([x, x + 0.65, x + 1.3], [y + above - 0.3] * 3, markevery=[1], linewidth=1, **style))
-        axes.text(x + 1.7, y + above, short(key.label, 60))
+        axes.add_line(Line2D([x, x + KEY / 2, x + KEY], [y + above - 0.3] * 3, markevery=[1], linewidth=1, **style))
+        axes.text(x + KEY + 0.4, y + above, short(key.label, 60))

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import ceil, cos, isnan, pi, sin
+from math import ceil, cos, inf, isnan, pi, sin, sqrt
 
 from ..records.showing import Axis, Chart, Dot, Heat, Key, Note, Panel, Point, Square, ends_of, value_of
 
@@ -16,12 +16,22 @@ ROW, HIGH_ROW = 1.45, 2.5
 """Height of a row with a name beside it, and of one with its name above."""
 SIDE, GAP = 0.88, 0.2
 """Of a square, and between two."""
-CELL = 1.25
-"""Side of a cell of a map, where there is room."""
-RIM, LINES, LETTERS = 6.2, 3, 14
-"""Of a polar panel: room for the names beside it, and lines and letters of a name."""
+SMALLEST = 0.7
+"""Of a name beside or under a row or column that is not high enough for a whole letter."""
+CELL, SCALE = 1.25, 4.2
+"""Side of a cell of a map, where there is room, and the height of the scale of its colours."""
+RADII, RIM = (4.2, 7.2), 0.9
+"""Of a polar panel: the least radius that can be read and the largest, and how far beyond it names begin."""
+RIM_LETTERS = (14, 11, 9)
+"""Of a line of such a name, as there is room; longer words are parted."""
+MANY = 12
+"""Among more names than this, one that begins as the name before it does so in silence."""
+MIDDLE = 0.2
+"""Names less far aside than this part of the radius are above or below the panel."""
 LINE = 1.35
 """Height of a line of text."""
+KEY = 2.0
+"""Length of the line before a name of a legend."""
 FEW_DOTS = 12
 """Where there are more, notes may lie upon their intervals: else there would be no room for any."""
 LONGEST = 38
@@ -40,6 +50,7 @@ class Place:
     x_shown: bool = True
     y_shown: bool = True
     names_above: bool = False
+    letters: int = RIM_LETTERS[0]
 
     def __call__(self, x: float, y: float) -> Point:
         """Return where a point of the panel lies."""
@@ -72,8 +83,8 @@ class Place:
 
     @property
     def cell(self) -> Point:
-        """The width and height of a cell of a map."""
-        return self.width / len(self.panel.x.names), self.height / len(self.panel.y.names)
+        """The width of a column and the height of a row, of names."""
+        return self.width / max(len(self.panel.x.names), 1), self.height / max(len(self.panel.y.names), 1)
 
 
 @dataclass(frozen=True)
@@ -96,9 +107,10 @@ def arrange(chart: Chart, width: float) -> Layout:
         last = number == len(rows) - 1 or chart.layout != "stacked"
         placed = list(_placed(chart, row, width, top, last=last))
         places += placed
-        own = [list(_keys(p.panel.legend, p.width, _bottom(p) + 0.9, p.left)) for p in placed]
+        own = [list(_keys(p.panel.legend, p.width, _bottom(p) + LINE, p.left)) for p in placed]
         keys += [key for several in own for key in several]
         top = max(_end(several, _bottom(place)) for place, several in zip(placed, own, strict=True))
+        top += 0.8 if any(own) else 0.0
     common = list(_keys(chart.legend, width, top + LINE))
     return Layout(width, _end(common, top) + 0.2, places, [*keys, *common])
 
@@ -115,10 +127,26 @@ def _rows(chart: Chart, width: float) -> Iterator[Sequence[Panel]]:
     elif chart.layout == "beside":
         yield chart.panels
     else:
-        least = 19.0 if any(panel.polar for panel in chart.panels) else 22.0
-        least = max([least, *(name_room(panel.y.names) + 12.0 for panel in chart.panels if panel.y.names)])
-        columns = min(max(1, int(width // least)), len(chart.panels))
+        columns = min(max(1, int(width // _least_width(chart.panels, width))), len(chart.panels))
         yield from (chart.panels[at : at + columns] for at in range(0, len(chart.panels), columns))
+
+
+def _least_width(panels: Sequence[Panel], width: float) -> float:
+    """Return the least width of each panel among many: polar ones have whole names where two fit side by side."""
+    if not panels[0].polar:
+        named = [name_room(panel.y.names) + 12.0 for panel in panels if panel.y.names]
+        return max([min(22.0, max(19.0, width / 2)), *named])
+    needed = max(2 * (room + (RADII[0] + RIM) * aside) for room, aside in _rim_rooms(panels, RIM_LETTERS[0]))
+    return needed if needed <= width / 2 else 19.0
+
+
+def _rim_rooms(panels: Sequence[Panel], letters: int) -> Iterator[Point]:
+    """Yield the width of every name beside a polar panel, and how far aside it is, in radii."""
+    for panel in panels:
+        for number, lines in enumerate(rim_lines(panel, letters)):
+            aside = abs(sin(2 * pi * number / len(panel.x.names)))
+            if aside >= MIDDLE:
+                yield 0.6 + LETTER * max(map(len, lines)), aside
 
 
 def _placed(chart: Chart, row: Sequence[Panel], width: float, top: float, *, last: bool) -> Iterator[Place]:
@@ -131,12 +159,24 @@ def _placed(chart: Chart, row: Sequence[Panel], width: float, top: float, *, las
         at = names + number * step
         high = not shared and not is_of(panel, Heat) and name_room(panel.y.names) > 0.55 * step
         room = 0.6 if high or (shared and row[0].y.names) else _beside(panel, step)
-        inside = step - room - 0.9
+        inside, letters = max(step - room - _after(panel), 0.4 * step), 0
         if panel.polar:
-            radius = max(2.5, min(7.2, (step - 2 * RIM) / 2))
+            radius, letters = _radius(chart.panels, step)
             room, inside = (step - 2 * radius) / 2, 2 * radius
         tall = _height(panel, inside, HIGH_ROW if high else ROW)
-        yield Place(panel, at + room, top + _above(panel), inside, tall, last, not shared or number == 0, high)
+        yield Place(panel, at + room, top + _above(panel), inside, tall, last, not shared or number == 0, high, letters)
+
+
+def _radius(panels: Sequence[Panel], width: float) -> tuple[float, int]:
+    """Return the radius of polar panels with such a width each, and the letters of a name's line; the same for all.
+
+    Names are parted only where the panels would else be too small to be read.
+    """
+    for letters in RIM_LETTERS:
+        radius = min((width / 2 - room) / aside - RIM for room, aside in _rim_rooms(panels, letters))
+        if radius >= RADII[0]:
+            break
+    return min(max(radius, RADII[0] / 2), RADII[1]), letters
 
 
 def name_room(names: Sequence[str]) -> float:
@@ -149,14 +189,31 @@ def _beside(panel: Panel, width: float) -> float:
     """Return the room left of a panel."""
     if panel.y.names:
         return min(name_room(panel.y.names), 0.55 * width)
-    return 0.6 if panel.y.hidden or is_of(panel, Square) else 3.6
+    return 0.6 if panel.y.hidden or is_of(panel, Square) else max(3.6, 1.7 + LETTER * _letters(panel.y))
+
+
+def _after(panel: Panel) -> float:
+    """Return the room right of a panel: for half of the last value under it."""
+    if panel.x.names or panel.x.hidden:
+        return 0.9
+    return max(0.9, 0.4 + LETTER / 2 * _letters(panel.x))
+
+
+def _letters(axis: Axis) -> int:
+    """Return how long the values along an axis are."""
+    return max((len(axis.written(tick)) for tick in axis.ticks()), default=1)
 
 
 def _above(panel: Panel) -> float:
-    room = 0.4 + (1.5 if panel.title else 0.0)
+    marks = 0.5 if is_of(panel, Heat) and any(panel.x.tones) else 0.0
+    return title_height(panel) + marks + (1.3 if panel.title else -0.1)
+
+
+def title_height(panel: Panel) -> float:
+    """Return how far above a panel its title is: above the label of its axis, or the topmost name around it."""
     if panel.polar:
-        return room + 2.2
-    return room + (1.3 if panel.y.label and not panel.y.names else 0.0)
+        return RIM + 0.3 + _crowd(panel) + len(rim_lines(panel, RIM_LETTERS[-1])[0])
+    return 0.5 + (1.5 if panel.y.label and not panel.y.names else 0.0)
 
 
 def _height(panel: Panel, width: float, row: float) -> float:
@@ -168,6 +225,11 @@ def _height(panel: Panel, width: float, row: float) -> float:
     if is_of(panel, Heat):
         return len(panel.y.names) * min(CELL, max(0.85, width / len(panel.x.names)))
     return len(panel.y.names) * row * panel.spacing if panel.y.names else panel.height * width
+
+
+def colour_scale(place: Place) -> tuple[float, float, float]:
+    """Return where the scale of a map's colours is, under its names: its left end, its top and its width."""
+    return place.left, place.top + place.height + below(place) - SCALE + 0.3, min(place.width, 17 * CELL)
 
 
 def heat_limit(cells: Iterable[Heat]) -> float:
@@ -190,7 +252,7 @@ def below(place: Place) -> float:
     """Return the room under a panel for its axis."""
     panel = place.panel
     if panel.polar:
-        return 0.6 + LINE * LINES / 2
+        return RIM + 0.5 + _crowd(panel) + max(map(len, rim_lines(panel, place.letters)))
     if not place.x_shown or panel.x.hidden or is_of(panel, Square):
         return 0.5
     names = panel.x.names
@@ -199,6 +261,8 @@ def below(place: Place) -> float:
         written = (
             name_room(names) if are_upright(place) else 0.3 + LINE * max(len(wrapped(name, place)) for name in names)
         )
+    if is_of(panel, Heat):
+        return written + SCALE
     return written + (1.4 if panel.x.label else 0.0) + (1.3 if any(panel.x.ends) else 0.0) + 0.3
 
 
@@ -222,15 +286,77 @@ def wrapped(name: str, place: Place) -> list[str]:
 def shown_names(place: Place) -> Iterator[tuple[int, str]]:
     """Yield the names under a panel for which there is room, each with its place."""
     names = place.panel.x.names
-    every = ceil(0.8 / (place.width / len(names))) if are_upright(place) else 1
+    every = ceil(SMALLEST / (place.width / len(names))) if are_upright(place) else 1
     yield from ((number, short(name)) for number, name in enumerate(names) if number % every == 0)
 
 
-def rim_words(name: str) -> list[str]:
-    """Return a name beside a polar panel in lines; what comes before a colon has a line of its own."""
-    first, colon, rest = name.partition(": ")
-    words = [f"{first}:", rest] if colon else [name]
-    return [line for word in words for line in textwrap.wrap(short(word), LETTERS)][:LINES]
+def rim_lines(panel: Panel, letters: int) -> list[list[str]]:
+    """Return the lines of every name around a polar panel; what comes before a colon has a line of its own.
+
+    Among many names it is said only where it changes.
+    """
+    lines, before = [], ""
+    for name in panel.x.names:
+        first, colon, rest = name.partition(": ")
+        repeated = len(panel.x.names) > MANY and first == before
+        lines.append(
+            [f"{first}:"] * (bool(colon) and not repeated) + [*_parted(short(rest if colon else name), letters)]
+        )
+        before = first
+    return lines
+
+
+def _parted(name: str, letters: int) -> Iterator[str]:
+    """Yield a name in at most three lines; a word that is longer than a line is parted in the middle."""
+    for line in textwrap.wrap(name, letters, break_long_words=False)[:3]:
+        half = ceil(len(line) / 2)
+        yield from [line] if len(line) <= letters else (f"{line[:half]}-", line[half:])
+
+
+def rim_places(place: Place) -> Iterator[tuple[float, float, str, str]]:
+    """Yield every line of the names around a polar panel: its place, how it is anchored, and its text."""
+    lines, away = rim_lines(place.panel, place.letters), place.height / 2 + RIM
+    sides: dict[int, list[tuple[float, float, list[str]]]] = {-1: [], 0: [], 1: []}
+    for number, words in enumerate(lines):
+        aside, up = sin(place.turn(number)), cos(place.turn(number))
+        side = 0 if abs(aside) < MIDDLE else 1 if aside > 0 else -1
+        # The name of the topmost is above its place, that of the lowest below.
+        reach = away + (_crowd(place.panel) if not side else 0.0)
+        sides[side].append((away * abs(aside), 0.3 - reach * up - (len(words) - 1) * (1 + up) / 2, words))
+    for side, anchor in ((-1, "end"), (0, "middle"), (1, "start")):
+        blocks = sorted(sides[side], key=lambda block: block[1])
+        for x, y, words in _apart(blocks, sides[0], away) if side else blocks:
+            at = place.middle[0] + side * x, place.middle[1] + y
+            yield from ((at[0], at[1] + number, anchor, word) for number, word in enumerate(words))
+
+
+def _crowd(panel: Panel) -> float:
+    """Return how much further out the names at the top and at the bottom are, to leave room for many others."""
+    lines = sum(map(len, rim_lines(panel, RIM_LETTERS[-1]))) / 2
+    return max(0.0, lines / 2 - RADII[0]) if len(panel.x.names) > MANY else 0.0
+
+
+def _apart(
+    blocks: Sequence[tuple[float, float, list[str]]], middle: Sequence[tuple[float, float, list[str]]], away: float
+) -> Iterator[tuple[float, float, list[str]]]:
+    """Yield the names on one side, moved up or down so that none hides another, and out of the circle again."""
+    tops, ends = [y for _, y, _ in blocks], (-inf, inf)
+    for _, y, words in middle:
+        wide = LETTER * max(map(len, words)) / 2 + 0.4
+        if y < 0 and blocks[0][0] < wide:
+            ends = y + len(words), ends[1]
+        elif y > 0 and blocks[-1][0] < wide:
+            ends = ends[0], y
+    limit = ends[0]
+    for number, (_, _, words) in enumerate(blocks):
+        tops[number] = max(tops[number], limit)
+        limit = tops[number] + len(words)
+    limit = ends[1]
+    for number, (_, _, words) in reversed(list(enumerate(blocks))):
+        tops[number] = limit = min(tops[number], limit - len(words))
+    for top, (x, _, words) in zip(tops, blocks, strict=True):
+        nearest = max(top - 0.3, -(top - 0.3 + len(words) - 1), 0.0)
+        yield max(x, sqrt(max(away**2 - nearest**2, 0.0))), top, words
 
 
 def row_name(name: str, place: Place) -> str:
@@ -247,7 +373,7 @@ def _keys(legend: Sequence[Key], width: float, top: float, left: float = 0.6) ->
     """Yield the lines of a legend with their places: as many side by side as there is room for."""
     across = left
     for key in legend:
-        needed = 3.0 + LETTER * len(short(key.label, 60))
+        needed = KEY + 1.6 + LETTER * len(short(key.label, 60))
         if across > left and across + needed > left + width - 0.6:
             across, top = left, top + LINE
         yield across, top, key
@@ -289,12 +415,13 @@ def _overlap(box: tuple[float, ...], other: tuple[float, ...]) -> bool:
     return box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]
 
 
-def tick_values(axis: Axis, room: float) -> list[float]:
+def tick_values(axis: Axis, room: float, *, upright: bool = False) -> list[float]:
     """Return the values at which an axis of that length is marked."""
     for count in (8, 5, 4, 3, 2):
         ticks = axis.ticks(count)
-        letters = max((len(axis.written(tick)) for tick in ticks), default=1)
+        # Between two there is half of each text, and some air.
+        letters = [2.0 if upright else sum(len(axis.written(tick)) for tick in two) / 2 for two in pairwise(ticks)]
         steps = [abs(axis.share(after) - axis.share(before)) * room for before, after in pairwise(ticks)]
-        if all(step > LETTER * letters + 1.0 for step in steps):
+        if all(step > LETTER * wide + 0.75 for step, wide in zip(steps, letters, strict=True)):
             return ticks
     return ticks[:1]

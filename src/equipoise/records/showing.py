@@ -166,7 +166,8 @@ Point = tuple[float, float]
 class Axis:
     """A scale from `low` to `high` (from high to low where it is turned round), or `names` at the places 0, 1, 2 …
 
-    `ends` are words for the low end, the middle and the high end; `tones` mark single names.
+    `ends` are words for the low end, the middle and the high end; `tones` mark single names, and `heads` are the places
+    of those that are headings of the names after them.
     """
 
     label: str = ""
@@ -176,6 +177,7 @@ class Axis:
     unit: Literal["", "%"] = ""
     ends: tuple[str, str, str] = ("", "", "")
     tones: Sequence[Tone] = ()
+    heads: Sequence[int] = ()
     hidden: bool = False
 
     @classmethod
@@ -326,7 +328,7 @@ class Panel:
     """Marks on two axes. A `polar` panel has the names of its x axis around it.
 
     `height` is in widths of the panel; one with names on the y axis is as high as its names need, and `spacing` is how
-    far apart they are, in rows of text. `legend` is of this panel alone.
+    far apart they are, in rows of text. `colours` says what those of a map stand for. `legend` is of this panel alone.
     """
 
     marks: Sequence[Mark]
@@ -336,7 +338,13 @@ class Panel:
     polar: bool = False
     height: float = 0.5
     spacing: float = 1.0
+    colours: str = ""
     legend: Sequence[Key] = ()
+
+    def name_of(self, label: str, x: Number, y: Number) -> str:
+        """Return what a mark is called: its label, and the names at its place that the label leaves out."""
+        names = [axis.written(value_of(at)) for axis, at in ((self.x, x), (self.y, y)) if axis.names]
+        return " · ".join(filter(None, [label, *(name for name in names if name not in label)]))
 
     def marks_of(self, kind: type[M]) -> Iterator[M]:
         """Yield the marks of one kind."""
@@ -382,8 +390,17 @@ class Chart:
 
 
 def listed(chart: Chart) -> Table:
-    """Return the marks of a chart as rows: dots and labelled bars with their values, and the points of bare lines."""
+    """Return the marks of a chart as rows: dots and labelled bars with their values, and the points of bare lines.
+
+    The table of a map has its rows and columns.
+    """
     several = len(chart.panels) > 1
+    first = chart.panels[0]
+    heats = {(heat.y, heat.x): heat.value for heat in first.marks_of(Heat)}
+    if heats:
+        heads = [Column(first.y.label, words=True), *map(Column, first.x.names)]
+        named = [(name, *(heats.get((y, x)) for x in range(len(heads) - 1))) for y, name in enumerate(first.y.names)]
+        return Table(chart.title, heads, [Row(cells) for cells in named])
     # What an axis has names for is told by the first column.
     numbered = [name for name in ("x", "y") if not all(getattr(panel, name).names for panel in chart.panels)]
     titles = {name: {getattr(panel, name).label for panel in chart.panels} for name in numbered}
@@ -395,10 +412,8 @@ def listed(chart: Chart) -> Table:
         for mark in panel.marks:
             for label, x, y in _values(mark, lines=not has_dots):
                 places = {"x": (x, panel.x), "y": (y, panel.y)}
-                names = [axis.written(value_of(at)) for at, axis in places.values() if axis.names]
-                told = " · ".join(dict.fromkeys(filter(None, [label, *names])))
                 cells = [None if axis.names else at for name, (at, axis) in places.items() if name in numbered]
-                rows.append(Row((*[panel.title or panel.x.label] * several, told, *cells)))
+                rows.append(Row((*[panel.title or panel.x.label] * several, panel.name_of(label, x, y), *cells)))
     return Table(chart.title, columns, rows)
 
 
@@ -410,8 +425,6 @@ def _values(mark: Mark, *, lines: bool) -> Iterator[tuple[str, Number, Number]]:
             yield label, x[1], y[1]
         case Line(points=points, label=label) if lines and label:
             yield from ((label, x, y) for x, y in points)
-        case Heat(x=x, y=y, value=value) if not math.isnan(value):
-            yield f"{value:.3f}", float(x), float(y)  # the value is told in words: both axes have names
 
 
 Shown = Finding | Table | Chart

@@ -28,7 +28,7 @@ from ..runs.run import Part, Run
 from ..verdict.items import Labels, labels_of
 from ..verdict.summary import PartSummary, part_summary
 from ..verdict.validity import OF_DATA
-from . import calibration
+from . import calibration, identities
 from .flips import set_fates, squares, worst_label, worst_set
 
 SHOWN_APART = ("flips", "labels", "validity", "left out")
@@ -98,6 +98,7 @@ def further(part: Part) -> Iterator[Finding]:
     """Yield what comes after the headline; doubts are among the checks."""
     yield from (finding for finding in part_summary(part).sentences if finding.topic not in SHOWN_APART)
     yield from calibration.findings(part)
+    yield from identities.findings(part)
 
 
 def lead_place(parts: Sequence[Part]) -> tuple[int, str]:

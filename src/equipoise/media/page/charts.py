@@ -31,21 +31,25 @@ from ...records.showing import (
 )
 from ..layout import (
     GAP,
+    KEY,
     LINE,
     SIDE,
     Layout,
     Place,
     are_upright,
     arrange,
+    colour_scale,
     heat_limit,
     is_of,
+    name_room,
     note_places,
-    rim_words,
+    rim_places,
     row_name,
     short,
     shown_names,
     square_columns,
     tick_values,
+    title_height,
     wrapped,
 )
 from ..palette import class_of, style_sheet
@@ -70,6 +74,7 @@ def svg(chart: Chart, *, width: str | float = "column", alone: bool = False) -> 
     layout = arrange(shown, WIDTHS[name] if isinstance(name, str) else name)
     parts = [drawn for place in layout.places for drawn in _panel(place)]
     parts += [_key(x, y, key) for x, y, key in layout.keys]
+    wide, tall = round(EM * layout.width), round(EM * layout.height)
     style = [element("style", Markup(web_file("picture.css") + style_sheet()))]
     return element(
         "svg",
@@ -78,7 +83,8 @@ def svg(chart: Chart, *, width: str | float = "column", alone: bool = False) -> 
         *([*style, element("rect", width="100%", height="100%", fill="#fff")] if alone else []),
         *parts,
         xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {EM * layout.width:.0f} {EM * layout.height:.0f}",
+        viewBox=f"0 0 {wide} {tall}",
+        **({"width": wide, "height": tall} if alone else {}),
         role="img",
         # Not aria-labelledby: ids would have to be unique over a page that anybody may add sections to.
         aria_label=f"{chart.title}. {described(chart)}",
@@ -89,8 +95,8 @@ def svg(chart: Chart, *, width: str | float = "column", alone: bool = False) -> 
 
 def described(chart: Chart) -> str:
     """Return a chart in words: its caption, and the numbers of its dots as far as a listener can follow."""
-    dots = [dot for panel in chart.panels for dot in panel.marks_of(Dot) if dot.label]
-    values = "; ".join(f"{dot.label} {_value(dot)}" for dot in dots[:12])
+    dots = [(panel.name_of(dot.label, dot.x, dot.y), dot) for panel in chart.panels for dot in panel.marks_of(Dot)]
+    values = "; ".join(f"{name} {_value(dot)}" for name, dot in [pair for pair in dots if pair[0]][:12])
     return " ".join(filter(None, [chart.caption, f"{values}." if values else ""]))
 
 
@@ -102,22 +108,14 @@ def _value(dot: Dot) -> str:
 def _panel(place: Place) -> Iterator[Markup]:
     panel = place.panel
     if panel.title:
-        yield text(place.left if not panel.polar else place.middle[0], _head(place), panel.title, *_title_style(panel))
+        x, anchor = (place.middle[0], "middle") if panel.polar else (place.left, "start")
+        yield text(x, place.top - title_height(panel), panel.title, anchor, "label title")
     if panel.polar:
         yield from _rings(place)
     elif not is_of(panel, Square):
         yield from _across(place)
         yield from _upwards(place)
     yield from _all(panel, place)
-
-
-def _title_style(panel: Panel) -> tuple[str, str]:
-    return ("middle" if panel.polar else "start"), "label"
-
-
-def _head(place: Place) -> float:
-    label = 1.3 if place.panel.y.label and not place.panel.y.names else 0.0
-    return place.top - (2.6 if place.panel.polar else 0.5 + label)
 
 
 def _all(panel: Panel, place: Place) -> Iterator[Markup]:
@@ -174,6 +172,10 @@ def _upwards(place: Place) -> Iterator[Markup]:
     if axis.names:
         for number, name in enumerate(axis.names):
             y = place(place.panel.x.low, float(number))[1]
+            if number in axis.heads:
+                if place.y_shown:
+                    yield text(place.left - name_room(axis.names), y + 0.35, short(name))
+                continue
             if not is_of(place.panel, Heat):
                 yield line((place.left, y), (end, y), "grid")
             if place.names_above:
@@ -186,7 +188,7 @@ def _upwards(place: Place) -> Iterator[Markup]:
     yield line((place.left, place.top), (place.left, place.top + place.height), "axis")
     if axis.label:
         yield text(max(0.2, place.left - 3.4), place.top - 0.7, axis.label)
-    for tick in tick_values(axis, place.height * 0.6):
+    for tick in tick_values(axis, place.height, upright=True):
         y = place(place.panel.x.low, tick)[1]
         yield line((place.left, y), (end, y), "grid")
         yield text(place.left - 0.5, y + 0.35, axis.written(tick), "end")
@@ -195,23 +197,14 @@ def _upwards(place: Place) -> Iterator[Markup]:
 def _rings(place: Place) -> Iterator[Markup]:
     """Yield the rings of a polar panel at round values, a spoke for each name, and the names."""
     (x, y), axis = place.middle, place.panel.y
-    count = len(place.panel.x.names)
     ticks = axis.ticks(4)
     for number, tick in enumerate(ticks, start=-ticks.index(0.0) if 0.0 in ticks else 0):
         yield element("circle", cx=EM * x, cy=EM * y, r=EM * place.away(tick), class_="ring" if tick else "contour")
         if number % 2 == 0:
             yield text(*_between(place, tick), axis.written(tick), "middle", "tick label")
-    for number in range(count):
-        turn = place.turn(number)
+    for number in range(len(place.panel.x.names)):
         yield line(place(number, axis.low), place(number, axis.high), "grid")
-        words = rim_words(place.panel.x.names[number])
-        away = place.height / 2 + 0.9
-        across, up = x + away * math.sin(turn), y - away * math.cos(turn)
-        anchor = "middle" if abs(math.sin(turn)) < 0.2 else "start" if math.sin(turn) > 0 else "end"
-        # The name of the topmost is above its place, that of the lowest below.
-        first = up + 0.3 - (len(words) - 1) * (1 + math.cos(turn)) / 2
-        lines = [element("tspan", word, x=EM * across, y=EM * (first + at)) for at, word in enumerate(words)]
-        yield element("text", *lines, text_anchor=anchor, class_="tick")
+    yield from (text(x, y, words, anchor) for x, y, anchor, words in rim_places(place))
 
 
 def _between(place: Place, value: float) -> Point:
@@ -232,11 +225,14 @@ def _dot(mark: Dot, place: Place) -> Markup:
     tone = class_of(mark.tone)
     parts = [line(start, end, f"whisker {tone}") for start, end in _whiskers(mark, place)]
     parts.append(shape(at, mark.tone, size=0.24 if mark.small else 0.33, hollow=mark.hollow))
-    return group(parts, f"{mark.label}: {_value(mark)}" if mark.label else "", mark.link)
+    name = place.panel.name_of(mark.label, mark.x, mark.y)
+    return group(parts, f"{name}: {_value(mark)}" if name else "", mark.link)
 
 
 def _whiskers(mark: Dot, place: Place) -> Iterator[tuple[Point, Point]]:
     x, y = value_of(mark.x), value_of(mark.y)
+    if place.panel.polar:  # an area has the intervals: on a spoke they would hide each other
+        return
     if isinstance(mark.x, Estimate) and mark.x.has_interval:
         yield place(mark.x.low, y), place(mark.x.high, y)
     if isinstance(mark.y, Estimate) and mark.y.has_interval:
@@ -318,8 +314,31 @@ def _squares(squares: Sequence[Square], place: Place) -> Markup:
 
 
 def _cells(cells: Sequence[Heat], place: Place) -> Markup:
-    """Return one path for all cells of a colour, in units of cells; a dash is below 0, a stroke is not known."""
+    """Return the cells of a map, a mark for each column that has a tone, and the scale of the colours."""
     limit = heat_limit(cells)
+    wide, _ = place.cell
+    marks = [
+        shape((place.left + (number + 0.5) * wide, place.top - 0.45), tone, size=0.25)
+        for number, tone in enumerate(place.panel.x.tones)
+        if tone != ""
+    ]
+    left, top, width = colour_scale(place)
+    steps = 2 * SHADES + 1
+    scale = [Heat(number, 0, limit * (number - SHADES) / SHADES) for number in range(steps)]
+    values = [(-limit, 0.0), (0.0, 0.5), (limit, 1.0)]
+    names = [text(left + share * width, top + 2.2, f"{value:.2f}", "middle") for value, share in values]
+    return element(
+        "g",
+        _coloured(cells, limit, (place.left, place.top), place.cell),
+        *marks,
+        _coloured(scale, limit, (left, top), (width / steps, 1.0)),
+        *names,
+        text(left + width + 1.2, top + 0.85, place.panel.colours),
+    )
+
+
+def _coloured(cells: Sequence[Heat], limit: float, corner: Point, size: Point) -> Markup:
+    """Return one path for all cells of a colour, in units of cells; a dash is below 0, a stroke is not known."""
     colours: dict[tuple[str, int], list[str]] = {}
     below, unknown = [], []
     for cell in cells:
@@ -336,15 +355,10 @@ def _cells(cells: Sequence[Heat], place: Place) -> Markup:
         if shade
     ]
     parts += [element("path", d="".join(steps), class_="below") for steps in (below, unknown) if steps]
-    wide, tall = place.cell
+    (left, top), (wide, tall) = corner, size
     # A cell's middle, because a dash is as thick to both sides of its line.
-    moved = f"translate({EM * place.left:.1f} {EM * (place.top + tall / 2):.1f})scale({EM * wide:.3f} {EM * tall:.3f})"
-    marks = [
-        shape((place.left + (number + 0.5) * wide, place.top - 0.45), tone, size=0.25)
-        for number, tone in enumerate(place.panel.x.tones)
-        if tone != ""
-    ]
-    return element("g", element("g", *parts, transform=moved), *marks)
+    moved = f"translate({EM * left:.1f} {EM * (top + tall / 2):.1f})scale({EM * wide:.3f} {EM * tall:.3f})"
+    return element("g", *parts, transform=moved)
 
 
 def _map_data(layout: Layout) -> dict[str, str]:
@@ -359,15 +373,16 @@ def _map_data(layout: Layout) -> dict[str, str]:
     return {
         "data_values": ";".join(rows),
         "data_rows": "\n".join(" ".join(name.split()) for name in panel.y.names),
+        "data_names": panel.y.label,
         "data_columns": "\n".join(" ".join(name.split()) for name in panel.x.names),
         "data_cell": f"{EM * place.left:g} {EM * place.top:g} {EM * wide:g} {EM * tall:g}",
     }
 
 
 def _key(x: float, y: float, key: Key) -> Markup:
-    parts = [shape((x + 0.65, y - 0.3), key.tone), text(x + 1.7, y, short(key.label, 60), class_="name")]
-    if key.dashed:
-        parts.insert(0, line((x, y - 0.3), (x + 1.3, y - 0.3), f"outline {class_of(key.tone)} dashed"))
+    dashed = " dashed" if key.dashed else ""
+    parts = [line((x, y - 0.3), (x + KEY, y - 0.3), f"outline {class_of(key.tone)}{dashed}")]
+    parts += [shape((x + KEY / 2, y - 0.3), key.tone), text(x + KEY + 0.4, y, short(key.label, 60), class_="name")]
     return group(parts)
 
 

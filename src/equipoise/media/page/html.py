@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -16,7 +17,7 @@ from markupsafe import Markup
 from ... import __version__
 from ...records import Estimate
 from ...records.showing import Cell, Chart, Column, Content, Finding, Heat, Panel, Section, Shown, Table, every
-from ..cells import ARROWS, estimate_of, plain, words
+from ..cells import ARROWS, counts_of, estimate_of, plain, shares_counts, words
 from ..layout import is_of
 from ..palette import style_sheet
 from .charts import glyph, svg, swatch
@@ -86,6 +87,8 @@ def _environment() -> Environment:
     made.globals.update(
         interval=_interval, is_crowded=_is_crowded, is_map=_is_map, number=_number, only=_only, plain=plain
     )
+    made.globals.update(counts_of=counts_of, shares_counts=shares_counts)
+    made.filters["coded"] = _coded
     made.globals.update(sort_value=_sort_value, svg=svg, swatch=swatch, words=words)
     return made
 
@@ -129,6 +132,11 @@ def _number(estimate: Estimate, form: str) -> str:
 
 def _interval(estimate: Estimate, form: str) -> str:
     return format(estimate, form).partition(" ")[2]
+
+
+def _coded(text: Markup) -> Markup:
+    """Return escaped text in which what is between backticks is code."""
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", text))
 
 
 def _sort_value(cell: Content, column: Column) -> str:

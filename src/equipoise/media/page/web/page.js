@@ -15,8 +15,8 @@
   });
   // The number of a heatmap's cell that is pointed at, touched or walked to, in the line under it.
   for (const map of document.querySelectorAll("svg.heat")) {
-    const readout = map.closest("details").querySelector(".readout");
-    const [left, top, size] = map.dataset.cell.split(" ").map(Number);
+    const around = map.closest(".map"), readout = around.querySelector(".readout");
+    const [left, top, wide, tall] = map.dataset.cell.split(" ").map(Number);
     const rows = map.dataset.rows.split("\n"), columns = map.dataset.columns.split("\n");
     const values = map.dataset.values.split(";").map(function (row) { return row.split(" "); });
     const number = function (row, column) {
@@ -29,7 +29,7 @@
     };
     const show = function (event) {
       const box = map.getBoundingClientRect(), unit = map.viewBox.baseVal.width / box.width;
-      tell(Math.floor(((event.clientY - box.top) * unit - top) / size), Math.floor(((event.clientX - box.left) * unit - left) / size));
+      tell(Math.floor(((event.clientY - box.top) * unit - top) / tall), Math.floor(((event.clientX - box.left) * unit - left) / wide));
     };
     map.addEventListener("pointermove", show);
     map.addEventListener("pointerdown", show);
@@ -37,10 +37,10 @@
     let at = [0, 0];
     const frame = document.createElementNS("http://www.w3.org/2000/svg", "rect");
     frame.setAttribute("class", "cursor");
-    frame.setAttribute("width", size); frame.setAttribute("height", size);
+    frame.setAttribute("width", wide); frame.setAttribute("height", tall);
     const go = function (row, column) {
       at = [Math.min(Math.max(row, 0), rows.length - 1), Math.min(Math.max(column, 0), columns.length - 1)];
-      frame.setAttribute("x", left + at[1] * size); frame.setAttribute("y", top + at[0] * size);
+      frame.setAttribute("x", left + at[1] * wide); frame.setAttribute("y", top + at[0] * tall);
       map.append(frame);
       tell(at[0], at[1]);
     };
@@ -54,13 +54,13 @@
       go(at[0] + move[0], at[1] + move[1]);
     });
     // The table of a heatmap has thousands of cells: it is made when it is asked for.
-    const place = map.closest("details").querySelector(".heat-values");
+    const place = around.querySelector(".heat-values");
     place.closest("details").addEventListener("toggle", function () {
       if (place.firstChild) return;
       const table = document.createElement("table");
       const add = function (line, name, text) { const cell = document.createElement(name); cell.textContent = text; line.append(cell); return cell; };
       const head = table.createTHead().insertRow();
-      for (const column of ["identity", ...columns]) add(head, "th", column).scope = "col";
+      for (const column of [map.dataset.names, ...columns]) add(head, "th", column).scope = "col";
       const body = table.createTBody();
       rows.forEach(function (name, row) {
         const line = body.insertRow();
