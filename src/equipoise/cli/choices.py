@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from ..reports.published import PublishedValue
+    from ..topics.published import PublishedValue
 
 Cluster = Annotated[
     str | None,

@@ -146,7 +146,9 @@ def _beside(panel: Panel, width: float) -> float:
     """Return the room left of a panel."""
     if panel.y.names:
         return min(name_room(panel.y.names), 0.55 * width)
-    return 0.6 if panel.y.hidden or is_of(panel, Square) else max(3.6, 1.7 + LETTER * _letters(panel.y))
+    if panel.y.hidden or is_of(panel, Square):
+        return max(0.6, 0.4 + LETTER / 2 * len(panel.x.written(panel.x.low)))
+    return max(3.6, 1.7 + LETTER * _letters(panel.y))
 
 
 def _after(panel: Panel) -> float:
