@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .reports.comparison.compare import compare
     from .reports.gate import gate
-    from .reports.summary import summary
     from .run import audit, import_results, load, remeasure
     from .runs import Run
+    from .verdict.summary import summary
 
 __version__ = "0.1.0"
 __all__ = ["Run", "__version__", "audit", "compare", "gate", "import_results", "load", "remeasure", "summary"]
@@ -30,7 +30,7 @@ def __getattr__(name: str) -> Any:
 
         return gate
     if name == "summary":
-        from .reports.summary import summary
+        from .verdict.summary import summary
 
         return summary
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

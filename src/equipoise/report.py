@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .catalog import find, names
 from .comparing.boards import read_submissions, run_folders, write_measurements
 from .progress import Progress
 from .records import EquipoiseError
@@ -46,7 +47,7 @@ TOPICS: tuple[Topic, ...] = (
 )
 """In the order of the page."""
 
-IN_TERMINAL: tuple[Topic, ...] = (numbers.summary, calibration.section)
+IN_TERMINAL: tuple[Topic, ...] = (numbers.summary, calibration.summary)
 """What a terminal shows of a run."""
 
 WITH_TEXTS: tuple[Topic, ...] = ()
@@ -60,9 +61,15 @@ LEFT_OUT = (
 """What a print leaves out; `@media print` in page.css does it."""
 
 
-def sections(run: Run, topics: Sequence[Topic] = TOPICS) -> Iterator[Section]:
-    """Yield the sections of a run that it has something for."""
-    for topic in topics:
+def page_topics() -> list[Topic]:
+    """Return the topics of a run's page; those of other packages (entry point `equipoise.topics`) follow our own."""
+    plugged = [find(name, {}, kind="topic") for name in names({}, kind="topic")]
+    return [topic for listed in TOPICS for topic in ([*plugged, listed] if listed is case_section else [listed])]
+
+
+def sections(run: Run, topics: Sequence[Topic] | None = None) -> Iterator[Section]:
+    """Yield the sections of a run that it has something for, by default those of its page."""
+    for topic in page_topics() if topics is None else topics:
         section = topic(run)
         if section is not None:
             yield section
@@ -82,7 +89,7 @@ def run_page(run: Run, *, sentences: bool = True) -> str:
     """Return the page of a run; without `sentences` no text of the dataset is in it."""
     from .media.page.html import Head, page
 
-    shown = sections(run, [topic for topic in TOPICS if sentences or topic not in WITH_TEXTS])
+    shown = sections(run, [topic for topic in page_topics() if sentences or topic not in WITH_TEXTS])
     head = Head(run.name, "Audit of", background.facts(run))
     scripts = ("page.js", "packing.js", "cases.js")
     return page(head, shown, scripts=scripts, cases=pack(run, sentences=sentences), left_out=LEFT_OUT)

@@ -193,7 +193,7 @@ def square_columns(width: float) -> int:
 
 
 def is_of(panel: Panel, kind: type) -> bool:
-    """Return whether a panel is of marks that fill it, such as squares or the cells of a map."""
+    """Return whether the panel is one of these marks: squares, or cells of a map."""
     return bool(panel.marks) and isinstance(panel.marks[0], kind)
 
 

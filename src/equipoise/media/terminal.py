@@ -67,11 +67,12 @@ def listed(findings: Sequence[Finding]) -> RenderableType:
     """Return findings as a list; checks are on one line, because a reader needs their values before all else."""
     lines = rich_table.Table.grid(padding=(0, 1))
     for finding in findings:
-        if not finding.short:
+        if not finding.short and finding.state != "note":
             lines.add_row(Text("-"), Text(literal(finding.text)))
     checks = [f"{finding.name} {finding.short}" for finding in findings if finding.short]
     strip = [Text(literal("checks: " + "; ".join(checks)), style="dim")] if checks else []
-    return Group(*([lines] if lines.row_count else []), *strip)
+    notes = _notes([finding.text for finding in findings if finding.state == "note"])
+    return Group(*([lines] if lines.row_count else []), *strip, *notes)
 
 
 def literal(text: str) -> str:

@@ -383,16 +383,21 @@ class Chart:
 def listed(chart: Chart) -> Table:
     """Return the marks of a chart as rows: dots and labelled bars with their values, and the points of bare lines."""
     several = len(chart.panels) > 1
-    first = chart.panels[0]
-    titles = ["panel"] * several + ["", first.x.label or "x", first.y.label or "y"]
-    columns = [Column(title, words=number < several + 1) for number, title in enumerate(titles)]
+    # What an axis has names for is told by the first column.
+    numbered = [name for name in ("x", "y") if not all(getattr(panel, name).names for panel in chart.panels)]
+    titles = {name: {getattr(panel, name).label for panel in chart.panels} for name in numbered}
+    columns = [Column("panel", words=True)] * several + [Column("", words=True)]
+    columns += [Column(min(labels) or name if len(labels) == 1 else "value") for name, labels in titles.items()]
     rows = []
     for panel in chart.panels:
-        dots = any(True for _ in panel.marks_of(Dot))
+        has_dots = any(True for _ in panel.marks_of(Dot))
         for mark in panel.marks:
-            for label, x, y in _values(mark, lines=not dots):
-                cells = (label, *(_cell(number, axis) for number, axis in ((x, panel.x), (y, panel.y))))
-                rows.append(Row(((panel.title,) if several else ()) + cells))
+            for label, x, y in _values(mark, lines=not has_dots):
+                places = {"x": (x, panel.x), "y": (y, panel.y)}
+                names = [axis.written(value_of(at)) for at, axis in places.values() if axis.names]
+                told = " · ".join(dict.fromkeys(filter(None, [label, *names])))
+                cells = [None if axis.names else at for name, (at, axis) in places.items() if name in numbered]
+                rows.append(Row((*[panel.title or panel.x.label] * several, told, *cells)))
     return Table(chart.title, columns, rows)
 
 
@@ -405,11 +410,7 @@ def _values(mark: Mark, *, lines: bool) -> Iterator[tuple[str, Number, Number]]:
         case Line(points=points, label=label) if lines and label:
             yield from ((label, x, y) for x, y in points)
         case Heat(x=x, y=y, value=value) if not math.isnan(value):
-            yield f"{value:.3f}", float(x), float(y)
-
-
-def _cell(number: Number, axis: Axis) -> Content:
-    return axis.written(number) if axis.names and isinstance(number, float | int) else number
+            yield f"{value:.3f}", float(x), float(y)  # the value is told in words: both axes have names
 
 
 Shown = Finding | Table | Chart

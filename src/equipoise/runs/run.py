@@ -134,6 +134,11 @@ class Part:
         """What its measurements are about."""
         return RunKey(self.run.name, self.dataset, self.task)
 
+    @property
+    def has_items(self) -> bool:
+        """Whether the items are there: measurements may come without them."""
+        return {"outcomes.parquet", "pairs.parquet", "examples.parquet"} <= set(self.run.manifest.files)
+
     def title(self, kind: str) -> str:
         """Return the dataset, the task and a type of items in words."""
         return f"{self}, {kind_title(kind)}"

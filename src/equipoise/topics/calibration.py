@@ -105,6 +105,12 @@ def section(run: Run) -> Section | None:
     return Section("Calibration", parts, "calibration", intro=intro) if parts else None
 
 
+def summary(run: Run) -> Section | None:
+    """Return the same without pictures."""
+    parts = [Section("", [by_group(part), *findings(part)]) for part in run.parts if is_calibrated(part.measured)]
+    return Section("", parts) if parts else None
+
+
 def charts(part: Part) -> Iterator[Chart]:
     """Yield the reliability diagram and P(male) by occupation, as far as the items have labels and known shares."""
     table = reliability_table(part.outcomes, level=part.run.level)

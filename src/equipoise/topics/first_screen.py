@@ -77,21 +77,21 @@ def block(part: Part) -> Section:
     fates = [] if is_invalid else list(set_fates(part))
     labels = None if is_invalid else labels_of(part)
     said = {finding.kind: finding for finding in summary.sentences if finding.topic == "flips"}
-    left: list[Finding | Chart] = [replace(check, short="") for check in summary.checks if check.state == "invalid"]
-    left += [finding for finding in summary.sentences if finding.topic == "labels"]
-    for number, fate in enumerate(fates):
-        left += [said[fate.kind]] if fate.kind in said else []
-        if not number and not is_invalid:
-            left += [replace(check, short="") for check in summary.checks if check.beside]
-        left.append(squares(fate))
-    left += [label_chart(part, labels)] if labels else []
+    lead: list[Finding | Chart] = [replace(check, short="") for check in summary.checks if check.state == "invalid"]
+    lead += [finding for finding in summary.sentences if finding.topic == "labels"]
+    lead += [label_chart(part, labels)] if labels else []
+    pictures = [[*([said[fate.kind]] if fate.kind in said else []), squares(fate)] for fate in fates]
+    if pictures:
+        doubts = [replace(check, short="") for check in summary.checks if check.beside]
+        lead += [*pictures[0][:-1], *doubts, pictures[0][-1]]
     worst = worst_set(part) if fates else worst_label(part) if labels else None
-    right: list[Finding] = []
+    beside: list[Finding] = []
     if worst is not None:
         title = "Surest where people say otherwise" if labels else "The set that is treated least alike"
-        right.append(Finding(title, example=case_link(worst[0], str(part), worst[1])))
-    right += summary.checks
-    return Section("", [Section("", left), Section("", right)], layout="first")
+        beside.append(Finding(title, example=case_link(worst[0], str(part), worst[1])))
+    beside += summary.checks
+    # A second picture comes after the worst case: on a phone the case is still on the first screen.
+    return Section("", [Section("", shown) for shown in (lead, beside, *pictures[1:])], layout="first")
 
 
 def further(part: Part) -> Iterator[Finding]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..metrics import METRICS
 from ..records import Better, Measurement
-from ..records.showing import Cell, Chart, Column, Content, Row, Section, Table, cases_link
+from ..records.showing import Cell, Chart, Column, Content, Finding, Row, Section, Table, cases_link
 from ..runs.measurements import Measurements, kind_title, metric_of, metric_place
 from ..runs.run import Part, Run
 from ..verdict.summary import part_summary
@@ -19,7 +19,7 @@ GROUP_METRICS = ("accuracy", "certainty", "desirability")
 FEW = 12
 """A table of this many metrics or fewer is shown whole."""
 
-SHOWN_GROUPS = 12
+SHOWN_GROUPS = 10
 """A group with more values than this has no table here; its values are in measurements.csv."""
 
 OF_A_KIND = ("polarity", "open answers", "both offered")
@@ -43,14 +43,14 @@ def summary(run: Run) -> Section:
     for part in run.parts:
         said = part_summary(part)
         shown = [*said.sentences, *said.checks, replace(metrics(part), title=""), *over_groups(part), *by_group(part)]
-        parts.append(Section(said.title, shown))
+        parts.append(Section(said.title, [*shown, *many_groups(part)]))
     return Section("", parts)
 
 
 def metrics(part: Part) -> Table:
     """Return the metrics of a dataset and task by type; the leading ones are shown, the others can be unfolded."""
     first, rest = headlines(part)
-    columns = [Column("metric", words=True, code=True), *(Column(kind_title(kind)) for kind in part.kinds)]
+    columns = [Column("metric", words=True, code=True), *(Column(kind_title(kind)) for kind in part.measured.kinds)]
     columns.append(Column("what it is", words=True, spare=True))
     rows = [_row(part, name) for name in (*first, *rest)]
     title = f"{part.run.name} on {part}"
@@ -58,7 +58,7 @@ def metrics(part: Part) -> Table:
 
 
 def _row(part: Part, name: str) -> Row:
-    cells = [part.measured.get(name, type=kind) for kind in part.kinds]
+    cells = [part.measured.get(name, type=kind) for kind in part.measured.kinds]
     known = metric_of(name)
     better = next(cell.better for cell in cells if cell is not None)
     values = [_with_spread(part.measured, cell) for cell in cells]
@@ -75,7 +75,9 @@ def _range(name: str, part: Part) -> tuple[float, float]:
     """Return the whole range of a metric: its bounds; what has none ends at k, the number of candidates."""
     metric = metric_of(name)
     low, high = metric.bounds if metric else (0.0, 1.0)
-    k = float(part.outcomes.k)
+    if math.isfinite(low) and math.isfinite(high):
+        return low, high
+    k = float(part.outcomes.k) if part.has_items else 2.0
     return (low if math.isfinite(low) else -k), (high if math.isfinite(high) else k)
 
 
@@ -87,7 +89,7 @@ def headlines(part: Part) -> tuple[list[str], list[str]]:
     names = [
         name
         for name in sorted(part.measured.metrics, key=metric_place)
-        if any(part.measured.get(name, type=kind) is not None for kind in part.kinds)
+        if any(part.measured.get(name, type=kind) is not None for kind in part.measured.kinds)
     ]
     first = [name for name in names if _is_headline(name)]
     if _are_chosen(part) or not first or len(names) <= FEW:
@@ -126,15 +128,9 @@ def over_groups(part: Part) -> Iterator[Table]:
 def by_group(part: Part) -> Iterator[Table]:
     """Yield accuracy, certainty and desirability of each group that has few values, by type."""
     measured = part.measured
-    many: dict[str, int] = {}
-    for kind in part.kinds:
-        groups: dict[str, Mapping[str, str]] = {}
-        for key in measured.keys or [name for name in part.run.groups if name != "type"]:
-            labels = measured.values_of(key, kind)
-            if len(labels) > SHOWN_GROUPS:
-                many[key] = max(many.get(key, 0), len(labels))
-            elif labels:
-                groups[key] = labels
+    for kind in part.measured.kinds:
+        labelled = {key: measured.values_of(key, kind) for key in measured.keys}
+        groups = {key: labels for key, labels in labelled.items() if len(labels) <= SHOWN_GROUPS}
         names = list(_group_metrics(measured, [label for labels in groups.values() for label in labels.values()]))
         rows = [
             Row((Cell(f"{key}: {value}", link=cases_link(type=kind, group=f"{key}={value}")), *cells))
@@ -142,10 +138,17 @@ def by_group(part: Part) -> Iterator[Table]:
             for value, label in labels.items()
             if any(cells := [measured.at(name, label) for name in names])
         ]
-        notes = [f"{count} values of {key} are in measurements.csv." for key, count in many.items()]
         if rows:
             columns = (Column("group", words=True), *(Column(name, _better(name)) for name in names))
-            yield Table(f"By group: {part.title(kind)}", columns, rows, "groups", part.about(kind), notes)
+            yield Table(f"By group: {part.title(kind)}", columns, rows, "groups", part.about(kind))
+
+
+def many_groups(part: Part) -> Iterator[Finding]:
+    """Yield how many values the groups have that are not tabled."""
+    for key in part.measured.keys:
+        count = max(len(part.measured.values_of(key, kind)) for kind in part.measured.kinds)
+        if count > SHOWN_GROUPS:
+            yield Finding(f"{count} values of {key} are in measurements.csv.", state="note")
 
 
 def _group_metrics(measured: Measurements, labels: Sequence[str]) -> Iterator[str]:

@@ -41,7 +41,7 @@ def _chart(part: Part, kind: str, metric: str, rows: Sequence[Occupation]) -> Ch
             if (value := values[tone]) is not None
         ]
         across = Axis.over([ideal, *(dot.x for dot in dots)], label, within=within)
-        panels.append(Panel(dots, across, Axis.of_names(names)))
+        panels += [Panel(dots, across, Axis.of_names(names))] if dots else []
     estimator = metric.removeprefix("ucerf").strip("_").replace("_", "-")
     title = part.title(kind) + (f", UCerF by {estimator}" if estimator else "")
     caption = "In brackets: the share of women in the workforce."

@@ -60,24 +60,22 @@ def summary(run: Run | str | Path) -> Summary:
 @lru_cache(maxsize=16)
 def part_summary(part: Part) -> PartSummary:
     """Return what the run shows on one dataset and task."""
-    # Measurements may come without the items behind them.
-    has_items = {"outcomes.parquet", "pairs.parquet", "examples.parquet"} <= set(part.run.manifest.files)
-    listed = checks(part) if has_items else []
-    return PartSummary(f"{part.run.name} on {part}", tuple(listed), tuple(_sentences(part, listed, has_items)))
+    listed = checks(part) if part.has_items else []
+    return PartSummary(f"{part.run.name} on {part}", tuple(listed), tuple(_sentences(part, listed)))
 
 
-def _sentences(part: Part, listed: list[Finding], has_items: bool) -> Iterator[Finding]:
+def _sentences(part: Part, listed: list[Finding]) -> Iterator[Finding]:
     invalid = [check for check in listed if check.state == "invalid"]
     if invalid:
         # The tables still have the numbers; no sentence may read a finding into them.
         yield from (replace(check, short="") for check in invalid)
         return
-    kinds = part.kinds if has_items else part.measured.kinds
-    view = labels_of(part) if has_items else None
+    kinds = part.kinds if part.has_items else part.measured.kinds
+    view = labels_of(part) if part.has_items else None
     if view is not None:
         yield Finding(view.sentence, topic="labels")
     yield from behaviour(part.measured, kinds, words_of([part]))
-    if has_items:
+    if part.has_items:
         for kind in kinds:
             yield from stated_probabilities(part, kind)
             yield from occupations(part, kind)

@@ -79,10 +79,7 @@ def _ties(part: Part) -> Iterator[Finding]:
     predicted = part.outcomes.predicted
     ties = int((predicted == ABSENT).sum())
     if ties == len(predicted) and ties:
-        text = (
-            f"The model prefers no candidate: in all {ties:,} prompts they are exactly tied, so there is no answer to"
-        )
-        text += " judge."
+        text = f"In all {ties:,} prompts the candidates are exactly tied, so there is no answer to judge."
         yield _check("ties", "invalid", f"{ties:,} of {ties:,}", text)
     elif ties:
         text = f"In {ties:,} of {len(predicted):,} prompts candidates are exactly tied: there is no answer there."

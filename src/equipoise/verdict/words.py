@@ -37,8 +37,7 @@ def words_of(parts: Iterable[Part]) -> Words:
 
 
 def _has_pronouns(part: Part) -> bool:
-    # Measurements may come without the items behind them.
-    if "examples.parquet" not in part.run.manifest.files:
+    if not part.has_items:
         return False
     examples = part.run.examples
     slots = examples[examples["dataset"] == part.dataset]["slots"].astype(str)

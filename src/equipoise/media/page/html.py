@@ -18,6 +18,7 @@ from ... import __version__
 from ...records import Estimate
 from ...records.showing import Cell, Chart, Column, Content, Finding, Heat, Panel, Section, Shown, Table, every
 from ..cells import ARROWS, estimate_of, plain, words
+from ..layout import is_of
 from ..palette import style_sheet
 from .charts import glyph, svg, swatch
 from .elements import web_file
@@ -105,7 +106,7 @@ def _kind(shown: Shown | Section) -> str:
 
 
 def _is_map(chart: Chart) -> bool:
-    return any(isinstance(mark, Heat) for panel in chart.panels for mark in panel.marks[:1])
+    return any(is_of(panel, Heat) for panel in chart.panels)
 
 
 def _only(chart: Chart, panel: Panel) -> Chart:

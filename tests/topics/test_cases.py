@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from pages import Opened, number_of_cases, values
 from playwright.sync_api import expect
-from test_page import Opened, number_of_cases, values
 
-from equipoise.reports.behaviour.sets import set_fates
-from equipoise.reports.page.html import write_run_page
-from equipoise.reports.validity import checks
+from equipoise.report import write_run_page
 from equipoise.runs.run import Run
+from equipoise.topics.flips import set_fates
+from equipoise.verdict.validity import checks
 
 
 @pytest.fixture(scope="module")
 def page(planted_run: Path) -> Path:
-    return write_run_page(planted_run)
+    return write_run_page(Run(planted_run))
 
 
 def test_the_first_screen_counts_the_sets_and_draws_each(opened: Opened, page: Path, planted_run: Path) -> None:
@@ -35,9 +35,9 @@ def test_the_first_screen_counts_the_sets_and_draws_each(opened: Opened, page: P
         assert lead.count() == 1
         assert f": {counts[1]} toward the stereotype, {counts[2]} against it" in lead.inner_text()
         (view,) = (view for view in set_fates(part) if view.kind == kind)
-        assert [view.changed, view.counts["toward"], view.counts["against"]] == counts
+        assert [view.n - view.counts["same"], view.counts["toward"], view.counts["against"]] == counts
     strip = tab.locator(".checks").inner_text()
-    assert all(check.name in strip and check.value in strip for check in checks(part))
+    assert all(check.name in strip and check.short in strip for check in checks(part))
     squares = {
         name: tab.locator(f".squares rect.t-{name}").count() for name in ("same", "toward", "against", "neither")
     }
@@ -99,7 +99,7 @@ def test_the_selection_is_saved_as_tables(opened: Opened, page: Path, planted_ru
 @pytest.mark.slow
 def test_only_rows_near_the_screen_are_in_the_page(opened: Opened, make_run: Any) -> None:
     run = make_run("long", limit=400)
-    tab = opened(write_run_page(run))
+    tab = opened(write_run_page(Run(run)))
     assert number_of_cases(tab) == 400
     most = 0
     for _ in range(40):

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from equipoise.media.figure import figure
+from equipoise.media.page.charts import svg
+from equipoise.media.palette import SERIES, TOGETHER, TONES, Ink, class_of, style_sheet, tone_of
 from equipoise.records import Floats
-from equipoise.reports.page.html import run_page
-from equipoise.reports.palette import SERIES, TOGETHER, TONES, Tone
-from equipoise.reports.paper.figures import colour
-from equipoise.runs.run import Run
+from equipoise.records.showing import Chart, Dot, Panel
 
 VISIONS = {
     "normal": np.eye(3),
@@ -73,7 +72,7 @@ def test_the_measure_agrees_with_published_pairs() -> None:
         assert difference(np.array(first), np.array(second)) == pytest.approx(expected, abs=1e-4)
 
 
-def meeting() -> list[tuple[Tone, ...]]:
+def meeting() -> list[tuple[Ink, ...]]:
     return [tuple(TONES[name] for name in names) for names in TOGETHER] + [SERIES]
 
 
@@ -102,11 +101,14 @@ def test_no_two_meanings_share_a_colour() -> None:
         assert len(set(colours)) == len(colours)
 
 
-def test_page_and_figures_have_the_same_colours(planted_run: Path) -> None:
-    page = run_page(Run(planted_run))
-    for name, tone in TONES.items():
-        assert f"--t-{name}:light-dark({tone.light},{tone.dark})" in page and colour(name) == tone.light
-    style = page.split("</style>")[0]
-    known = {tone.light for tone in [*TONES.values(), *SERIES]} | {tone.dark for tone in [*TONES.values(), *SERIES]}
-    drawn = re.findall(r'(?:fill|stroke)="(#\w+)"', page.split("</style>")[1].split("case-data")[0])
-    assert not drawn and known <= set(re.findall(r"#\w{6}", style))
+def test_page_and_figures_have_the_same_colours() -> None:
+    dots = [Dot(0.5, 0.5, tone) for tone in [*TONES, *range(len(SERIES))]]
+    chart = Chart("all", [Panel(dots)])
+    (axes,) = figure(chart).axes
+    style, drawn = style_sheet(), str(svg(chart))
+    for dot, mark in zip(dots, axes.get_lines(), strict=True):
+        ink = tone_of(dot.tone)
+        assert mark.get_color() == ink.light
+        assert f"--{class_of(dot.tone)}:light-dark({ink.light},{ink.dark})" in style
+        assert f'class="mark {class_of(dot.tone)}"' in drawn
+    assert not re.findall(r'(?:fill|stroke)="(#\w+)"', drawn), "the page's theme decides on colours"

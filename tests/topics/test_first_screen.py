@@ -10,13 +10,12 @@ import pytest
 
 from equipoise.datasets.builtin import load_builtin
 from equipoise.datasets.dataset import Dataset
-from equipoise.reports.behaviour.verdicts import cautions
-from equipoise.reports.page.first_screen import data_checks, first_block, lead_place
-from equipoise.reports.page.html import write_run_page
-from equipoise.reports.validity import INVALID
+from equipoise.records.showing import Chart, Finding
+from equipoise.report import write_run_page
 from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.scoring.planted.stereotype import PlantedEngine
+from equipoise.topics.first_screen import block, data_checks, lead_place
 
 Opened = Callable[..., Any]
 
@@ -39,7 +38,7 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_finding_the_picture_and_the_worst_case_come_first(
     opened: Opened, several: Path, tmp_path: Path, width: int, height: int
 ) -> None:
-    tab = opened(write_run_page(several, out=tmp_path / "page.html"), viewport={"width": width, "height": height})
+    tab = opened(write_run_page(Run(several), out=tmp_path / "page.html"), viewport={"width": width, "height": height})
 
     def place(selector: str) -> Any:
         return tab.locator(selector).first.bounding_box()
@@ -47,15 +46,16 @@ def test_the_finding_the_picture_and_the_worst_case_come_first(
     picture = place("#findings .squares")
     assert place("#findings .lead")["y"] < picture["y"] < picture["y"] + picture["height"] < height
     assert place("#findings .worst h3")["y"] < height
-    beside = tab.locator("#findings .headline .beside")
+    beside = tab.locator("#findings .first .beside")
     assert beside.count() == 1 and "so high scores mean nothing here" in beside.inner_text()
-    assert place("#findings .headline .beside")["y"] < height
+    assert place("#findings .first .beside")["y"] < height
     assert tab.locator("#findings .caution").count() == 0
     assert place(".bar")["height"] < 60, "the navigation takes one line"
     if width > 1000:
         assert place("#findings .checks")["y"] < height
-    assert tab.locator(".others tr").count() == 1
-    tab.locator(".others a").click()
+    others = tab.locator("#findings tbody a")
+    assert others.count() == 1
+    others.click()
     assert tab.url.endswith("#part-1") or tab.url.endswith("#part-0")
     assert tab.locator("#parts .worst .sentence").count() == 1, "the other part has its own worst case"
 
@@ -63,11 +63,9 @@ def test_the_finding_the_picture_and_the_worst_case_come_first(
 def test_a_note_on_the_data_comes_once_however_it_was_asked(opened: Opened, several: Path, tmp_path: Path) -> None:
     run = Run(several)
     (check,) = data_checks(run.parts, "cut")
-    assert check.name == "one-sided sets" and check.value.startswith("1 of ")
-    tab = opened(write_run_page(several, out=tmp_path / "page.html"))
+    assert check.name == "one-sided sets" and check.text.startswith("1 of ")
+    tab = opened(write_run_page(Run(several), out=tmp_path / "page.html"))
     assert tab.inner_text("#data").count(check.text) == 1
-    places = {text: named for named, text in cautions([run, run])}
-    assert places[check.text] == ["cut"]
 
 
 def test_a_sound_part_leads_before_one_at_chance_and_the_surest_of_sound_ones(
@@ -87,18 +85,7 @@ def test_a_sound_part_leads_before_one_at_chance_and_the_surest_of_sound_ones(
 def test_no_picture_of_answers_to_a_question_that_was_not_understood(planted_run: Path) -> None:
     (part,) = Run(planted_run).parts
     part.run.outcomes["logprobs"] = [[-9.0] * len(row) for row in part.run.outcomes["logprobs"]]
-    block = first_block(part)
-    assert block["pictures"] == [] and block["worst"] == ""
-    assert "the question was not understood" in block["leads"][0] and len(block["leads"]) == 1
-
-
-def test_cautions_are_of_what_is_compared_and_worthless_answers_are_apart(several: Path, tmp_path: Path) -> None:
-    guessed = Run(several)
-    asked = audit("planted:mass=0.01", limit=8, resamples=20, out=tmp_path)
-    texts = [text for _, text in cautions([guessed, asked], states=(INVALID,))]
-    assert len(texts) == 1 and texts[0].startswith("The model did not understand the question")
-    assert len(cautions([guessed, asked])) > 1
-    assert cautions([guessed, asked], lambda part: False) == []
-    task = guessed.parts[0].task
-    places = [place for several, _ in cautions([guessed], lambda part: part.task == task) for place in several]
-    assert places and not [place for place in places if place.endswith(guessed.parts[1].task)]
+    shown = block(part)
+    assert not list(shown.every(Chart))
+    lead, *others = [finding for finding in shown.every(Finding) if not finding.short]
+    assert "the question was not understood" in lead.beside and not others, "no finding, and no worst case"

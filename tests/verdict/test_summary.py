@@ -7,7 +7,7 @@ import re
 import pytest
 from planted_headlines import ENGINES, INTRO, PAGE, page, said_of
 
-from equipoise.reports.summary import PartSummary
+from equipoise.verdict.summary import PartSummary
 
 NO_FLIPS = r"The pronoun changed the answer in 0 of \d+ ambiguous sets \(0\.0% \[0\.0%, [^\]]+\]\)\.$"
 ALL_TOWARD = (
@@ -21,7 +21,7 @@ TRUE_OF = {
     "guessing": [r"The changes have no clear direction", r"which is not clearly different from chance \(50\.0%\)"],
     "over-sure": [r"It is overconfident: it gives its answers a probability of 9\d% on average", r"no clear gap"],
     "one-sided": [NO_FLIPS, r"more certain with “he” than with “she”: by 0\.5", r"no clear gap"],
-    "undecided": [r"^The model chose nobody: in all \d+ prompts"],
+    "undecided": [r"^In all \d+ prompts the candidates are exactly tied"],
     "misunderstanding": [r"^The model did not understand the question: the candidates together hold 1\.0%"],
 }
 
@@ -73,7 +73,7 @@ def test_the_page_says_what_the_program_says(told: tuple[str, PartSummary]) -> N
     shown = PAGE.read_text(encoding="utf-8").partition(f"## {name.capitalize()}\n")[2].partition("\n## ")[0]
     made = page({name: part}).partition(f"## {name.capitalize()}\n")[2]
     (text, numbers), (expected, others) = parts_of(shown.strip()), parts_of(made.strip())
-    assert text == expected, "run python tests/reports/summary/planted_headlines.py"
+    assert text == expected, "run python tests/parts/planted_headlines.py"
     for (number, unit), (other, _) in zip(numbers, others, strict=True):
         # Another processor may round the last digit of a resampled end otherwise.
         assert abs(number - other) <= 1.01 * unit

@@ -13,21 +13,12 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
 
+from equipoise.media.cells import PlainColumn, PlainTable, plain
+from equipoise.media.markdown import table as markdown
+from equipoise.media.paper import comma_separated, file_stem, latex, table_files
 from equipoise.records import EquipoiseError
-from equipoise.reports.behaviour.figures import run_figures
-from equipoise.reports.comparison.compare import Choices, compare
-from equipoise.reports.comparison.figures import comparison_figures
-from equipoise.reports.paper.publication import (
-    PublishedTable,
-    comma_separated,
-    comparison_tables,
-    file_name,
-    latex,
-    markdown,
-    run_tables,
-)
+from equipoise.report import run_figures, run_tables, tables
 from equipoise.runs.run import Run
 
 HARMLESS = {
@@ -86,8 +77,8 @@ def test_latex_compiles_and_no_table_is_too_wide(
     planted_run: Path, cloze_runs: tuple[Path, Path], hostile_run: Path, tmp_path: Path, fit: str
 ) -> None:
     for name, runs in {"usual": (planted_run, cloze_runs[0]), "hostile": (hostile_run,)}.items():
-        tables = [table for run in runs for table in run_tables(Run(run))]
-        text = PAPER % "\\clearpage\n".join(latex(table, fit=fit) for table in tables)
+        made = [plain(table) for run in runs for table in tables(Run(run))]
+        text = PAPER % "\\clearpage\n".join(latex(table, fit=fit) for table in made)
         (tmp_path / f"{name}.tex").write_text(text, encoding="utf-8")
         command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", f"{name}.tex"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True)
@@ -99,53 +90,44 @@ def test_latex_compiles_and_no_table_is_too_wide(
 
 def test_calibration_has_tables_and_figures(cloze_runs: tuple[Path, Path]) -> None:
     run = Run(cloze_runs[0])
-    table = next(table for table in run_tables(run) if table.name.startswith("calibration-"))
+    table = plain(next(table for table in tables(run) if table.topic == "calibration"))
     ece = run.parts[0].measured.get("ece")
-    assert table.columns[:3] == ["group", "n", "ece ↓"]
-    assert table.rows[0][1:3] == [f"{ece.n}", f"{ece.value:.3f} [{ece.low:.3f}, {ece.high:.3f}]"]
-    names = {drawn.name.split("-")[0] for drawn in run_figures(run, formats=("svg",))}
+    assert [column.title for column in table.columns[:2]] == ["group", "ece ↓"]
+    assert table.rows[0][1] == f"{ece}" and table.rows[0][-1] == f"{ece.n}"
+    names = {name.split("-")[0] for name, _ in run_figures(run, formats=("svg",))}
     assert {"reliability", "workforce"} <= names
 
 
 def test_every_table_of_a_run_in_every_format(planted_run: Path) -> None:
     run = Run(planted_run)
-    tables = {table.name: table for table in run_tables(run)}
-    assert set(tables) == {f"{kind}-builtin-next-word" for kind in ("metrics", "groups", "occupations")}
+    made = {table.name: plain(table) for table in tables(run)}
+    assert {"metrics-builtin-next-word", "groups-builtin-next-word-type2"} <= set(made)
     row = run.parts[0].measured.get("ucerf", type="type2")
-    expected = f"{row.value:.3f} [{row.low:.3f}, {row.high:.3f}]"
-    for table in tables.values():
+    for table in made.values():
         latex_is_sound(latex(table), len(table.columns), len(table.rows))
         assert len(markdown(table).splitlines()) == len(table.rows) + 4
         read = list(csv.reader(io.StringIO(comma_separated(table))))
-        assert read[0] == list(table.columns) and len(read) == len(table.rows) + 1
-    metrics = tables["metrics-builtin-next-word"]
-    assert ["ucerf ↑", f"{expected} (n = {row.n})"] in [list(one[:2]) for one in metrics.rows]
-    assert expected.replace("[", "{[}").replace("]", "{]}") in latex(metrics)
-
-
-def test_tables_of_a_comparison_have_every_run_and_test(planted_run: Path, mild_run: Path) -> None:
-    compared = compare([planted_run, mild_run], Choices(permutations=20, resamples=20))
-    tables = {table.name: table for table in comparison_tables(compared)}
-    assert len(tables["differences"].rows) == len(compared.tests)
-    board = tables["leaderboard-builtin-next-word-type2"]
-    assert [row[0] for row in board.rows] == ["planted (mild)", "planted (strong)"]
-    assert board.rows[0][1].endswith("(1)") and board.rows[1][1].endswith("(2)")
-    for table in tables.values():
-        latex_is_sound(latex(table), len(table.columns), len(table.rows))
+        assert read[0] == [column.title for column in table.columns] and len(read) == len(table.rows) + 1
+    metrics = made["metrics-builtin-next-word"]
+    assert ["ucerf ↑", f"{row}"] in [list(cells[:2]) for cells in metrics.rows]
+    assert f"{row}".replace("[", "{[}").replace("]", "{]}") in latex(metrics)
+    files = dict(run_tables(run, formats=("markdown", "latex", "csv")))
+    assert set(files) == {f"{name}{ending}" for name in made for ending in (".md", ".tex", ".csv")}
+    assert files["metrics-builtin-next-word.csv"].decode() == comma_separated(metrics)
 
 
 def test_hostile_names_break_no_table(hostile_run: Path) -> None:
-    for table in run_tables(Run(hostile_run)):
+    for table in map(plain, tables(Run(hostile_run))):
         latex_is_sound(latex(table), len(table.columns), len(table.rows))
         lines = markdown(table).splitlines()[: len(table.rows) + 2]
         assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {len(table.columns) + 1}
         assert "<script" not in markdown(table)
-        assert "/" not in file_name(table, ".tex") and ".." not in file_name(table, "")
+        assert "/" not in file_stem(table.name) and ".." not in file_stem(table.name)
 
 
 @given(st.lists(st.text(max_size=30), min_size=2, max_size=2))
 def test_any_text_at_all_is_a_cell(cells: list[str]) -> None:
-    table = PublishedTable("any", cells[0], ["a", "b"], [cells])
+    table = PlainTable(cells[0], [PlainColumn("a", words=True), PlainColumn("b")], [cells], name="any")
     latex_is_sound(latex(table), 2, 1)
     lines = markdown(table).splitlines()
     assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", lines[2])) == 3
@@ -155,34 +137,27 @@ def test_any_text_at_all_is_a_cell(cells: list[str]) -> None:
         assert not re.match(r"[=@+-]", cell) or re.fullmatch(r"[-+]?[\d.]+.*", cell)
 
 
-def test_every_figure_is_as_wide_as_asked_with_its_fonts_inside(planted_run: Path) -> None:
-    drawn = {one.name: one.content for one in run_figures(Run(planted_run), formats=("pdf", "svg", "png"))}
-    assert len(drawn) == 3 * 7
-    assert {name.split("-")[0] for name in drawn} == {"scale", "histogram", "occupations"}
-    for name, content in drawn.items():
-        if name.endswith(".png"):
-            assert Image.open(io.BytesIO(content)).width == round(3.25 * 300)
-        elif name.endswith(".pdf"):
-            assert content.startswith(b"%PDF") and b"/FontFile2" in content
-            assert float(re.findall(rb"/MediaBox \[ 0 0 ([\d.]+)", content)[0]) == pytest.approx(3.25 * 72, abs=0.5)
-        else:
-            root = ElementTree.fromstring(content)
-            assert root.get("width") == "234pt"
-            assert not list(root.iter("{http://www.w3.org/2000/svg}text"))
+@pytest.mark.parametrize(("width", "inches"), [("column", 3.25), ("page", 6.75)])
+def test_every_figure_of_a_run_is_exactly_as_wide_as_asked(
+    planted_run: Path, cloze_runs: tuple[Path, Path], width: str, inches: float
+) -> None:
+    for path in (planted_run, cloze_runs[0]):
+        drawn = dict(run_figures(Run(path), width=width))
+        assert drawn
+        for content in drawn.values():
+            assert float(re.findall(rb"/MediaBox \[ 0 0 ([\d.]+)", content)[0]) == pytest.approx(72 * inches, abs=0.01)
 
 
-def test_figures_of_a_comparison_and_of_a_page(planted_run: Path, mild_run: Path) -> None:
-    compared = compare([planted_run, mild_run], Choices(permutations=10, resamples=10))
-    drawn = {one.name: one.content for one in comparison_figures(compared, width="page", formats=("png",))}
-    assert sorted(name.split("-")[0] for name in drawn) == ["ranks", "ranks", "scatter", "scatter"]
-    assert {Image.open(io.BytesIO(content)).width for content in drawn.values()} == {round(6.75 * 300)}
-    with pytest.raises(EquipoiseError, match="width must be one of column, page"):
-        list(comparison_figures(compared, width="poster"))
+def test_unknown_choices_are_one_sentence(planted_run: Path) -> None:
     with pytest.raises(EquipoiseError, match="format must be one of pdf, svg, png"):
         list(run_figures(Run(planted_run), formats=("gif",)))
+    with pytest.raises(EquipoiseError, match="fit must be one of column, page, longtable, not 'poster'"):
+        list(table_files([], ("csv",), "poster"))
+    with pytest.raises(EquipoiseError, match="unknown format 'word'"):
+        list(table_files([], ("word",)))
 
 
 def test_hostile_names_are_drawn_as_they_are(hostile_run: Path) -> None:
-    for one in run_figures(Run(hostile_run), formats=("svg",)):
-        ElementTree.fromstring(one.content)
-        assert re.fullmatch(r"[\w.+-]+\.svg", one.name)
+    for name, content in run_figures(Run(hostile_run), formats=("svg",)):
+        ElementTree.fromstring(content)
+        assert re.fullmatch(r"[\w.+-]+\.svg", name)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from equipoise import summary
-from equipoise.reports.page.html import write_run_page
+from equipoise.report import write_run_page
 from equipoise.runs.run import Run
 
 Opened = Callable[..., Any]
@@ -23,7 +23,7 @@ def test_sentence_pairs_have_a_page_of_their_own(
 ) -> None:
     far, _ = cloze_runs
     run = Run(far)
-    tab = opened(write_run_page(far, out=tmp_path / "page.html"), viewport={"width": width, "height": 844})
+    tab = opened(write_run_page(run, out=tmp_path / "page.html"), viewport={"width": width, "height": 844})
     (part,) = run.parts
     p = np.array([probs[0] for probs in part.items["probs"]])
     labelled = (part.items["gold"] == 0).mean()
@@ -35,7 +35,7 @@ def test_sentence_pairs_have_a_page_of_their_own(
     assert stated and float(stated[1]) == pytest.approx(p.mean(), abs=0.006)
     assert float(stated[2]) < p.mean() < float(stated[3])
     assert lead in str(summary(far)), "the terminal, the page and Python say the same"
-    chart = tab.locator("#findings .headline svg.chart")
+    chart = tab.locator("#findings .first svg.chart")
     assert chart.get_attribute("aria-label").startswith("Share of male")
     assert chart.bounding_box()["y"] < 844, "on the first screen"
     surest = tab.locator("#findings .worst .bar-value").all_inner_texts()
