@@ -18,6 +18,7 @@ from equipoise.media.layout import (
     name_room,
     note_places,
     rim_words,
+    row_name,
     short,
     shown_names,
     square_columns,
@@ -70,6 +71,29 @@ def test_names_beside_a_panel_have_room_and_are_told_once() -> None:
     first, second = arrange(EVERY["rows"], 40.0).places
     assert first.left >= name_room(first.panel.y.names) - 0.3
     assert first.y_shown and not second.y_shown
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_names_that_have_no_room_beside_a_panel_are_above_their_rows(width: float) -> None:
+    for place in arrange(EVERY["names"], width).places:
+        # The names take no room from the panel, and each row has room for its name.
+        assert place.names_above and place.width > 0.85 * width / max(1, int(width // 22))
+        assert place.height / 4 >= 2.4
+        assert all(LETTER * len(row_name(name, place)) <= place.width for name in place.panel.y.names)
+    assert not any(place.names_above for place in arrange(EVERY["rows"], width).places)
+
+
+@pytest.mark.parametrize("width", WIDTHS[1:])
+def test_a_legend_of_one_panel_is_under_it(width: float) -> None:
+    layout = arrange(EVERY["names"], width)
+    assert len(layout.keys) == 2 * len(layout.places)
+    for number, place in enumerate(layout.places):
+        for x, y, key in layout.keys[2 * number : 2 * number + 2]:
+            assert key in place.panel.legend
+            assert place.left <= x <= place.left + place.width and y > place.top + place.height
+            assert y < layout.height
+            for other in layout.places[number + 1 :]:
+                assert y < other.top or other.top == place.top
 
 
 @pytest.mark.parametrize("width", [39.0, 81.0])
