@@ -334,3 +334,17 @@ def opened(browser: Any) -> Iterator[Callable[..., Any]]:
     assert troubles == []
     assert all(url.startswith(("file://", "data:")) for url in asked)
     assert sum(url.startswith("file://") for url in asked) == len(contexts)
+
+
+@pytest.fixture(scope="session")
+def board_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of runs for a leaderboard: three planted models, one of them twice, one asked fewer sentences."""
+    folder = tmp_path_factory.mktemp("board")
+    few: dict[str, Any] = {"metrics": ["ucerf", "flip_rate", "flip_bias", "accuracy"], "by": [], "resamples": 40}
+    usual = {"limit": 60, **few}
+    audit(PlantedEngine(3, 0, noise=0.7), out=folder / "clear", estimators=["perplexity", "renyi"], **usual)
+    audit(PlantedEngine(1, 2.5, noise=0.7), out=folder / "deep" / "biased", **usual)
+    audit(PlantedEngine(1, 2.5, noise=0.7), out=folder / "deep" / "biased again", **usual)
+    audit(PlantedEngine(3, 0, noise=0.7), out=folder / "fewer", limit=20, **few)
+    audit(PlantedEngine(1, 2.5, noise=0.7, mass=0.01), out=folder / "lost", **usual)
+    return folder

@@ -1,113 +1,196 @@
-"""What a comparison shows in each medium: a page in a real browser, a terminal, figures, tables and a notebook."""
+"""What is described once is shown everywhere: a chart or a table of one function, in every medium."""
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import pandas as pd
 import pytest
-from PIL import Image
 from rich.console import Console
 
-import equipoise
-from equipoise.comparing.comparison import Choices, Comparison, compare
-from equipoise.records import EquipoiseError
-from equipoise.records.showing import Finding
-from equipoise.report import (
-    comparison_figures,
-    comparison_page,
-    comparison_tables,
-    comparison_text,
-    write_page,
-)
-from equipoise.topics.comparison.differences import findings
+from equipoise import report
+from equipoise.media import markdown
+from equipoise.records import EquipoiseError, Measurement
+from equipoise.records.showing import Axis, Chart, Column, Dot, Finding, Panel, Row, Section, Table
+from equipoise.runs.run import Run
+from equipoise.topics.leaderboard import Site
+
+
+def certainties(run: Run) -> Section:
+    """Return a section as a contributor would write it: one function, no medium."""
+    part = run.parts[0]
+    rows = [(kind, part.measured.get("certainty", type=kind)) for kind in part.measured.kinds]
+    known = [(kind, row) for kind, row in rows if row is not None]
+    dots = [Dot(row.estimate, float(place), label=kind) for place, (kind, row) in enumerate(known)]
+    panel = Panel(dots, Axis("mean certainty"), Axis.of_names([kind for kind, _ in known]))
+    table = Table(
+        "Certainty <b>", (Column("type", words=True), Column("certainty")), [Row(row) for row in known], "sure"
+    )
+    chart = Chart("How sure it is <i>", [panel], "certainties", part.about())
+    return Section("Certainty", [Finding("It is sure.", [row for _, row in known]), chart, table], "certainty")
+
+
+@pytest.fixture
+def run(planted_run: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setattr(report, "TOPICS", (*report.TOPICS, certainties))
+    monkeypatch.setattr(report, "IN_TERMINAL", (certainties,))
+    return Run(planted_run)
+
+
+@pytest.fixture
+def value(run: Run) -> Measurement:
+    found = run.parts[0].measured.get("certainty", type="type1")
+    assert found is not None
+    return found
+
+
+def test_a_chart_of_one_function_is_on_the_page_in_figures_and_in_notebooks(run: Run, value: Measurement) -> None:
+    page = report.run_page(run)
+    assert '<section id="certainty"' in page and "How sure it is &lt;i&gt;" in page and "<i>" not in page
+    assert f"{value}" in page.split('id="certainty"')[1]
+    for width, inches in (("column", 3.25), ("page", 6.75)):
+        files = dict(report.run_figures(run, width=width))
+        content = files["certainties-builtin-next-word.pdf"]
+        assert float(re.findall(rb"/MediaBox \[ 0 0 ([\d.]+)", content)[0]) == pytest.approx(72 * inches, abs=0.01)
+    figure = run.plot.certainties()
+    assert value.value in [line.get_xdata()[0] for line in figure.axes[0].get_lines()]
+    assert "certainties" in dir(run.plot)
+
+
+def test_a_table_of_one_function_is_in_every_medium_with_its_n(run: Run, value: Measurement) -> None:
+    console = Console(file=io.StringIO(), width=80)
+    console.print(report.run_text(run))
+    files = {name: content.decode() for name, content in report.run_tables(run, formats=("markdown", "latex", "csv"))}
+    texts = [console.file.getvalue(), files["sure.md"], files["sure.csv"], markdown.draw(certainties(run))]
+    for text in texts:
+        assert (f"{value.value:.3f}" in text and f"{value.n}" in text and "Certainty" in text) or "certainty" in text
+    assert f"{value.value:.3f}" in files["sure.tex"] and "- It is sure." in texts[0]
+
+
+def test_a_column_more_is_in_every_medium(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wider(run: Run) -> Section:
+        section = certainties(run)
+        (table,) = section.every(Table)
+        columns, rows = (*table.columns, Column("seventh")), [Row((*row.cells, 7.5)) for row in table.rows]
+        return Section("Certainty", [replace(table, columns=columns, rows=rows)], "certainty")
+
+    monkeypatch.setattr(report, "TOPICS", (wider,))
+    monkeypatch.setattr(report, "IN_TERMINAL", (wider,))
+    console = Console(file=io.StringIO(), width=80)
+    console.print(report.run_text(run))
+    shown = [content.decode() for _, content in report.run_tables(run, formats=("markdown", "latex", "csv"))]
+    for text in (console.file.getvalue(), report.run_page(run), *shown):
+        assert "seventh" in text and "7.500" in text
+
+
+def test_a_topic_without_anything_to_show_is_left_out(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "TOPICS", (lambda run: None, certainties))
+    assert [section.id for section in report.sections(run, report.TOPICS)] == ["certainty"]
+
+
+def test_every_published_name_is_a_file_of_its_own(planted_run: Path, cloze_runs: tuple[Path, Path]) -> None:
+    for path in (planted_run, *cloze_runs):
+        charts, tables = ([one.name for one in made(Run(path))] for made in (report.charts, report.tables))
+        assert len(set(charts)) == len(charts) > 0 and len(set(tables)) == len(tables) > 0
 
 
 @pytest.fixture(scope="module")
-def compared(planted_run: Path, mild_run: Path) -> Comparison:
-    return compare([planted_run, mild_run], Choices(permutations=400, resamples=100))
+def site(board_runs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Site]:
+    out = tmp_path_factory.mktemp("site") / "board"
+    return out, report.write_site([board_runs], out, report.SiteOptions(title="Pronouns", sentences=False))
 
 
-def test_the_page_opens_quietly_and_holds_no_sentence(
-    browser: Any, compared: Comparison, tmp_path: Path, charts_without_values: str
-) -> None:
-    content = comparison_page(compared)
-    assert not [text for text in compared.runs[0].examples["text"] if text in content]
-    assert not re.search(r"\b(un)?fair\b", content, re.IGNORECASE)
-    tab = browser.new_page(viewport={"width": 390, "height": 844})
-    troubles: list[str] = []
-    tab.on("console", lambda message: troubles.append(message.text))
-    tab.on("pageerror", lambda error: troubles.append(str(error)))
-    tab.goto(write_page(tmp_path / "compare.html", content).as_uri())
-    assert tab.locator("main > section").count() == 9
-    assert tab.locator("svg.chart").count() == 11
-    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
-    drawn = tab.locator("svg.chart").evaluate_all("(all) => all.map((one) => one.getBBox().width)")
-    assert np.all(np.array(drawn) <= 440)
-    assert tab.evaluate(charts_without_values) == []
-    assert troubles == []
-    tab.close()
+def test_a_site_is_whole_and_every_link_leads_somewhere(site: tuple[Path, Site]) -> None:
+    out, made = site
+    pages = sorted(out.rglob("*.html"))
+    assert {page.parent.name for page in pages} == {"board", "metrics", "models", "datasets", "runs"}
+    assert len(list((out / "models").iterdir())) == len(made.models) == 3
+    assert len(list((out / "runs").iterdir())) == 5
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r"https?://(?!www\.w3\.org)", text.split("<main")[1]) or page.parent.name == "runs"
+        for address in re.findall(r'href="([^"#]+)', text):
+            if not address.startswith(("data:", "http")):
+                assert (page.parent / address).is_file(), f"{page.name}: {address}"
+    tidy = pd.read_parquet(out / "measurements.parquet")
+    assert set(tidy["model"]) == set(made.models)
+    assert len(tidy) == sum(len(Run(run.folder).measurements) for run in made.submissions.runs)
+    titles = {page.name: re.findall("<title>(.*?)</title>", page.read_text(encoding="utf-8"))[0] for page in pages}
+    assert titles["index.html"] == "Pronouns: UCerF" and titles["flip-rate.html"] == "Pronouns: Flip rate"
+    assert titles["builtin-40-sentences.html"] == "Pronouns: builtin (40 sentences)"
 
 
-def test_a_hostile_name_stays_text_in_the_page(hostile_run: Path, browser: Any) -> None:
-    copy = Path(shutil.copytree(hostile_run, hostile_run.with_name("hostile-copy"), dirs_exist_ok=True))
-    content = comparison_page(compare([hostile_run, copy], Choices(permutations=20, resamples=20)))
-    tab = browser.new_page()
-    tab.set_content(content)
-    assert tab.evaluate("window.hacked") is None
-    assert tab.locator("img").count() == 0
-    assert "<script>window.hacked" in tab.inner_text("h1")
-    tab.close()
+@pytest.mark.slow
+def test_a_reader_sorts_filters_and_chooses(site: tuple[Path, Site], browser: Any) -> None:
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    asked: list[str] = []
+    page = context.new_page()
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto((site[0] / "index.html").resolve().as_uri())
+    page.wait_for_selector("html[data-tables=ready]", timeout=60_000)
+    first = "table tbody tr:not([hidden]) th"
+    assert "strength 3" in page.locator(first).first.inner_text()
+    page.locator("thead th button").nth(1).click()  # ascending: the worst first
+    assert "strength 1" in page.locator(first).first.inner_text()
+    assert "mass 0.01" in page.locator(first).last.inner_text(), "what is not valid has no value, and comes last"
+    assert page.locator("thead th").nth(1).get_attribute("aria-sort") == "ascending"
+    page.locator("thead th button").nth(1).click()
+    assert "strength 3" in page.locator(first).first.inner_text()
+    assert "mass 0.01" in page.locator(first).last.inner_text()
+    page.fill("[data-search]", "strength 3")
+    assert page.locator(first).count() == 1
+    assert page.locator("[data-count]").inner_text() == "1 model, 4 columns"
+    page.select_option("[data-filter=dataset]", "builtin (40 sentences)")
+    assert page.locator("[data-count]").inner_text() == "1 model, 2 columns"
+    page.select_option("[data-go=estimator]", label="renyi")
+    page.wait_for_url("**/metrics/ucerf-renyi.html", timeout=60_000)
+    page.wait_for_selector("html[data-tables=ready]", timeout=60_000)
+    assert all(url.startswith(("file://", "data:")) for url in asked)
+    phone = browser.new_context(viewport={"width": 390, "height": 844}).new_page()
+    for address in ("index.html", *(f"models/{file.name}" for file in (site[0] / "models").iterdir())):
+        phone.goto((site[0] / address).resolve().as_uri())
+        assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+    context.close()
+    phone.context.close()
 
 
-def test_a_terminal_shows_sentences_and_what_differs(compared: Comparison) -> None:
-    console = Console(width=200, file=io.StringIO())
-    console.print(comparison_text(compared))
-    text = console.file.getvalue()
-    assert "planted (strong) − planted (mild) on builtin · next-word, resolvable (type 2)" in text
-    for test in compared.tests:
-        shown = rf"^{test.row.metric}[ ↑↓]+{re.escape(f'{test.row:+}')} +{test.row.n} +{test.corrected:.4f}$"
-        assert bool(re.search(shown, text, re.MULTILINE)) == test.detected, test.row.metric
-    held = sum(test.detected for test in compared.tests)
-    assert f"{held} of {len(compared.tests)} differences hold after correction (holm)." in text
+def test_no_text_of_a_run_becomes_code_on_a_site(hostile_run: Path, tmp_path: Path) -> None:
+    report.write_site([hostile_run], tmp_path / "site")
+    for page in (tmp_path / "site").rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert "<script>window.hacked" not in text and "<img src=x" not in text
+        assert "&lt;/script&gt;" in text
 
 
-def test_figures_are_of_every_chart_and_as_wide_as_asked(compared: Comparison) -> None:
-    drawn = dict(comparison_figures(compared, width="page", formats=("png",)))
-    topics = sorted(name.split("-")[0] for name in drawn)
-    assert topics == ["differences"] * 2 + ["odds"] + ["ranks"] * 2 + ["scatter"] * 2 + ["spread"] * 4
-    assert {Image.open(io.BytesIO(content)).width for content in drawn.values()} == {round(6.75 * 300)}
-    with pytest.raises(EquipoiseError, match="width must be one of column, page"):
-        list(comparison_figures(compared, width="poster"))
+def test_a_folder_of_somebody_else_is_left_alone_and_a_site_is_replaced(board_runs: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(EquipoiseError, match="holds files that are not a leaderboard"):
+        report.write_site([board_runs / "clear"], tmp_path)
+    with pytest.raises(EquipoiseError, match="is a file; a site needs a folder"):
+        report.write_site([board_runs / "clear"], tmp_path / "notes.txt")
+    out = tmp_path / "site"
+    bare = report.SiteOptions(sentences=False)
+    report.write_site([board_runs / "fewer"], out, bare)
+    (out / "old.html").write_text("old")
+    steps: list[tuple[str, int, int]] = []
+    report.write_site([board_runs / "fewer"], out, bare, progress=lambda *step: steps.append(step))
+    assert not (out / "old.html").exists() and (out / "index.html").is_file()
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    assert steps[-1][0] == "writing pages" and steps[-1][1] == steps[-1][2] == len(list(out.rglob("*.html")))
 
 
-def test_tables_have_every_run_and_test_in_every_format(compared: Comparison) -> None:
-    files = dict(comparison_tables(compared, formats=("csv", "latex", "markdown")))
-    boards = {f"leaderboard-builtin-next-word-{kind}" for kind in ("type1", "type2")}
-    stems = {*boards, "differences", "overlap"}
-    assert set(files) == {f"{stem}.{ending}" for stem in stems for ending in ("csv", "tex", "md")}
-    head, *rows = csv.reader(io.StringIO(files["differences.csv"].decode()))
-    assert head == ["of", "metric", "difference", "n", "p", "p, corrected", "better"]
-    assert len(rows) == len(compared.tests) and all(len(row) == len(head) for row in rows)
-    for row, test in zip(rows, compared.tests, strict=True):
-        assert row[0] == f"{test.row.model}, {test.data}" and row[2] == f"{test.row:+}" and row[3] == f"{test.row.n}"
-    head, *rows = csv.reader(io.StringIO(files["leaderboard-builtin-next-word-type2.csv"].decode()))
-    assert head == ["metric", "planted (mild)", "planted (strong)", "n"]
-    (ucerf,) = [row for row in rows if row[0] == "ucerf ↑"]
-    assert ucerf[1].endswith("] (1)") and ucerf[2].endswith("] (2)")
-
-
-def test_a_comparison_shows_itself_in_a_notebook(planted_run: Path, mild_run: Path) -> None:
-    comparison = equipoise.compare([equipoise.load(planted_run), mild_run], permutations=99, resamples=50)
-    html = comparison._repr_html_()
-    for test in comparison.tests:
-        cells = (f"{test.row:+}", f"{test.row.n:,}", f"{test.p:.4f}", f"{test.corrected:.4f}")
-        assert "".join(f"<td>{cell}</td>" for cell in cells) in html
-    section = findings(comparison)
-    assert section is not None and all(str(finding) in html for finding in section.every(Finding))
-    assert html.count("data:image/svg+xml;base64,") == 2
+def test_a_site_takes_the_page_of_a_run_unless_sentences_are_left_out(board_runs: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(board_runs / "fewer", folder)
+    report.write_run_page(Run(folder))
+    page = (folder / "report.html").read_bytes()
+    for sentences in (True, False):
+        out = tmp_path / f"site-{sentences}"
+        report.write_site([folder], out, report.SiteOptions(sentences=sentences))
+        (shown,) = (out / "runs").iterdir()
+        assert (shown.read_bytes() == page) == sentences

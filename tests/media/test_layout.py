@@ -19,6 +19,7 @@ from equipoise.media.layout import (
     note_places,
     rim_lines,
     rim_places,
+    row_name,
     short,
     shown_names,
     square_columns,
@@ -72,6 +73,29 @@ def test_names_beside_a_panel_have_room_and_are_told_once() -> None:
     first, second = arrange(EVERY["rows"], 40.0).places
     assert first.left >= name_room(first.panel.y.names) - 0.3
     assert first.y_shown and not second.y_shown
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_names_that_have_no_room_beside_a_panel_are_above_their_rows(width: float) -> None:
+    for place in arrange(EVERY["names"], width).places:
+        # The names take no room from the panel, and each row has room for its name.
+        assert place.names_above and place.width > 0.85 * width / max(1, int(width // 22))
+        assert place.height / 4 >= 2.4
+        assert all(LETTER * len(row_name(name, place)) <= place.width for name in place.panel.y.names)
+    assert not any(place.names_above for place in arrange(EVERY["rows"], width).places)
+
+
+@pytest.mark.parametrize("width", WIDTHS[1:])
+def test_a_legend_of_one_panel_is_under_it(width: float) -> None:
+    layout = arrange(EVERY["names"], width)
+    assert len(layout.keys) == 2 * len(layout.places)
+    for number, place in enumerate(layout.places):
+        for x, y, key in layout.keys[2 * number : 2 * number + 2]:
+            assert key in place.panel.legend
+            assert place.left <= x <= place.left + place.width and y > place.top + place.height
+            assert y < layout.height
+            for other in layout.places[number + 1 :]:
+                assert y < other.top or other.top == place.top
 
 
 @pytest.mark.parametrize("width", [39.0, 81.0])
@@ -146,7 +170,7 @@ def test_names_around_a_radar_lie_apart_outside_of_it_and_inside_the_chart(chart
             wide = LETTER * len(word)
             boxes.append((x - reach[anchor] * wide, y - 0.75, x + (1 - reach[anchor]) * wide, y + 0.2))
         for number, (left, top, right, bottom) in enumerate(boxes):
-            assert 0 <= left and right <= width and 0 <= top and bottom <= arrange(chart, width).height
+            assert left >= 0 and right <= width and top >= 0 and bottom <= arrange(chart, width).height
             middle, radius = place.middle, place.height / 2
             near = (min(max(middle[0], left), right), min(max(middle[1], top), bottom))
             assert (near[0] - middle[0]) ** 2 + (near[1] - middle[1]) ** 2 > radius**2 * 0.99
