@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .catalog import find, names
-from .comparing.boards import read_submissions, run_folders, write_measurements
 from .progress import Progress
 from .records import EquipoiseError
 from .records.showing import Chart, Section, Table, every
 from .runs.files import write_file
 from .runs.run import Run
-from .topics import background, calibration, first_screen, flips, leaderboard, numbers, occupations, scale, training
+from .topics import background, calibration, first_screen, flips, numbers, occupations, scale, training
 from .topics.cases import case_section, pack
+from .topics.leaderboard.boards import read_submissions, run_folders, write_measurements
+from .topics.leaderboard.pages import MAIN, Site, pages
 from .topics.published import PublishedValue
 from .verdict.summary import part_summary
 
@@ -170,7 +171,7 @@ class SiteOptions:
     """How a site is made: its title, the metric of its first page, and whether runs' pages hold the sentences."""
 
     title: str = "Leaderboard"
-    metric: str = leaderboard.MAIN
+    metric: str = MAIN
     level: float = 0.95
     sentences: bool = True
     verified: Sequence[Path] = ()
@@ -179,7 +180,7 @@ class SiteOptions:
 
 def write_site(
     paths: Iterable[str | Path], out: Path, options: SiteOptions | None = None, *, progress: Progress | None = None
-) -> leaderboard.Site:
+) -> Site:
     """Write the leaderboard of all runs at these paths and below them; return what is on it.
 
     A site that is already there is replaced in the end, in one step; any other folder with files in it is left alone.
@@ -188,7 +189,7 @@ def write_site(
     report = progress or (lambda what, done, total: None)
     _check_place(out)
     submissions = read_submissions(run_folders(paths), verified=options.verified, progress=report)
-    site = leaderboard.Site(submissions, options.title, options.level, options.metric, options.published)
+    site = Site(submissions, options.title, options.level, options.metric, options.published)
     if not site.metrics:
         raise EquipoiseError("the runs have none of the metrics of a leaderboard; measure them with the usual metrics")
     draft = out.with_name(f".{out.name}.next")
@@ -203,11 +204,11 @@ def write_site(
     return site
 
 
-def _site_pages(site: leaderboard.Site, *, sentences: bool) -> Iterator[tuple[str, str]]:
+def _site_pages(site: Site, *, sentences: bool) -> Iterator[tuple[str, str]]:
     """Yield the address and content of every page; a run's is the one in its folder, unless sentences are left out."""
     from .media.page.html import Head, page
 
-    for shown in leaderboard.pages(site):
+    for shown in pages(site):
         crumbs = [] if shown.address == "index.html" else [(site.title, "../index.html")]
         tab = f"{site.title}: {shown.kicker if shown.title == site.title else shown.title}"
         head = Head(shown.title, shown.kicker, shown.facts, crumbs, tab)

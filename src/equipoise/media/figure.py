@@ -203,8 +203,8 @@ def _upwards(axes: Any, place: Place) -> None:
         beside = names if place.y_shown and not place.names_above else [""] * len(names)
         axes.set_yticks(range(len(names)), beside)
         for number, name in enumerate(names if place.names_above else ()):
-            at = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
-            axes.annotate(name, (0, number), (0, POINTS * 0.4), **at)
+            beside_axis = ("axes fraction", "data")
+            axes.annotate(name, (0, number), (0, POINTS * 0.4), xycoords=beside_axis, textcoords="offset points")
         axes.tick_params(axis="y", length=0)
         if not is_of(place.panel, Heat):
             axes.spines["left"].set_visible(False)

@@ -94,10 +94,10 @@ def arrange(chart: Chart, width: float) -> Layout:
         last = number == len(rows) - 1 or chart.layout != "stacked"
         placed = list(_placed(chart, row, width, top, last=last))
         places += placed
-        own = [list(_keys(p.panel.legend, p.width, _bottom(p) + LINE, p.left)) for p in placed]
-        keys += [key for several in own for key in several]
-        top = max(_end(several, _bottom(place)) for place, several in zip(placed, own, strict=True))
-        top += 0.8 if any(own) else 0.0
+        legends = [list(_keys(p.panel.legend, p.width, _bottom(p) + LINE, p.left)) for p in placed]
+        keys += [key for several in legends for key in several]
+        top = max(_end(several, _bottom(place)) for place, several in zip(placed, legends, strict=True))
+        top += 0.8 if any(legends) else 0.0
     common = list(_keys(chart.legend, width, top + LINE))
     return Layout(width, _end(common, top) + 0.2, places, [*keys, *common])
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from ..comparing.boards import write_measurements
 from ..records import EquipoiseError
 from ..report import SiteOptions, write_site
 from ..reports.gate import FAILED, UNDECIDED, Check, check_requirement, junit, parse_requirement
 from ..runs import Run
 from ..runs.files import write_file
 from ..runs.sheets import to_csv
+from ..topics.leaderboard.boards import write_measurements
 from .execution import finished_folders
 from .status import DONE, Status
 from .suite_file import Gates, Suite, SuiteError

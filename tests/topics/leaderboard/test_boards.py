@@ -7,7 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from equipoise.comparing.boards import (
+from equipoise.records import EquipoiseError
+from equipoise.runs import Run
+from equipoise.topics.leaderboard.boards import (
     Board,
     Submissions,
     boards,
@@ -18,8 +20,6 @@ from equipoise.comparing.boards import (
     usual,
     write_measurements,
 )
-from equipoise.records import EquipoiseError
-from equipoise.runs import Run
 
 CLEAR = "planted (strength 3, bias 0, mass 0.9)"
 BIASED = "planted (strength 1, bias 2.5, mass 0.9)"
