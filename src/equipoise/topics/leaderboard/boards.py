@@ -298,7 +298,8 @@ def boards(entries: Iterable[Entry], *, level: float = 0.95) -> list[Board]:
         sizes = {groups[key][0].sentences for key in rivals}
         count = f"{several[0].sentences:,} sentences"
         variant = "" if len(rivals) == 1 else count if len(sizes) == len(rivals) else f"{count}, {asked[:6]}"
-        dated = sorted(several, key=lambda entry: entry.submission.manifest.finished or "")
+        # Of runs that ended in the same second the first counts.
+        dated = sorted(several, key=lambda entry: entry.submission.manifest.finished or "", reverse=True)[::-1]
         newest = {entry.model: entry for entry in dated}
         for kind in ordered_kinds({kind for entry in several for kind in entry.kinds}):
             having = [newest[model] for model in sorted(newest) if kind in newest[model].kinds]
