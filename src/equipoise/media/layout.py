@@ -147,7 +147,7 @@ def _beside(panel: Panel, width: float, *, high: bool) -> float:
     if panel.y.names and not high:
         return min(name_room(panel.y.names), 0.55 * width)
     if high or panel.y.hidden or is_of(panel, Square):
-        return max(0.6, 0.4 + LETTER / 2 * len(panel.x.written(panel.x.low)))
+        return max(0.6, 0.4 + LETTER / 2 * _letters(panel.x, 1))
     return max(3.6, 1.7 + LETTER * _letters(panel.y))
 
 
@@ -158,9 +158,9 @@ def _after(panel: Panel) -> float:
     return max(0.9, 0.4 + LETTER / 2 * _letters(panel.x))
 
 
-def _letters(axis: Axis) -> int:
-    """Return how long the values along an axis are."""
-    return max((len(axis.written(tick)) for tick in axis.ticks()), default=1)
+def _letters(axis: Axis, first: int | None = None) -> int:
+    """Return how long the values along an axis are, or the first of them."""
+    return max((len(axis.written(tick)) for tick in axis.ticks()[:first]), default=1)
 
 
 def _above(panel: Panel) -> float:
