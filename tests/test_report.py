@@ -64,7 +64,7 @@ def test_a_table_of_one_function_is_in_every_medium_with_its_n(run: Run, value: 
     files = {name: content.decode() for name, content in report.run_tables(run, formats=("markdown", "latex", "csv"))}
     texts = [console.file.getvalue(), files["sure.md"], files["sure.csv"], markdown.draw(certainties(run))]
     for text in texts:
-        assert f"{value.value:.3f}" in text and f"{value.n}" in text and "Certainty" in text or "certainty" in text
+        assert (f"{value.value:.3f}" in text and f"{value.n}" in text and "Certainty" in text) or "certainty" in text
     assert f"{value.value:.3f}" in files["sure.tex"] and "- It is sure." in texts[0]
 
 

@@ -145,7 +145,7 @@ def test_names_around_a_radar_lie_apart_outside_of_it_and_inside_the_chart(chart
             wide = LETTER * len(word)
             boxes.append((x - reach[anchor] * wide, y - 0.75, x + (1 - reach[anchor]) * wide, y + 0.2))
         for number, (left, top, right, bottom) in enumerate(boxes):
-            assert 0 <= left and right <= width and 0 <= top and bottom <= arrange(chart, width).height
+            assert left >= 0 and right <= width and top >= 0 and bottom <= arrange(chart, width).height
             middle, radius = place.middle, place.height / 2
             near = (min(max(middle[0], left), right), min(max(middle[1], top), bottom))
             assert (near[0] - middle[0]) ** 2 + (near[1] - middle[1]) ** 2 > radius**2 * 0.99

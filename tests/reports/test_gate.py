@@ -12,11 +12,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from equipoise.reports.gate import Check, gate, junit, junit_error, parse_requirement
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.records import EquipoiseError
-from equipoise.reports.gate import Check, gate, junit, junit_error, parse_requirement
 from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.scoring.planted.identities import PlantedIdentities

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import equipoise
 from equipoise.reports.behaviour import views
 from equipoise.reports.behaviour.figures import _draw_histogram, draw_occupations, draw_scale
 from equipoise.reports.comparison.compare import compare
@@ -15,6 +13,8 @@ from equipoise.reports.comparison.figures import _draw_ranks, _draw_scatter
 from equipoise.reports.comparison.matching import ranks
 from equipoise.reports.comparison.page import bumped, places
 from equipoise.reports.comparison.spreads import run_spreads
+
+import equipoise
 from equipoise.runs import Run
 from equipoise.runs.run import Part
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-import equipoise
-from equipoise.papers.published import published_values
 from equipoise.reports.comparison.compare import Choices, compare
 from equipoise.reports.comparison.page import comparison_page
 from equipoise.reports.leaderboard.site import SiteOptions, write_site
 from equipoise.reports.published import Measured, PublishedValue, beside_published
+
+import equipoise
+from equipoise.papers.published import published_values
 from equipoise.runs import Run
 
 QUICK = {"resamples": 30, "limit": 20, "progress": False, "metrics": ["ucerf", "accuracy", "perplexity"]}

@@ -14,11 +14,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from equipoise.reports.learning.page import write_learning_page
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.exposure import exposure_notes
 from equipoise.records import DatasetError, ModelError, RunError
-from equipoise.reports.learning.page import write_learning_page
 from equipoise.run import audit
 from equipoise.training import Limits, Plan, Questions, TrainingError, open_training_sets, trained_on, tune
 from equipoise.training.grammar import grammar_dataset

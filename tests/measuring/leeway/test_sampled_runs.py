@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from equipoise.reports.comparison.compare import compare
+from equipoise.reports.gate import gate
+from equipoise.reports.validity import checks
 from scipy.stats import binom
 
 import equipoise
 from equipoise.measuring.comparing import WIDENED
 from equipoise.records import Example, Prompt, Score
-from equipoise.reports.comparison.compare import compare
-from equipoise.reports.gate import gate
-from equipoise.reports.validity import checks
 from equipoise.run import Run
 from equipoise.scoring.engine import EngineDefaults, identity_key
 from equipoise.scoring.planted.stereotype import PlantedEngine

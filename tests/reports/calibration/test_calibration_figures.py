@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-
-from equipoise.datasets.external_results import read_results
 from equipoise.reports.calibration.figures import draw_occupations, draw_reliability
 from equipoise.reports.calibration.reliability import occupation_table, reliability_table
+
+from equipoise.datasets.external_results import read_results
 from equipoise.runs.tables import examples_frame
 
 

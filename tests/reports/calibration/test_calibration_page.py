@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from equipoise.datasets.occupations import OCCUPATIONS
-from equipoise.datasets.sentence_pairs import load_sentence_pairs
 from equipoise.reports.calibration.reliability import occupation_table, reliability_table
 from equipoise.reports.calibration.section import calibration
 from equipoise.reports.page.html import run_page, write_run_page
+
+from equipoise.datasets.occupations import OCCUPATIONS
+from equipoise.datasets.sentence_pairs import load_sentence_pairs
 from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.scoring.planted.stereotype import PlantedEngine

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
-
-from equipoise.records import Prompt
 from equipoise.reports.categories.tables import category_summary
 from equipoise.reports.categories.views import model_tables, run_table
 from equipoise.reports.comparison.compare import Choices, compare
 from equipoise.reports.comparison.page import comparison_page
 from equipoise.reports.page.html import write_run_page
 from equipoise.reports.paper.publication import comparison_tables, run_tables
+from rich.console import Console
+
+from equipoise.records import Prompt
 from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.scoring.planted.stereotype import PlantedEngine

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import equipoise
-from equipoise.records import EquipoiseError
 from equipoise.reports.comparison.compare import Choices, Comparison, compare
 from equipoise.reports.comparison.matching import ranks
 from equipoise.reports.comparison.page import comparison_page, leaderboard, places
 from equipoise.reports.page.html import write_page
+
+import equipoise
+from equipoise.records import EquipoiseError
 from equipoise.runs.run import Run
 
 QUICK = Choices(permutations=400, resamples=100)

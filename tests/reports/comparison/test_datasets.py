@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from equipoise.reports.comparison.datasets import are_apart, between_datasets
 from typer.testing import CliRunner
 
 import equipoise
 from equipoise.cli import app
 from equipoise.records import EquipoiseError, Estimate
-from equipoise.reports.comparison.datasets import are_apart, between_datasets
 from equipoise.stats.independent import independent_difference
 
 QUICK = {"resamples": 60, "progress": False, "metrics": ["ucerf", "accuracy"]}

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-from equipoise.records import Prompt
 from equipoise.reports.comparison.compare import Choices, Comparison, compare
 from equipoise.reports.comparison.orders import OPPOSITE, SAME, UNSETTLED, order_sentences, orders
 from equipoise.reports.comparison.page import comparison_page
+
+from equipoise.records import Prompt
 from equipoise.run import audit
 from equipoise.scoring.planted.stereotype import PlantedEngine
 

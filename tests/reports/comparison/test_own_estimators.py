@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import equipoise
 from equipoise.reports.behaviour.views import occupations
 from equipoise.reports.comparison.compare import compare
 from equipoise.reports.comparison.page import comparison_page
+
+import equipoise
 
 
 def test_the_estimator_s_own_ucerf_is_tested_shown_and_drawn_by_its_name(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from equipoise.reports.comparison.compare import Choices, compare
+from equipoise.reports.comparison.rows import joined_clusters
 
 import equipoise
 from equipoise.records import EquipoiseError
-from equipoise.reports.comparison.compare import Choices, compare
-from equipoise.reports.comparison.rows import joined_clusters
 
 QUICK = {"resamples": 50, "limit": 40, "progress": False, "metrics": ["ucerf", "accuracy", "certainty"]}
 FEW = {"resamples": 50, "permutations": 50, "metrics": ("ucerf", "accuracy"), "progress": False}

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from equipoise.reports.comparison.spreads import dataset_spreads, rates, run_spreads, spreads
+from equipoise.reports.comparison.topics import calibrations
 
 from equipoise.datasets.builtin import load_builtin
 from equipoise.datasets.dataset import Dataset
-from equipoise.reports.comparison.spreads import dataset_spreads, rates, run_spreads, spreads
-from equipoise.reports.comparison.topics import calibrations
 from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.scoring.planted.stereotype import PlantedEngine

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
 from equipoise.reports.comparison.compare import Choices, Comparison, compare
 from equipoise.reports.comparison.page import comparison_page
 from equipoise.reports.comparison.verdicts import better_run, matrices, pair_verdicts
+
 from equipoise.stats.paired import Difference
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from equipoise.reports.estimators.section import estimators
 from typer.testing import CliRunner
 
 from equipoise.cli import app
-from equipoise.reports.estimators.section import estimators
 from equipoise.run import audit
 from equipoise.runs import Run
 from equipoise.scoring.planted.stereotype import PlantedEngine

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from equipoise.reports.estimators.answers import answer
+from equipoise.reports.estimators.studies import estimator_studies
 from typer.testing import CliRunner
 
 from equipoise.cli import app
 from equipoise.measuring.estimators import Resamples
-from equipoise.reports.estimators.answers import answer
-from equipoise.reports.estimators.studies import estimator_studies
 from equipoise.runs import Run
 
 

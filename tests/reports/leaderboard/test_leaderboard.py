@@ -8,12 +8,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
-
-from equipoise.records import EquipoiseError
 from equipoise.reports.leaderboard.boards import boards, metric_names
 from equipoise.reports.leaderboard.pages import Site, metric_page, model_page
 from equipoise.reports.leaderboard.site import SiteOptions, write_site
 from equipoise.reports.leaderboard.submissions import Slugs, read_submissions, run_folders
+
+from equipoise.records import EquipoiseError
 from equipoise.run import Run, audit
 from equipoise.scoring.planted.stereotype import PlantedEngine
 

@@ -6,13 +6,13 @@ import io
 from pathlib import Path
 
 import pytest
-from rich.console import Console
-
 from equipoise.reports.page.html import run_page
 from equipoise.reports.pairs.section import pairs
 from equipoise.reports.pairs.tables import pair_summary
 from equipoise.reports.pairs.views import pair_tables
 from equipoise.reports.terminal.tables import run_summary
+from rich.console import Console
+
 from equipoise.run import audit
 from equipoise.runs.run import Run
 

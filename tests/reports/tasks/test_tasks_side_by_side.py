@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
-
-from equipoise.records import Context, Prompt, Sampling
 from equipoise.reports.page.html import run_page, write_run_page
 from equipoise.reports.tasks.answers import readings
 from equipoise.reports.tasks.tables import task_summary
 from equipoise.reports.tasks.views import SHOWN, task_reports
+from rich.console import Console
+
+from equipoise.records import Context, Prompt, Sampling
 from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.scoring.planted.stereotype import PlantedEngine

@@ -79,7 +79,6 @@ def svg(chart: Chart, *, width: str | float = "column", alone: bool = False) -> 
     return element(
         "svg",
         element("title", chart.title),
-        element("desc", described(chart)),
         *([*style, element("rect", width="100%", height="100%", fill="#fff")] if alone else []),
         *parts,
         xmlns="http://www.w3.org/2000/svg",
