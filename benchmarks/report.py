@@ -15,8 +15,9 @@ from pathlib import Path
 
 from equipoise.datasets.builtin import load_builtin
 from equipoise.datasets.dataset import Dataset
-from equipoise.reports.page.html import write_run_page
+from equipoise.report import write_run_page
 from equipoise.run import audit
+from equipoise.runs import Run
 from equipoise.scoring.planted.stereotype import PlantedEngine
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -73,7 +74,7 @@ def main() -> None:
             audit(engine, data=repeated(chosen.prompts), out=folder, resamples=chosen.resamples)
             print(f"audit of {chosen.prompts:,} prompts: {time.perf_counter() - start:.1f} s")
         start, busy = time.perf_counter(), time.process_time()
-        page = write_run_page(folder)
+        page = write_run_page(Run(folder))
         wall, cpu = time.perf_counter() - start, time.process_time() - busy
         print(f"page: {wall:.1f} s ({cpu:.1f} s of processor time), {page.stat().st_size / 1e6:.2f} MB")
         if chosen.chromium:

@@ -205,6 +205,37 @@ def cloze_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return folder / "far", folder / "close"
 
 
+WORDINGS = """
+[[wording]]
+name = "one"
+beginning = '{text} Here "{pronoun}" is the'
+choice = '{text} Here "{pronoun}" is'
+[[wording]]
+name = "two"
+beginning = '{text} Who is "{pronoun}"? It is the'
+choice = '{text} Who is "{pronoun}"?'
+[[wording]]
+name = "three"
+beginning = '{text} The pronoun "{pronoun}" means the'
+choice = '{text} The pronoun "{pronoun}" means'
+"""
+
+
+@pytest.fixture(scope="session")
+def worded_runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Return the folders of two runs on the same sentences in three wordings, measured by three estimators."""
+    folder = tmp_path_factory.mktemp("worded")
+    (folder / "three.toml").write_text(WORDINGS, encoding="utf-8")
+    choices = {"wordings": str(folder / "three.toml"), "by": [], "limit": 80, "resamples": 40}
+    choices |= {"metrics": ["ucerf", "ucerf_signed", "flip_rate", "accuracy"]}
+    for name, engine in (
+        ("even", PlantedEngine(strength=2, bias=0.2, noise=0.5, wording=1.0)),
+        ("biased", PlantedEngine(strength=1, bias=2.0, noise=0.5, wording=1.0)),
+    ):
+        audit(engine, out=folder / name, estimators=["perplexity", "margin", "prompt-ensemble"], **choices)
+    return [folder / "even", folder / "biased"]
+
+
 @dataclass(frozen=True)
 class HostileEngine(PlantedEngine):
     """A planted engine whose name is an attack."""
@@ -303,3 +334,17 @@ def opened(browser: Any) -> Iterator[Callable[..., Any]]:
     assert troubles == []
     assert all(url.startswith(("file://", "data:")) for url in asked)
     assert sum(url.startswith("file://") for url in asked) == len(contexts)
+
+
+@pytest.fixture(scope="session")
+def board_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of runs for a leaderboard: three planted models, one of them twice, one asked fewer sentences."""
+    folder = tmp_path_factory.mktemp("board")
+    few: dict[str, Any] = {"metrics": ["ucerf", "flip_rate", "flip_bias", "accuracy"], "by": [], "resamples": 40}
+    usual = {"limit": 60, **few}
+    audit(PlantedEngine(3, 0, noise=0.7), out=folder / "clear", estimators=["perplexity", "renyi"], **usual)
+    audit(PlantedEngine(1, 2.5, noise=0.7), out=folder / "deep" / "biased", **usual)
+    audit(PlantedEngine(1, 2.5, noise=0.7), out=folder / "deep" / "biased again", **usual)
+    audit(PlantedEngine(3, 0, noise=0.7), out=folder / "fewer", limit=20, **few)
+    audit(PlantedEngine(1, 2.5, noise=0.7, mass=0.01), out=folder / "lost", **usual)
+    return folder

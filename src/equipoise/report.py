@@ -1,19 +1,24 @@
-"""Which topics a run or a comparison shows, in which order, and in which medium: this is all that knows both.
+"""Which topics a run, a comparison, a tuning run or a leaderboard shows, in which order and medium.
 
-A new section is a function from a run to a `Section`, and a row in `TOPICS`; it is then on the page, in a terminal,
-in `figures`, in `tables` and in notebooks. Those of a comparison are in `COMPARED`.
+This is all that knows both topics and media. A new section is a function from a run to a `Section`, and a row in
+`TOPICS`; it is then on the page, in a terminal, in `figures`, in `tables` and in notebooks. Those of a comparison are
+in `COMPARED`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .catalog import find, names
+from .comparing.boards import read_submissions, run_folders, write_measurements
 from .comparing.comparison import Comparison
 from .comparing.datasets import Moved
 from .comparing.matching import named_apart
+from .progress import Progress
 from .records import EquipoiseError
 from .records.showing import Chart, Section, Table, every
 from .runs.files import write_file
@@ -26,10 +31,12 @@ from .topics import (
     first_screen,
     flips,
     identities,
+    leaderboard,
     numbers,
     occupations,
     questions,
     scale,
+    training,
 )
 from .topics.cases import case_section, pack
 from .topics.comparison import differences, standings
@@ -106,7 +113,7 @@ LEFT_OUT = (
 
 def page_topics() -> list[Topic]:
     """Return the topics of a run's page; those of other packages (entry point `equipoise.topics`) follow our own."""
-    plugged = [find(name, {}, kind="topic") for name in names({}, kind="topic")]
+    plugged: list[Topic] = [find(name, {}, kind="topic") for name in names({}, kind="topic")]
     return [topic for listed in TOPICS for topic in ([*plugged, listed] if listed is case_section else [listed])]
 
 
@@ -268,3 +275,90 @@ def datasets_text(moved: Sequence[Moved]) -> RenderableType:
     from .media import terminal
 
     return terminal.listed(list(differences.moves(moved)))
+
+
+def write_training_page(folder: Path) -> tuple[Path, training.Curves]:
+    """Write `curves.svg` and `report.html` into the folder `training` of a tuning run; return the page and its data."""
+    from .media.page.charts import svg
+    from .media.page.html import Head, page
+
+    curves = training.read_curves(folder)
+    write_page(folder / "curves.svg", str(svg(training.picture(curves), alone=True)))
+    head = Head(f"Tuning {curves.settings['model']}", "tuning for balance", training.facts(curves))
+    return write_page(folder / "report.html", page(head, training.sections(curves))), curves
+
+
+MARK = ".equipoise-leaderboard"
+"""The file that says that a folder is a site of ours, which may be replaced."""
+
+
+@dataclass(frozen=True)
+class SiteOptions:
+    """How a site is made: its title, the metric of its first page, and whether runs' pages hold the sentences."""
+
+    title: str = "Leaderboard"
+    metric: str = leaderboard.MAIN
+    level: float = 0.95
+    sentences: bool = True
+    verified: Sequence[Path] = ()
+    published: Sequence[PublishedValue] = ()
+
+
+def write_site(
+    paths: Iterable[str | Path], out: Path, options: SiteOptions | None = None, *, progress: Progress | None = None
+) -> leaderboard.Site:
+    """Write the leaderboard of all runs at these paths and below them; return what is on it.
+
+    A site that is already there is replaced in the end, in one step; any other folder with files in it is left alone.
+    """
+    options = options or SiteOptions()
+    report = progress or (lambda what, done, total: None)
+    _check_place(out)
+    submissions = read_submissions(run_folders(paths), verified=options.verified, progress=report)
+    site = leaderboard.Site(submissions, options.title, options.level, options.metric, options.published)
+    if not site.metrics:
+        raise EquipoiseError("the runs have none of the metrics of a leaderboard; measure them with the usual metrics")
+    draft = out.with_name(f".{out.name}.next")
+    shutil.rmtree(draft, ignore_errors=True)
+    total = len(site.metrics) + len(site.datasets) + len(site.models) + len(submissions.runs)
+    for number, (address, content) in enumerate(_site_pages(site, sentences=options.sentences)):
+        write_page(draft / address, content)
+        report("writing pages", number + 1, total)
+    write_measurements(submissions.entries, draft / "measurements.parquet")
+    (draft / MARK).write_text("made by equipoise leaderboard\n", encoding="utf-8")
+    _replace(out, draft)
+    return site
+
+
+def _site_pages(site: leaderboard.Site, *, sentences: bool) -> Iterator[tuple[str, str]]:
+    """Yield the address and content of every page; a run's is the one in its folder, unless sentences are left out."""
+    from .media.page.html import Head, page
+
+    for shown in leaderboard.pages(site):
+        crumbs = [] if shown.address == "index.html" else [(site.title, "../index.html")]
+        tab = f"{site.title}: {shown.kicker if shown.title == site.title else shown.title}"
+        head = Head(shown.title, shown.kicker, shown.facts, crumbs, tab)
+        yield shown.address, page(head, shown.sections)
+    for submission in site.submissions.runs:
+        run = Run(submission.folder, name=submission.model)
+        if sentences and "report.html" in run.manifest.files:
+            yield submission.page, run.folder.content("report.html", run.manifest).decode("utf-8", "replace")
+        else:
+            yield submission.page, run_page(run, sentences=sentences)
+
+
+def _check_place(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise EquipoiseError(f"{out} is a file; a site needs a folder")
+    if out.is_dir() and any(out.iterdir()) and not (out / MARK).is_file():
+        raise EquipoiseError(f"{out} holds files that are not a leaderboard; choose another folder")
+
+
+def _replace(out: Path, draft: Path) -> None:
+    old = out.with_name(f".{out.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    if out.exists():
+        out.rename(old)
+    draft.rename(out)
+    shutil.rmtree(old, ignore_errors=True)

@@ -19,12 +19,14 @@ from equipoise.media.layout import (
     note_places,
     rim_lines,
     rim_places,
+    row_name,
     short,
     shown_names,
     square_columns,
     tick_values,
 )
-from equipoise.records.showing import Axis, Chart, Dot, Key, Panel, Square, value_of
+from equipoise.records import Estimate
+from equipoise.records.showing import Axis, Chart, Dot, Key, Note, Panel, Square, value_of
 
 WIDTHS = (20.0, 31.0, 36.7, 69.4)
 
@@ -71,6 +73,29 @@ def test_names_beside_a_panel_have_room_and_are_told_once() -> None:
     first, second = arrange(EVERY["rows"], 40.0).places
     assert first.left >= name_room(first.panel.y.names) - 0.3
     assert first.y_shown and not second.y_shown
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_names_that_have_no_room_beside_a_panel_are_above_their_rows(width: float) -> None:
+    for place in arrange(EVERY["names"], width).places:
+        # The names take no room from the panel, and each row has room for its name.
+        assert place.names_above and place.width > 0.85 * width / max(1, int(width // 22))
+        assert place.height / 4 >= 2.4
+        assert all(LETTER * len(row_name(name, place)) <= place.width for name in place.panel.y.names)
+    assert not any(place.names_above for place in arrange(EVERY["rows"], width).places)
+
+
+@pytest.mark.parametrize("width", WIDTHS[1:])
+def test_a_legend_of_one_panel_is_under_it(width: float) -> None:
+    layout = arrange(EVERY["names"], width)
+    assert len(layout.keys) == 2 * len(layout.places)
+    for number, place in enumerate(layout.places):
+        for x, y, key in layout.keys[2 * number : 2 * number + 2]:
+            assert key in place.panel.legend
+            assert place.left <= x <= place.left + place.width and y > place.top + place.height
+            assert y < layout.height
+            for other in layout.places[number + 1 :]:
+                assert y < other.top or other.top == place.top
 
 
 @pytest.mark.parametrize("width", [39.0, 81.0])
@@ -158,3 +183,22 @@ def test_a_polar_panel_is_as_large_as_its_names_let_it_be() -> None:
     wide, narrow = (arrange(radars(6), width).places for width in (81.0, 39.0))
     assert wide[0].letters > narrow[0].letters and len({place.left for place in narrow}) == 2
     assert wide[0].height > narrow[0].height >= 8.0
+
+
+def test_rows_of_names_are_as_far_apart_as_asked() -> None:
+    names = Axis.of_names(["one", "two", "three"])
+    close, apart = (arrange(Chart("", [Panel([Dot(0.5, 0.0)], y=names, spacing=s)]), 40.0) for s in (1.0, 2.0))
+    assert apart.places[0].height == 2 * close.places[0].height
+    assert apart.height - close.height == close.places[0].height
+
+
+def test_a_note_keeps_off_intervals_and_stays_inside() -> None:
+    up = Estimate(0.5, 0.1, 0.9, 0.95, 10, "")
+    beside = Note(0.5, 0.8, "beside an interval")
+    panel = Panel([Dot(0.5, up), beside, Note(0.5, 0.001, "at the foot")], height=0.5)
+    (place,) = arrange(Chart("", [panel]), 40.0).places
+    found = {text: (x, y) for x, y, text in note_places(place)}
+    across, _ = place(0.5, 0.8)
+    x, _ = found["beside an interval"]
+    assert x > across + 0.3 or x + LETTER * len(beside.text) < across - 0.3
+    assert found["at the foot"][1] <= place.top + place.height

@@ -161,3 +161,15 @@ def test_hostile_names_are_drawn_as_they_are(hostile_run: Path) -> None:
     for name, content in run_figures(Run(hostile_run), formats=("svg",)):
         ElementTree.fromstring(content)
         assert re.fullmatch(r"[\w.+-]+\.svg", name)
+
+
+def test_a_heading_over_rows_is_in_each_of_them_in_a_sheet() -> None:
+    columns = (PlainColumn("metric", words=True), PlainColumn("value"))
+    table = PlainTable("t", columns, [["first"], ["ucerf", "0.9"], ["fp", "0.8"], ["second"], ["ucerf", "0.7"]])
+    rows = list(csv.reader(io.StringIO(comma_separated(table))))
+    assert rows == [
+        ["of", "metric", "value"],
+        ["first", "ucerf", "0.9"],
+        ["first", "fp", "0.8"],
+        ["second", "ucerf", "0.7"],
+    ]

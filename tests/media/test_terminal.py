@@ -13,7 +13,9 @@ import pytest
 from rich.console import Console
 
 from equipoise import audit
+from equipoise.media.terminal import draw
 from equipoise.records import Measurement, RunManifest, group_label
+from equipoise.records.showing import Column, Row, Table
 from equipoise.report import run_text
 from equipoise.runs import Run, RunFolder
 
@@ -312,3 +314,16 @@ def test_a_run_that_was_asked_for_certain_metrics_shows_them_all(tmp_path: Path)
     console = Console(file=io.StringIO(), width=WIDE)
     console.print(run_text(run))
     assert "eo_max" in console.file.getvalue() and "more metrics" not in console.file.getvalue()
+
+
+def test_a_table_of_words_that_is_too_wide_is_a_list() -> None:
+    columns = [Column(title, words=True) for title in ("name", "what it is", "licence")]
+    table = Table("", columns, [Row(("winobias", "sentences about occupations", "MIT")), Row(("mine", "a table", ""))])
+    lines = {}
+    for width in (60, 40):
+        console = Console(file=io.StringIO(), width=width)
+        console.print(draw(table))
+        lines[width] = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    assert lines[60][0].split() == ["name", "what", "it", "is", "licence"] and len(lines[60]) == 3
+    assert lines[40][0] == "winobias" and lines[40][1:3] == ["    sentences about occupations;", "    licence: MIT"]
+    assert lines[40][3:] == ["mine", "    a table"]

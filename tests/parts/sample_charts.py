@@ -10,6 +10,7 @@ from equipoise.records.showing import (
     Axis,
     Bar,
     Chart,
+    Cloud,
     Dot,
     Heat,
     Key,
@@ -141,7 +142,45 @@ def ranks() -> Chart:
     )
 
 
+def long_names() -> Chart:
+    """Return panels with names that have no room beside them, each with a legend of its own."""
+    names = [f"a model with a long name (strength {n}, bias 2.5, noise 0.7)" for n in range(4)]
+    panels = [
+        Panel(
+            [Dot(estimate(0.2 * at, n=900), float(at), at % 2, name) for at, name in enumerate(names)],
+            Axis("value", -0.1, 0.7),
+            Axis.of_names(names),
+            f"metric {number}",
+            legend=[Key("first", 0), Key("a line of a legend that is long", 1)],
+        )
+        for number in range(4)
+    ]
+    return Chart("Long names", panels, "names", {"dataset": "d"}, layout="multiples")
+
+
+def clouds() -> Chart:
+    """Return hundreds of points without axes."""
+    hidden = Axis(low=-1.1, high=1.1, hidden=True)
+    marks = [
+        Cloud([(math.sin(n * turn), math.cos(n * n)) for n in range(300)], tone) for tone, turn in enumerate((1, 2))
+    ]
+    keys = [Key("first", 0), Key("second", 1)]
+    return Chart("Clouds", [Panel(marks, hidden, hidden, "map", height=1.0)], "clouds", {"dataset": "d"}, keys)
+
+
 EVERY = {
     chart.topic: chart
-    for chart in (rows(), curves(), squares(), scatter(), radars(), crowded(), headed(), heatmap(), ranks())
+    for chart in (
+        rows(),
+        curves(),
+        squares(),
+        scatter(),
+        radars(),
+        crowded(),
+        headed(),
+        heatmap(),
+        ranks(),
+        long_names(),
+        clouds(),
+    )
 }

@@ -372,9 +372,10 @@ def log_run(run: Run, trackers: Sequence[Tracker] | None, *, quiet: bool) -> Non
 def write_page(folder: Path, *, no_html: bool, out: Path | None = None, sentences: bool = True) -> None:
     """Write the page of a run, unless none is wanted."""
     if not no_html:
-        from ..reports.page.html import write_run_page
+        from ..report import write_run_page
+        from ..runs import Run
 
-        write_run_page(folder, out=out, sentences=sentences)
+        write_run_page(Run(folder), out=out, sentences=sentences)
 
 
 def chosen_options(**values: Any) -> dict[str, Any]:

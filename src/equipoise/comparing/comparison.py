@@ -171,7 +171,7 @@ def compare(
 
 
 def corrected(tests: Sequence[Tested], correction: str) -> list[Tested]:
-    """Return the tests with all p-values corrected together; one without a p-value is no test."""
+    """Return the tests with their p-values corrected together; one without a p-value does not count."""
     known = [number for number, test in enumerate(tests) if not np.isnan(test.p)]
     values = CORRECTIONS[correction](np.array([tests[number].p for number in known]))
     by_number = dict(zip(known, values.tolist(), strict=True))

@@ -90,7 +90,9 @@ def between_datasets(
 ) -> list[Moved]:
     """Return how each metric of each run differs between two datasets, for every task and type that both have."""
     several = _series([Run(path) for path in paths], data)
-    compared = [(name, *found) for name, parts in several.items() for found in _values(parts, data, metrics or TESTED)]
+    compared = [
+        (name, *values) for name, parts in several.items() for values in _values(parts, data, metrics or TESTED)
+    ]
     if not compared:
         raise EquipoiseError(f"{data[0]} and {data[1]} have no task, type and metric in common")
     tests = corrected([_difference(name, task, kind, values) for name, task, kind, values in compared], correction)

@@ -188,7 +188,7 @@ def _across(axes: Any, place: Place) -> None:
     if not place.x_shown:
         return
     if axis.label:
-        axes.set_xlabel(axis.label, labelpad=2 + POINTS * 1.6 * any(axis.ends))
+        axes.set_xlabel(axis.label, labelpad=2 + POINTS * 1.1 * any(axis.ends))
     for share, side, words in zip((0.0, 0.5, 1.0), ("left", "center", "right"), axis.ends, strict=True):
         down = (0, -POINTS * 2.3)
         axes.annotate(

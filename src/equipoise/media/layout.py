@@ -158,7 +158,7 @@ def _placed(chart: Chart, row: Sequence[Panel], width: float, top: float, *, las
     for number, panel in enumerate(row):
         at = names + number * step
         high = not shared and not is_of(panel, Heat) and name_room(panel.y.names) > 0.55 * step
-        room = 0.6 if high or (shared and row[0].y.names) else _beside(panel, step)
+        room = 0.6 if shared and row[0].y.names else _beside(panel, step, high=high)
         inside, letters = max(step - room - _after(panel), 0.4 * step), 0
         if panel.polar:
             radius, letters = _radius(chart.panels, step)
@@ -185,11 +185,13 @@ def name_room(names: Sequence[str]) -> float:
     return 0.8 + 1.1 * LETTER * max((min(len(name), LONGEST) for name in names), default=0)
 
 
-def _beside(panel: Panel, width: float) -> float:
-    """Return the room left of a panel."""
-    if panel.y.names:
+def _beside(panel: Panel, width: float, *, high: bool) -> float:
+    """Return the room left of a panel: for its names or values, or for half of the first value under it."""
+    if panel.y.names and not high:
         return min(name_room(panel.y.names), 0.55 * width)
-    return 0.6 if panel.y.hidden or is_of(panel, Square) else max(3.6, 1.7 + LETTER * _letters(panel.y))
+    if high or panel.y.hidden or is_of(panel, Square):
+        return max(0.6, 0.4 + LETTER / 2 * len(panel.x.written(panel.x.low)))
+    return max(3.6, 1.7 + LETTER * _letters(panel.y))
 
 
 def _after(panel: Panel) -> float:

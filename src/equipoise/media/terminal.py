@@ -9,6 +9,7 @@ from typing import Literal
 from rich import table as rich_table
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.padding import Padding
 from rich.text import Text
 
 from ..records.showing import Axis, Bar, Chart, Dot, Finding, Panel, Section, Shown, Table, ends_of, value_of
@@ -90,11 +91,17 @@ def _notes(notes: Sequence[str]) -> list[Text]:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A table that is no wider than the terminal: without spare columns, or its numbers a few columns at a time."""
+    """A table that is no wider than the terminal: without spare columns, or its numbers a few columns at a time.
+
+    A table of words that is too wide becomes a list with a heading for each row.
+    """
 
     table: PlainTable
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        if all(column.words for column in self.table.columns) and _width(self.table) > options.max_width:
+            yield _as_list(self.table)
+            return
         layouts = list(_layouts(self.table))
         for layout in layouts:
             if layout is layouts[-1] or all(_width(table) <= options.max_width for table in layout):
@@ -103,6 +110,17 @@ class Fitted:
                         yield Text()
                     yield _drawn(table)
                 return
+
+
+def _as_list(table: PlainTable) -> rich_table.Table:
+    lines = rich_table.Table.grid()
+    for first, *cells in table.rows:
+        named = [(column.title, cell) for column, cell in zip(table.columns[1:], cells, strict=True) if cell]
+        facts = [cell for title, cell in named if title.startswith("what")]
+        facts += [f"{title}: {cell}" for title, cell in named if not title.startswith("what")]
+        lines.add_row(Text(literal(first), style="bold"))
+        lines.add_row(Padding(Text(literal("; ".join(facts))), (0, 0, 0, 4)))
+    return lines
 
 
 def _layouts(table: PlainTable) -> Iterator[list[PlainTable]]:

@@ -83,8 +83,8 @@ def _rows(printed: Sequence[Published], ours: Mapping[str, Mapping[tuple[str, st
     for cell in dict.fromkeys(number.cell for number in printed):
         known = [values.get((cell, model)) for model in _models(printed)]
         theirs = [None if number is None else number.printed + (DOUBTFUL if number.doubt else "") for number in known]
-        here = [_our_value(wanted[cell], parts) for parts in ours.values()]
-        yield Row((*(cell[at] for at in _used(printed)), *theirs, *here))
+        values_of_ours = [_our_value(wanted[cell], parts) for parts in ours.values()]
+        yield Row((*(cell[at] for at in _used(printed)), *theirs, *values_of_ours))
 
 
 def _notes(printed: Sequence[Published]) -> Iterator[str]:

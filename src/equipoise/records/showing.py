@@ -183,7 +183,7 @@ class Axis:
     @classmethod
     def of_names(cls, names: Sequence[str], label: str = "", tones: Sequence[Tone] = ()) -> Axis:
         """Return an axis of names: the first at the left or at the top."""
-        return cls(label, -0.5, len(names) - 0.5, tuple(names), tones=tones)
+        return cls(label, -0.5, max(len(names), 1) - 0.5, tuple(names), tones=tones)
 
     @classmethod
     def over(

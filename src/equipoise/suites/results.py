@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from ..comparing.boards import write_measurements
 from ..records import EquipoiseError
-from ..reports.leaderboard.site import SiteOptions, write_site
-from ..reports.leaderboard.table import write_measurements
+from ..report import SiteOptions, write_site
 from ..runs import Run
 from ..runs.files import write_file
 from ..runs.sheets import to_csv
@@ -55,7 +55,7 @@ def write_results(
     site = suite.out / "leaderboard"
     options = SiteOptions(title=suite.title, metric=suite.metric)
     made = write_site(folders, site, options, progress=progress)
-    table = write_measurements(made.submissions.runs, suite.out / "measurements.parquet")
+    table = write_measurements(made.submissions.entries, suite.out / "measurements.parquet")
     checks = _gate(suite, status)
     if suite.gates.require:
         write_file(suite.out / "gates.xml", junit([check for _, check in checks], str(suite.path)))

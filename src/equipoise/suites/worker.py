@@ -19,7 +19,7 @@ from typing import IO, Any
 from filelock import FileLock
 
 from ..records import EquipoiseError
-from ..reports.page.html import write_run_page
+from ..report import write_run_page
 from ..run import audit
 from ..scoring.opening import open_engine
 from ..settings import Settings
@@ -57,7 +57,7 @@ class Worker:
                 # The engine is open already, on the cluster where there is one.
                 **{name: value for name, value in request["settings"].items() if name not in PLACE},
             )
-            write_run_page(run.path)
+            write_run_page(run)
         except (EquipoiseError, OSError, MemoryError) as error:
             self.say("failed", reason=str(error) or type(error).__name__)
         except Exception as error:  # anybody's model code

@@ -320,7 +320,8 @@ def _step(y: Floats, p: Floats, words: str) -> Panel:
 
 def _methods(table: pd.DataFrame, maps: Sequence[str]) -> Panel:
     """Return a row for each method: the mean ECE before and after its maps, and what chance alone would show."""
-    names, marks = list(dict.fromkeys(table["method"].tolist())), []
+    names = list(dict.fromkeys(table["method"].tolist()))
+    marks: list[Line | Dot] = []
     for row in _itertuples(table):
         number = maps.index(row.maps)
         y = names.index(row.method) + 0.4 * (number - (len(maps) - 1) / 2)

@@ -42,7 +42,7 @@ def categories(run: Run) -> Section | None:
 
 def compared(comparison: Comparison) -> Section | None:
     """Return the same of several runs, a row for each; None where they have no categories in common."""
-    tables = []
+    tables: list[Table] = []
     for match in comparison.matches:
         tables += model_tables(match, dict(zip(comparison.names, match.measured, strict=True)))
     return _section(tables, level=comparison.choices.level)

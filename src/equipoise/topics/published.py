@@ -54,7 +54,7 @@ class Measured:
     measured: Measurements
 
 
-def published_section(measured: Sequence[Measured], values: Sequence[PublishedValue]) -> Section | None:
+def published(measured: Sequence[Measured], values: Sequence[PublishedValue]) -> Section | None:
     """Return the printed numbers beside the runs' own; None where they have nothing in common."""
     sources = ", ".join(dict.fromkeys(value.source for value in values))
     intro = (

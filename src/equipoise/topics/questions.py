@@ -35,10 +35,10 @@ def ways(run: Run) -> Section | None:
     """Return the tasks of each dataset side by side with tested differences; None where none has several tasks."""
     sections = []
     for dataset, parts in several_tasks(run).items():
-        differences = tested(run, dataset)
+        differences = differences_of(run, dataset)
         tables = [_side_by_side(dataset, kind, parts) for kind in parts[0].kinds]
         if differences:
-            tables.append(_differences(dataset, differences))
+            tables.append(_difference_table(dataset, differences))
         sections.append(Section(dataset, [*_answers(differences, parts), *tables]))
     intro = (
         "The UCerF paper finds that models look fairer when they choose from options. Here the same sentences were"
@@ -58,13 +58,13 @@ def several_tasks(run: Run) -> Mapping[str, Sequence[Part]]:
     """Return the parts of each dataset that was asked as several tasks; sentence pairs are not among them."""
     datasets: dict[str, list[Part]] = {}
     for part in run.parts:
-        if not (part.outcomes.sides != "").any():
+        if part.has_items and not (part.outcomes.sides != "").any():
             datasets.setdefault(part.dataset, []).append(part)
     return {dataset: parts for dataset, parts in datasets.items() if len(parts) > 1}
 
 
 @lru_cache(maxsize=8)
-def tested(run: Run, dataset: str) -> Sequence[TaskDifference]:
+def differences_of(run: Run, dataset: str) -> Sequence[TaskDifference]:
     """Return the differences of each task with options less each without, by metric and type."""
     parts = several_tasks(run)[dataset]
     offered = [part.task for part in parts if offers_options(part)]
@@ -95,7 +95,7 @@ def _side_by_side(dataset: str, kind: str, parts: Sequence[Part]) -> Table:
     return Table(f"{dataset}, {kind_title(kind)}", columns, rows, "tasks", {"dataset": dataset, "type": kind})
 
 
-def _differences(dataset: str, differences: Sequence[TaskDifference]) -> Table:
+def _difference_table(dataset: str, differences: Sequence[TaskDifference]) -> Table:
     rows = []
     for difference in differences:
         strong = is_detected(difference.estimate, difference.p_holm)
@@ -148,7 +148,7 @@ def _answers(differences: Sequence[TaskDifference], parts: Sequence[Part]) -> It
         if difference.metric == "flip_rate":
             rows = [measured[task].get("flip_rate", type=difference.kind) for task in _tasks(difference)]
             rests_on = [row for row in rows if row is not None]
-            yield Finding(_flips(difference), rests_on, "tasks", difference.kind, state="note")
+            yield Finding(_flips(difference), rests_on, "tasks", difference.kind)
 
 
 def _tasks(difference: TaskDifference) -> tuple[str, str]:

@@ -9,6 +9,9 @@ import pandas as pd
 import pytest
 from pages import Opened, number_of_cases, values
 
+from equipoise.media.page.html import draw
+from equipoise.records import Estimate
+from equipoise.records.showing import Cell, Column, Row, Table
 from equipoise.report import run_page, sections, write_run_page
 from equipoise.run import audit
 from equipoise.runs.run import Run
@@ -283,3 +286,13 @@ def test_the_page_is_the_same_twice_and_never_says_fair(planted_run: Path) -> No
     assert page == run_page(Run(planted_run))
     assert not re.search(r"\b(un)?fair\b", page.split("case-data")[0], re.IGNORECASE)
     assert "http-equiv" in page and "https://" not in page.split("<main")[0]
+
+
+@pytest.mark.parametrize(("values", "crowded"), [(3, False), (4, True)])
+def test_a_crowded_table_breaks_the_lines_of_its_cells(values: int, crowded: bool) -> None:
+    ranked = Cell(Estimate(0.5, 0.4, 0.6, 0.95, 12, ""), after="(1)")
+    columns = [Column("metric", words=True), *(Column(f"run {number}") for number in range(values))]
+    html = draw(Table("", columns, [Row(("ucerf", *[ranked] * values))]))
+    assert ("<table class=many>" in html) == crowded
+    # The rank follows its number, not its n.
+    assert html.count('0.500 <span class="rank">(1)</span> <span class="interval">[0.400, 0.600]</span>') == values

@@ -1,4 +1,4 @@
-"""How each run of a comparison stands: its numbers and ranks, and the distributions behind them."""
+"""The standings of a comparison: the values and ranks of each run, and the distributions behind them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pandas as pd
 
 from ...comparing.comparison import Comparison
 from ...comparing.matching import SHOWN, Match
-from ...comparing.spreads import Spread, dataset_spreads, parts_of, rates, run_spreads
+from ...comparing.values import parts_of, rates, values
 from ...metrics import METRICS
-from ...records import Estimate
+from ...records import Estimate, Floats, Measurement
 from ...records.showing import (
     Axis,
     Cell,
@@ -30,11 +30,11 @@ from ...records.showing import (
     Section,
     Table,
 )
-from ...runs.measurements import metric_named
-from ...runs.run import Run, all_parts
+from ...runs.measurements import kind_title, metric_named
+from ...runs.run import Part, Run, all_parts
 from ...uncertainty import ESTIMATORS
 from .. import calibration
-from ..published import Measured, PublishedValue, published_section
+from ..published import Measured, PublishedValue, published
 from ..scale import outline
 
 BUMPED = ("accuracy", "eo_sum", "ucerf", "fp", "ucerf_signed")
@@ -56,7 +56,7 @@ def beside_published(comparison: Comparison, values: Sequence[PublishedValue]) -
         for match in comparison.matches
         for name, several in zip(comparison.names, match.measured, strict=True)
     ]
-    return published_section(measured, values)
+    return published(measured, values)
 
 
 def leaderboard(comparison: Comparison) -> Section:
@@ -74,22 +74,17 @@ def leaderboard(comparison: Comparison) -> Section:
 def board(match: Match, names: Sequence[str], kind: str) -> Table:
     """Return a row for each metric and a column for each run, best UCerF first."""
     placed = {metric: match.ranks(metric, kind) for metric in shown_metrics(match, kind)}
-    own = placed.get(_own_ucerf(placed), [None] * len(names))
-    order = sorted(range(len(names)), key=lambda number: own[number] or len(names) + 1)
+    by_ucerf = placed.get(_own_ucerf(placed), [None] * len(names))
+    order = sorted(range(len(names)), key=lambda at: by_ucerf[at] or len(names) + 1)
     rows = []
-    for metric, ranks in placed.items():
-        values = [match.measured[number].get(metric, type=kind) for number in order]
-        cells = [
-            Cell(
-                value, strong=ranks[number] == 1 and len(names) > 1, after=f"({ranks[number]})" if ranks[number] else ""
-            )
-            for number, value in zip(order, values, strict=True)
-        ]
+    for metric, several in placed.items():
+        cells = [_ranked(match.measured[at].get(metric, type=kind), several[at], len(names)) for at in order]
         rows.append(Row((metric, *cells), better=metric_named(metric).better))
-    if None not in (before := placed.get("eo_sum", [None])) and None not in own:
-        moves = [_moved(before[number] or 0, own[number] or 0) for number in order]
+    before = placed.get("eo_sum", [None] * len(names))
+    moves = [_moved(before[at], by_ucerf[at]) for at in order]
+    if any(moves):
         rows.append(Row(("rank, from eo_sum to ucerf", *moves)))
-    columns = [Column("metric", words=True, code=True), *(Column(names[number]) for number in order)]
+    columns = [Column("metric", words=True, code=True), *(Column(names[at]) for at in order)]
     return Table(match.title(kind), columns, rows, "leaderboard", match.about(kind or "all"))
 
 
@@ -105,7 +100,14 @@ def _own_ucerf(placed: Mapping[str, object]) -> str:
     return next((name for name in placed if metric_named(name).name == "ucerf"), "ucerf")
 
 
-def _moved(before: int, after: int) -> str:
+def _ranked(value: Measurement | None, rank: int | None, runs: int) -> Cell:
+    return Cell(value, strong=rank == 1 and runs > 1, after=f"({rank})" if rank else "")
+
+
+def _moved(before: int | None, after: int | None) -> str:
+    """Return how a run's rank changes from equalized odds, which sees only answers, to UCerF."""
+    if before is None or after is None:
+        return ""
     return "same" if before == after else f"up {before - after}" if after < before else f"down {after - before}"
 
 
@@ -221,12 +223,11 @@ def odds_chart(runs: Sequence[Run], dataset: str, task: str) -> Chart | None:
     for part in parts_of(runs, dataset, task):
         marks: list[Rule | Dot] = [Rule(0.5)]
         names = []
-        for place, rate in enumerate(rates(part)):
-            names.append(f"{rate.group} (n = {rate.right.n:,})")
-            values = {"TPR": rate.right, "TPD": rate.desirability}
-            for tone, (name, value) in enumerate(values.items()):
-                marks.append(Dot(value, place + 0.4 * tone - 0.2, tone, f"{part.run.name}, {rate.group}, {name}"))
-            rows.append(Row((part.run.name, rate.group, *values.values())))
+        for place, (side, *both) in enumerate(rates(part)):
+            names.append(f"{side} (n = {both[0].n:,})")
+            for tone, (name, value) in enumerate(zip(("TPR", "TPD"), both, strict=True)):
+                marks.append(Dot(value, place + 0.4 * tone - 0.2, tone, f"{part.run.name}, {side}, {name}"))
+            rows.append(Row((part.run.name, side, *both)))
         if names:
             panels.append(Panel(marks, Axis(), Axis.of_names(names), part.run.name, spacing=1.5))
     columns = [Column(title, words=at < 2) for at, title in enumerate(("run", "sentences", "TPR", "TPD"))]
@@ -242,32 +243,50 @@ def spreads(comparison: Comparison) -> Section | None:
         " certainty. U is 1 if all sentences of a set are treated alike. The bars are shares, so that data of different"
         " sizes can be compared: first run against run, then dataset against dataset."
     )
-    charts = [spread_chart(spread, "spread") for spread in run_spreads(comparison.runs)]
-    charts += [spread_chart(spread, "spread-of-datasets") for spread in dataset_spreads(comparison.runs)]
+    charts: list[Chart] = []
+    for dataset, task in all_parts(comparison.runs):
+        parts = {part.run.name: part for part in parts_of(comparison.runs, dataset, task)}
+        charts += _spreads(parts, "spread", {"dataset": dataset, "task": task})
+    for run in comparison.runs:
+        for task in dict.fromkeys(part.task for part in run.parts):
+            parts = {part.dataset: part for part in run.parts if part.task == task}
+            charts += _spreads(parts, "spread-of-datasets", {"run": run.name, "task": task})
     return Section("Distribution of D and U", charts, "spreads", "D and U", intro) if charts else None
 
 
-def spread_chart(spread: Spread, topic: str) -> Chart:
+def _spreads(parts: Mapping[str, Part], topic: str, about: Mapping[str, str]) -> Iterator[Chart]:
+    """Yield the distributions of each type that several of the parts have."""
+    for kind in dict.fromkeys(kind for part in parts.values() for kind in part.kinds):
+        for quantity in ("D", "certainty", "U"):
+            series = {name: values(part, kind, quantity) for name, part in parts.items()}
+            known = {name: several for name, several in series.items() if len(several)}
+            if len(known) > 1:
+                title = f"{quantity}: {' · '.join(about.values())}, {kind_title(kind)}"
+                yield spread_chart(title, known, topic, {"quantity": quantity, **about, "type": kind})
+
+
+def spread_chart(title: str, series: Mapping[str, Floats], topic: str, about: Mapping[str, str]) -> Chart:
     """Return an outline for each series: the share of its values in each bin."""
-    edges, shares = spread.edges, spread.shares()
+    quantity = about["quantity"]
+    edges = np.linspace(-1.0, 1.0, 41) if quantity == "D" else np.linspace(0.0, 1.0, 21)
+    shares = [np.histogram(np.clip(several, edges[0], 1.0), edges)[0] / len(several) for several in series.values()]
     marks = [
         Line(outline(edges, share), number, name, filled=True)
-        for number, (name, share) in enumerate(zip(spread.series, shares, strict=True))
+        for number, (name, share) in enumerate(zip(series, shares, strict=True))
     ]
-    most = 1.05 * max(float(share.max()) for share in shares)
-    panel = Panel(marks, Axis(spread.quantity, float(edges[0]), 1.0), Axis("share", 0.0, most, unit="%"), height=0.4)
+    up = Axis("share", 0.0, 1.05 * max(float(share.max()) for share in shares), unit="%")
+    panel = Panel(marks, Axis(quantity, float(edges[0]), 1.0), up, height=0.4)
     keys = [
-        Key(f"{name}: mean {values.mean():.3f} (n = {len(values):,})", number)
-        for number, (name, values) in enumerate(spread.series.items())
+        Key(f"{name}: mean {several.mean():.3f} (n = {len(several):,})", number)
+        for number, (name, several) in enumerate(series.items())
     ]
     rows = [
         Row((f"{left:.3f} to {right:.3f}", *several))
         for left, right, *several in zip(edges[:-1], edges[1:], *shares, strict=True)
         if any(several)
     ]
-    columns = [Column(spread.quantity, words=True), *(Column(name, form=".1%") for name in spread.series)]
-    title, data = f"{spread.quantity}: {spread.title}", Table("", columns, rows)
-    return Chart(title, [panel], topic, spread.about, keys, data=data)
+    data = Table("", [Column(quantity, words=True), *(Column(name, form=".1%") for name in series)], rows)
+    return Chart(title, [panel], topic, about, keys, data=data)
 
 
 def calibrations(comparison: Comparison) -> Section | None:
@@ -289,8 +308,9 @@ def calibrations(comparison: Comparison) -> Section | None:
             about, title = {"dataset": dataset, "task": task}, f"{dataset} · {task}"
             side = calibration.first_side(parts[0])
             shown.append(calibration.diagram(pd.concat(lines), side=side, about=about, title=title))
-            said = ((part.run.name, finding) for part in parts for finding in calibration.findings(part))
-            shown += [replace(finding, text=f"{name}: {finding.text}") for name, finding in said]
+            for part in parts:
+                name = part.run.name
+                shown += [replace(finding, text=f"{name}: {finding.text}") for finding in calibration.findings(part)]
     return Section("Calibration", shown, "calibration", intro=intro) if shown else None
 
 
