@@ -18,7 +18,7 @@ from equipoise.media import markdown
 from equipoise.records import EquipoiseError, Measurement
 from equipoise.records.showing import Axis, Chart, Column, Dot, Finding, Panel, Row, Section, Table
 from equipoise.runs.run import Run
-from equipoise.topics.leaderboard import Site
+from equipoise.topics.leaderboard.pages import Site
 
 
 def certainties(run: Run) -> Section:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .catalog import find, names
-from .comparing.boards import read_submissions, run_folders, write_measurements
 from .comparing.comparison import Comparison
 from .comparing.datasets import Moved
 from .comparing.matching import named_apart
@@ -31,7 +30,6 @@ from .topics import (
     first_screen,
     flips,
     identities,
-    leaderboard,
     numbers,
     occupations,
     questions,
@@ -40,6 +38,8 @@ from .topics import (
 )
 from .topics.cases import case_section, pack
 from .topics.comparison import differences, standings
+from .topics.leaderboard.boards import read_submissions, run_folders, write_measurements
+from .topics.leaderboard.pages import MAIN, Site, pages
 from .topics.published import PublishedValue
 from .verdict.summary import part_summary
 
@@ -297,7 +297,7 @@ class SiteOptions:
     """How a site is made: its title, the metric of its first page, and whether runs' pages hold the sentences."""
 
     title: str = "Leaderboard"
-    metric: str = leaderboard.MAIN
+    metric: str = MAIN
     level: float = 0.95
     sentences: bool = True
     verified: Sequence[Path] = ()
@@ -306,7 +306,7 @@ class SiteOptions:
 
 def write_site(
     paths: Iterable[str | Path], out: Path, options: SiteOptions | None = None, *, progress: Progress | None = None
-) -> leaderboard.Site:
+) -> Site:
     """Write the leaderboard of all runs at these paths and below them; return what is on it.
 
     A site that is already there is replaced in the end, in one step; any other folder with files in it is left alone.
@@ -315,7 +315,7 @@ def write_site(
     report = progress or (lambda what, done, total: None)
     _check_place(out)
     submissions = read_submissions(run_folders(paths), verified=options.verified, progress=report)
-    site = leaderboard.Site(submissions, options.title, options.level, options.metric, options.published)
+    site = Site(submissions, options.title, options.level, options.metric, options.published)
     if not site.metrics:
         raise EquipoiseError("the runs have none of the metrics of a leaderboard; measure them with the usual metrics")
     draft = out.with_name(f".{out.name}.next")
@@ -330,11 +330,11 @@ def write_site(
     return site
 
 
-def _site_pages(site: leaderboard.Site, *, sentences: bool) -> Iterator[tuple[str, str]]:
+def _site_pages(site: Site, *, sentences: bool) -> Iterator[tuple[str, str]]:
     """Yield the address and content of every page; a run's is the one in its folder, unless sentences are left out."""
     from .media.page.html import Head, page
 
-    for shown in leaderboard.pages(site):
+    for shown in pages(site):
         crumbs = [] if shown.address == "index.html" else [(site.title, "../index.html")]
         tab = f"{site.title}: {shown.kicker if shown.title == site.title else shown.title}"
         head = Head(shown.title, shown.kicker, shown.facts, crumbs, tab)

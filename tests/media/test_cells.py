@@ -41,6 +41,7 @@ def test_every_content_has_its_words() -> None:
         "True",
     ]
     assert words(0.12345, ".4f") == "0.1235" and words(Cell(estimate(0.5), after="±0.1")) == "0.500 [0.400, 0.600] ±0.1"
+    assert words(Cell(estimate(0.5), before="1–2")) == "1–2 0.500 [0.400, 0.600]"
     assert estimate_of(Cell(row)) == estimate(0.5) and estimate_of("a") is None
 
 

@@ -154,3 +154,14 @@ def test_an_estimate_reads_as_a_sentence_needs_it() -> None:
     assert f"{value:points}" == "9.8 points [4.6, 16.8]" and f"{value:+}" == "+0.098 [+0.046, +0.168]"
     assert f"{value:.1f}" == "0.1 [0.0, 0.2]" and f"{estimate(0.5)}" == "0.500 [no interval]"
     assert Finding("f").estimate is None
+
+
+def test_columns_are_filtered_by_what_tells_them_apart() -> None:
+    filters = [{"task": "mcq", "type": "type1"}, {"task": "mcq", "type": "type2"}, {"type": "type1"}]
+    columns = [Column("model", words=True), *(Column(f"{n}", filters=several) for n, several in enumerate(filters))]
+    assert Table("", columns, []).filters == {"type": ["type1", "type2"]}, "all that have a task have the same"
+    assert Table("", columns[:1], []).filters == {}
+
+
+def test_an_axis_of_no_names_still_has_a_length() -> None:
+    assert Axis.of_names([]).low < Axis.of_names([]).high

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 import equipoise
 from equipoise.comparing.comparison import Choices, compare
 from equipoise.papers.published import published_values
-from equipoise.report import comparison_page
+from equipoise.report import SiteOptions, comparison_page, write_site
 from equipoise.runs import Run
 from equipoise.topics.published import Measured, PublishedValue, beside_published, published
 
@@ -65,3 +66,11 @@ def test_the_papers_values_name_rows_of_measurements() -> None:
     assert any(v.shown.endswith("†") and "exchanged" in v.doubt for v in values)
     groups = {v.group for v in published_values("winoidentity")}
     assert "attribute=age,augmentation=R,type=type2" in groups
+
+
+def test_a_leaderboard_shows_them_on_the_pages_of_their_metric_and_dataset(run: Run, tmp_path: Path) -> None:
+    values = [value("ucerf", "0.123"), value("perplexity", "1.456")]
+    write_site([run.path], tmp_path / "site", SiteOptions(published=values))
+    index, dataset = (tmp_path / "site" / name for name in ("index.html", "datasets/builtin.html"))
+    assert "0.123" in index.read_text(encoding="utf-8") and "1.456" not in index.read_text(encoding="utf-8")
+    assert "0.123" in dataset.read_text(encoding="utf-8") and "1.456" in dataset.read_text(encoding="utf-8")

@@ -60,13 +60,14 @@ def test_a_chart_has_its_lines_the_step_that_was_kept_and_a_table_by_step(tmp_pa
         "What the guards watch on 1,234 validation sets",
     ], "what was not measured has no chart"
     losses, alike, *_, guards = several.values()
-    assert [key.label for key in losses.legend] == ["task", "UCerF", "UCerF, unanswerable", "leash"]
+    assert [key.label for key in losses.legend] == ["task", "UCerF", "UCerF, unanswerable sets", "leash"]
     assert "Means over 3 steps" in losses.caption and "step 30, whose weights were kept" in losses.caption
     (panel,) = alike.panels
     assert [rule.at for rule in panel.marks_of(Rule)] == [30.0]
     assert [len(line.points) for line in panel.marks_of(Line)] == [3, 3, 3] and len(list(panel.marks_of(Dot))) == 9
     table = alike.table()
-    assert [column.title for column in table.columns] == ["step", "UCerF", "UCerF signed, unanswerable", "accuracy"]
+    labels = ["UCerF, answerable sets", "UCerF signed, unanswerable sets", "accuracy"]
+    assert [column.title for column in table.columns] == ["step", *labels]
     assert table.rows[0].cells == ("0", 0.2, pytest.approx(0.3), 0.1)
     assert (guards.panels[0].y.low, guards.panels[0].y.high) == (0.0, 1.0)
 
@@ -108,7 +109,7 @@ def test_the_page_and_the_picture_are_written(tmp_path: Path) -> None:
     lines = [part for part in root.iter() if "outline" in part.get("class", "").split()]
     assert len(lines) == sum(len(list(panel.marks_of(Line))) for panel in picture(curves).panels) == 4 + 3 + 2 + 3
     titles = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert {"Losses", "UCerF signed, unanswerable", "first person chosen"} <= set(titles)
+    assert {"Losses", "UCerF signed, unanswerable sets", "first person chosen"} <= set(titles)
     settings = next(section for section in sections(curves) if section.id == "settings")
     shown = [row.cells for table in settings.every(Table) for row in table.rows]
     assert ("seed", "3") in shown and "limits" not in dict(shown)

@@ -344,7 +344,7 @@ def audit(
         meter = Meter(progress)
         run = run_audit(model, *asked, out=out, progress=meter, **chosen)
     remember(model, chosen, meter)
-    write_page(run.path, no_html=no_html)
+    write_page(run, no_html=no_html)
     show_run(run, quiet=quiet, as_json=as_json)
     log_run(run, log, quiet=quiet)
 
@@ -369,13 +369,12 @@ def log_run(run: Run, trackers: Sequence[Tracker] | None, *, quiet: bool) -> Non
                 typer.echo(printable(f"logged to {tracker}: {where}"))
 
 
-def write_page(folder: Path, *, no_html: bool, out: Path | None = None, sentences: bool = True) -> None:
+def write_page(run: Run, *, no_html: bool, out: Path | None = None, sentences: bool = True) -> None:
     """Write the page of a run, unless none is wanted."""
     if not no_html:
         from ..report import write_run_page
-        from ..runs import Run
 
-        write_run_page(Run(folder), out=out, sentences=sentences)
+        write_run_page(run, out=out, sentences=sentences)
 
 
 def chosen_options(**values: Any) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def report(
     """
     check_trackers(log)
     run = _part(folder, where, out, quiet=as_json)
-    write_page(run.path, no_html=no_html, out=html, sentences=not no_sentences)
+    write_page(run, no_html=no_html, out=html, sentences=not no_sentences)
     show_run(run, quiet=False, as_json=as_json, every=every)
     log_run(run, log, quiet=as_json)
 
@@ -90,7 +90,7 @@ def measure(
 
         with progress_bar(quiet=quiet) as progress:
             run = remeasure(folder, progress=progress, **chosen)
-    write_page(run.path, no_html=no_html)
+    write_page(run, no_html=no_html)
     show_run(run, quiet=quiet, as_json=as_json)
 
 

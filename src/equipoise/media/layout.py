@@ -107,10 +107,10 @@ def arrange(chart: Chart, width: float) -> Layout:
         last = number == len(rows) - 1 or chart.layout != "stacked"
         placed = list(_placed(chart, row, width, top, last=last))
         places += placed
-        own = [list(_keys(p.panel.legend, p.width, _bottom(p) + LINE, p.left)) for p in placed]
-        keys += [key for several in own for key in several]
-        top = max(_end(several, _bottom(place)) for place, several in zip(placed, own, strict=True))
-        top += 0.8 if any(own) else 0.0
+        legends = [list(_keys(p.panel.legend, p.width, _bottom(p) + LINE, p.left)) for p in placed]
+        keys += [key for several in legends for key in several]
+        top = max(_end(several, _bottom(place)) for place, several in zip(placed, legends, strict=True))
+        top += 0.8 if any(legends) else 0.0
     common = list(_keys(chart.legend, width, top + LINE))
     return Layout(width, _end(common, top) + 0.2, places, [*keys, *common])
 
@@ -190,7 +190,7 @@ def _beside(panel: Panel, width: float, *, high: bool) -> float:
     if panel.y.names and not high:
         return min(name_room(panel.y.names), 0.55 * width)
     if high or panel.y.hidden or is_of(panel, Square):
-        return max(0.6, 0.4 + LETTER / 2 * len(panel.x.written(panel.x.low)))
+        return max(0.6, 0.4 + LETTER / 2 * _letters(panel.x, 1))
     return max(3.6, 1.7 + LETTER * _letters(panel.y))
 
 
@@ -201,9 +201,9 @@ def _after(panel: Panel) -> float:
     return max(0.9, 0.4 + LETTER / 2 * _letters(panel.x))
 
 
-def _letters(axis: Axis) -> int:
-    """Return how long the values along an axis are."""
-    return max((len(axis.written(tick)) for tick in axis.ticks()), default=1)
+def _letters(axis: Axis, first: int | None = None) -> int:
+    """Return how long the values along an axis are, or the first of them."""
+    return max((len(axis.written(tick)) for tick in axis.ticks()[:first]), default=1)
 
 
 def _above(panel: Panel) -> float:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from ..comparing.boards import write_measurements
 from ..records import EquipoiseError
 from ..report import SiteOptions, write_site
 from ..runs import Run
 from ..runs.files import write_file
 from ..runs.sheets import to_csv
+from ..topics.leaderboard.boards import write_measurements
 from ..verdict.gate import FAILED, UNDECIDED, Check, gate, junit, parse_requirement
 from .execution import finished_folders
 from .status import DONE, Status

@@ -46,22 +46,18 @@ OUTSIDE_NAMES = {
     "outside_ucerf": "UCerF",
     "outside_flips": "flips",
 }
-LOSSES = {"task": "task", "UCerF": "ucerf", "UCerF, unanswerable": "ucerf_unanswerable", "leash": "leash"}
+LOSSES = {"task": "task", "UCerF": "ucerf", "UCerF, unanswerable sets": "ucerf_unanswerable", "leash": "leash"}
 """Lines of the chart of losses -> columns of curves.csv."""
 
-GUARDS = {"certainty": "certainty", "candidate mass": "mass", "first person chosen": "first"}
+GUARDS = ("certainty", "mass", "first")
 VALUES = {
-    "Alike and right {asked}": {"UCerF": "ucerf", "UCerF signed, unanswerable": "signed", "accuracy": "accuracy"},
-    "Accuracy on built-in sentences, never trained on": {
-        "accuracy": "outside_accuracy",
-        "right person mentioned first": "outside_first",
-        "right person mentioned second": "outside_second",
-    },
-    "Share of sets that flip {asked}": {"flips": "flips", "flips, unanswerable": "flips_unanswerable"},
+    "Alike and right {asked}": ("ucerf", "signed", "accuracy"),
+    "Accuracy on built-in sentences, never trained on": ("outside_accuracy", "outside_first", "outside_second"),
+    "Share of sets that flip {asked}": ("flips", "flips_unanswerable"),
     "What the guards watch {asked}": GUARDS,
-    "Perplexity of neutral text": {"perplexity": "perplexity"},
+    "Perplexity of neutral text": ("perplexity",),
 }
-"""Further charts: their lines -> columns of validation.csv."""
+"""Further charts -> columns of validation.csv."""
 
 
 @dataclass(frozen=True)
@@ -150,8 +146,8 @@ def sections(curves: Curves) -> Iterator[Section]:
         "The validation sets chose the step that was kept, and the built-in sets decided whether it passed, so both"
         " flatter it. Audit the adapter on other data.",
     ]
-    shown = [*before_and_after(curves), *(Finding(note, topic="training") for note in notes)]
-    yield Section("Before and after", shown, "values")
+    findings = [Finding(note, topic="training") for note in notes]
+    yield Section("Before and after", (*before_and_after(curves), *findings), "values")
     intro = "The validation sets have sentence templates that no training sentence has."
     yield Section("Learning curves", list(charts(curves)), "curves", intro=intro)
     settings = [(name.replace("_", " "), value) for name, value in curves.settings.items()]
@@ -180,7 +176,7 @@ def charts(curves: Curves) -> Iterator[Chart]:
     losses = {label: curves.losses(name) for label, name in LOSSES.items()}
     yield _chart("Losses", losses, curves.kept, f"{means} {step}")
     for title, names in VALUES.items():
-        lines = {label: points for label, name in names.items() if (points := curves.values(name))}
+        lines = {(NAMES | OUTSIDE_NAMES)[name]: points for name in names if (points := curves.values(name))}
         if lines:
             yield _chart(title.format(asked=curves.asked), lines, curves.kept, step, whole=names is GUARDS)
 

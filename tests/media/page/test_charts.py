@@ -141,3 +141,21 @@ def test_a_glyph_lies_on_the_whole_range() -> None:
     assert float(whisker.get("x1", 0)) == pytest.approx(4 + 92 * 0.4, abs=0.06)
     assert len(of_class(ElementTree.fromstring(str(glyph(0.2, (-1.0, 1.0)))), "axis")) == 1
     assert "dashed" in str(swatch(Key("a", 1, dashed=True))) and "dashed" not in str(swatch(Key("a", 1)))
+
+
+def test_a_picture_alone_has_a_size_of_its_own() -> None:
+    root = drawn(EVERY["clouds"], width=50.0, alone=True)
+    assert (
+        root.get("width") == f"{EM * 50:.0f}" and root.get("viewBox") == f"0 0 {root.get('width')} {root.get('height')}"
+    )
+    assert drawn(EVERY["clouds"]).get("width") is None
+    clouds = of_class(root, "cloud")
+    assert [cloud.get("d", "").count("M") for cloud in clouds] == [300, 300]
+
+
+def test_names_above_their_rows_start_where_the_panel_starts() -> None:
+    chart = replace(EVERY["names"], panels=EVERY["names"].panels[:1])
+    (place,) = arrange(chart, WIDTHS["small"]).places
+    names = of_class(drawn(chart, width="small"), "label", "name")
+    assert [float(one.get("x", "nan")) for one in names] == pytest.approx([EM * place.left] * 4, abs=0.06)
+    assert all((one.text or "").startswith("a model with a long name") for one in names)

@@ -379,8 +379,7 @@ def _map_data(layout: Layout) -> dict[str, str]:
 
 
 def _key(x: float, y: float, key: Key) -> Markup:
-    dashed = " dashed" if key.dashed else ""
-    parts = [line((x, y - 0.3), (x + KEY, y - 0.3), f"outline {class_of(key.tone)}{dashed}")]
+    parts = [line((x, y - 0.3), (x + KEY, y - 0.3), f"outline {class_of(key.tone)} dashed")] if key.dashed else []
     parts += [shape((x + KEY / 2, y - 0.3), key.tone), text(x + KEY + 0.4, y, short(key.label, 60), class_="name")]
     return group(parts)
 

@@ -7,7 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from equipoise.comparing.boards import (
+from equipoise.records import EquipoiseError
+from equipoise.runs import Run
+from equipoise.topics.leaderboard.boards import (
     Board,
     Submissions,
     boards,
@@ -18,8 +20,6 @@ from equipoise.comparing.boards import (
     usual,
     write_measurements,
 )
-from equipoise.records import EquipoiseError
-from equipoise.runs import Run
 
 CLEAR = "planted (strength 3, bias 0, mass 0.9)"
 BIASED = "planted (strength 1, bias 2.5, mass 0.9)"
@@ -77,8 +77,11 @@ def test_metrics_come_once_for_each_estimator(made: list[Board]) -> None:
 
 def test_the_newest_run_of_a_model_counts_and_the_others_are_its_history(made: list[Board]) -> None:
     history = made[0].history(BIASED)
-    assert [entry.submission.folder.name for entry in history] == ["biased", "biased again"]
-    assert history[-1] in made[0].entries and history[0] in made[0].earlier
+    assert {entry.submission.folder.name for entry in history} == {"biased", "biased again"}
+    dates = [entry.submission.manifest.finished for entry in history]
+    assert dates == sorted(dates)
+    (counted,) = [entry for entry in made[0].entries if entry.model == BIASED]
+    assert counted.submission.manifest.finished == dates[-1] and counted not in made[0].earlier
     assert len(made[0].history(CLEAR)) == 1
 
 

@@ -10,7 +10,11 @@ from importlib import resources
 from math import inf
 from urllib.parse import quote
 
-from ..comparing.boards import (
+from ...records import Estimate
+from ...records.showing import Axis, Cell, Chart, Column, Content, Dot, Finding, Panel, Row, Section, Table, cases_link
+from ...runs.measurements import kind_title, metric_of
+from ..published import Measured, PublishedValue, published
+from .boards import (
     Board,
     Entry,
     MetricName,
@@ -22,10 +26,6 @@ from ..comparing.boards import (
     slugs,
     usual,
 )
-from ..records import Estimate
-from ..records.showing import Axis, Cell, Chart, Column, Content, Dot, Finding, Panel, Row, Section, Table, cases_link
-from ..runs.measurements import kind_title, metric_of
-from .published import Measured, PublishedValue, published
 
 MAIN = "ucerf"
 """The metric of the first page, where the runs have it."""
@@ -164,7 +164,7 @@ def _published(several: Sequence[Board], values: Sequence[PublishedValue]) -> li
 
 def _about(site: Site, root: str) -> Section:
     """Return what ranks and columns are, where the data is, and which folders were left out."""
-    texts = tomllib.loads(resources.files(__package__).joinpath("leaderboard.toml").read_text(encoding="utf-8"))
+    texts = tomllib.loads(resources.files(__package__).joinpath("about.toml").read_text(encoding="utf-8"))
     facts: list[tuple[str, Content]] = [(n, text.format(level=f"{100 * site.level:g}%")) for n, text in texts.items()]
     data = Cell("measurements.parquet", link=f"{root}measurements.parquet")
     shown: list[Table | Section] = [Table.of_facts("", [*facts, ("All measurements of all runs", data)])]
@@ -201,8 +201,9 @@ def dataset_page(site: Site, title: str) -> SitePage:
     sections = []
     for number, board in enumerate(several):
         intro = "" if number else f"{RANKS} Bold: may be first."
-        shown = [_by_model(site, board), *_forests(board)]
-        sections.append(Section(board.title, shown, f"board-{number}", intro=intro))
+        sections.append(
+            Section(board.title, (_by_model(site, board), *_forests(board)), f"board-{number}", intro=intro)
+        )
     sizes = sorted({entry.sentences for board in several for entry in board.entries})
     tasks = dict.fromkeys(board.task for board in several)
     facts = [("Sentences", ", ".join(f"{size:,}" for size in sizes)), ("Tasks", ", ".join(tasks))]

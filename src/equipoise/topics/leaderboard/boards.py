@@ -16,12 +16,12 @@ from typing import Any
 
 import pandas as pd
 
-from ..measuring.sampling import dataset_samples
-from ..progress import Progress
-from ..records import Better, EquipoiseError, Measurement, RunError, RunManifest
-from ..runs.files import written
-from ..runs.manifest import NAME as MANIFEST
-from ..runs.measurements import (
+from ...measuring.sampling import dataset_samples
+from ...progress import Progress
+from ...records import Better, EquipoiseError, Measurement, RunError, RunManifest
+from ...runs.files import written
+from ...runs.manifest import NAME as MANIFEST
+from ...runs.measurements import (
     Measurements,
     kind_title,
     measurements_frame,
@@ -29,10 +29,10 @@ from ..runs.measurements import (
     metric_place,
     ordered_kinds,
 )
-from ..runs.run import Part, Run
-from ..stats.ranks import Rank, rank_ranges
-from ..uncertainty import ESTIMATORS, PERPLEXITY
-from ..verdict.summary import PartSummary, part_summary
+from ...runs.run import Part, Run
+from ...stats.ranks import Rank, rank_ranges
+from ...uncertainty import PERPLEXITY
+from ...verdict.summary import PartSummary, part_summary
 
 IDENTIFYING = ("engine", "weights", "dtype", "quantize", "adapter", "merged", "bos", "tokenizer", "reductions")
 """What makes two runs of one name runs of different models; the device does not."""
@@ -298,53 +298,38 @@ def boards(entries: Iterable[Entry], *, level: float = 0.95) -> list[Board]:
         sizes = {groups[key][0].sentences for key in rivals}
         count = f"{several[0].sentences:,} sentences"
         variant = "" if len(rivals) == 1 else count if len(sizes) == len(rivals) else f"{count}, {asked[:6]}"
-        newest, earlier = _by_date(several)
+        # Of runs that ended in the same second the first counts.
+        dated = sorted(several, key=lambda entry: entry.submission.manifest.finished or "", reverse=True)[::-1]
+        newest = {entry.model: entry for entry in dated}
         for kind in ordered_kinds({kind for entry in several for kind in entry.kinds}):
-            having = [entry for entry in newest if kind in entry.kinds]
-            older = [entry for entry in earlier if kind in entry.kinds]
+            having = [newest[model] for model in sorted(newest) if kind in newest[model].kinds]
+            older = [entry for entry in dated if newest[entry.model] is not entry and kind in entry.kinds]
             made.append(Board(dataset, task, kind, variant, having, older, level))
     return made
 
 
-def _by_date(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
-    """Return the newest entry of each model, and the others."""
-    ordered = sorted(entries, key=lambda entry: entry.submission.manifest.finished or "", reverse=True)
-    newest: dict[str, Entry] = {}
-    earlier = []
-    for entry in ordered:
-        if newest.setdefault(entry.model, entry) is not entry:
-            earlier.append(entry)
-    return sorted(newest.values(), key=lambda entry: entry.model), earlier
-
-
 def metric_names(several: Iterable[Board]) -> list[MetricName]:
     """Return the leading metrics that some board has, in the order of the table of metrics."""
-    names = {
-        name: None
+    names = dict.fromkeys(
+        name
         for board in several
         for entry in board.entries
         for name in entry.measured.metrics
         if entry.measured.get(name, type=board.kind) is not None
-    }
-    return sorted(_leading(names), key=lambda metric: (metric_place(metric.name), metric.name))
+    )
+    leading = []
+    for name in sorted(names, key=lambda name: (metric_place(name), name)):
+        metric = metric_of(name)
+        if metric is not None and metric.leading:
+            suffix = name[len(metric.name) + 1 :].replace("_", "-")
+            estimator = suffix or (PERPLEXITY.name if metric.estimated else "")
+            leading.append(MetricName(name, metric.label, estimator, metric.better, metric.summary))
+    return leading
 
 
 def usual(metrics: Iterable[MetricName]) -> list[MetricName]:
     """Return each metric once, with its first estimator: tables of all metrics stay narrow enough to read."""
     return list({metric.label: metric for metric in reversed(list(metrics))}.values())[::-1]
-
-
-def _leading(names: Iterable[str]) -> Iterator[MetricName]:
-    for name in names:
-        metric = metric_of(name)
-        if metric is None or not metric.leading:
-            continue
-        # What follows the metric's name is an estimator, or what a test adds, such as a p-value.
-        rest = name[len(metric.name) + 1 :]
-        known = {name.replace("-", "_"): name for name in ESTIMATORS}
-        if not rest or rest in known:
-            estimator = known[rest] if rest else PERPLEXITY.name if metric.estimated else ""
-            yield MetricName(name, metric.label, estimator, metric.better, metric.summary)
 
 
 def write_measurements(entries: Iterable[Entry], path: Path) -> Path:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.comparing.boards import read_submissions, run_folders
 from equipoise.records import Measurement
 from equipoise.records.showing import Cell, Chart, Dot, Finding, Section, Table, every
-from equipoise.topics.leaderboard import Site, SitePage, forest, pages
+from equipoise.topics.leaderboard.boards import read_submissions, run_folders
+from equipoise.topics.leaderboard.pages import Site, SitePage, forest, pages
 from equipoise.topics.published import PublishedValue
 
 CLEAR = "planted (strength 3, bias 0, mass 0.9)"
