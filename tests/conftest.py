@@ -296,7 +296,7 @@ def browser() -> Iterator[Any]:
 CHARTS_WITHOUT_VALUES = """() => {
   for (const box of document.querySelectorAll("details")) box.open = true;
   return new Promise((done) => setTimeout(() => done([...document.querySelectorAll("svg.chart")].filter((chart) => {
-    const box = chart.closest("figure") || chart.closest("details");
+    const box = chart.closest(".several, .map") || chart.closest("figure");
     return !box || !box.querySelector(".values tbody tr th[scope=row]");
   }).map((chart) => chart.getAttribute("aria-label"))), 0));
 }"""

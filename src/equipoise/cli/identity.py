@@ -18,9 +18,9 @@ def identities(
     ] = None,
     svg: Annotated[bool, typer.Option("--svg", help="Draw SVG instead of PNG.")] = False,
 ) -> None:
-    """Draw the results about identities. These are radars, lines, heatmaps and the table of disparities.
+    """Draw the results about identities. These are radars, disparities, occupations by side, lines and heatmaps.
 
-    Several runs, or several tasks of a run, share the pictures, with one line each.
+    Several runs, or several tasks of a run, share the pictures; lines and heatmaps are of one run and task each.
     """
     from ..report import identity_figures
     from ..run import load

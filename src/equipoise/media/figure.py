@@ -382,7 +382,7 @@ def _cells(axes: Any, cells: Sequence[Heat], place: Place) -> None:
     scale.tick_params(length=2, width=0.5)
     # Beside the names where the map is narrow.
     side = {"x": 0, "ha": "left"} if LETTER * len(place.panel.colours) < place.width else {"x": 1, "ha": "right"}
-    axes.text(y=down - 2.4 / place.height, s=place.panel.colours, transform=axes.transAxes, color=QUIET, **side)
+    axes.text(y=down - 2.7 / place.height, s=place.panel.colours, transform=axes.transAxes, color=QUIET, **side)
 
 
 def _legend(drawn: Figure, layout: Layout, above: float) -> None:

@@ -231,7 +231,7 @@ def _height(panel: Panel, width: float, row: float) -> float:
 
 def colour_scale(place: Place) -> tuple[float, float, float]:
     """Return where the scale of a map's colours is, under its names: its left end, its top and its width."""
-    return place.left, place.top + place.height + below(place) - SCALE + 0.3, min(place.width, 17 * CELL)
+    return place.left, place.top + place.height + below(place) - SCALE + 0.3, min(place.width - 1.2, 17 * CELL)
 
 
 def heat_limit(cells: Iterable[Heat]) -> float:

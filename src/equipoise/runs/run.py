@@ -168,11 +168,6 @@ class Part:
         return self.run.folder.outcomes_of(self.items, groups)
 
     @cached_property
-    def identities(self) -> pd.DataFrame:
-        """The measurements of identities, with a column for each part of their group."""
-        return identity_frame(self._of(self.run.measurements))
-
-    @cached_property
     def measured(self) -> Measurements:
         """The measurements, by metric and group."""
         return Measurements(measurements_from_frame(self._of(self.run.measurements)))
@@ -185,22 +180,6 @@ class Part:
     def of_kind(self, frame: pd.DataFrame, kind: str) -> pd.DataFrame:
         """Return the rows of one type; all of them where the items have no types."""
         return frame[frame["type"] == kind] if kind else frame
-
-
-def identity_frame(measurements: pd.DataFrame) -> pd.DataFrame:
-    """Return the measurements of identities with a column for each part of their group ("" where it has none).
-
-    Rows by side or stereotype, which cross identities with occupations, are not among them.
-    """
-    keys = ("type", "augmentation", "attribute", "marker", "gender", "privilege", "occupation")
-    groups = [parse_group(str(group)) for group in measurements["group"]]
-    crossed = [bool({"side", "stereotype"} & set(parts)) for parts in groups]
-    measurements = measurements[~np.array(crossed, dtype=bool)]
-    groups = [parts for parts, is_crossed in zip(groups, crossed, strict=True) if not is_crossed]
-    parts = pd.DataFrame(groups, index=measurements.index)
-    parts = parts.reindex(columns=list(keys)).astype(object).fillna("")
-    frame = pd.concat([measurements.drop(columns="group"), parts], axis=1)
-    return frame[frame["augmentation"] != ""]
 
 
 def column(frame: pd.DataFrame, name: str) -> Floats:

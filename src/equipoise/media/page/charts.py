@@ -79,7 +79,6 @@ def svg(chart: Chart, *, width: str | float = "column", alone: bool = False) -> 
     return element(
         "svg",
         element("title", chart.title),
-        element("desc", described(chart)),
         *([*style, element("rect", width="100%", height="100%", fill="#fff")] if alone else []),
         *parts,
         xmlns="http://www.w3.org/2000/svg",
@@ -380,8 +379,7 @@ def _map_data(layout: Layout) -> dict[str, str]:
 
 
 def _key(x: float, y: float, key: Key) -> Markup:
-    dashed = " dashed" if key.dashed else ""
-    parts = [line((x, y - 0.3), (x + KEY, y - 0.3), f"outline {class_of(key.tone)}{dashed}")]
+    parts = [line((x, y - 0.3), (x + KEY, y - 0.3), f"outline {class_of(key.tone)} dashed")] if key.dashed else []
     parts += [shape((x + KEY / 2, y - 0.3), key.tone), text(x + KEY + 0.4, y, short(key.label, 60), class_="name")]
     return group(parts)
 
