@@ -13,7 +13,6 @@ from ..records.showing import Area, Bar, Chart, Cloud, Dot, Heat, Line, Mark, No
 from .layout import (
     GAP,
     KEY,
-    LETTER,
     SIDE,
     SMALLEST,
     Layout,
@@ -23,17 +22,15 @@ from .layout import (
     colour_scale,
     heat_limit,
     is_of,
-    name_room,
     note_places,
-    rim_places,
     row_name,
-    short,
     shown_names,
     square_columns,
     tick_values,
     title_height,
     wrapped,
 )
+from .names import LETTER, name_room, rim_places, short
 from .palette import tone_of
 
 try:
@@ -259,7 +256,7 @@ def _rings(axes: Any, place: Place) -> None:
     spokes = [(place(number, axis.low), place(number, axis.high)) for number in range(len(names))]
     axes.add_collection(LineCollection(spokes, colors=GRID, linewidths=0.5), autolim=False)
     sides = {"start": "left", "middle": "center", "end": "right"}
-    for across, down, anchor, words in rim_places(place):
+    for across, down, anchor, words in rim_places(place.panel, place.middle, place.height / 2, place.letters):
         axes.text(across, down, words, ha=sides[anchor], va="baseline", clip_on=False)
 
 

@@ -6,12 +6,11 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import ceil, cos, inf, isnan, pi, sin, sqrt
+from math import ceil, cos, isnan, pi, sin
 
 from ..records.showing import Axis, Chart, Dot, Heat, Key, Note, Panel, Point, Square, ends_of, value_of
+from .names import LETTER, LONGEST, name_room, radius_of, rim_room, short, whole_names_width
 
-LETTER = 0.56
-"""Mean width of a letter."""
 ROW, HIGH_ROW = 1.45, 2.5
 """Height of a row with a name beside it, and of one with its name above."""
 SIDE, GAP = 0.88, 0.2
@@ -20,22 +19,12 @@ SMALLEST = 0.7
 """Of a name beside or under a row or column that is not high enough for a whole letter."""
 CELL, SCALE = 1.25, 4.2
 """Side of a cell of a map, where there is room, and the height of the scale of its colours."""
-RADII, RIM = (4.2, 7.2), 0.9
-"""Of a polar panel: the least radius that can be read and the largest, and how far beyond it names begin."""
-RIM_LETTERS = (14, 11, 9)
-"""Of a line of such a name, as there is room; longer words are parted."""
-MANY = 12
-"""Among more names than this, one that begins as the name before it does so in silence."""
-MIDDLE = 0.2
-"""Names less far aside than this part of the radius are above or below the panel."""
 LINE = 1.35
 """Height of a line of text."""
 KEY = 2.0
 """Length of the line before a name of a legend."""
 FEW_DOTS = 12
 """Where there are more, notes may lie upon their intervals: else there would be no room for any."""
-LONGEST = 38
-"""Letters of a name; the table has it whole."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +39,7 @@ class Place:
     x_shown: bool = True
     y_shown: bool = True
     names_above: bool = False
-    letters: int = RIM_LETTERS[0]
+    letters: int = 0
 
     def __call__(self, x: float, y: float) -> Point:
         """Return where a point of the panel lies."""
@@ -136,17 +125,8 @@ def _least_width(panels: Sequence[Panel], width: float) -> float:
     if not panels[0].polar:
         named = [name_room(panel.y.names) + 12.0 for panel in panels if panel.y.names]
         return max([min(22.0, max(19.0, width / 2)), *named])
-    needed = max(2 * (room + (RADII[0] + RIM) * aside) for room, aside in _rim_rooms(panels, RIM_LETTERS[0]))
+    needed = whole_names_width(panels)
     return needed if needed <= width / 2 else 19.0
-
-
-def _rim_rooms(panels: Sequence[Panel], letters: int) -> Iterator[Point]:
-    """Yield the width of every name beside a polar panel, and how far aside it is, in radii."""
-    for panel in panels:
-        for number, lines in enumerate(rim_lines(panel, letters)):
-            aside = abs(sin(2 * pi * number / len(panel.x.names)))
-            if aside >= MIDDLE:
-                yield 0.6 + LETTER * max(map(len, lines)), aside
 
 
 def _placed(chart: Chart, row: Sequence[Panel], width: float, top: float, *, last: bool) -> Iterator[Place]:
@@ -161,28 +141,10 @@ def _placed(chart: Chart, row: Sequence[Panel], width: float, top: float, *, las
         room = 0.6 if shared and row[0].y.names else _beside(panel, step, high=high)
         inside, letters = max(step - room - _after(panel), 0.4 * step), 0
         if panel.polar:
-            radius, letters = _radius(chart.panels, step)
+            radius, letters = radius_of(chart.panels, step)
             room, inside = (step - 2 * radius) / 2, 2 * radius
         tall = _height(panel, inside, HIGH_ROW if high else ROW)
         yield Place(panel, at + room, top + _above(panel), inside, tall, last, not shared or number == 0, high, letters)
-
-
-def _radius(panels: Sequence[Panel], width: float) -> tuple[float, int]:
-    """Return the radius of polar panels with such a width each, and the letters of a name's line; the same for all.
-
-    Names are parted only where the panels would else be too small to be read.
-    """
-    for letters in RIM_LETTERS:
-        radius = min((width / 2 - room) / aside - RIM for room, aside in _rim_rooms(panels, letters))
-        if radius >= RADII[0]:
-            break
-    return min(max(radius, RADII[0] / 2), RADII[1]), letters
-
-
-def name_room(names: Sequence[str]) -> float:
-    """Return the room that names take beside a panel."""
-    # A name may have wide letters only; a longer text is nearer to the mean.
-    return 0.8 + 1.1 * LETTER * max((min(len(name), LONGEST) for name in names), default=0)
 
 
 def _beside(panel: Panel, width: float, *, high: bool) -> float:
@@ -214,7 +176,7 @@ def _above(panel: Panel) -> float:
 def title_height(panel: Panel) -> float:
     """Return how far above a panel its title is: above the label of its axis, or the topmost name around it."""
     if panel.polar:
-        return RIM + 0.3 + _crowd(panel) + len(rim_lines(panel, RIM_LETTERS[-1])[0])
+        return rim_room(panel)
     return 0.5 + (1.5 if panel.y.label and not panel.y.names else 0.0)
 
 
@@ -254,7 +216,7 @@ def below(place: Place) -> float:
     """Return the room under a panel for its axis."""
     panel = place.panel
     if panel.polar:
-        return RIM + 0.5 + _crowd(panel) + max(map(len, rim_lines(panel, place.letters)))
+        return rim_room(panel, at_the_bottom=True)
     if not place.x_shown or panel.x.hidden or is_of(panel, Square):
         return 0.5
     names = panel.x.names
@@ -292,83 +254,9 @@ def shown_names(place: Place) -> Iterator[tuple[int, str]]:
     yield from ((number, short(name)) for number, name in enumerate(names) if number % every == 0)
 
 
-def rim_lines(panel: Panel, letters: int) -> list[list[str]]:
-    """Return the lines of every name around a polar panel; what comes before a colon has a line of its own.
-
-    Among many names it is said only where it changes.
-    """
-    lines, before = [], ""
-    for name in panel.x.names:
-        first, colon, rest = name.partition(": ")
-        repeated = len(panel.x.names) > MANY and first == before
-        lines.append(
-            [f"{first}:"] * (bool(colon) and not repeated) + [*_parted(short(rest if colon else name), letters)]
-        )
-        before = first
-    return lines
-
-
-def _parted(name: str, letters: int) -> Iterator[str]:
-    """Yield a name in at most three lines; a word that is longer than a line is parted in the middle."""
-    for line in textwrap.wrap(name, letters, break_long_words=False)[:3]:
-        half = ceil(len(line) / 2)
-        yield from [line] if len(line) <= letters else (f"{line[:half]}-", line[half:])
-
-
-def rim_places(place: Place) -> Iterator[tuple[float, float, str, str]]:
-    """Yield every line of the names around a polar panel: its place, how it is anchored, and its text."""
-    lines, away = rim_lines(place.panel, place.letters), place.height / 2 + RIM
-    sides: dict[int, list[tuple[float, float, list[str]]]] = {-1: [], 0: [], 1: []}
-    for number, words in enumerate(lines):
-        aside, up = sin(place.turn(number)), cos(place.turn(number))
-        side = 0 if abs(aside) < MIDDLE else 1 if aside > 0 else -1
-        # The name of the topmost is above its place, that of the lowest below.
-        reach = away + (_crowd(place.panel) if not side else 0.0)
-        sides[side].append((away * abs(aside), 0.3 - reach * up - (len(words) - 1) * (1 + up) / 2, words))
-    for side, anchor in ((-1, "end"), (0, "middle"), (1, "start")):
-        blocks = sorted(sides[side], key=lambda block: block[1])
-        for x, y, words in _apart(blocks, sides[0], away) if side else blocks:
-            at = place.middle[0] + side * x, place.middle[1] + y
-            yield from ((at[0], at[1] + number, anchor, word) for number, word in enumerate(words))
-
-
-def _crowd(panel: Panel) -> float:
-    """Return how much further out the names at the top and at the bottom are, to leave room for many others."""
-    lines = sum(map(len, rim_lines(panel, RIM_LETTERS[-1]))) / 2
-    return max(0.0, lines / 2 - RADII[0]) if len(panel.x.names) > MANY else 0.0
-
-
-def _apart(
-    blocks: Sequence[tuple[float, float, list[str]]], middle: Sequence[tuple[float, float, list[str]]], away: float
-) -> Iterator[tuple[float, float, list[str]]]:
-    """Yield the names on one side, moved up or down so that none hides another, and out of the circle again."""
-    tops, ends = [y for _, y, _ in blocks], (-inf, inf)
-    for _, y, words in middle:
-        wide = LETTER * max(map(len, words)) / 2 + 0.4
-        if y < 0 and blocks[0][0] < wide:
-            ends = y + len(words), ends[1]
-        elif y > 0 and blocks[-1][0] < wide:
-            ends = ends[0], y
-    limit = ends[0]
-    for number, (_, _, words) in enumerate(blocks):
-        tops[number] = max(tops[number], limit)
-        limit = tops[number] + len(words)
-    limit = ends[1]
-    for number, (_, _, words) in reversed(list(enumerate(blocks))):
-        tops[number] = limit = min(tops[number], limit - len(words))
-    for top, (x, _, words) in zip(tops, blocks, strict=True):
-        nearest = max(top - 0.3, -(top - 0.3 + len(words) - 1), 0.0)
-        yield max(x, sqrt(max(away**2 - nearest**2, 0.0))), top, words
-
-
 def row_name(name: str, place: Place) -> str:
     """Return a name of the y axis as there is room for it."""
     return short(name, int(place.width / LETTER) if place.names_above else LONGEST)
-
-
-def short(name: str, letters: int = LONGEST) -> str:
-    """Return a name, cut where a chart has no room for more of it."""
-    return name if len(name) <= letters else f"{name[: letters - 1]}…"
 
 
 def _keys(legend: Sequence[Key], width: float, top: float, left: float = 0.6) -> Iterator[tuple[float, float, Key]]:

@@ -55,8 +55,8 @@ def change_chart(part: Part, kind: str) -> Chart | None:
 
     Markers of an attribute are together, under its name. Only detected changes have a colour.
     """
-    found = {way: changes(subgroups(part), kind, way) for way in subgroups(part).ways(kind)}
-    by_way = {way: several for way, several in found.items() if several}
+    ways = {way: changes(subgroups(part), kind, way) for way in subgroups(part).ways(kind)}
+    by_way = {way: several for way, several in ways.items() if several}
     if not by_way:
         return None
     markers: dict[str, dict[str, None]] = {}
@@ -127,7 +127,7 @@ def _attributes(named: Named, kind: str, way: str) -> list[str]:
 
 def _rim(named: Named, kind: str, way: str, attribute: str) -> list[Subgroup]:
     """Return the subgroups on the rim, men opposite women."""
-    every = dict.fromkeys(one for part in named.values() for one in subgroups(part).marked(kind, way, attribute))
+    every = dict.fromkeys(sub for part in named.values() for sub in subgroups(part).marked(kind, way, attribute))
     genders = list(dict.fromkeys(subgroup.gender for subgroup in every))
     return sorted(every, key=lambda subgroup: genders.index(subgroup.gender))
 
@@ -150,23 +150,23 @@ def lines(part: Part, kind: str) -> Chart:
     ways = identities.ways(kind)
     rows: dict[str, dict[Subgroup, list[Measurement | None]]] = {}
     for attribute in _attributes({"": part}, kind, ways[0]):
-        for one in identities.marked(kind, ways[0], attribute):
-            if one.marker:
-                places = [Subgroup(NONE, "", "", one.gender), *(one._replace(way=way) for way in ways)]
-                rows.setdefault(attribute, {})[one] = [identities.confidence(kind, place) for place in places]
+        for sub in identities.marked(kind, ways[0], attribute):
+            if sub.marker:
+                places = [Subgroup(NONE, "", "", sub.gender), *(sub._replace(way=way) for way in ways)]
+                rows.setdefault(attribute, {})[sub] = [identities.confidence(kind, place) for place in places]
     up = _axis(row for of_attribute in rows.values() for several in of_attribute.values() for row in several)
     across = Axis.of_names(["no marker", *ways])
     panels = []
     for attribute, of_attribute in rows.items():
-        tones = {marker: tone for tone, marker in enumerate(dict.fromkeys(one.marker for one in of_attribute))}
+        tones = {marker: tone for tone, marker in enumerate(dict.fromkeys(sub.marker for sub in of_attribute))}
         marks: list[Mark] = [Rule(0.0, "y")]
-        for number, (one, several) in enumerate(of_attribute.items()):
-            tone, beside = tones[one.marker], _aside(number, len(of_attribute))
+        for number, (sub, several) in enumerate(of_attribute.items()):
+            tone, beside = tones[sub.marker], _aside(number, len(of_attribute))
             known = [(place + beside, row.estimate) for place, row in enumerate(several) if row is not None]
             points = [(x, estimate.value) for x, estimate in known]
-            marks.append(Line(points, tone, one.name, dashed=one.gender == "female"))
-            marks += [Dot(x, estimate, tone, one.name, small=True) for x, estimate in known]
-        keys = [Key(one.name, tones[one.marker], one.gender == "female") for one in of_attribute]
+            marks.append(Line(points, tone, sub.name, dashed=sub.gender == "female"))
+            marks += [Dot(x, estimate, tone, sub.name, small=True) for x, estimate in known]
+        keys = [Key(sub.name, tones[sub.marker], sub.gender == "female") for sub in of_attribute]
         panels.append(Panel(marks, across, up, attribute, height=0.6, legend=keys))
     caption = "Dashed: women. Dotted line: 0. Vertical lines: intervals."
     title = titled("Confidence by marker and augmentation", kind)

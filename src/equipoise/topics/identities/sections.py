@@ -93,11 +93,11 @@ def disparity_table(part: Part, kind: str, way: str) -> Table:
     Markers without a side come last, with the mean gap of he and she: max - min over 18 subgroups says nothing of them.
     """
     measured, at = part.measured, {"type": kind, "augmentation": way}
-    found = {
+    widest = {
         attribute: measured.get("confidence_disparity", attribute=attribute, **at)
         for attribute in subgroups(part).markers(kind, way)
     }
-    known = {attribute: row.value for attribute, row in found.items() if row is not None}
+    known = {attribute: row.value for attribute, row in widest.items() if row is not None}
     rows = []
     for attribute in sorted(known, key=lambda name: (name == NON_DEMOGRAPHIC, -known[name])):
         metrics = [f"{name}_disparity" for name in MEASURES]
@@ -123,11 +123,11 @@ def disparity_table(part: Part, kind: str, way: str) -> Table:
 def extremes(part: Part, kind: str, way: str) -> Iterator[Finding]:
     """Yield the identities that the model is least and most confident of, where there are enough of them."""
     identities = subgroups(part)
-    marked = [one for one in identities.marked(kind, way) if one.marker and one.gender]
+    marked = [sub for sub in identities.marked(kind, way) if sub.marker and sub.gender]
     known = [
-        (row, f"{one.marker} {one.gender} {row.value:.3f}")
-        for one in marked
-        if (row := identities.confidence(kind, one))
+        (row, f"{sub.marker} {sub.gender} {row.value:.3f}")
+        for sub in marked
+        if (row := identities.confidence(kind, sub))
     ]
     ordered = sorted(known, key=lambda pair: pair[0].value)
     if len(ordered) > 5:
