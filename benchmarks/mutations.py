@@ -80,7 +80,7 @@ ROOMS = {
         ),
         ("tests/datasets",),
     ),
-    "gate": (("reports/gate.py",), ("tests/reports/test_gate.py",)),
+    "gate": (("verdict/gate.py",), ("tests/verdict/test_gate.py",)),
     "clean": (("builder/verdict/consensus.py", "builder/verdict/cleaning.py"), ("tests/builder/verdict",)),
 }
 """Room -> its files, and the tests that should notice."""
@@ -159,9 +159,9 @@ EQUIVALENT = {
     ("stats/resampling.py", "2", "2 * int(inside.sum())"): "a choice between two ways to the same sums",
     ("stats/resampling.py", "2 * int(inside.sum()) > clusters"): "a choice between two ways to the same sums",
     ("stats/resampling.py", "2 * int(inside.sum())"): "a choice between two ways to the same sums",
-    ("reports/gate.py", "1", "permutations=1"): "a gate uses no p-value",
-    ("reports/gate.py", "1", "max(len(part.items), 1)"): "one item gives one set either way",
-    ("reports/gate.py", "bound < tested.value"): "where they are equal the distance is 0, which is handled next",
+    ("verdict/gate.py", "1", "permutations=1"): "a gate uses no p-value",
+    ("verdict/gate.py", "1", "max(len(part.items), 1)"): "one item gives one set either way",
+    ("verdict/gate.py", "bound < tested.value"): "where they are equal the distance is 0, which is handled next",
     ("scoring/packing/prefix_tree.py", "1", "lengths[:, None], tokens, -1)"): "any number that is not a token will do",
     ("scoring/packing/prefix_tree.py", "1", "numbered = np.full("): "any number below all nodes will do",
     ("scoring/packing/shape.py", "384", "DENSE_ROW_TOKENS"): "how much is computed at once changes no score",

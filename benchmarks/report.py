@@ -20,7 +20,7 @@ from shared.options import parsed
 
 from equipoise.datasets.builtin import load_builtin
 from equipoise.datasets.dataset import Dataset
-from equipoise.reports.page.html import write_run_page
+from equipoise.report import write_run_page
 from equipoise.run import audit
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .reports.comparison.compare import compare
-    from .reports.gate import gate
-    from .reports.summary.summary import summary
+    from .comparing.comparison import compare
     from .run import audit, import_results, load, remeasure
     from .runs import Run
+    from .verdict.gate import gate
+    from .verdict.summary import summary
 
 __version__ = "0.1.0"
 __all__ = ["Run", "__version__", "audit", "compare", "gate", "import_results", "load", "remeasure", "summary"]
@@ -22,15 +22,15 @@ def __getattr__(name: str) -> Any:
 
         return getattr(run, name)
     if name == "compare":
-        from .reports.comparison.compare import compare
+        from .comparing.comparison import compare
 
         return compare
     if name == "gate":
-        from .reports.gate import gate
+        from .verdict.gate import gate
 
         return gate
     if name == "summary":
-        from .reports.summary import summary
+        from .verdict.summary import summary
 
         return summary
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -20,7 +20,7 @@ AUDIT = (
 
 FORKING = """
 import atexit, json, os, sys
-import equipoise.reports.terminal.tables, equipoise.run, equipoise.scoring.huggingface.engine
+import equipoise.media.terminal, equipoise.report, equipoise.run, equipoise.scoring.huggingface.engine
 import pyarrow.parquet, rich.console
 from equipoise.cli import main
 

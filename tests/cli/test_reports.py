@@ -38,7 +38,7 @@ def test_calibration_is_compared(forked: Command, cloze_runs: Path) -> None:
     result = forked("compare", "far", "close", "--metric", "ece", *QUICK, cwd=cloze_runs)
     assert (result.returncode, result.stderr) == (0, "")
     difference = value_of(cloze_runs / "far", "ece", "all") - value_of(cloze_runs / "close", "ece", "all")
-    assert re.search(rf"^ece +{re.escape(f'{difference:+.3f}')} \[.+, .+\] +40 +0\.\d", result.stdout, re.MULTILINE)
+    assert re.search(rf"^ece ↓ +{re.escape(f'{difference:+.3f}')} \[.+, .+\] +40 +0\.\d", result.stdout, re.MULTILINE)
     assert "planted (far) − planted (close) on" in result.stdout and "1 of 1 differences hold" in result.stdout
     assert f"{abs(difference):.3f}" in (cloze_runs / "compare.html").read_text(encoding="utf-8")
 

@@ -25,8 +25,15 @@ class Guide:
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run `equipoise` where the page's package is installed."""
+        return self._python("-m", "equipoise", *words)
+
+    def python(self, code: str) -> subprocess.CompletedProcess[str]:
+        """Run code where the page's package is installed."""
+        return self._python("-c", code)
+
+    def _python(self, *words: str) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(self.folder), *filter(None, sys.path)])}
-        command = [sys.executable, "-m", "equipoise", *words]
+        command = [sys.executable, *words]
         return subprocess.run(
             command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False, timeout=120
         )

@@ -110,7 +110,7 @@ def test_the_command_line_imports_reports_draws_and_calibrates(tmp_path: Path) -
         assert result.exit_code == 0
         return result.output
 
-    assert "calibration of made on made" in said("import", str(file), "--out", str(folder), "--resamples", "20")
+    assert "Calibration of made on made" in said("import", str(file), "--out", str(folder), "--resamples", "20")
     assert "predicted_gender=female" in said("report", str(folder))
     assert "half=a" in said("measure", str(folder), "--by", "half", "--resamples", "20")
     assert "predicted_gender=male" in said("reliability", str(folder))

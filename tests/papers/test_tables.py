@@ -12,21 +12,37 @@ from typer.testing import CliRunner
 
 import equipoise
 from equipoise.cli import app
+from equipoise.media.cells import NOTHING, estimate_of, words
 from equipoise.papers.experiments import PAPERS
 from equipoise.papers.published import Published, published
-from equipoise.papers.tables import DOUBTFUL, NOTHING, paper_tables, parts_of, write_tables
+from equipoise.papers.tables import paper_tables, parts_of, write_tables
 from equipoise.records import EquipoiseError, Estimate, Measurement, group_label
+from equipoise.records.showing import Content, Table
 from equipoise.runs import Run
 from equipoise.runs.folder import RunFolder
 from equipoise.runs.measurements import measurements_frame
 from equipoise.runs.run import Part
+from equipoise.topics.published import DOUBTFUL
 
 QUICK = {"resamples": 30, "limit": 30, "progress": False, "metrics": ["ucerf", "accuracy", "confidence", "perplexity"]}
 
 
 def table(paper: str, place: str, parts: dict[tuple[str, str, str], Part]) -> list[dict[str, str]]:
     (chosen,) = [t for t in paper_tables(PAPERS[paper], parts) if t.name == f"{paper}-{place}".lower()]
-    return [dict(zip(chosen.columns, row, strict=True)) for row in chosen.rows]
+    return texts(chosen)
+
+
+def texts(table: Table) -> list[dict[str, str]]:
+    """Return the rows of a table as texts by column, values with their n."""
+    return [
+        {column.title: with_n(cell) for column, cell in zip(table.columns, row.cells, strict=True)}
+        for row in table.rows
+    ]
+
+
+def with_n(cell: Content) -> str:
+    estimate = estimate_of(cell)
+    return words(cell) + (f" (n = {estimate.n:,})" if estimate else "")
 
 
 @pytest.fixture(scope="module")
@@ -155,14 +171,14 @@ def test_every_cell_is_of_its_own_model_data_and_task(paper: str, place: str, pl
     assert len(cells) == len(table.rows)
     first = {number.cell: number for number in reversed(printed)}
     checked = 0
-    for cell, row in zip(cells, table.rows, strict=True):
+    for cell, row in zip(cells, texts(table), strict=True):
         number = first[cell]
         for model in MODELS:
-            value = row[table.columns.index(f"here: {model}")]
+            value = row[f"here: {model}"]
             if number.metric not in FROM_ITEMS:
                 assert value == shown[json.dumps([model, number.dataset, number.task, number.metric, group_of(number)])]
                 checked += 1
         for name in dict.fromkeys(n.model for n in printed):
-            texts = [n.printed for n in printed if n.cell == cell and n.model == name]
-            assert row[table.columns.index(f"paper: {name}")].rstrip("†") in ([texts[0]] if texts else [NOTHING])
+            theirs = [n.printed for n in printed if n.cell == cell and n.model == name]
+            assert row[f"paper: {name}"].rstrip("†") in (theirs[:1] or [NOTHING])
     assert checked or place == "Fig. 5"

@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 
 from equipoise import audit, summary
-from equipoise.reports.summary import PartSummary
 from equipoise.scoring.planted import PlantedEngine
+from equipoise.verdict.summary import PartSummary
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "headlines.md"
@@ -41,7 +41,7 @@ INTRO = """# Sentences about eight planted engines
 A *planted* engine is not a model: it answers with a behaviour of known size. So it shows whether the sentences of a
 report are true. Each engine below is audited on 160 sets of the built-in sentences
 (`--limit 160 --resamples 200 --by stereotype`). The lists are what terminal, page and `equipoise.summary(run)` say.
-Tests compare them with the planted truth: what must be said, and what must not (`tests/reports/summary`).
+Tests compare them with the planted truth: what must be said, and what must not (`tests/verdict`).
 """
 
 

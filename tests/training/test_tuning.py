@@ -18,7 +18,7 @@ import pytest
 from equipoise.datasets import open_dataset
 from equipoise.datasets.exposure import exposure_notes
 from equipoise.records import RunError
-from equipoise.reports.learning.page import write_learning_page
+from equipoise.report import write_training_page
 from equipoise.run import audit
 from equipoise.training import Limits, Plan, TrainingError, trained_on, tune
 from equipoise.training.grammar import grammar_dataset
@@ -89,9 +89,9 @@ def test_an_audit_on_what_the_adapter_was_trained_on_warns(tuned: Path, tiny_fol
 
 
 def test_the_learning_curves_are_drawn(tuned: Path) -> None:
-    page = write_learning_page(tuned / "training").read_text(encoding="utf-8")
+    page = write_training_page(tuned / "training")[0].read_text(encoding="utf-8")
     figure = ElementTree.parse(tuned / "training" / "curves.svg").getroot()
-    lines = [part for part in figure.iter("{http://www.w3.org/2000/svg}path") if "curve" in part.get("class", "")]
+    lines = [part for part in figure.iter("{http://www.w3.org/2000/svg}path") if "outline" in part.get("class", "")]
     assert len(lines) == 4 + 3 + 3 + 2 + 3 + 1
     # Twelve steps are twelve points of each loss, five validations five points of each value.
     assert sorted({part.get("d", "").count(" ") for part in lines}) == [9, 23]
@@ -99,7 +99,7 @@ def test_the_learning_curves_are_drawn(tuned: Path) -> None:
     assert f"{report['after']['ucerf']:.3f}" in page and "on 8 validation sets" in page
     assert f"step {report['step']} of 12" in page
     with pytest.raises(RunError, match=r"it has no settings\.json"):
-        write_learning_page(tuned)
+        write_training_page(tuned)
 
 
 KILLED = """
@@ -143,7 +143,8 @@ def test_nothing_is_kept_where_every_checkpoint_breaks_a_guard(tiny_folder: Path
     with pytest.raises(TrainingError, match="no checkpoint passed the guards, so no adapter was saved: accuracy fell"):
         tune(str(tiny_folder), out=tmp_path / "a", plan=plan, limits=impossible, markers=False, device="cpu")
     assert not (tmp_path / "a" / "adapter_model.safetensors").exists()
-    assert "No step passed the guards" in write_learning_page(tmp_path / "a" / "training").read_text(encoding="utf-8")
+    page, _ = write_training_page(tmp_path / "a" / "training")
+    assert "No step passed the guards" in page.read_text(encoding="utf-8")
     with pytest.raises(TrainingError, match="no checkpoint passed the guards"):  # at once, without training again
         tune(str(tiny_folder), out=tmp_path / "a", plan=plan, limits=impossible, markers=False, device="cpu")
 

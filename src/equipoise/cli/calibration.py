@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import re
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,16 +13,18 @@ import typer
 
 from ..records import EquipoiseError
 from .console import print_out, printable, progress_bar
-from .drawings import drawn_files, easel
 from .parameters import Quiet, Recalibration
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..measuring.recalibration import Recalibrated
+    from ..records.showing import Chart
 
 Group = Annotated[str, typer.Option("--by", help="Group to compare; by default the side that the model predicts.")]
 Figures = Annotated[bool, typer.Option("--figures/--no-figures", help="Draw figures into the folder's figures/.")]
+
+FILES = {"workforce": "occupations"}
+"""What a file of this command is called, where that is not the chart's own name."""
 
 
 def reliability(
@@ -38,29 +40,26 @@ def reliability(
     """
     import pandas as pd
 
-    from ..reports.calibration.reliability import occupation_table, reliability_table
-    from ..reports.calibration.tables import bins_table
-    from ..runs import Run
+    from ..media import terminal
+    from ..runs.run import Run
+    from ..topics import calibration
 
     run = Run(folder)
-    examples = run.examples
     tables: list[pd.DataFrame] = []
-    drawn: dict[str, bytes] = {}
-    for key, outcomes in run.answers():
-        dataset, task = key.dataset, key.task
-        table = reliability_table(outcomes, by=by, bins=bins)
-        work = occupation_table(outcomes, examples[examples["dataset"] == dataset])
-        title = f"{run.manifest.model} on {dataset} · {task}"
+    charts: list[Chart] = []
+    for part in run.parts:
+        table = calibration.reliability_table(part.outcomes, by=by, bins=bins)
+        title = f"{run.name} on {part}"
+        for chart in calibration.charts(part, table):
+            charts.append(replace(chart, title=title, topic=FILES.get(chart.topic, chart.topic)))
         if len(table):
-            tables.append(table.assign(dataset=dataset, task=task))
+            tables.append(table.assign(dataset=part.dataset, task=part.task))
             if not quiet:
-                print_out(bins_table(table, title))
-        if figures and (len(table) or len(work) > 2):
-            drawn |= _draw(f"{dataset}-{task}", title, table, work)
+                print_out(terminal.draw(calibration.bin_table(table, calibration.first_side(part), title)))
+    drawn = _drawn(charts) if figures else {}
     if not tables and not drawn:
         raise EquipoiseError(f"{folder} has no sentence pairs with a human label; ask for --task cloze or sentence")
-    bins_file = {"reliability.csv": pd.concat(tables)} if tables else {}
-    run.folder.add({**bins_file, **drawn}, made_from=run.manifest)
+    run.folder.add({**({"reliability.csv": pd.concat(tables)} if tables else {}), **drawn}, made_from=run.manifest)
     if quiet:
         return
     _say_drawn(folder, drawn)
@@ -85,8 +84,10 @@ def calibrate(
     Writes calibration.csv (before and after) and calibration_maps.json (the maps) into the run folder.
     """
     from ..measuring.recalibration import Splits, recalibrate
-    from ..reports.calibration.tables import before_after_table
-    from ..runs import Run
+    from ..media import terminal
+    from ..records.showing import Section
+    from ..runs.run import Run
+    from ..topics.calibration import before_and_after, maps_charts
 
     chosen = Splits(splits=splits, seed=seed, by=by, **({"methods": tuple(method)} if method else {}))
     run = Run(folder)
@@ -94,60 +95,28 @@ def calibrate(
     with progress_bar(quiet=quiet) as progress:
         recalibrated = recalibrate(answers, chosen, progress=progress)
     maps = json.dumps(list(recalibrated.maps), indent=1) + "\n"
-    drawn = _draw_maps(recalibrated, run.manifest.model, chosen.methods[0]) if figures and _can_draw() else {}
+    drawn = _drawn(maps_charts(recalibrated, run.manifest.model, chosen.methods[0])) if figures else {}
     files: dict[str, Any] = {"calibration.csv": recalibrated.table, "calibration_maps.json": maps, **drawn}
     run.folder.add(files, made_from=run.manifest)
     if quiet:
         return
-    print_out(before_after_table(recalibrated.table))
+    print_out(terminal.draw(Section("", list(before_and_after(recalibrated.table)))))
     for warning in recalibrated.warnings:
         typer.echo(printable(f"warning: {warning}"))
     _say_drawn(folder, drawn)
     typer.echo(printable(f"The table is {folder}/calibration.csv, the maps are {folder}/calibration_maps.json"))
 
 
-def _draw(name: str, title: str, table: pd.DataFrame, work: pd.DataFrame) -> dict[str, bytes]:
-    """Return the figures of one dataset and task by file name."""
-    if not _can_draw():
+def _drawn(charts: Iterable[Chart]) -> dict[str, bytes]:
+    """Return the charts as PNG, by file name; nothing without matplotlib."""
+    from ..media.paper import figure_files
+
+    if not importlib.util.find_spec("matplotlib"):
+        typer.echo("no figures: matplotlib is not installed (pip install 'equipoise[figures]')", err=True)
         return {}
-    from ..reports.calibration.figures import draw_occupations, draw_reliability
-
-    with easel() as scratch:
-        if len(table):
-            draw_reliability(table, scratch / _figure(f"reliability-{name}"), title=title)
-        if len(work) > 2:
-            draw_occupations(work, scratch / _figure(f"occupations-{name}"), title=title)
-        return _in_figures(scratch)
-
-
-def _draw_maps(recalibrated: Recalibrated, model: str, method: str) -> dict[str, bytes]:
-    """Return the figures of calibration maps by file name."""
-    from ..reports.calibration.figures import draw_before_after
-
-    with easel() as scratch:
-        for (dataset, task), sample in recalibrated.samples.items():
-            rows = recalibrated.table[(recalibrated.table["dataset"] == dataset) & (recalibrated.table["task"] == task)]
-            path = scratch / _figure(f"calibrated-{dataset}-{task}")
-            draw_before_after(sample, rows, path, title=f"{model} on {dataset} · {task}", method=method)
-        return _in_figures(scratch)
-
-
-def _in_figures(scratch: Path) -> dict[str, bytes]:
-    return {f"figures/{name}": content for name, content in drawn_files(scratch).items()}
+    return {f"figures/{name}": content for name, content in figure_files(charts, ("png",), "page", title=True)}
 
 
 def _say_drawn(folder: Path, drawn: Iterable[str]) -> None:
     for name in drawn:
         typer.echo(printable(f"drawn: {folder / name}"))
-
-
-def _figure(name: str) -> str:
-    return re.sub(r"[^\w.+-]+", "-", name) + ".png"
-
-
-def _can_draw() -> bool:
-    """Return whether matplotlib is here; say so where it is not."""
-    if importlib.util.find_spec("matplotlib"):
-        return True
-    typer.echo("no figures: matplotlib is not installed (pip install 'equipoise[figures]')", err=True)
-    return False

@@ -99,20 +99,10 @@ def print_out(renderable: Any) -> None:
 
 def listing(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Any:
     """Return a table of words; where it is wider than the terminal, a list with a heading for each row."""
-    from rich.padding import Padding
-    from rich.table import Table
-    from rich.text import Text
+    from ..media import terminal
+    from ..records.showing import Column, Row, Table
 
-    from ..reports.terminal.tables import FirstThatFits
-
-    narrow = Table.grid()
-    for first, *cells in rows:
-        named = [(name, cell) for name, cell in zip(header[1:], cells, strict=True) if cell]
-        facts = [cell for name, cell in named if name.startswith("what")]
-        facts += [f"{name}: {cell}" for name, cell in named if not name.startswith("what")]
-        narrow.add_row(Text(printable(first), style="bold"))
-        narrow.add_row(Padding(Text(printable("; ".join(facts))), (0, 0, 0, 4)))
-    return FirstThatFits([[plain_table(header, rows)], [narrow]])
+    return terminal.draw(Table("", [Column(name, words=True) for name in header], [Row(row) for row in rows]))
 
 
 def plain_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Any:

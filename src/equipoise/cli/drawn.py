@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .console import plain_table, print_out
+from .console import print_out
 from .reports import Runs
 
 
@@ -23,17 +23,9 @@ def drawn(
     The first row of each type takes the most probable answers. "over seeds" is the mean and standard deviation over
     draws of one answer for each sentence. No model is asked.
     """
-    from ..measuring.drawn_answers import drawn_answers
-    from ..runs.measurements import kind_title
+    from ..media import terminal
     from ..runs.run import Run
+    from ..topics.wordings import drawn_table
 
-    header = ("run", "data", "temperature", "n", "accuracy, expected", "accuracy over seeds", "eo_sum over seeds")
-    rows = []
-    for run in map(Run, runs):
-        for part in run.parts:
-            for row in drawn_answers(part.outcomes, temperature or [0.5, 1.0, 2.0], seeds=seeds, seed=seed):
-                name = f"{part}, {kind_title(row.kind)}"
-                spreads = [f"{mean:.3f} ± {deviation:.3f}" for mean, deviation in (row.accuracy, row.odds)]
-                heat = f"{row.temperature:g}" if row.temperature else "most probable"
-                rows.append((run.name, name, heat, f"{row.n:,}", f"{row.expected:.3f}", *spreads))
-    print_out(plain_table(header, rows))
+    opened = [Run(run) for run in runs]
+    print_out(terminal.draw(drawn_table(opened, temperature or [0.5, 1.0, 2.0], seeds=seeds, seed=seed)))

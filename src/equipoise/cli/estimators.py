@@ -37,40 +37,29 @@ def estimators(
     models and the sets whose order depends on the estimator. On data that people have labelled: how well each
     estimator's certainty predicts where the model agrees with them.
     """
+    from ..comparing.estimators import estimator_studies, frames
     from ..files import write_together
     from ..measuring.estimators import Resamples
-    from ..reports.estimators.answers import answer
-    from ..reports.estimators.coverage import coverage_sentence, coverage_table, coverages
-    from ..reports.estimators.labels import label_answer, label_parts, label_report, label_table
-    from ..reports.estimators.studies import estimator_studies, tables
-    from ..reports.estimators.tables import study_tables
+    from ..media import terminal
+    from ..media.paper import figure_files
+    from ..records.showing import Chart, every
     from ..runs.csv_files import to_csv
+    from ..runs.run import Run
+    from ..topics.estimators import answers, sections
 
     plan = Resamples(resamples=resamples, level=level, seed=seed)
     with progress_bar(quiet=quiet) as progress:
-        labelled = label_parts(runs, plan, estimators=estimator)
-        studies = estimator_studies(
-            runs, plan, estimators=estimator, intersect=intersect, progress=progress, needed=not labelled
-        )
-    made = tables(studies)
-    covered = [] if estimator and "conformal" not in estimator else list(coverages(runs, level=level))
-    made |= {"human": label_table(labelled)} if labelled else {}
-    made |= {"conformal": coverage_table(covered)} if covered else {}
+        opened = [Run(run) for run in runs]
+        studies = estimator_studies(opened, plan, estimators=estimator or (), intersect=intersect, progress=progress)
+    made, shown = frames(studies), list(sections(studies))
     contents = {f"{name}.csv": to_csv(frame) for name, frame in made.items()}
-    document = {"answers": [*(answer(part) for part in studies), *map(label_answer, labelled)]}
+    document = {"answers": answers(studies)}
     document |= {name: json.loads(frame.to_json(orient="records")) for name, frame in made.items() if name != "sides"}
     contents["estimators.json"] = (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
     if figures and importlib.util.find_spec("matplotlib"):
-        from ..reports.estimators.figures import study_figures
-
-        contents |= {drawn.name: drawn.content for drawn in study_figures(studies)}
+        contents |= dict(figure_files(every(shown, Chart), ("png",), "page", title=True))
     write_together(out, contents)
     if quiet:
         return
-    for part in studies:
-        print_out(study_tables(part))
-    for labels in labelled:
-        print_out(label_report(labels))
-    for row in covered:
-        typer.echo(printable(coverage_sentence(row)))
+    print_out(terminal.sections(shown))
     typer.echo(printable(f"{len(contents)} files in {out}/"))

@@ -115,7 +115,7 @@ def _upload(folder: Path, to: str, *, sentences: bool) -> Upload:
     """Return what to upload: a run with its card and page, or all files of a dataset's folder."""
     from ..exports.card import run_card
     from ..exports.hub import Upload, dataset_files, run_files
-    from ..reports.page.html import run_page
+    from ..report import run_page
     from ..run import load
 
     if not folder.is_dir():

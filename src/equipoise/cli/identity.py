@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .console import printable
-from .drawings import drawn_files, easel, keep_files
+from .drawings import keep_files
 
 
 def identities(
@@ -18,16 +18,14 @@ def identities(
     ] = None,
     svg: Annotated[bool, typer.Option("--svg", help="Draw SVG instead of PNG.")] = False,
 ) -> None:
-    """Draw the results about identities. These are radars, lines, heatmaps and the table of disparities.
+    """Draw the results about identities. These are radars, disparities, occupations by side, lines and heatmaps.
 
-    Several runs, or several tasks of a run, share the pictures, with one line each.
+    Several runs, or several tasks of a run, share the pictures; lines and heatmaps are of one run and task each.
     """
-    from ..reports.identities.figures import draw
+    from ..report import identity_figures
     from ..run import load
 
     runs = [load(folder) for folder in folders]
-    with easel() as scratch:
-        draw(runs, scratch, suffix="svg" if svg else "png")
-        paths = keep_files(drawn_files(scratch), folders[0], out, "figures", made_from=runs[0].manifest)
-    for path in paths:
+    files = dict(identity_figures(runs, formats=("svg" if svg else "png",)))
+    for path in keep_files(files, folders[0], out, "figures", made_from=runs[0].manifest):
         typer.echo(printable(str(path)))

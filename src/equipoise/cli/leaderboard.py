@@ -40,8 +40,8 @@ def leaderboard(
     A rank is a range if the intervals do not settle the order. The site fetches nothing: any web server can serve
     it, and it opens from a folder as well.
     """
-    from ..reports.leaderboard.site import SiteOptions, write_site
-    from ..reports.leaderboard.submissions import run_folders
+    from ..report import SiteOptions, write_site
+    from ..topics.leaderboard.boards import run_folders
 
     folders_of_runs = run_folders(folders)
     if check:

@@ -15,7 +15,7 @@ from ..options import OUTPUT, PANELS, AuditOptions, Option, OutputOptions, RunOp
 from ..records import EquipoiseError
 
 if TYPE_CHECKING:
-    from ..reports.published import PublishedValue
+    from ..topics.published import PublishedValue
 
 AUDIT = options_of(RunOptions, AuditOptions, OutputOptions)
 """The options of `equipoise audit` by name."""

@@ -14,7 +14,7 @@ from .console import listing, print_out, printable, progress_bar
 from .parameters import Against, FigureFormat, Quiet, Resamples, TableFormat, Where, published_values
 
 if TYPE_CHECKING:
-    from ..reports.comparison.compare import Comparison
+    from ..comparing.comparison import Comparison
 
 FAILED_GATE, UNDECIDED_GATE = 1, 3
 """Exit codes of a gate that was checked and not passed; 2 is for one that could not be checked."""
@@ -59,21 +59,17 @@ def compare(
     Runs that were asked different sentences are refused, unless --intersect is given. A dataset and its neutral form
     (genderlex, genderlex-someone; --neutral) have the same rows and are compared row by row.
     """
-    from ..reports.comparison.datasets import are_apart, between_datasets, datasets_page, sentences
-    from ..reports.comparison.orders import order_sentences, orders
-    from ..reports.comparison.page import comparison_page
-    from ..reports.comparison.tables import comparison_summary
-    from ..reports.page.html import write_page
+    from ..comparing.datasets import are_apart, between_datasets
+    from ..report import comparison_page, comparison_text, datasets_page, datasets_text, write_page
 
     chosen: dict[str, Any] = {"intersect": intersect, "correction": correction, "permutations": permutations}
     chosen |= {"resamples": resamples, "seed": seed, "where": tuple(where or ()), "data": tuple(data or ())}
     chosen |= {"metrics": tuple(metric)} if metric else {}
     if are_apart(data or ()):
         moved = between_datasets([str(run) for run in runs], data or (), metrics=metric or (), correction=correction)
-        write_page(out, datasets_page(moved, data or ()))
+        write_page(out, datasets_page(moved))
         if not quiet:
-            for sentence in sentences(moved, data or ()):
-                typer.echo(printable(sentence))
+            print_out(datasets_text(moved))
         return
     published = published_values(against)
     chosen["alone"] = bool(published)
@@ -81,11 +77,7 @@ def compare(
     write_page(out, comparison_page(made, published))
     if quiet:
         return
-    print_out(comparison_summary(made))
-    detected = sum(test.detected for test in made.tests)
-    typer.echo(f"{detected} of {len(made.tests)} differences hold after correction ({correction}).")
-    for sentence in order_sentences(orders(made)):
-        typer.echo(printable(sentence))
+    print_out(comparison_text(made))
     typer.echo(printable(f"To look at the comparison, open {out} in a browser."))
 
 
@@ -105,18 +97,15 @@ def figures(
     quiet: Quiet = False,
 ) -> None:
     """Write all figures of a run for publication. For several runs, write the figures of their comparison."""
-    from ..reports.behaviour.figures import run_figures
-    from ..reports.paper.figures import FORMATS
+    from ..report import comparison_figures, run_figures
     from ..runs.run import Run
 
-    formats = tuple(kind or FORMATS)
+    formats = tuple(kind or FigureFormat)
     if len(runs) == 1:
         drawn = run_figures(Run(runs[0]), width=width, formats=formats)
     else:
-        from ..reports.comparison.figures import comparison_figures
-
         drawn = comparison_figures(_compared(runs, {"intersect": intersect}, quiet=quiet), width=width, formats=formats)
-    _write_all(((figure.name, figure.content) for figure in drawn), runs, out, "figures", quiet=quiet)
+    _write_all(drawn, runs, out, "figures", quiet=quiet)
 
 
 def tables(
@@ -134,17 +123,14 @@ def tables(
     quiet: Quiet = False,
 ) -> None:
     """Write all tables of a run for publication. For several runs, write the tables of their comparison."""
-    from ..catalog import find
-    from ..reports.paper.publication import comparison_tables, file_name, run_tables, writers_for
+    from ..report import comparison_tables, run_tables
     from ..runs.run import Run
 
-    known = writers_for(fit)
-    writers = [find(name, known, kind="format") for name in kind or known]
+    formats = tuple(kind or TableFormat)
     if len(runs) == 1:
-        several = run_tables(Run(runs[0]))
+        files = run_tables(Run(runs[0]), formats=formats, fit=fit)
     else:
-        several = comparison_tables(_compared(runs, {"intersect": intersect}, quiet=quiet))
-    files = ((file_name(table, ending), write(table).encode()) for table in several for ending, write in writers)
+        files = comparison_tables(_compared(runs, {"intersect": intersect}, quiet=quiet), formats=formats, fit=fit)
     _write_all(files, runs, out, "tables", quiet=quiet)
 
 
@@ -184,7 +170,7 @@ def gate(
     error, never a pass.
     """
     from ..files import write_file
-    from ..reports import gate as gates
+    from ..verdict import gate as gates
 
     chosen: dict[str, Any] = {"baseline": baseline, "max_drop": max_drop or [], "test_at": test_at}
     try:
@@ -213,8 +199,8 @@ def gate(
 
 
 def _compared(runs: list[Path], chosen: dict[str, Any], *, quiet: bool) -> Comparison:
-    from ..reports.comparison.compare import Choices
-    from ..reports.comparison.compare import compare as compare_runs
+    from ..comparing.comparison import Choices
+    from ..comparing.comparison import compare as compare_runs
 
     with progress_bar(quiet=quiet) as progress:
         return compare_runs(runs, Choices(**chosen), progress=progress)

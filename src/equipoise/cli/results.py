@@ -25,25 +25,12 @@ def show_run(run: Run, *, quiet: bool, as_json: bool, every: bool = False) -> No
         return
     from rich.text import Text
 
-    from ..reports.calibration.tables import calibration_summary
-    from ..reports.categories.tables import category_summary
-    from ..reports.identities.tables import identity_summary
-    from ..reports.pairs.tables import pair_summary
-    from ..reports.summary import legend
-    from ..reports.tasks.tables import task_summary
-    from ..reports.terminal.tables import run_summary
+    from ..report import run_text
+    from ..verdict.summary import legend
 
     notes = run.manifest.notes
-    further = (
-        task_summary(run),
-        category_summary(run),
-        pair_summary(run),
-        calibration_summary(run),
-        identity_summary(run.measurements),
-    )
-    for summary in (run_summary(run, every=every), *further):
-        if summary is not None:
-            print_out(summary)
+    typer.echo()
+    print_out(run_text(run, all_rows=every))
     for note in notes[:SHOWN_NOTES]:
         print_out(Text(printable(f"note: {note}")))
     if len(notes) > SHOWN_NOTES:
@@ -60,7 +47,7 @@ def show_run(run: Run, *, quiet: bool, as_json: bool, every: bool = False) -> No
 def write_page(run: Run, *, no_html: bool, out: Path | None = None, sentences: bool = True) -> None:
     """Write the page of a run, unless none is wanted."""
     if not no_html:
-        from ..reports.page.html import write_run_page
+        from ..report import write_run_page
 
         write_run_page(run, out=out, sentences=sentences)
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .console import plain_table, print_out, printable
+from .console import print_out, printable
 from .parameters import Quiet, Resamples
 from .reports import Intersect, Runs
 
 if TYPE_CHECKING:
     from ..builder.compare.sensitivity import NearDuplicates
-    from ..records import Estimate
     from ..runs.run import Run
 
 
@@ -46,22 +45,22 @@ def sensitivity(
 
 
 def _wordings(runs: Sequence[Run], out: Path, *, intersect: bool, resamples: int, seed: int, quiet: bool) -> None:
+    from ..comparing.wordings import frames, wording_parts
     from ..files import write_together
     from ..measuring.estimators import Resamples
-    from ..reports.wordings.studies import wording_parts, wording_tables
-    from ..reports.wordings.tables import wording_report
+    from ..media import terminal
     from ..runs.csv_files import to_csv
+    from ..topics.wordings import section
 
     if not any(run.manifest.settings.get("wordings") or run.manifest.settings.get("questions") for run in runs):
         return
     parts = wording_parts(runs, Resamples(resamples=resamples, seed=seed), intersect=intersect)
-    contents = {f"{name}.csv": to_csv(frame) for name, frame in wording_tables(parts).items()}
+    contents = {f"{name}.csv": to_csv(frame) for name, frame in frames(parts).items()}
     if contents:
         write_together(out, contents)
     if quiet:
         return
-    for part in parts:
-        print_out(wording_report(part))
+    print_out(terminal.sections(map(section, parts)))
     where = f"{len(contents)} files in {out}/" if contents else "No part has 30 base sentences in several wordings."
     typer.echo(printable(where))
 
@@ -84,21 +83,14 @@ def _near_duplicates(run: Run, *, words: int, seed: int, quiet: bool) -> None:
 
 def print_near_duplicates(parts: Sequence[NearDuplicates]) -> None:
     """Print how far apart near-duplicates are scored, a line for each dataset, task and type."""
+    from ..media import terminal
+    from ..records.showing import Column, Row, Table
     from ..runs.measurements import kind_title
 
-    header = ("data", "sets", "near pairs", "groups", "U differs by", "any two", "D differs by", "any two")
-    rows = [
-        (
-            f"{part.dataset} · {part.task}, {kind_title(part.kind)}",
-            *(f"{part.sets:,}", f"{len(part.table):,}", f"{part.groups:,}"),
-            *(_cell(part.u), f"{part.u_any:.3f}", _cell(part.d), f"{part.d_any:.3f}"),
-        )
-        for part in parts
-    ]
-    print_out(plain_table(header, rows))
-
-
-def _cell(estimate: Estimate | None) -> str:
-    from ..runs.measurements import span
-
-    return "–" if estimate is None else span(estimate)
+    columns = [Column("data", words=True), *map(Column, ("sets", "near pairs", "groups"))]
+    columns += [Column(title) for title in ("U differs by", "any two", "D differs by", "any two")]
+    rows = []
+    for part in parts:
+        name, pairs = f"{part.dataset} · {part.task}, {kind_title(part.kind)}", len(part.table)
+        rows.append(Row((name, part.sets, pairs, part.groups, part.u, part.u_any, part.d, part.d_any)))
+    print_out(terminal.draw(Table("", columns, rows)))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ..options import TuningOptions, options_of
-from .console import plain_table, print_out, printable, progress_bar
+from .console import print_out, printable, progress_bar
 from .parameters import Quiet, with_options
 
 TUNING = options_of(TuningOptions)
@@ -34,8 +34,9 @@ def tune(
 
     Rerunning the same command continues where it was interrupted. Evaluation datasets are never trained on.
     """
-    from ..reports.learning.curves import read_curves
-    from ..reports.learning.page import before_and_after, write_learning_page
+    from ..media.terminal import draw
+    from ..report import write_training_page
+    from ..topics.training import before_and_after
     from ..training.objective import TrainingError
     from ..training.tune_plan import Plan
     from ..training.tuning import tune as run_tune
@@ -48,13 +49,13 @@ def tune(
             tuned = run_tune(model, data=data, out=out, plan=plan, markers=markers, device=device, progress=progress)
     except TrainingError:
         if (folder / "report.json").is_file():
-            typer.echo(printable(f"{write_learning_page(folder)} shows the learning curves"), err=True)
+            typer.echo(printable(f"{write_training_page(folder)[0]} shows the learning curves"), err=True)
         raise
-    page = write_learning_page(folder)
+    page, curves = write_training_page(folder)
     if quiet:
         return
-    for headings, rows in before_and_after(read_curves(folder).report):
-        print_out(plain_table(headings, rows))
+    for table in before_and_after(curves):
+        print_out(draw(table))
     typer.echo(f"Kept step {tuned.step}.")
     for fault in tuned.faults:
         typer.echo(printable(f"note: at the last step {fault}"))

@@ -10,7 +10,7 @@ from functools import cache
 from importlib import resources
 
 from ..records import group_label
-from ..reports.published import PublishedValue
+from ..topics.published import PublishedValue
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,16 +7,15 @@ from pathlib import Path
 
 from ..datasets.identity import NAME as IDENTITY
 from ..files import write_file
+from ..media.paper import TABLE_FORMATS, table_files
 from ..records import EquipoiseError
-from ..reports.paper.publication import PublishedTable, file_name, writers_for
-from ..runs.measurements import span
+from ..records.showing import Cell, Column, Content, Row, Table
 from ..runs.run import Part, Run
 from ..suites.status import DONE, Status
+from ..topics.published import DOUBTFUL
 from .experiments import Paper
 from .published import ERRATA, Published, published
 
-NOTHING = "–"
-DOUBTFUL = "†"
 HEADINGS = ("data", "task", "type", "marker on", "attribute", "group", "metric")
 
 Parts = Mapping[tuple[str, str, str], Part]
@@ -45,76 +44,66 @@ def write_tables(paper: Paper, parts: Parts, folder: Path) -> list[Path]:
     """Return the files of the paper's tables: Markdown, CSV and LaTeX of each."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    for table in paper_tables(paper, parts):
-        for ending, write in writers_for("longtable").values():
-            paths.append(folder / file_name(table, ending))
-            write_file(paths[-1], write(table).encode())
+    for name, content in table_files(paper_tables(paper, parts), TABLE_FORMATS, "longtable"):
+        paths.append(folder / name)
+        write_file(paths[-1], content)
     return paths
 
 
-def paper_tables(paper: Paper, parts: Parts) -> Iterator[PublishedTable]:
+def paper_tables(paper: Paper, parts: Parts) -> Iterator[Table]:
     """Yield each table or figure with numbers of the paper: columns of the published models, then of those here."""
     models = list(dict.fromkeys(model for model, _, _ in parts))
     for place, title in paper.places.items():
         printed = [number for number in published() if (number.paper, number.place) == (paper.name, place)]
-        yield _table(paper, place, title, printed, {model: _of(parts, model) for model in models})
+        rows = list(_rows(printed, {model: _of(parts, model) for model in models}))
+        columns = [Column(HEADINGS[at], words=True) for at in _used(printed)]
+        columns += [Column(f"paper: {model}") for model in _models(printed)]
+        columns += [Column(f"here: {model}") for model in models]
+        about = {"place": place.lower()}
+        yield Table(f"{place}: {title}", columns, rows, paper.name, about, list(_notes(printed)))
 
 
 def _of(parts: Parts, model: str) -> dict[tuple[str, str], Part]:
     return {(data, task): part for (name, data, task), part in parts.items() if name == model}
 
 
-def _table(
-    paper: Paper,
-    place: str,
-    title: str,
-    printed: Sequence[Published],
-    ours: Mapping[str, Mapping[tuple[str, str], Part]],
-) -> PublishedTable:
-    theirs = list(dict.fromkeys(number.model for number in printed))
-    cells = {number.cell: number for number in reversed(printed)}
-    order = list(dict.fromkeys(number.cell for number in printed))
-    used = [number for number, _ in enumerate(HEADINGS) if any(cell[number] for cell in order)]
+def _used(printed: Sequence[Published]) -> list[int]:
+    """Return which of the headings say something about these numbers."""
+    return [at for at, _ in enumerate(HEADINGS) if any(number.cell[at] for number in printed)]
+
+
+def _models(printed: Sequence[Published]) -> list[str]:
+    return list(dict.fromkeys(number.model for number in printed))
+
+
+def _rows(printed: Sequence[Published], ours: Mapping[str, Mapping[tuple[str, str], Part]]) -> Iterator[Row]:
+    """Yield what a number is of, what the paper prints for each of its models, and what the runs here give."""
+    wanted = {number.cell: number for number in reversed(printed)}
     values = {(number.cell, number.model): number for number in printed}
-    rows = []
-    for cell in order:
-        known = [values.get((cell, model)) for model in theirs]
-        paper_cells = [NOTHING if n is None else n.printed + (DOUBTFUL if n.doubt else "") for n in known]
-        rows.append(
-            [
-                *(cell[number] for number in used),
-                *paper_cells,
-                *(_our_value(cells[cell], measured) for measured in ours.values()),
-            ]
-        )
-    columns = [
-        *(HEADINGS[number] for number in used),
-        *(f"paper: {model}" for model in theirs),
-        *map("here: {}".format, ours),
-    ]
-    return PublishedTable(
-        f"{paper.name}-{place}".lower(), _caption(place, title, printed), columns, rows, words=len(used)
-    )
+    for cell in dict.fromkeys(number.cell for number in printed):
+        known = [values.get((cell, model)) for model in _models(printed)]
+        theirs = [None if number is None else number.printed + (DOUBTFUL if number.doubt else "") for number in known]
+        values_of_ours = [_our_value(wanted[cell], parts) for parts in ours.values()]
+        yield Row((*(cell[at] for at in _used(printed)), *theirs, *values_of_ours))
 
 
-def _caption(place: str, title: str, printed: Sequence[Published]) -> str:
-    doubts = list(dict.fromkeys(number.doubt for number in printed if number.doubt))
-    notes = " ".join(f"{DOUBTFUL} {ERRATA[name].text}" for name in doubts)
-    return f"{place}: {title}. Printed values are the paper's, those here have 95% intervals and n. {notes}".strip()
+def _notes(printed: Sequence[Published]) -> Iterator[str]:
+    yield "Printed values are the paper's, those here have 95% intervals and n."
+    for name in dict.fromkeys(number.doubt for number in printed if number.doubt):
+        yield f"{DOUBTFUL} {ERRATA[name].text}"
 
 
-def _our_value(wanted: Published, parts: Mapping[tuple[str, str], Part]) -> str:
-    """Return our value of a printed number with its interval and n; a dash where no run has it."""
+def _our_value(wanted: Published, parts: Mapping[tuple[str, str], Part]) -> Content:
+    """Return our value of a printed number with its interval and n; None where no run has it."""
     part = parts.get((wanted.dataset, wanted.task))
     if part is None:
-        return NOTHING
+        return None
     if wanted.metric in ("tpr", "tpd"):
         return _case_study(part, wanted)
-    measured = part.measured.get(wanted.metric, **wanted.groups)
-    return NOTHING if measured is None else f"{span(measured)} (n = {measured.n:,})"
+    return part.measured.get(wanted.metric, **wanted.groups)
 
 
-def _case_study(part: Part, wanted: Published) -> str:
+def _case_study(part: Part, wanted: Published) -> Content:
     """Return TPR or TPD of nurses and physicians: of the sentences about the physician, the male-stereotyped one."""
     items = part.items
     rows = items[(items["type"] == wanted.type) & (items["occupation"] == "physician") & (items["other"] == "nurse")]
@@ -122,6 +111,6 @@ def _case_study(part: Part, wanted: Published) -> str:
     if wanted.metric == "tpd":
         rows = rows[rows["correct"] == 1]
     if rows.empty:
-        return NOTHING
+        return None
     values = rows["correct"] if wanted.metric == "tpr" else (rows["desirability"] + 1) / 2
-    return f"{float(values.mean()):.3f} (n = {len(rows):,})"
+    return Cell(float(values.mean()), after=f"(n = {len(rows):,})")

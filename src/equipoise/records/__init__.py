@@ -271,7 +271,11 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value with its interval; `n` is the number of units (items or sets) it was taken over."""
+    """A value with its interval; `n` is the number of units (items or sets) it was taken over.
+
+    In a sentence `f"{estimate}"` is "0.917 [0.900, 0.930]", `f"{estimate:%}"` the same in percent,
+    `f"{estimate:points}"` in percentage points, and `f"{estimate:+}"` with signs.
+    """
 
     value: float
     low: float
@@ -279,6 +283,18 @@ class Estimate:
     level: float
     n: int
     method: str
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether both ends of the interval are known."""
+        return not (math.isnan(self.low) or math.isnan(self.high))
+
+    def __format__(self, spec: str) -> str:
+        scale, number, after = {"%": (1, ".1%", ""), "points": (100, ".1f", " points"), "+": (1, "+.3f", "")}.get(
+            spec, (1, spec or ".3f", "")
+        )
+        value, low, high = (f"{scale * end:{number}}" for end in (self.value, self.low, self.high))
+        return f"{value}{after} " + (f"[{low}, {high}]" if self.has_interval else "[no interval]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +327,9 @@ class Measurement:
     def of(cls, metric: str, key: RunKey, group: str, estimate: Estimate, better: Better) -> Measurement:
         """Return the measurement of a metric for one group of a run."""
         return cls(metric, key.model, key.dataset, key.task, group, estimate, better)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.estimate, spec)
 
     @property
     def value(self) -> float:

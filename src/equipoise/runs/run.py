@@ -16,7 +16,7 @@ from ..records import Context, Floats, Measurement, Outcomes, RunError, RunKey, 
 from ..scoring.text_store import read_texts
 from .folder import RunFolder
 from .manifest import now, unfinished
-from .measurements import Measurements, measurements_from_frame, ordered_kinds
+from .measurements import Measurements, kind_title, measurements_from_frame, ordered_kinds
 from .tables import Rows, typed_frame
 
 
@@ -67,7 +67,7 @@ class Run:
 
     @property
     def plot(self) -> Any:
-        """Figures: `flips()`, `scale()`, `occupations()`, `reliability()` and `identities()` return matplotlib's."""
+        """The charts of the run by topic, as matplotlib figures: `run.plot.flips()`, `run.plot.scale(type="type2")`."""
         return find("plot", {}, kind="view")(self)
 
     def to_frame(self) -> pd.DataFrame:
@@ -198,6 +198,19 @@ class Part:
         """What its measurements are about."""
         return RunKey(self.run.name, self.dataset, self.task)
 
+    @property
+    def has_items(self) -> bool:
+        """Whether the items are there: measurements may come without them."""
+        return {"outcomes.parquet", "pairs.parquet", "examples.parquet"} <= set(self.run.manifest.files)
+
+    def title(self, kind: str) -> str:
+        """Return the dataset, the task and a type of items in words."""
+        return f"{self}, {kind_title(kind)}"
+
+    def about(self, kind: str = "", **more: str) -> dict[str, str]:
+        """Return what a chart or table of the part is about."""
+        return {"dataset": self.dataset, "task": self.task, "type": kind, **more}
+
     def _of(self, frame: pd.DataFrame) -> pd.DataFrame:
         return frame[(frame["dataset"] == self.dataset) & (frame["task"] == self.task)]
 
@@ -223,11 +236,6 @@ class Part:
         return self.run.folder.outcomes_of(self.items, groups)
 
     @cached_property
-    def identities(self) -> pd.DataFrame:
-        """The measurements of identities, with a column for each part of their group."""
-        return identity_frame(self._of(self.run.measurements))
-
-    @cached_property
     def measured(self) -> Measurements:
         """The measurements, by metric and group."""
         return self.run.measured(self.dataset, self.task)
@@ -240,22 +248,6 @@ class Part:
     def of_kind(self, frame: pd.DataFrame, kind: str) -> pd.DataFrame:
         """Return the rows of one type; all of them where the items have no types."""
         return frame[frame["type"] == kind] if kind else frame
-
-
-def identity_frame(measurements: pd.DataFrame) -> pd.DataFrame:
-    """Return the measurements of identities with a column for each part of their group ("" where it has none).
-
-    Rows by side or stereotype, which cross identities with occupations, are not among them.
-    """
-    keys = ("type", "augmentation", "attribute", "marker", "gender", "privilege", "occupation")
-    groups = [parse_group(str(group)) for group in measurements["group"]]
-    crossed = [bool({"side", "stereotype"} & set(parts)) for parts in groups]
-    measurements = measurements[~np.array(crossed, dtype=bool)]
-    groups = [parts for parts, is_crossed in zip(groups, crossed, strict=True) if not is_crossed]
-    parts = pd.DataFrame(groups, index=measurements.index)
-    parts = parts.reindex(columns=list(keys)).astype(object).fillna("")
-    frame = pd.concat([measurements.drop(columns="group"), parts], axis=1)
-    return frame[frame["augmentation"] != ""]
 
 
 def column(frame: pd.DataFrame, name: str) -> Floats:

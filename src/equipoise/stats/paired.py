@@ -9,13 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..records import Floats
+from ..records import Estimate, Floats
 from . import bounded
 from .bootstrap import interval, weight_chunks
 from .resampling import CHUNK_BYTES, Chunks, Statistic, evaluate
 
 TOLERANCE = 1e-6
 """Weights are float32: a permuted difference that is smaller than the observed one by less counts as equally large."""
+
+DETECTED = 0.05
+"""A corrected p under this is called a difference, where the interval leaves 0 out, too."""
 
 PAIRED = "percentile bootstrap of paired differences, {resamples} resamples of clusters"
 
@@ -38,6 +41,11 @@ class Difference:
     def excludes_zero(self) -> bool:
         """Whether the interval leaves 0 out; with few clusters it may include 0 although p is small."""
         return not self.low <= 0 <= self.high
+
+
+def is_detected(difference: Estimate, p: float) -> bool:
+    """Return whether the corrected p and the interval both show a difference: with few clusters it may include 0."""
+    return p < DETECTED and not difference.low <= 0 <= difference.high
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ import pandas as pd
 
 from ..files import write_file
 from ..records import EquipoiseError
-from ..reports.gate import FAILED, UNDECIDED, Check, check_requirement, junit, parse_requirement
-from ..reports.leaderboard.site import SiteOptions, write_site
-from ..reports.leaderboard.table import write_measurements
+from ..report import SiteOptions, write_site
 from ..runs import Run
 from ..runs.csv_files import to_csv
+from ..topics.leaderboard.boards import write_measurements
+from ..verdict.gate import FAILED, UNDECIDED, Check, gate, junit, parse_requirement
 from .status import DONE, Status
 from .suite_file import Gates, Suite, SuiteError
 
@@ -54,7 +54,7 @@ def write_results(
     site = suite.out / "leaderboard"
     options = SiteOptions(title=suite.title, metric=suite.metric)
     made = write_site(folders, site, options, progress=progress)
-    table = write_measurements(made.submissions.runs, suite.out / "measurements.parquet")
+    table = write_measurements(made.submissions.entries, suite.out / "measurements.parquet")
     checks = _gate(suite, status)
     if suite.gates.require:
         write_file(suite.out / "gates.xml", junit([check for _, check in checks], str(suite.path)))
@@ -68,11 +68,10 @@ def _gate(suite: Suite, status: Status) -> list[tuple[str, Check]]:
     checks: list[tuple[str, Check]] = []
     runs = {cell.name: Run(cell.folder) for cell in status.of(DONE)}
     for text in suite.gates.require:
-        requirement = parse_requirement(text)
         answered = []
         for name, run in runs.items():
             try:
-                several = check_requirement(run, requirement, undecided=suite.gates.undecided)
+                several = gate(run, text, undecided=suite.gates.undecided)
             except EquipoiseError:  # this cell does not have the metric or the group; another one may
                 continue
             answered += [(name, check) for check in several]

@@ -19,7 +19,7 @@ from typing import IO, Any
 from filelock import FileLock
 
 from ..records import EquipoiseError
-from ..reports.page.html import write_run_page
+from ..report import write_run_page
 from ..run import audit
 from ..scoring.opening import open_engine
 from ..settings import Settings

@@ -11,6 +11,8 @@ from equipoise.builder.steps import Sentence
 from equipoise.builder.verdict.charts import agreement_chart, consistency, locale_chart
 from equipoise.builder.verdict.consensus import Tally
 from equipoise.builder.verdict.votes import Vote
+from equipoise.media.page.charts import svg
+from equipoise.records.showing import Bar
 
 
 def test_consistency_is_the_share_of_winning_votes_by_type_and_person(
@@ -22,13 +24,17 @@ def test_consistency_is_the_share_of_winning_votes_by_type_and_person(
     assert shares == {("type2", "target"): [1.0], ("type2", "other"): [0.75]}
     assert consistency([sentence], {}) == {}
     chart = agreement_chart([sentence], {sentence.id: Tally.of(votes)})
-    texts = [element.text for element in ElementTree.fromstring(chart).iter() if element.text]
-    assert "type2, other (n = 1)" in texts and texts.count("1") == 2
+    panels = {panel.title: [(bar.text, bar.x) for bar in panel.marks_of(Bar)] for panel in chart.panels}
+    assert panels == {
+        "type2, other (n = 1)": [("1", pytest.approx((0.753, 0.797)))],
+        "type2, target (n = 1)": [("1", pytest.approx((0.953, 0.997)))],
+    }
 
 
 @pytest.mark.parametrize("locales", [{}, {"Kenya": 5, "<b>": 1}])
 def test_locales_are_bars_with_their_counts(locales: dict[str, int]) -> None:
-    drawing = ElementTree.fromstring(locale_chart(locales))
-    _, *rectangles = drawing.iter("{http://www.w3.org/2000/svg}rect")  # the first is the background
-    bars = [float(bar.get("width", "0")) for bar in rectangles]
-    assert bars == [320.0 * count / 5 for count in locales.values()]
+    (panel,) = locale_chart(locales).panels
+    assert [bar.x for bar in panel.marks_of(Bar)] == [(0.0, float(count)) for count in locales.values()]
+    assert list(panel.y.names) == [f"{name} ({count})" for name, count in locales.items()]
+    assert (panel.x.low, panel.x.high) == (0.0, max([*locales.values(), 1]))
+    assert ElementTree.fromstring(svg(locale_chart(locales), alone=True)).get("role") == "img"

@@ -12,15 +12,15 @@ import pytest
 from scipy.stats import binom
 
 import equipoise
+from equipoise.comparing.comparison import compare
 from equipoise.measuring.comparing import WIDENED
 from equipoise.records import Example, Prompt, Score
-from equipoise.reports.comparison.compare import compare
-from equipoise.reports.gate import gate
-from equipoise.reports.validity import checks
 from equipoise.runs.run import Run
 from equipoise.scoring.engine import EngineDefaults, identity_key
 from equipoise.scoring.planted import PlantedEngine
 from equipoise.scoring.server.methods import Samples
+from equipoise.verdict.gate import gate
+from equipoise.verdict.validity import checks
 
 
 class WritingApi:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from importlib import resources
 
 import jinja2
 import numpy as np
 from markupsafe import Markup
 
+from ...media.page.charts import svg
+from ...media.palette import tone_of
 from ...records import Floats
+from ...records.showing import Axis, Chart, Cloud, Key, Panel
 
-COLOURS = ("#c2452d", "#1d5c8f", "#2f7d4f", "#8a5bb0", "#b08a2e", "#5d6662")
-SIDE, MARGIN = 420, 20
+HIDDEN = Axis(low=-0.02, high=1.02, hidden=True)
 
 
 @dataclass(frozen=True)
@@ -37,32 +38,18 @@ class Points:
 
 def picture_svg(points: Points) -> str:
     """Return the maps side by side as an SVG; the smaller set is drawn last, so that it is not hidden."""
-    scaled = points.scaled
     sets = np.asarray(points.sets)
     shown = [int((sets == which).sum()) for which in range(len(points.names))]
-    parts = []
-    for column, (name, places) in enumerate(scaled.items()):
-        left = column * (SIDE + 2 * MARGIN) + MARGIN
-        parts.append(f'<text x="{left}" y="22" font-weight="600">{escape(name)}</text>')
-        parts.append(f'<rect x="{left}" y="{2 * MARGIN}" width="{SIDE}" height="{SIDE}" fill="#fff" stroke="#d8d5cc"/>')
-        for which in sorted(range(len(points.names)), key=lambda number: -shown[number]):
-            x = left + 8 + places[sets == which, 0] * (SIDE - 16)
-            y = 2 * MARGIN + SIDE - 8 - places[sets == which, 1] * (SIDE - 16)
-            path = "".join(f"M{a:.1f} {b:.1f}h0" for a, b in zip(x, y, strict=True))
-            parts.append(
-                f'<path d="{path}" stroke="{COLOURS[which % len(COLOURS)]}" stroke-width="2.2" stroke-linecap="round" '
-                'stroke-opacity="0.55" fill="none"/>'
-            )
-    at = MARGIN
-    for which, name in enumerate(points.names):
-        label = f"{name} ({shown[which]:,} of {points.sizes[which]:,})"
-        parts.append(f'<circle cx="{at + 5}" cy="{SIDE + 3 * MARGIN}" r="5" fill="{COLOURS[which % len(COLOURS)]}"/>')
-        parts.append(f'<text x="{at + 16}" y="{SIDE + 3 * MARGIN + 5}">{escape(label)}</text>')
-        at += 40 + 8 * len(label)
-    width, height = len(scaled) * (SIDE + 2 * MARGIN), SIDE + 4 * MARGIN
-    frame = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
-    style = 'font-family="system-ui, sans-serif" font-size="15" fill="#1c2321"'
-    return f'{frame} {style}><rect width="100%" height="100%" fill="#fbfaf7" stroke="none"/>{"".join(parts)}</svg>\n'
+    order = sorted(range(len(points.names)), key=lambda which: -shown[which])
+    panels = [
+        Panel([Cloud(places[sets == which].tolist(), which) for which in order], HIDDEN, HIDDEN, name, height=1.0)
+        for name, places in points.scaled.items()
+    ]
+    keys = [
+        Key(f"{name} ({shown[which]:,} of {points.sizes[which]:,})", which) for which, name in enumerate(points.names)
+    ]
+    chart = Chart("Maps of the sentences", panels, legend=keys, layout="multiples")
+    return svg(chart, width=36.0 * len(panels), alone=True)
 
 
 def picture_html(points: Points) -> str:
@@ -71,7 +58,7 @@ def picture_html(points: Points) -> str:
     data = {
         "set": sets,
         "texts": list(points.texts),
-        "colours": [COLOURS[which % len(COLOURS)] for which in range(len(points.names))],
+        "colours": [tone_of(which).light for which in range(len(points.names))],
         "maps": [np.round(places, 4).tolist() for places in points.scaled.values()],
     }
     text = resources.files(__package__).joinpath("map.html").read_text(encoding="utf-8")

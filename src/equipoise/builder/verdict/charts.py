@@ -1,17 +1,15 @@
-"""Charts of a survey as SVG: agreement by type and person (Fig. 12 of the UCerF paper), raters' locales (Fig. 11)."""
+"""Charts of a survey: agreement by type and person (Fig. 12 of the UCerF paper), raters' locales (Fig. 11)."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from html import escape
 
+from ...records.showing import Axis, Bar, Chart, Panel
 from ..steps import Sentence
 from .consensus import Tally
 
 BINS = 10
-WIDTH, HEIGHT, GAP = 260, 150, 40
-INK, BAR, LINE = "#1c2321", "#1d5c63", "#d8d5cc"
 
 
 def consistency(sentences: Sequence[Sentence], tallies: Mapping[str, Tally]) -> dict[tuple[str, str], list[float]]:
@@ -31,53 +29,31 @@ def consistency(sentences: Sequence[Sentence], tallies: Mapping[str, Tally]) -> 
     return shares
 
 
-def agreement_chart(sentences: Sequence[Sentence], tallies: Mapping[str, Tally]) -> str:
+def agreement_chart(sentences: Sequence[Sentence], tallies: Mapping[str, Tally]) -> Chart:
     """Return histograms of the share of winning votes, from 50% to 100%."""
     panels = []
-    for number, ((kind, person), shares) in enumerate(sorted(consistency(sentences, tallies).items())):
+    for (kind, person), shares in sorted(consistency(sentences, tallies).items()):
         counts = [0] * BINS
         for share in shares:
             counts[min(BINS - 1, max(0, int((share - 0.5) * 2 * BINS)))] += 1
-        panels.append(_histogram(number, f"{kind}, {person} (n = {len(shares):,})", counts))
-    rows = (len(panels) + 1) // 2
-    return _svg(2 * (WIDTH + GAP) + GAP, rows * (HEIGHT + 2 * GAP) + GAP, panels)
+        ends = [0.5 + 0.5 * place / BINS for place in range(BINS + 1)]
+        bars = [
+            Bar((ends[at] + 0.003, ends[at + 1] - 0.003), (0.0, float(count)), label=f"{count:,}", text=f"{count:,}")
+            for at, count in enumerate(counts)
+            if count
+        ]
+        sentences_axis = Axis("sentences", 0.0, 1.12 * max(counts))
+        title = f"{kind}, {person} (n = {len(shares):,})"
+        panels.append(Panel(bars, Axis("share of the winning votes", 0.5, 1.0, unit="%"), sentences_axis, title))
+    return Chart("Agreement of the raters", panels, layout="multiples")
 
 
-def _histogram(number: int, title: str, counts: Sequence[int]) -> str:
-    left, top = GAP + number % 2 * (WIDTH + GAP), GAP + number // 2 * (HEIGHT + 2 * GAP)
-    most, step = max([*counts, 1]), WIDTH / len(counts)
-    parts = [f'<text x="{left}" y="{top - 8}" font-weight="600">{escape(title)}</text>']
-    for place, count in enumerate(counts):
-        tall = HEIGHT * count / most
-        x, y = left + place * step + 1, top + HEIGHT - tall
-        parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{step - 2:.1f}" height="{tall:.1f}" fill="{BAR}"/>')
-        if count:
-            parts.append(
-                f'<text x="{x + step / 2 - 1:.1f}" y="{y - 3:.1f}" {_SMALL} text-anchor="middle">{count:,}</text>'
-            )
-    base = top + HEIGHT
-    parts.append(f'<path d="M{left} {base}h{WIDTH}" stroke="{LINE}"/>')
-    for share, x in (("50%", left), ("75%", left + WIDTH / 2), ("100%", left + WIDTH)):
-        parts.append(f'<text x="{x:.0f}" y="{base + 16}" {_SMALL} text-anchor="middle">{share}</text>')
-    return "".join(parts)
-
-
-def locale_chart(locales: Mapping[str, int]) -> str:
+def locale_chart(locales: Mapping[str, int]) -> Chart:
     """Return a bar for the answers of each locale."""
-    most = max([*locales.values(), 1])
-    bars = []
-    for number, (locale, count) in enumerate(locales.items()):
-        y = GAP + number * 24
-        bars.append(f'<text x="{150}" y="{y + 13}" text-anchor="end">{escape(locale)}</text>')
-        bars.append(f'<rect x="160" y="{y}" width="{320 * count / most:.1f}" height="16" fill="{BAR}"/>')
-        bars.append(f'<text x="{168 + 320 * count / most:.1f}" y="{y + 13}" {_SMALL}>{count:,}</text>')
-    return _svg(560, len(locales) * 24 + 2 * GAP, bars)
-
-
-_SMALL = 'font-size="11"'
-
-
-def _svg(width: float, height: float, parts: Sequence[str]) -> str:
-    frame = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
-    style = f'font-family="system-ui, sans-serif" font-size="14" fill="{INK}"'
-    return f'{frame} {style}><rect width="100%" height="100%" fill="#fff"/>{"".join(parts)}</svg>\n'
+    bars = [
+        Bar((0.0, float(count)), (at - 0.33, at + 0.33), label=f"{locale}: {count:,}")
+        for at, (locale, count) in enumerate(locales.items())
+    ]
+    names = [f"{locale} ({count:,})" for locale, count in locales.items()]
+    answers = Axis("answers", 0.0, float(max([*locales.values(), 1])))
+    return Chart("Answers by locale", [Panel(bars, answers, Axis.of_names(names))])

@@ -16,6 +16,7 @@ import jinja2
 from ... import __version__
 from ...datasets.pronouns import find_pronoun
 from ...datasets.synthbias import COLUMNS
+from ...media.page.charts import svg
 from ..steps import BuildError, Sentence, Step, Variant
 from ..wordlist import WordList
 from .charts import agreement_chart, locale_chart
@@ -188,9 +189,9 @@ def dataset_files(cleaned: Cleaned, sheet: Sheet) -> dict[str, str]:
     note = json.dumps({"note": SIMULATED_LINE}) + "\n" if cleaned.simulated else ""
     files["verdicts.jsonl"] = note + "".join(_verdict_line(cleaned, id) for id in cleaned.verdicts)
     files["DATASHEET.md"] = _datasheet(name, cleaned, sheet)
-    files["agreement.svg"] = agreement_chart(cleaned.sentences, cleaned.tallies)
+    files["agreement.svg"] = svg(agreement_chart(cleaned.sentences, cleaned.tallies), width=52.0, alone=True)
     if set(sheet.summary.locales) - {"not given"}:
-        files["locales.svg"] = locale_chart(sheet.summary.locales)
+        files["locales.svg"] = svg(locale_chart(sheet.summary.locales), alone=True)
     return files
 
 

@@ -1,0 +1,147 @@
+"""A page as one file: nothing is fetched when it is opened, and no text of a run can become code."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import groupby
+from typing import Any
+
+from jinja2 import Environment, PackageLoader
+from markupsafe import Markup
+
+from ... import __version__
+from ...records import Estimate
+from ...records.showing import Cell, Chart, Column, Content, Finding, Heat, Panel, Section, Shown, Table, every
+from ..cells import ARROWS, counts_of, estimate_of, plain, shares_counts, words
+from ..layout import is_of
+from ..palette import style_sheet
+from .charts import glyph, svg, swatch
+from .elements import web_file
+
+
+@dataclass(frozen=True)
+class Head:
+    """What is at the top of a page: its title, what it is, facts with their names, and the pages above it.
+
+    `tab` is what a browser calls the page where that is not what it is with its title.
+    """
+
+    title: str
+    kicker: str = ""
+    facts: Sequence[tuple[str, str]] = ()
+    crumbs: Sequence[tuple[str, str]] = ()
+    tab: str = ""
+
+
+def page(
+    head: Head,
+    sections: Iterable[Section],
+    *,
+    scripts: Sequence[str] = ("page.js",),
+    cases: str = "",
+    left_out: str = "",
+) -> str:
+    """Return a whole page; the browser is told to run these scripts and no others, and to fetch nothing.
+
+    `cases` are the packed cases of a run. `left_out` is printed on paper only: what is not there, and where it is.
+    """
+    sections = list(sections)
+    sorting = ["tables.js"] if any(table.sortable for table in every(sections, Table)) else []
+    code = "\n".join(web_file(name) for name in (*scripts, *sorting))
+    template = _environment().get_template("page.html")
+    return template.render(
+        title=head.tab or f"{head.kicker} {head.title}".strip(),
+        heading=head.title,
+        kicker=head.kicker,
+        facts=head.facts,
+        crumbs=head.crumbs,
+        sections=sections,
+        style=Markup(web_file("page.css") + "\n" + style_sheet()),
+        # The hash is of the text between the tags, to the byte.
+        script=Markup(code),
+        script_hash=base64.b64encode(hashlib.sha256(code.encode()).digest()).decode(),
+        cases=cases,
+        left_out=left_out,
+        version=__version__,
+    )
+
+
+def draw(shown: Shown | Section, level: int = 3) -> Markup:
+    """Return a finding, table, chart or section as HTML."""
+    macros: Any = _environment().get_template("shown.html").module
+    return Markup(macros.body_of(Section("", [shown]), level))
+
+
+@cache
+def _environment() -> Environment:
+    """Return what renders the templates in `web/`: everything is escaped."""
+    made = Environment(
+        loader=PackageLoader("equipoise.media.page", "web"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    made.globals.update(alike=alike, arrows=ARROWS, estimate_of=estimate_of, glyph=glyph, inner=_inner)
+    made.globals.update(
+        interval=_interval, is_crowded=_is_crowded, is_map=_is_map, number=_number, only=_only, plain=plain
+    )
+    made.globals.update(counts_of=counts_of, shares_counts=shares_counts)
+    made.filters["coded"] = _coded
+    made.globals.update(sort_value=_sort_value, svg=svg, swatch=swatch, words=words)
+    return made
+
+
+def alike(shown: Iterable[Shown | Section]) -> list[tuple[str, list[Shown | Section]]]:
+    """Return what is shown in runs of one kind: findings, charts side by side, facts, tables and sections."""
+    return [(kind, list(run)) for kind, run in groupby(shown, key=_kind)]
+
+
+def _kind(shown: Shown | Section) -> str:
+    if isinstance(shown, Finding):
+        return "note" if shown.state == "note" else "finding"
+    if isinstance(shown, Chart):
+        return "several" if shown.layout == "multiples" or _is_map(shown) else "chart"
+    if isinstance(shown, Table):
+        return "facts" if shown.facts else "table"
+    return "section"
+
+
+def _is_map(chart: Chart) -> bool:
+    return any(is_of(panel, Heat) for panel in chart.panels)
+
+
+def _is_crowded(table: Table) -> bool:
+    """Return whether values and their intervals have no room side by side: a row has more than three."""
+    return any(sum(estimate_of(cell) is not None for cell in row.cells) > 3 for row in table.rows)
+
+
+def _only(chart: Chart, panel: Panel) -> Chart:
+    """Return one panel of a chart as a chart of its own."""
+    return replace(chart, panels=[panel], legend=(), title=f"{chart.title}: {panel.title}", caption="")
+
+
+def _inner(cell: Content) -> Content:
+    return cell.content if isinstance(cell, Cell) else cell
+
+
+def _number(estimate: Estimate, form: str) -> str:
+    return format(estimate.value, form)
+
+
+def _interval(estimate: Estimate, form: str) -> str:
+    return format(estimate, form).partition(" ")[2]
+
+
+def _coded(text: Markup) -> Markup:
+    """Return escaped text in which what is between backticks is code."""
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", text))
+
+
+def _sort_value(cell: Content, column: Column) -> str:
+    """Return what a column is sorted by, "" for a cell that comes last: one without a number in a column of numbers."""
+    content = getattr(estimate_of(cell), "value", _inner(cell))
+    if isinstance(content, str):
+        return content if column.words else ""
+    return "" if content is None or content != content else str(content)

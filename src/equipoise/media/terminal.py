@@ -1,0 +1,193 @@
+"""What a terminal shows. Every name is printed as it is: none is ever read as markup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rich import table as rich_table
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from ..records.showing import Axis, Bar, Chart, Dot, Finding, Panel, Section, Shown, Table, ends_of, value_of
+from .cells import PlainTable, plain
+
+TRACK = 32
+"""Letters of a line that a chart draws values upon."""
+
+
+def draw(shown: Shown | Section, *, every: bool = True) -> RenderableType:
+    """Return what a terminal shows of a finding, table, chart or section; `every`: folded rows and sections, too."""
+    if isinstance(shown, Finding):
+        return listed([shown])
+    if isinstance(shown, Table):
+        table = plain(shown, every=every)
+        hidden = len(shown.rows) - len(table.rows)
+        folded = (
+            [f"{hidden} {shown.more} are in measurements.csv and on the page; --all prints them."] if hidden else []
+        )
+        if not table.rows:
+            return Group(*_notes(folded))
+        return Group(*_titled(shown.title), Fitted(table), *_notes([*folded, *shown.notes]))
+    if isinstance(shown, Chart):
+        return chart(shown)
+    return sections([shown], every=every)
+
+
+def sections(several: Iterable[Section], *, every: bool = True) -> RenderableType:
+    """Return sections one under another: findings as lists, and tables. Charts are for media with more room."""
+    return Group(*(block for section in several for block in _section(section, every=every)))
+
+
+def _section(section: Section, *, every: bool) -> Iterator[RenderableType]:
+    if section.folded and not every:
+        return
+    if section.title:
+        yield Text(literal(section.title), style="bold")
+    findings: list[Finding] = []
+    for entry in section.shown:
+        if isinstance(entry, Finding):
+            findings.append(entry)
+            continue
+        if findings:
+            yield listed(findings)
+            findings = []
+        if isinstance(entry, Section):
+            yield from _section(entry, every=every)
+        elif isinstance(entry, Table):
+            yield from (Text(), draw(entry, every=every))
+    if findings:
+        yield listed(findings)
+    yield Text()
+
+
+def listed(findings: Sequence[Finding]) -> RenderableType:
+    """Return findings as a list; checks are on one line, because a reader needs their values before all else."""
+    lines = rich_table.Table.grid(padding=(0, 1))
+    for finding in findings:
+        if not finding.short and finding.state != "note":
+            lines.add_row(Text("-"), Text(literal(finding.text)))
+    checks = [f"{finding.name} {finding.short}" for finding in findings if finding.short]
+    strip = [Text(literal("checks: " + "; ".join(checks)), style="dim")] if checks else []
+    notes = _notes([finding.text for finding in findings if finding.state == "note"])
+    return Group(*([lines] if lines.row_count else []), *strip, *notes)
+
+
+def literal(text: str) -> str:
+    """Return the text on one line, with a mark in place of what could move the cursor or colour the terminal."""
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+
+
+def _titled(title: str) -> list[Text]:
+    return [Text(literal(title), style="bold")] if title else []
+
+
+def _notes(notes: Sequence[str]) -> list[Text]:
+    return [Text(literal(note), style="dim") for note in notes]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A table that is no wider than the terminal: without spare columns, or its numbers a few columns at a time.
+
+    A table of words that is too wide becomes a list with a heading for each row.
+    """
+
+    table: PlainTable
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        if all(column.words for column in self.table.columns) and _width(self.table) > options.max_width:
+            yield _as_list(self.table)
+            return
+        layouts = list(_layouts(self.table))
+        for layout in layouts:
+            if layout is layouts[-1] or all(_width(table) <= options.max_width for table in layout):
+                for number, table in enumerate(layout):
+                    if number:
+                        yield Text()
+                    yield _drawn(table)
+                return
+
+
+def _as_list(table: PlainTable) -> rich_table.Table:
+    lines = rich_table.Table.grid()
+    for first, *cells in table.rows:
+        named = [(column.title, cell) for column, cell in zip(table.columns[1:], cells, strict=True) if cell]
+        facts = [cell for title, cell in named if title.startswith("what")]
+        facts += [f"{title}: {cell}" for title, cell in named if not title.startswith("what")]
+        lines.add_row(Text(literal(first), style="bold"))
+        lines.add_row(Padding(Text(literal("; ".join(facts))), (0, 0, 0, 4)))
+    return lines
+
+
+def _layouts(table: PlainTable) -> Iterator[list[PlainTable]]:
+    """Yield ways to lay a table out, the widest first."""
+    places = range(len(table.columns))
+    yield [table]
+    needed = [place for place in places if not table.columns[place].spare]
+    words = [place for place in needed if table.columns[place].words]
+    numbers = [place for place in needed if not table.columns[place].words]
+    # A count belongs to the value before it.
+    blocks: list[list[int]] = []
+    for place in numbers:
+        if table.columns[place].title == "n" and blocks:
+            blocks[-1].append(place)
+        else:
+            blocks.append([place])
+    for size in range(len(blocks), 0, -1):
+        groups = [blocks[at : at + size] for at in range(0, len(blocks), size)]
+        yield [table.picked([*words, *(place for block in group for place in block)]) for group in groups]
+
+
+def _width(table: PlainTable) -> int:
+    rows = [[column.title for column in table.columns], *(row for row in table.rows if len(row) > 1)]
+    return sum(max(cell_len(row[place]) for row in rows) + 2 for place in range(len(table.columns))) - 2
+
+
+def _drawn(table: PlainTable) -> rich_table.Table:
+    drawn = rich_table.Table(box=None, pad_edge=False, header_style="bold")
+    for number, column in enumerate(table.columns):
+        folds = column.words and (number == 0 or column.spare)
+        style = "dim" if column.spare else ""
+        justify: Literal["left", "right"] = "left" if column.words else "right"
+        drawn.add_column(Text(literal(column.title)), justify=justify, no_wrap=not folds, overflow="fold", style=style)
+    for row in table.rows:
+        drawn.add_row(*(Text(literal(cell)) for cell in row))
+    return drawn
+
+
+def chart(shown: Chart) -> RenderableType:
+    """Return a chart of named rows drawn with letters; of any other, its table."""
+    if not all(panel.y.names and not panel.polar for panel in shown.panels):
+        return draw(shown.table())
+    blocks: list[RenderableType] = [*_titled(shown.title)]
+    for panel in shown.panels:
+        blocks += [*_titled(panel.title), Fitted(_rows(panel))]
+    return Group(*blocks, *_notes([shown.caption] if shown.caption else []))
+
+
+def _rows(panel: Panel) -> PlainTable:
+    rows = []
+    for number, name in enumerate(panel.y.names):
+        for mark in panel.marks:
+            if isinstance(mark, Dot) and round(value_of(mark.y)) == number:
+                rows.append([name, _track(panel.x, ends_of(mark.x)), f"{mark.x:.3f}"])
+            elif isinstance(mark, Bar) and mark.strength and round(sum(mark.y) / 2) == number:
+                full = round(TRACK * (panel.x.share(mark.x[1]) - panel.x.share(mark.x[0])))
+                rows.append([name, "█" * full, panel.x.written(round(mark.x[1] - mark.x[0], 3))])
+    titles = (("", True), (panel.x.label, True), ("value", False))
+    from .cells import PlainColumn
+
+    return PlainTable("", [PlainColumn(title, words) for title, words in titles], rows)
+
+
+def _track(axis: Axis, ends: Sequence[float]) -> str:
+    """Return a value and its interval on a line: ──●── from one end to the other."""
+    places = [round((TRACK - 1) * axis.share(end)) for end in ends]
+    letters = [" "] * TRACK
+    letters[min(places) : max(places) + 1] = ["─"] * (max(places) - min(places) + 1)
+    letters[places[0]] = "●"
+    return "".join(letters)

@@ -1,0 +1,364 @@
+"""Which topics a run, a comparison, a tuning run or a leaderboard shows, in which order and medium.
+
+This is all that knows both topics and media. A new section is a function from a run to a `Section`, and a row in
+`TOPICS`; it is then on the page, in a terminal, in `figures`, in `tables` and in notebooks. Those of a comparison are
+in `COMPARED`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .catalog import find, names
+from .comparing.comparison import Comparison
+from .comparing.datasets import Moved
+from .comparing.matching import named_apart
+from .files import write_file
+from .progress import Progress
+from .records import EquipoiseError
+from .records.showing import Chart, Section, Table, every
+from .runs.run import Run
+from .topics import (
+    background,
+    calibration,
+    categories,
+    estimators,
+    first_screen,
+    flips,
+    identities,
+    numbers,
+    occupations,
+    questions,
+    scale,
+    training,
+)
+from .topics.cases import case_section, pack
+from .topics.comparison import differences, standings
+from .topics.leaderboard.boards import read_submissions, run_folders, write_measurements
+from .topics.leaderboard.pages import MAIN, Site, pages
+from .topics.published import PublishedValue
+from .verdict.summary import part_summary
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from .media.notebook import Plots
+
+Topic = Callable[[Any], Section | None]
+"""Of a run, or of a comparison."""
+
+TOPICS: tuple[Topic, ...] = (
+    first_screen.findings,
+    first_screen.parts,
+    scale.scale_section,
+    numbers.numbers,
+    questions.ways,
+    questions.open_answers,
+    categories.categories,
+    categories.pairs,
+    occupations.occupation_section,
+    scale.histogram_section,
+    estimators.section,
+    calibration.section,
+    identities.section,
+    case_section,
+    background.data,
+    background.method,
+    background.glossary,
+    background.citations,
+)
+"""In the order of the page."""
+
+IN_TERMINAL: tuple[Topic, ...] = (
+    numbers.summary,
+    questions.ways,
+    categories.categories,
+    categories.pairs,
+    calibration.summary,
+    identities.section,
+)
+"""What a terminal shows of a run."""
+
+COMPARED: tuple[Topic, ...] = (
+    differences.findings,
+    standings.leaderboard,
+    categories.compared,
+    standings.ranks,
+    differences.order_section,
+    standings.scatter,
+    standings.odds,
+    standings.spreads,
+    standings.calibrations,
+    identities.compared,
+    differences.differences,
+    differences.overlap,
+    standings.runs,
+)
+"""Of a comparison, in the order of its page."""
+
+WITH_TEXTS: tuple[Topic, ...] = (questions.open_answers,)
+"""Topics that quote the data's sentences, which a page without sentences leaves out."""
+
+LEFT_OUT = (
+    "On paper this report keeps to few pages. Left out: all but four cases, what is folded on the page (further"
+    " metrics, data tables, settings), the worst cases of further datasets and tasks, and all but the first charts of a"
+    " kind. All of it is in report.html of the run, opened in a browser; every number is in measurements.csv."
+)
+"""What a print leaves out; `@media print` in page.css does it."""
+
+
+def page_topics() -> list[Topic]:
+    """Return the topics of a run's page; those of other packages (entry point `equipoise.topics`) follow our own."""
+    plugged: list[Topic] = [find(name, {}, kind="topic") for name in names({}, kind="topic")]
+    return [topic for listed in TOPICS for topic in ([*plugged, listed] if listed is case_section else [listed])]
+
+
+def sections(subject: Run | Comparison, topics: Sequence[Topic] | None = None) -> Iterator[Section]:
+    """Yield the sections of a run, or of a comparison, that it has something for; by default those of a run's page."""
+    for topic in page_topics() if topics is None else topics:
+        section = topic(subject)
+        if section is not None:
+            yield section
+
+
+def charts(subject: Run | Comparison, topics: Sequence[Topic] | None = None) -> Iterator[Chart]:
+    """Yield every chart of a run or a comparison that has a name."""
+    return (chart for chart in every(sections(subject, topics), Chart) if chart.topic)
+
+
+def tables(subject: Run | Comparison, topics: Sequence[Topic] | None = None) -> Iterator[Table]:
+    """Yield every table of a run or a comparison that has a name."""
+    return (table for table in every(sections(subject, topics), Table) if table.topic)
+
+
+def run_page(run: Run, *, sentences: bool = True) -> str:
+    """Return the page of a run; without `sentences` no text of the dataset is in it."""
+    from .media.page.html import Head, page
+
+    shown = sections(run, [topic for topic in page_topics() if sentences or topic not in WITH_TEXTS])
+    head = Head(run.name, "Audit of", background.facts(run))
+    scripts = ("page.js", "packing.js", "cases.js")
+    return page(head, shown, scripts=scripts, cases=pack(run, sentences=sentences), left_out=LEFT_OUT)
+
+
+def write_run_page(run: Run, *, out: Path | None = None, sentences: bool = True) -> Path:
+    """Write the page of a run, by default into its folder, and return where it is."""
+    content = run_page(run, sentences=sentences)
+    if out is not None:
+        return write_page(out, content)
+    run.folder.add({"report.html": content.encode("utf-8", "replace")}, made_from=run.manifest)
+    return run.path / "report.html"
+
+
+def write_page(path: Path, content: str) -> Path:
+    """Write a page beside its place and rename it, so that there is never half a page."""
+    # A lone surrogate in a dataset's text cannot be written as UTF-8; the mark in its place can.
+    write_file(path, content.encode("utf-8", "replace"))
+    return path
+
+
+def run_text(run: Run, *, all_rows: bool = False) -> RenderableType:
+    """Return what a terminal shows of a run: the leading metrics, or all of them."""
+    from .media import terminal
+
+    return terminal.sections(sections(run, IN_TERMINAL), every=all_rows)
+
+
+def run_figures(run: Run, *, width: str = "column", formats: Sequence[str] = ("pdf",)) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of every figure of a run for a paper."""
+    from .media.paper import figure_files
+
+    return figure_files(charts(run), formats, width)
+
+
+def identity_figures(runs: Sequence[Run], *, formats: Sequence[str] = ("png",)) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of every figure about identities of runs, or tasks of a run, upon each other."""
+    from .media.paper import figure_files
+
+    named = identities.named_parts(named_apart(runs) if len(runs) > 1 else runs)
+    if not named:
+        raise EquipoiseError("the run has no marked sentences; audit with --data winoidentity first")
+    return figure_files(identities.pictures(named), formats, "page", title=True)
+
+
+def run_tables(run: Run, *, formats: Sequence[str], fit: str = "column") -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of every table of a run for a paper."""
+    from .media.paper import table_files
+
+    return table_files(tables(run), formats, fit)
+
+
+def run_html(run: Run) -> str:
+    """Return what a notebook shows of a run: its sentences, its leading numbers, and how often answers change."""
+    from .media.notebook import html
+
+    parts = [
+        Section(str(part), [*part_summary(part).sentences, numbers.metrics(part), *flips.flips(part)])
+        for part in run.parts
+    ]
+    return html(run.name, parts)
+
+
+def run_plots(run: Run) -> Plots:
+    """Return the charts of a run for a notebook, by topic."""
+    from .media.notebook import Plots
+
+    return Plots(lambda: charts(run))
+
+
+def comparison_page(comparison: Comparison, published: Sequence[PublishedValue] = ()) -> str:
+    """Return the page of a comparison; published values are shown beside the runs' own.
+
+    No sentence of a dataset is in it, so that it can be passed on whatever the dataset's licence.
+    """
+    from .media.page.html import Head, page
+
+    names = comparison.names
+    title = " and ".join(names) if len(names) == 2 else f"{len(names)} runs"
+    shown = list(sections(comparison, COMPARED))
+    beside = standings.beside_published(comparison, published)
+    if beside is not None:
+        shown.insert(2, beside)
+    return page(Head(title, "Comparison of", standings.facts(comparison)), shown)
+
+
+def comparison_text(comparison: Comparison) -> RenderableType:
+    """Return what a terminal shows of a comparison: sentences, and the differences that are detected or asked for."""
+    from .media import terminal
+
+    return terminal.draw(differences.summary(comparison))
+
+
+def comparison_figures(
+    comparison: Comparison, *, width: str = "column", formats: Sequence[str] = ("pdf",)
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of every figure of a comparison for a paper."""
+    from .media.paper import figure_files
+
+    return figure_files(charts(comparison, COMPARED), formats, width)
+
+
+def comparison_tables(
+    comparison: Comparison, *, formats: Sequence[str], fit: str = "column"
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of every table of a comparison for a paper."""
+    from .media.paper import table_files
+
+    return table_files(tables(comparison, COMPARED), formats, fit)
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """Return what a notebook shows of a comparison: a sentence for each pair of runs, and every tested difference."""
+    from .media.notebook import html
+
+    shown = sections(comparison, (differences.findings, differences.differences))
+    return html(" · ".join(comparison.names), shown)
+
+
+def datasets_page(moved: Sequence[Moved]) -> str:
+    """Return the page of runs on two datasets with different sentences."""
+    from .media.page.html import Head, page
+
+    test = moved[0].test
+    runs = ", ".join(dict.fromkeys(move.test.row.model for move in moved))
+    return page(
+        Head(f"{test.first} and {test.second}", "Datasets", [("Runs", runs)]), [differences.between_datasets(moved)]
+    )
+
+
+def datasets_text(moved: Sequence[Moved]) -> RenderableType:
+    """Return what a terminal shows of runs on two datasets: the differences that hold."""
+    from .media import terminal
+
+    return terminal.listed(list(differences.moves(moved)))
+
+
+def write_training_page(folder: Path) -> tuple[Path, training.Curves]:
+    """Write `curves.svg` and `report.html` into the folder `training` of a tuning run; return the page and its data."""
+    from .media.page.charts import svg
+    from .media.page.html import Head, page
+
+    curves = training.read_curves(folder)
+    write_page(folder / "curves.svg", str(svg(training.picture(curves), alone=True)))
+    head = Head(f"Tuning {curves.settings['model']}", "tuning for balance", training.facts(curves))
+    return write_page(folder / "report.html", page(head, training.sections(curves))), curves
+
+
+MARK = ".equipoise-leaderboard"
+"""The file that says that a folder is a site of ours, which may be replaced."""
+
+
+@dataclass(frozen=True)
+class SiteOptions:
+    """How a site is made: its title, the metric of its first page, and whether runs' pages hold the sentences."""
+
+    title: str = "Leaderboard"
+    metric: str = MAIN
+    level: float = 0.95
+    sentences: bool = True
+    verified: Sequence[Path] = ()
+    published: Sequence[PublishedValue] = ()
+
+
+def write_site(
+    paths: Iterable[str | Path], out: Path, options: SiteOptions | None = None, *, progress: Progress | None = None
+) -> Site:
+    """Write the leaderboard of all runs at these paths and below them; return what is on it.
+
+    A site that is already there is replaced in the end, in one step; any other folder with files in it is left alone.
+    """
+    options = options or SiteOptions()
+    report = progress or (lambda what, done, total: None)
+    _check_place(out)
+    submissions = read_submissions(run_folders(paths), verified=options.verified, progress=report)
+    site = Site(submissions, options.title, options.level, options.metric, options.published)
+    if not site.metrics:
+        raise EquipoiseError("the runs have none of the metrics of a leaderboard; measure them with the usual metrics")
+    draft = out.with_name(f".{out.name}.next")
+    shutil.rmtree(draft, ignore_errors=True)
+    total = len(site.metrics) + len(site.datasets) + len(site.models) + len(submissions.runs)
+    for number, (address, content) in enumerate(_site_pages(site, sentences=options.sentences)):
+        write_page(draft / address, content)
+        report("writing pages", number + 1, total)
+    write_measurements(submissions.entries, draft / "measurements.parquet")
+    (draft / MARK).write_text("made by equipoise leaderboard\n", encoding="utf-8")
+    _replace(out, draft)
+    return site
+
+
+def _site_pages(site: Site, *, sentences: bool) -> Iterator[tuple[str, str]]:
+    """Yield the address and content of every page; a run's is the one in its folder, unless sentences are left out."""
+    from .media.page.html import Head, page
+
+    for shown in pages(site):
+        crumbs = [] if shown.address == "index.html" else [(site.title, "../index.html")]
+        tab = f"{site.title}: {shown.kicker if shown.title == site.title else shown.title}"
+        head = Head(shown.title, shown.kicker, shown.facts, crumbs, tab)
+        yield shown.address, page(head, shown.sections)
+    for submission in site.submissions.runs:
+        run = Run(submission.folder, name=submission.model)
+        if sentences and "report.html" in run.manifest.files:
+            yield submission.page, run.folder.content("report.html", run.manifest).decode("utf-8", "replace")
+        else:
+            yield submission.page, run_page(run, sentences=sentences)
+
+
+def _check_place(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise EquipoiseError(f"{out} is a file; a site needs a folder")
+    if out.is_dir() and any(out.iterdir()) and not (out / MARK).is_file():
+        raise EquipoiseError(f"{out} holds files that are not a leaderboard; choose another folder")
+
+
+def _replace(out: Path, draft: Path) -> None:
+    old = out.with_name(f".{out.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    if out.exists():
+        out.rename(old)
+    draft.rename(out)
+    shutil.rmtree(old, ignore_errors=True)

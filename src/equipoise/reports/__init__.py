@@ -1,3 +1,0 @@
-"""In: a run.
-Out: something a person reads.
-"""

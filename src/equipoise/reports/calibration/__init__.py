@@ -1,3 +1,0 @@
-"""In: a run.
-Out: what it says about calibration by group: tables, charts and figures.
-"""

@@ -1,3 +1,0 @@
-"""In: a run.
-Out: one self-contained HTML page.
-"""

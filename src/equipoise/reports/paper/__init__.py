@@ -1,3 +1,0 @@
-"""In: a run.
-Out: tables and figures for a publication.
-"""

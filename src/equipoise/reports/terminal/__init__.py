@@ -1,3 +1,0 @@
-"""In: measurements.
-Out: tables for a terminal.
-"""

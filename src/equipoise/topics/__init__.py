@@ -1,0 +1,3 @@
+"""In: a run, or several.
+Out: findings, tables and charts; a topic knows no medium.
+"""

@@ -1,0 +1,176 @@
+"""The cases of a run, packed for a page: numbers as small integers, texts and names once, the whole compressed.
+
+`media/page/web/cases.js` unpacks what this packs; a change of one is a change of the other.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import struct
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..records import Floats
+from ..records.showing import Section
+from ..runs.run import Part, Run, column, main_estimator
+from ..tasks.multiple_choice import asked_order
+from ..tasks.outcomes import further_options
+from ..verdict.words import words_of
+from .flips import FATES, members_and_fates
+
+NOTHING = 65535
+"""In place of a number that a case does not have."""
+
+NO_FATE = 255
+D_SCALE = 10_000
+FEW_VALUES = 60
+"""A group with more values than this is not a filter (its values can be searched for)."""
+
+
+def case_section(run: Run) -> Section:
+    """Return the place of the case browser; its rows are made in the page, from the packed cases."""
+    intro = (
+        f"Each case is one set: a sentence with every {words_of(run.parts).group_word} it was asked with. A case is"
+        " shown if at least one of its sentences matches the filters. To share what you see, copy the link. Squares,"
+        " dots and rows of the charts above open their cases here."
+    )
+    return Section("Every case", id="cases", label="Cases", intro=intro, layout="cases")
+
+
+def pack(run: Run, *, sentences: bool = True) -> str:
+    """Return the cases of the run as base64: a length, a header in JSON, and the columns one after another, gzipped.
+
+    Without `sentences` the texts stay out: some datasets may be used, but not passed on.
+    """
+    parts = [_part_columns(part) for part in run.parts]
+    sets = pd.concat([sets.assign(part=number) for number, (sets, _) in enumerate(parts)], ignore_index=True)
+    items = pd.concat([items for _, items in parts], ignore_index=True)
+    header: dict[str, Any] = {"parts": [str(part) for part in run.parts], "d_scale": D_SCALE, "fates": FATES}
+    header["cloze"] = [bool((part.outcomes.sides != "").all()) for part in run.parts]
+    columns: dict[str, NDArray[Any]] = {
+        "set_part": sets["part"].to_numpy(np.uint8),
+        "set_size": sets["size"].to_numpy(np.uint16),
+        "set_u": _small(column(sets, "u"), D_SCALE),
+        "set_us": _small(column(sets, "u_signed"), D_SCALE),
+        "set_fate": sets["fate"].to_numpy(np.uint8),
+        "k": items["k"].to_numpy(np.uint8),
+        # All but the last, which is what remains of 1.
+        "probs": np.round(np.concatenate([p[:-1] for p in items["probs"]]) * D_SCALE).astype(np.uint16),
+        # As the model says them, of the whole vocabulary.
+        "raw": np.round(np.minimum(np.exp(np.concatenate([*items["logprobs"]])), 1) * D_SCALE).astype(np.uint16),
+        "d": np.round(column(items, "d") * D_SCALE).astype(np.int16),
+        "correct": _small(column(items, "correct"), 1),
+        "settled": items["answerable"].to_numpy(np.uint8),
+        "gold": np.where(items["gold"] < 0, 255, items["gold"]).astype(np.uint8),
+    }
+    named = {"type": sets["type"], "set_id": sets["id"], "variant": sets["variant"], "order": sets["order"]}
+    for name, values in named.items():
+        columns[name], header[name] = _coded(values)
+    for name in ("pronoun", "names"):
+        columns[name], header[name] = _coded(items[name])
+    columns["text"], header["text"] = _texts(items["text"] if sentences else pd.Series([""] * len(items)))
+    if "desirability" not in items:  # D by another estimator says nothing of perplexity
+        columns["perplexity"] = _small(column(items, "perplexity"), D_SCALE / 2)
+    header["groups"] = {}
+    for name in _filters(items, run.groups):
+        columns[f"group:{name}"], header["groups"][name] = _coded(items[name])
+    header["columns"] = [[name, values.dtype.name, len(values)] for name, values in columns.items()]
+    return _packed(header, columns)
+
+
+def _part_columns(part: Part) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the sets and the items of one dataset and task, the items in the order of their sets."""
+    items = part.items.copy()
+    asked = part.run.examples
+    asked = asked[asked["dataset"] == part.dataset].drop_duplicates("id").set_index("id")
+    rows = asked.index.get_indexer(pd.Index(items["example_id"]))
+    slots, kinds = pd.factorize(asked["slots"])
+    pronouns = np.array([json.loads(kind).get("pronoun", "") for kind in kinds], dtype=object)
+    items["pronoun"] = pronouns[slots[rows]]
+    items["text"], items["slots"] = (asked[name].to_numpy(dtype=object)[rows] for name in ("text", "slots"))
+    items["k"] = items["probs"].map(len)
+    items["names"] = _names(asked["candidates"].to_numpy(dtype=object)[rows], items)
+    items["d"] = column(items, main_estimator(items, "desirability"))
+    keys = items["set_id"].astype(str) + "\0" + items["variant"].fillna("").astype(str)
+    items["set"] = pd.factorize(keys)[0]
+    items = items.sort_values("set", kind="stable")
+    first = items.drop_duplicates("set")
+    sets = pd.DataFrame({"size": items.groupby("set").size().to_numpy()})
+    sets["type"] = first["type"].fillna("").to_numpy() if "type" in first else ""
+    sets["id"] = first["set_id"].astype(str).to_numpy()
+    sets["variant"] = first["variant"].fillna("").astype(str).to_numpy()
+    sets["order"] = _orders(part, first)
+    pairs = part.pairs
+    known = pairs["set_id"].astype(str) + "\0" + pairs["variant"].fillna("").astype(str)
+    for name in ("u", "u_signed"):
+        values = pd.Series(column(pairs, main_estimator(pairs, name)), index=known)
+        sets[name] = values[~values.index.duplicated()].reindex(keys[first.index]).to_numpy()
+    firsts, fates = members_and_fates(part)
+    fate = pd.Series(fates, index=keys.iloc[firsts])
+    sets["fate"] = fate[~fate.index.duplicated()].reindex(keys[first.index]).fillna(NO_FATE).to_numpy()
+    return sets, items
+
+
+def _orders(part: Part, firsts: pd.DataFrame) -> list[str]:
+    """Return the options of every set by number, as they were shown, "" where none were."""
+    asked = part.run.manifest.tasks.get(part.task, {})
+    if not (asked.get("options") or asked.get("seeds")):
+        return [""] * len(firsts)
+    variants = firsts["variant"].fillna("").astype(str)
+    rows = zip(firsts["cluster_id"].astype(str), variants, firsts["k"], firsts["slots"], strict=True)
+    orders = [asked_order(cluster, variant, int(k), json.loads(slots)) for cluster, variant, k, slots in rows]
+    return [" ".join(map(str, order)) for order in orders]
+
+
+def _names(candidates: NDArray[Any], items: pd.DataFrame) -> NDArray[Any]:
+    """Return each item's candidates as one text, a line each; after an empty line the task's further options."""
+    names = []
+    for people, k, flags in zip(candidates, items["k"], items["flags"].fillna(""), strict=True):
+        further = further_options(str(flags), int(k) - len(people))
+        names.append("\n".join(map(str, people)) + "\n\n" + "\n".join(further))
+    return np.array(names, dtype=object)
+
+
+def _filters(items: pd.DataFrame, groups: list[str]) -> list[str]:
+    named = [name for name in groups if name not in ("type", "other") and name in items]
+    return [name for name in named if 1 < items[name].fillna("").nunique() <= FEW_VALUES]
+
+
+def _coded(values: pd.Series) -> tuple[NDArray[Any], list[str]]:
+    """Return the values as numbers of a list of names, in as few bytes as that takes."""
+    codes, names = pd.factorize(values.fillna("").astype(str))
+    size = np.uint8 if len(names) < 2**8 else np.uint16 if len(names) < 2**16 else np.uint32
+    return codes.astype(size), [str(name) for name in names]
+
+
+def _texts(values: pd.Series) -> tuple[NDArray[Any], list[str]]:
+    """Return the texts each once, sorted from their ends, and each item's as the step from the one before.
+
+    Sentences that differ in a word or two are then neighbours, where the compression can see it: it looks
+    back 32 kB, and a full-size run of a few hundred variants a sentence is a fifth as large.
+    """
+    codes, texts = pd.factorize(values.fillna("").astype(str))
+    names = [str(name) for name in texts]
+    order = np.array(sorted(range(len(names)), key=lambda number: names[number][::-1]), dtype=np.int64)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return np.diff(place[codes], prepend=0).astype(np.int32), [names[number] for number in order]
+
+
+def _small(values: Floats, scale: float) -> NDArray[np.uint16]:
+    known = np.where(np.isnan(values), NOTHING, np.clip(np.round(values * scale), 0, NOTHING - 1))
+    return known.astype(np.uint16)
+
+
+def _packed(header: dict[str, Any], columns: dict[str, NDArray[Any]]) -> str:
+    head = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    # Little-endian whatever the machine: that is what a browser's typed arrays are, too.
+    body = [np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<")).tobytes() for values in columns.values()]
+    # No time stamp inside: the same run gives the same page, byte for byte.
+    packed = gzip.compress(b"".join([struct.pack("<I", len(head)), head, *body]), compresslevel=6, mtime=0)
+    return base64.b64encode(packed).decode("ascii")

@@ -1,0 +1,179 @@
+"""The first screen of a run: what was found in a sentence with counts, one picture, the worst case, and the checks.
+
+Of several datasets and tasks one comes first, with the reason; each other one has a line, and its own block below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from ..records.showing import (
+    Axis,
+    Bar,
+    Cell,
+    Chart,
+    Column,
+    Dot,
+    Finding,
+    Key,
+    Panel,
+    Row,
+    Section,
+    Table,
+    Tone,
+    case_link,
+)
+from ..runs.run import Part, Run
+from ..verdict.items import Labels, labels_of
+from ..verdict.summary import PartSummary, part_summary
+from ..verdict.validity import OF_DATA
+from . import calibration, identities
+from .flips import set_fates, squares, worst_label, worst_set
+
+SHOWN_APART = ("flips", "labels", "validity", "left out")
+"""Findings that have a place of their own: on the first screen, or among the notes."""
+
+
+def findings(run: Run) -> Section:
+    """Return what was found: the part that comes first as a block, a line for each other one, and the notes."""
+    place, why = lead_place(run.parts)
+    part = run.parts[place]
+    others = [_line(other, at) for at, other in enumerate(run.parts) if at != place]
+    shown: list[Finding | Table | Section] = []
+    if others:
+        shown.append(Finding(f"{part}: {why}", state="note"))
+    shown.append(block(part))
+    if others:
+        columns = (Column("asked", words=True), Column("found", words=True))
+        shown.append(Table("The other datasets and tasks of this run", columns, others))
+    shown += further(part)
+    level = f"Brackets are {100 * run.level:g}% intervals from resampling whole sets."
+    shown.append(Finding(level, state="note"))
+    left_out = [finding for finding in part_summary(part).sentences if finding.topic == "left out"]
+    notes = [*(Finding(note, state="note") for note in run.manifest.notes), *left_out]
+    if notes:
+        count = f"{len(notes)} note{'s' if len(notes) > 1 else ''} about this run"
+        shown.append(Section(count, notes, folded=True))
+    return Section("What was found", shown, "findings", "Findings")
+
+
+def parts(run: Run) -> Section | None:
+    """Return the datasets and tasks that are not on the first screen, each with its picture and worst case."""
+    place, _ = lead_place(run.parts)
+    blocks = [
+        Section(str(part), [block(part), *further(part)], id=f"part-{at}")
+        for at, part in enumerate(run.parts)
+        if at != place
+    ]
+    return Section("The other datasets and tasks", blocks, "parts", "Other parts") if blocks else None
+
+
+def block(part: Part) -> Section:
+    """Return a dataset and task: the sentence and picture of each type beside the worst case and the checks."""
+    summary = part_summary(part)
+    is_invalid = _is_invalid(summary)
+    # A picture of answers to a question that was not understood would be read as a finding.
+    fates = [] if is_invalid else list(set_fates(part))
+    labels = None if is_invalid else labels_of(part)
+    said = {finding.kind: finding for finding in summary.sentences if finding.topic == "flips"}
+    lead: list[Finding | Chart] = [replace(check, short="") for check in summary.checks if check.state == "invalid"]
+    lead += [finding for finding in summary.sentences if finding.topic == "labels"]
+    lead += [label_chart(part, labels)] if labels else []
+    pictures: list[list[Finding | Chart]] = [
+        [*([said[fate.kind]] if fate.kind in said else []), squares(fate)] for fate in fates
+    ]
+    if pictures:
+        doubts = [replace(check, short="") for check in summary.checks if check.beside]
+        lead += [*pictures[0][:-1], *doubts, pictures[0][-1]]
+    worst = worst_set(part) if fates else worst_label(part) if labels else None
+    beside: list[Finding] = []
+    if worst is not None:
+        title = "Surest where people say otherwise" if labels else "The set that is treated least alike"
+        beside.append(Finding(title, example=case_link(worst[0], str(part), worst[1])))
+    beside += summary.checks
+    # A second picture comes after the worst case: on a phone the case is still on the first screen.
+    columns: list[Sequence[Finding | Chart]] = [lead, beside, *pictures[1:]]
+    return Section("", [Section("", shown) for shown in columns], layout="first")
+
+
+def further(part: Part) -> Iterator[Finding]:
+    """Yield what comes after the headline; doubts are among the checks."""
+    yield from (finding for finding in part_summary(part).sentences if finding.topic not in SHOWN_APART)
+    yield from calibration.findings(part)
+    yield from identities.findings(part)
+
+
+def lead_place(parts: Sequence[Part]) -> tuple[int, str]:
+    """Return the place of the part that comes first, and why: sound answers first, then the surest large effect."""
+    summaries = [part_summary(part) for part in parts]
+    surest = [_surest_flips(part) for part in parts]
+    sound = [not any(check.beside for check in summary.checks) for summary in summaries]
+    order = [(not _is_invalid(summaries[at]), sound[at], surest[at]) for at in range(len(parts))]
+    place = max(range(len(parts)), key=lambda at: (*order[at], -at))
+    if surest[place] < 0:
+        return place, f"One of {len(parts)} parts of this run."
+    effect = f"its flip rate is the highest, by the low end of its interval ({surest[place]:.1%})"
+    among = sum(sound)
+    if among == len(parts):
+        return place, f"Shown first of {len(parts)} parts: {effect}."
+    if not sound[place]:
+        return place, f"Shown first of {len(parts)} parts, all of them in doubt: {effect}."
+    if among == 1:
+        return place, f"Shown first of {len(parts)} parts: the only one answered better than chance."
+    return place, f"Shown first of {len(parts)} parts: of the {among} answered better than chance, {effect}."
+
+
+def _line(part: Part, number: int) -> Row:
+    """Return a dataset and task as one row: its name, its finding, and the doubt about it."""
+    summary = part_summary(part)
+    sentences = [finding.text for finding in summary.sentences if finding.topic in ("flips", "labels")]
+    sentences = sentences or [finding.text for finding in summary.sentences[:1]]
+    doubts = [f"! {check.beside}" for check in summary.checks if check.beside]
+    text = " ".join([*sentences[:2], *doubts])
+    return Row((Cell(str(part), link=f"#part-{number}"), text))
+
+
+def data_checks(parts: Sequence[Part], dataset: str) -> list[Finding]:
+    """Return what is to be said of a dataset itself, each sentence once for all tasks."""
+    several = [
+        replace(check, short="", beside="")
+        for part in parts
+        if part.dataset == dataset
+        for check in part_summary(part).checks
+        if check.name in OF_DATA and check.state != "fine"
+    ]
+    return list({check.text: check for check in several}.values())
+
+
+def label_chart(part: Part, labels: Labels) -> Chart:
+    """Return how often people say the first side, over the mean probability that the model gives it."""
+    names = ["people"] * (labels.labelled is not None) + ["the model, on average"]
+    shares = [*([] if labels.labelled is None else [labels.labelled]), labels.stated.value]
+    tones = [_tone(labels.side, 0), _tone(labels.other, 1)]
+    marks: list[Bar | Dot] = []
+    for place, (name, share) in enumerate(zip(names, shares, strict=True)):
+        for ends, tone in (((0.0, share), tones[0]), ((share, 1.0), tones[1])):
+            marks.append(Bar(ends, (place - 0.3, place + 0.3), tone, label=f"{name}: {labels.side} {share:.0%}"))
+    marks.append(Dot(labels.stated, len(names) - 1.0, "neither", "the model, on average", small=True))
+    keys = [Key(labels.side, tones[0]), Key(labels.other, tones[1])]
+    panel = Panel(marks, Axis(f"share of {labels.side}", unit="%"), Axis.of_names(names))
+    rows = [Row(("the model", labels.stated))]
+    if labels.labelled is not None:
+        rows.insert(0, Row(("people", labels.labelled)))
+    data = Table("", (Column("who", words=True), Column(labels.side)), rows)
+    return Chart(f"Share of {labels.side}", [panel], "labels", part.about(), keys, data=data)
+
+
+def _tone(side: str, number: int) -> Tone:
+    return {"male": "he", "female": "she"}.get(side, number)
+
+
+def _is_invalid(summary: PartSummary) -> bool:
+    return any(check.state == "invalid" for check in summary.checks)
+
+
+def _surest_flips(part: Part) -> float:
+    """Return the largest low end of a flip rate's interval, -1 where no flips were measured."""
+    rates = [part.measured.get("flip_rate", type=kind) for kind in part.kinds]
+    return max((float(rate.low) for rate in rates if rate is not None and rate.low == rate.low), default=-1.0)

@@ -1,0 +1,10 @@
+"""In: runs on marked sentences ("the old nurse").
+Out: how sure a model is of each identity, as findings, tables and charts.
+"""
+
+from .charts import pictures as pictures
+from .charts import radars as radars
+from .sections import compared as compared
+from .sections import section as section
+from .sentences import findings as findings
+from .subgroups import named_parts as named_parts

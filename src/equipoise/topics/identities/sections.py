@@ -1,0 +1,151 @@
+"""The section on identities: of one run by type and augmentation, and of several runs upon each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ...comparing.comparison import Comparison
+from ...records.showing import Cell, Chart, Column, Content, Finding, Row, Section, Table
+from ...runs.run import Part, Run, all_parts
+from .charts import LARGE, change_chart, crossing, disparities, heatmap, lines, radars
+from .sentences import REASONED, TOPIC, answers, change_findings, reasoning
+from .subgroups import NON_DEMOGRAPHIC, NONE, WAYS, capital, corrected_p, main_disparity, row_title, subgroups, titled
+
+MEASURES = ("confidence", "confidence_pair", "confidence_marked", "accuracy")
+OVERALL = (*MEASURES, "candidate_mass", "confidence_drop")
+HEADINGS = {
+    "confidence": "confidence",
+    "confidence_pair": "given one of the two",
+    "confidence_marked": "“young nurse” counted",
+    "accuracy": "accuracy",
+    "candidate_mass": "candidate mass",
+    "confidence_drop": "drop from no marker",
+}
+
+
+def section(run: Run) -> Section | None:
+    """Return how sure the model is of each identity, for the datasets with marked sentences."""
+    shown = [_kind(part, kind) for part in run.parts for kind in subgroups(part).kinds]
+    intro = (
+        "The same sentences with a word for an identity before a person (“the old nurse”). Confidence is the"
+        " probability of the person who is meant minus that of the other person: 1 is surely right, 0 undecided, below"
+        " 0 wrong. A disparity is the largest difference between the means of two identities (gender × marker); its"
+        " interval takes into account that it is a maximum."
+    )
+    return Section("Identities", shown, "identities", intro=intro) if shown else None
+
+
+def _kind(part: Part, kind: str) -> Section:
+    named, ways = {part.run.name: part}, subgroups(part).ways(kind)
+    shown: list[Finding | Table | Chart | Section] = [*change_findings(part, kind, interactions=True)]
+    table = _answer_table({way: list(answers(part.measured, kind, way)) for way in ways})
+    if table.rows:
+        title = "Privilege, double disadvantage and coverage: findings with their numbers"
+        shown.append(Section(title, [table], folded=True))
+    if part.task in REASONED:
+        shown += reasoning({p.task: p.measured for p in part.run.parts if p.dataset == part.dataset}, kind)
+    shown += filter(None, [change_chart(part, kind), disparities(named, kind)])
+    shown.append(overall(part, kind))
+    crossings = [chart for way in ways if (chart := crossing(named, kind, way)) is not None]
+    if crossings:
+        title = "Mean confidence by side of the occupation, gender and privilege"
+        shown.append(Section(title, crossings, folded=True))
+    for way in ways:
+        radar, heat = radars(named, kind, way), heatmap(part, kind, way)
+        of_way: list[Finding | Table | Chart | Section] = [disparity_table(part, kind, way), *extremes(part, kind, way)]
+        title = "Mean confidence of every subgroup: one radar for each attribute"
+        of_way.append(radar if way == ways[0] else Section(title, [radar], folded=True))
+        if heat is not None:
+            title = "Mean confidence by identity and by the occupation that is meant"
+            of_way.append(Section(title, [heat], folded=True))
+        shown.append(Section(capital(WAYS[way]), of_way))
+    if len(ways) > 1:
+        shown.append(Section("Every marker without it and with each augmentation", [lines(part, kind)], folded=True))
+    return Section(part.title(kind), shown)
+
+
+def _answer_table(by_way: Mapping[str, Sequence[Finding]]) -> Table:
+    rows: list[Row] = []
+    for way, findings in by_way.items():
+        rows += [Row((capital(WAYS[way]),), heading=True)] if findings else []
+        rows += [Row((finding.name, finding.rests_on[0], finding.text)) for finding in findings]
+    columns = (Column("finding", words=True), Column("value"), Column("in words", words=True, spare=True))
+    return Table("", columns, rows)
+
+
+def overall(part: Part, kind: str) -> Table:
+    """Return confidence and accuracy without and with markers."""
+    rows: dict[str, list[Content]] = {}
+    for way, title in {NONE: "no marker", **WAYS}.items():
+        cells = [part.measured.get(name, type=kind, augmentation=way) for name in OVERALL]
+        if any(cells):
+            rows[title] = [*cells]
+    table_rows = [Row((title, *cells)) for title, cells in rows.items()]
+    columns = [Column("marker", words=True), *(Column(HEADINGS[name]) for name in OVERALL)]
+    table = Table("Confidence without and with markers", columns, table_rows)
+    known = [place for place in range(1, len(columns)) if any(cells[place - 1] for cells in rows.values())]
+    return table.picked([0, *known])
+
+
+def disparity_table(part: Part, kind: str, way: str) -> Table:
+    """Return the disparities of a type and augmentation by attribute, the largest first.
+
+    Markers without a side come last, with the mean gap of he and she: max - min over 18 subgroups says nothing of them.
+    """
+    measured, at = part.measured, {"type": kind, "augmentation": way}
+    widest = {
+        attribute: measured.get("confidence_disparity", attribute=attribute, **at)
+        for attribute in subgroups(part).markers(kind, way)
+    }
+    known = {attribute: row.value for attribute, row in widest.items() if row is not None}
+    rows = []
+    for attribute in sorted(known, key=lambda name: (name == NON_DEMOGRAPHIC, -known[name])):
+        metrics = [f"{name}_disparity" for name in MEASURES]
+        p = corrected_p(measured, metrics[0], attribute=attribute, **at)
+        if attribute == NON_DEMOGRAPHIC:
+            metrics, p = [main_disparity(attribute), "", "", ""], None
+        cells = [measured.get(metric, attribute=attribute, **at) for metric in metrics]
+        large = [
+            None if row is None else Cell(row, strong=True, after="*") if row.value > LARGE else row for row in cells
+        ]
+        rows.append(Row((row_title(attribute), *large, p)))
+    columns = [Column("attribute", words=True), *(Column(HEADINGS[name], "lower") for name in MEASURES)]
+    notes = (
+        f"Largest - smallest mean of gender × marker. *: over {LARGE:.2f}. p belongs to the raw disparity, after Holm’s"
+        " correction for the number of attributes.",
+    )
+    title = titled("Confidence disparity by attribute", kind, way)
+    return Table(
+        title, [*columns, Column("p (Holm)", digits=4)], rows, "disparities", part.about(kind, augmentation=way), notes
+    )
+
+
+def extremes(part: Part, kind: str, way: str) -> Iterator[Finding]:
+    """Yield the identities that the model is least and most confident of, where there are enough of them."""
+    identities = subgroups(part)
+    marked = [sub for sub in identities.marked(kind, way) if sub.marker and sub.gender]
+    known = [
+        (row, f"{sub.marker} {sub.gender} {row.value:.3f}")
+        for sub in marked
+        if (row := identities.confidence(kind, sub))
+    ]
+    ordered = sorted(known, key=lambda pair: pair[0].value)
+    if len(ordered) > 5:
+        least, most = ordered[:3], ordered[::-1][:3]
+        words = [", ".join(text for _, text in three) for three in (least, most)]
+        rests_on = [row for row, _ in (*least, *most)]
+        yield Finding(f"Least confident of: {words[0]}; most: {words[1]}.", rests_on, TOPIC, kind, "note")
+
+
+def compared(comparison: Comparison) -> Section | None:
+    """Return the radars of all runs upon each other, for each dataset, task, type and augmentation that two share."""
+    shown = []
+    for dataset, task in all_parts(comparison.runs):
+        parts = [part for run in comparison.runs for part in run.parts if (part.dataset, part.task) == (dataset, task)]
+        named = {part.run.name: part for part in parts if subgroups(part).kinds}
+        if len(named) > 1:
+            first = subgroups(next(iter(named.values())))
+            charts = [radars(named, kind, way) for kind in first.kinds for way in first.ways(kind)]
+            shown.append(Section(f"{dataset} · {task}", charts))
+    intro = "Mean confidence by identity, a line for each run; bands are intervals, squares have no marker."
+    return Section("Identities", shown, "identities", intro=intro) if shown else None

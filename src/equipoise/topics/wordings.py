@@ -1,0 +1,84 @@
+"""What results depend on besides the model: the wording of the question, and how an answer is drawn.
+
+Of wordings: the spread of metrics, the worst wording, and variance components.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..comparing.wordings import WordingPart
+from ..measuring.drawn_answers import drawn_answers
+from ..records.showing import Cell, Column, Finding, Row, Section, Table
+from ..runs.measurements import metric_of
+from ..runs.run import Run
+from .estimators import answer
+
+FIRST = ("accuracy", "flip_rate", "flip_bias", "ucerf", "ucerf_signed", "certainty", "perplexity", "accuracy_gap")
+"""The metrics whose spread is shown; the file has all of them."""
+
+SPREAD = ("metric", "model", "mean", "lowest", "highest", "sd")
+
+
+def section(part: WordingPart) -> Section:
+    """Return what the wordings change, the spread of the main metrics, and the variance components."""
+    tables = [table for table in (spread_table(part), component_table(part)) if table.rows]
+    return Section(part.part.title, [*findings(part), *tables])
+
+
+def findings(part: WordingPart) -> Iterator[Finding]:
+    """Yield the mean and the worst wording of each run, what the variance is due to, and whether orders hold."""
+    values, kind = part.part.study.values, part.part.kind
+    for row in part.worded.robust:
+        text = (
+            f"{row.run}: {part.part.metric.label} is {row.mean} over {len(values.estimators)} wordings, and"
+            f" {row.worst} in the worst ({row.wording}), n = {values.sets:,} sets."
+        )
+        yield Finding(text, topic="wordings", kind=kind)
+    for divided in part.worded.divided:
+        if divided.quantity == "U":
+            shares = {component.name: component.share for component in divided.rows}
+            text = (
+                f"{divided.run}: of the variance of U, {shares['wording']:%} is the wording, {shares['sentence']:%} the"
+                f" sentence and {shares['wording × sentence']:%} both together."
+            )
+            yield Finding(text, topic="wordings", kind=kind)
+    if part.part.study.orders:
+        yield answer(part.part)
+
+
+def spread_table(part: WordingPart) -> Table:
+    """Return the lowest and the highest value of each main metric over the wordings."""
+    columns = [Column(title, words=title in ("metric", "model")) for title in SPREAD]
+    rows = []
+    for spread in part.spreads:
+        if spread.metric in FIRST:
+            metric = metric_of(spread.metric)
+            ends = [Cell(estimate, after=f"({wording})") for wording, estimate in (spread.lowest, spread.highest)]
+            label = metric.label if metric else spread.metric
+            rows.append(Row((label, spread.run, spread.mean, *ends, spread.deviation)))
+    return Table("", columns, rows)
+
+
+def component_table(part: WordingPart) -> Table:
+    """Return each component's share of the variance, with its interval."""
+    names = list(dict.fromkeys(row.name for divided in part.worded.divided for row in divided.rows))
+    columns = [Column("share of the variance", words=True), Column("model", words=True)]
+    rows = []
+    for divided in part.worded.divided:
+        shares = {row.name: row.share for row in divided.rows}
+        rows.append(Row((divided.quantity, divided.run, *(shares.get(name) for name in names))))
+    return Table("", [*columns, *(Column(name, form=".1%") for name in names)], rows)
+
+
+def drawn_table(runs: Sequence[Run], temperatures: Sequence[float], *, seeds: int, seed: int) -> Table:
+    """Return accuracy and equalized odds of the most probable answers, and over seeds of drawn ones."""
+    rows = []
+    for part in (part for run in runs for part in run.parts):
+        for drawn in drawn_answers(part.outcomes, temperatures, seeds=seeds, seed=seed):
+            heat = f"{drawn.temperature:g}" if drawn.temperature else "most probable"
+            spreads = [Cell(mean, after=f"± {deviation:.3f}") for mean, deviation in (drawn.accuracy, drawn.odds)]
+            rows.append(Row((part.run.name, part.title(drawn.kind), heat, drawn.n, drawn.expected, *spreads)))
+    columns = [Column(title, words=True) for title in ("run", "data", "temperature")]
+    numbers = ("n", "accuracy, expected", "accuracy over seeds", "eo_sum over seeds")
+    return Table("", [*columns, *map(Column, numbers)], rows)

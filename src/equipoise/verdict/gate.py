@@ -1,0 +1,297 @@
+"""A gate for pipelines: requirements on a run's measurements, answered by passed, failed or undecided.
+
+A requirement passes when its whole interval meets the bound, fails when none of it does, and else is undecided.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+from ..catalog import find
+from ..comparing.comparison import Choices, Tested, compare
+from ..metrics import METRICS
+from ..records import EquipoiseError, Estimate, Measurement, group_label, parse_group
+from ..runs.measurements import metric_of
+from ..runs.run import Part, Run
+
+ENDS = ("cautious", "low", "value", "high")
+"""What of an estimate is tested. `cautious`: the end of the interval that is furthest from passing."""
+
+PASSED, FAILED, UNDECIDED = "passed", "FAILED", "undecided"
+
+_WRITTEN = re.compile(r"\s*([\w-]+)\s*(?:\[([^\]]*)\])?\s*(>=|<=|>|<|=)\s*([-+.\deE]+)\s*")
+_COMPARE: Mapping[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A bound on a metric: `ucerf[type=type2,dataset=winobias] >= 0.80`, or an allowed drop: `ucerf=0.02`."""
+
+    text: str
+    metric: str
+    dataset: str | None
+    task: str | None
+    group: str
+    sign: str
+    bound: float
+
+    def is_about(self, dataset: str, task: str) -> bool:
+        """Return whether it speaks of a dataset and task; without either, of all."""
+        return self.dataset in (None, dataset) and self.task in (None, task)
+
+
+@dataclass(frozen=True)
+class Check:
+    """A requirement checked against one measurement: its `outcome` is passed, FAILED or undecided.
+
+    `more` is how many more sets it would take to decide, roughly, were the value to stay as it is: None where no number
+    would. `passed` counts an undecided check as the gate was asked to.
+    """
+
+    requirement: str
+    where: str
+    tested: str
+    number: float
+    sign: str
+    bound: float
+    outcome: str
+    why: str = ""
+    more: int | None = None
+    passed: bool = False
+
+    @property
+    def found(self) -> str:
+        """What was found, in words."""
+        text = self.why or f"{self.tested} {self.number:.4f}"
+        if self.outcome == UNDECIDED and not self.why:
+            needed = f"about {self.more:,} more sets would decide it" if self.more else "more data cannot decide it"
+            text += f"; the bound is inside the interval, {needed}"
+        return text
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How a gate decides: which end of an interval it tests, and whether what is undecided passes."""
+
+    test_at: str = "cautious"
+    undecided: str = "fail"
+
+    def __post_init__(self) -> None:
+        if self.test_at not in ENDS:
+            raise EquipoiseError(f"test_at must be one of {', '.join(ENDS)}, not {self.test_at!r}")
+        if self.undecided not in ("pass", "fail"):
+            raise EquipoiseError(f"undecided must be pass or fail, not {self.undecided!r}")
+
+    def check(self, requirement: str, where: str, tested: Estimate, sign: str, bound: float) -> Check:
+        """Return the check of an estimate against a bound; the n of the estimate counts sets."""
+        end = self.test_at if self.test_at != "cautious" else "low" if sign.startswith(">") else "high"
+        number = float(getattr(tested, end))
+        check = Check(requirement, where, end, number, sign, bound, FAILED)
+        if math.isnan(number):
+            return replace(check, why="it has no interval that could be trusted")
+        meets = _COMPARE[sign]
+        if meets(number, bound):
+            return replace(check, outcome=PASSED, passed=True)
+        if self.test_at == "cautious" and meets(tested.high if end == "low" else tested.low, bound):
+            more = _more_sets(tested, bound)
+            return replace(check, outcome=UNDECIDED, more=more, passed=self.undecided == "pass")
+        return check
+
+
+def _more_sets(tested: Estimate, bound: float) -> int | None:
+    """Return how many more sets would move the nearer end past the bound: an interval narrows as 1 / sqrt(n)."""
+    distance = abs(tested.value - bound)
+    reach = tested.value - tested.low if bound < tested.value else tested.high - tested.value
+    if distance <= 0 or not math.isfinite(reach) or tested.n < 1:
+        return None
+    return max(1, math.ceil(tested.n * (reach / distance) ** 2) - tested.n)
+
+
+def parse_requirement(text: str) -> Requirement:
+    """Return the requirement that the text states."""
+    requirement = _parsed(text)
+    if requirement is None or requirement.sign == "=":
+        raise EquipoiseError(
+            f"{text!r} is not a requirement; write it as metric[type=type2] >= 0.80 (also <=, >, <);"
+            " the brackets are optional"
+        )
+    return requirement
+
+
+def parse_drop(text: str) -> Requirement:
+    """Return the allowed drop that the text states."""
+    drop = _parsed(text)
+    if drop is None or drop.sign != "=":
+        raise EquipoiseError(f"{text!r} is not a drop; write it as metric=0.02 or metric[type=type2]=0.02")
+    if find(drop.metric, METRICS, kind="metric").better == "neither":
+        raise EquipoiseError(f"drop {text!r}: {drop.metric} has no better direction, so it cannot drop")
+    return drop
+
+
+def _parsed(text: str) -> Requirement | None:
+    match = _WRITTEN.fullmatch(text)
+    if not match:
+        return None
+    name, chosen, sign, written = match.groups()
+    parts = parse_group(chosen.strip()) if chosen and chosen.strip() else {}
+    parts = {key.strip(): value.strip() for key, value in parts.items()}
+    try:
+        bound = float(written)
+    except ValueError:
+        bound = math.nan
+    if not math.isfinite(bound):
+        raise EquipoiseError(f"{text!r}: {written!r} is not a number")
+    dataset, task = parts.pop("dataset", None), parts.pop("task", None)
+    return Requirement(text.strip(), name, dataset, task, group_label(parts), sign, bound)
+
+
+def _checks(run: Run, requirement: Requirement, rules: Rules) -> list[Check]:
+    """Return a check for every dataset and task that the requirement names; one that names nothing is an error."""
+    checks = []
+    for part in run.parts:
+        row = part.measured.at(requirement.metric, requirement.group)
+        if row is not None and requirement.is_about(part.dataset, part.task):
+            where, tested = f"{part}, {requirement.group}", replace(row.estimate, n=_sets(part, row))
+            bound = (requirement.sign, requirement.bound)
+            checks.append(rules.check(requirement.text, where, tested, *bound))
+    if not checks:
+        raise EquipoiseError(_nothing(run, requirement.text, requirement.metric, requirement.group))
+    return checks
+
+
+def _sets(part: Part, row: Measurement) -> int:
+    """Return how many sets a measurement was taken over: its n, or for items their share of the part's sets."""
+    metric = metric_of(row.metric)
+    if metric is not None and metric.unit == "sets":
+        return row.n
+    items = max(len(part.items), 1)
+    return max(1, round(row.n * part.items["set_id"].nunique() / items))
+
+
+def _nothing(run: Run, text: str, metric: str, group: str) -> str:
+    """Return a sentence on what the run has instead of what a requirement names."""
+    names = sorted({name for part in run.parts for name in part.measured.metrics})
+    if metric not in names:
+        return f"{text!r} names nothing in {run.path}: it has no metric {metric!r}, but {', '.join(names)}"
+    groups = dict.fromkeys(label for part in run.parts for label in part.measured.groups_of(metric))
+    few = [label for label in groups if "occupation=" not in label][:12]
+    return f"{text!r} names nothing in {run.path}: {metric} was not measured for {group}, but for {'; '.join(few)}"
+
+
+def _drops(run: Path, baseline: Path, drops: Sequence[str], rules: Rules) -> Iterator[Check]:
+    """Yield whether the run is worse than the baseline by more than is allowed, sentence by sentence.
+
+    The drop is that of the metric in its worse direction, with an interval from the same sentences in both runs.
+    """
+    wanted = [parse_drop(text) for text in drops]
+    choices = Choices(metrics=tuple(dict.fromkeys(drop.metric for drop in wanted)), permutations=1)
+    compared = compare([baseline, run], choices).tests
+    for drop in wanted:
+        of_metric = [test for test in compared if test.row.metric == drop.metric]
+        tests = [test for test in of_metric if _speaks_of(drop, test)]
+        if not tests:
+            groups = "; ".join(dict.fromkeys(test.row.group for test in of_metric))
+            shared = f": {drop.metric} is compared for {groups}" if groups else ""
+            raise EquipoiseError(f"drop {drop.text!r} matches nothing that both {run} and {baseline} have{shared}")
+        for test in tests:
+            # compare() takes the baseline less the run: for "higher is better" that is the drop itself.
+            tested, turned = test.difference, test.row.better == "lower"
+            if turned:
+                tested = replace(tested, value=-tested.value, low=-tested.high, high=-tested.low)
+            yield rules.check(f"drop of {drop.text}", test.data, tested, "<=", drop.bound)
+
+
+def _speaks_of(drop: Requirement, test: Tested) -> bool:
+    """Return whether a drop speaks of a tested difference: without a type of all types, without any group of all."""
+    wanted, tested = parse_group(drop.group), parse_group(test.row.group)
+    kind = wanted.pop("type", None)
+    is_type = kind in (None, tested.pop("type", None))
+    return drop.is_about(test.row.dataset, test.row.task) and is_type and wanted in ({}, tested)
+
+
+def gate(
+    run: Run | str | Path,
+    requirements: Sequence[str] | str,
+    *,
+    baseline: Run | str | Path | None = None,
+    max_drop: Sequence[str] = (),
+    test_at: str = "cautious",
+    undecided: str = "fail",
+) -> list[Check]:
+    """Return every check of a run or its folder; `undecided` is pass or fail.
+
+    Nothing required, or a drop without a baseline, is an error, never a pass.
+    """
+    rules = Rules(test_at, undecided)
+    if not requirements and not max_drop:
+        raise EquipoiseError("a gate needs at least one requirement, such as 'ucerf[type=type2] >= 0.80'")
+    if bool(max_drop) != (baseline is not None):
+        raise EquipoiseError("max_drop needs a baseline to drop from, and a baseline needs a max_drop to allow")
+    listed = [requirements] if isinstance(requirements, str) else requirements
+    parsed = [parse_requirement(text) for text in listed]
+    opened = run if isinstance(run, Run) else Run(run)
+    checks = [check for requirement in parsed for check in _checks(opened, requirement, rules)]
+    if baseline is not None:
+        before = baseline.path if isinstance(baseline, Run) else Path(baseline)
+        checks += _drops(opened.path, before, max_drop, rules)
+    return checks
+
+
+def rows(checks: Sequence[Check]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the checks as lines of a table: how it went, what was required, where, and what was found."""
+    for check in checks:
+        yield check.outcome, check.requirement, check.where, check.found
+
+
+def junit(checks: Sequence[Check], run: str) -> bytes:
+    """Return the checks as JUnit XML, which CI servers show as tests: a failure's type says failed or undecided.
+
+    An undecided check that may pass is a skipped test.
+    """
+    suite = ElementTree.Element("testsuite", name="equipoise gate")
+    for check in checks:
+        case = _case(suite, f"equipoise.gate.{check.where}", check.requirement)
+        message = f"{check.found}, required is {check.sign} {check.bound:g}"
+        if check.outcome != PASSED and check.passed:
+            ElementTree.SubElement(case, "skipped", message=_xml(f"undecided: {message}"))
+        elif check.outcome != PASSED:
+            kind = "undecided" if check.outcome == UNDECIDED else "requirement"
+            failure = ElementTree.SubElement(case, "failure", message=_xml(message), type=kind)
+            failure.text = _xml(f"{run}: {check.requirement} ({check.where}): {message}")
+    return _document(suite)
+
+
+def junit_error(reason: str, run: str) -> bytes:
+    """Return JUnit XML of a gate that could not be checked: one test with an error."""
+    suite = ElementTree.Element("testsuite", name="equipoise gate")
+    case = _case(suite, "equipoise.gate", f"gate of {run}")
+    ElementTree.SubElement(case, "error", message=_xml(reason), type="gate").text = _xml(f"{run}: {reason}")
+    return _document(suite)
+
+
+def _case(suite: ElementTree.Element, place: str, name: str) -> ElementTree.Element:
+    return ElementTree.SubElement(suite, "testcase", classname=_xml(place), name=_xml(name), time="0")
+
+
+def _document(suite: ElementTree.Element) -> bytes:
+    counted = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
+    for name, tag in counted.items():
+        suite.set(name, str(len(list(suite.iter(tag)))))
+    content: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
+    return content
+
+
+def _xml(text: str) -> str:
+    """Return the text without what XML cannot hold at all: control characters and lone surrogates."""
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)

@@ -1,0 +1,54 @@
+"""What to call things in a sentence: the word that changes within a set, and the items of a type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..runs.measurements import kind_title
+from ..runs.run import Part
+
+
+@dataclass(frozen=True)
+class Words:
+    """What the group word and the two genders are called: "pronoun" with he and she, for instance."""
+
+    group_word: str = "pronoun"
+    male: str = "he"
+    female: str = "she"
+
+    def gender(self, name: str) -> str:
+        """Return what a gender is called."""
+        return {"male": self.male, "female": self.female, "neutral": self.neutral}.get(name, name)
+
+    @property
+    def neutral(self) -> str:
+        """What no gender is called."""
+        return "they" if self is PRONOUN else "neutral"
+
+
+PRONOUN = Words()
+GROUP_WORD = Words("group word", "male", "female")
+
+
+def words_of(parts: Iterable[Part]) -> Words:
+    """Return what to call the group words of all these parts: pronouns only where every example names its own."""
+    return PRONOUN if all(_has_pronouns(part) for part in parts) else GROUP_WORD
+
+
+def _has_pronouns(part: Part) -> bool:
+    if not part.has_items:
+        return False
+    examples = part.run.examples
+    slots = examples[examples["dataset"] == part.dataset]["slots"].astype(str)
+    return bool(slots.str.contains('"pronoun"', regex=False).all())
+
+
+def sentences(kind: str) -> str:
+    """Return what the items of a type are called: "ambiguous sentences"."""
+    return f"{adjective(kind)}sentences"
+
+
+def adjective(kind: str) -> str:
+    """Return the word for a type before a noun, with its space: "ambiguous "; nothing where items have no type."""
+    return "" if not kind else f"{kind_title(kind).partition(' (')[0]} "

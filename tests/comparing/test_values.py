@@ -1,0 +1,36 @@
+"""Single values and true positives of a run, as a loop over its tables would count them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from equipoise.comparing.values import rates, values
+from equipoise.runs.run import Run
+
+
+def test_tpr_and_tpd_are_those_of_a_loop(planted_run: Path) -> None:
+    (part,) = Run(planted_run).parts
+    items = part.items[part.items["answerable"].astype(bool)]
+    pro, anti = rates(part)
+    for (_, right, desirability), side, gender in ((pro, "pro", "male"), (anti, "anti", "female")):
+        rows = items[(items["stereotype"] == side) & (items["gender"] == gender)]
+        by_sentence = rows.assign(d=(rows["desirability"] + 1) / 2).groupby("cluster_id")
+        assert right.n == desirability.n == len(rows)
+        assert right.value == pytest.approx(by_sentence["correct"].mean().mean())
+        assert desirability.value == pytest.approx(by_sentence["d"].mean().mean())
+        assert right.low < right.value < right.high or right.value in (0.0, 1.0)
+    assert pro[1].value > anti[1].value and pro[2].value > anti[2].value
+
+
+def test_values_are_those_of_the_tables(planted_run: Path, cloze_runs: tuple[Path, Path]) -> None:
+    (part,) = Run(planted_run).parts
+    pairs, items = part.pairs, part.items
+    assert sorted(values(part, "type1", "U")) == sorted(pairs[pairs["type"] == "type1"]["u"])
+    assert sorted(values(part, "type2", "D")) == sorted(items[items["type"] == "type2"]["desirability"])
+    assert sorted(values(part, "type1", "certainty")) == sorted(items[items["type"] == "type1"]["certainty"])
+    # Nothing is right in ambiguous sentences, and sentence pairs have no sets.
+    assert len(values(part, "type1", "D")) == len(values(part, "type3", "U")) == 0
+    (pairs_of_sentences,) = Run(cloze_runs[0]).parts
+    assert len(values(pairs_of_sentences, "", "certainty")) == 0

@@ -1,0 +1,51 @@
+"""Studies of wordings: the spread of every metric, the worst wording, variance components, and orders of runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from equipoise.comparing.wordings import frames, wording_parts
+from equipoise.measuring.estimators import Resamples
+from equipoise.runs import Run
+
+
+def test_each_part_has_its_spread_components_worst_wording_and_order(worded_runs: list[Path]) -> None:
+    parts = wording_parts([Run(folder) for folder in worded_runs], Resamples(resamples=40))
+    assert [(part.part.kind, part.part.metric.name) for part in parts] == [
+        ("type2", "ucerf"),
+        ("type1", "ucerf"),
+        ("type1", "ucerf_signed"),
+    ]
+    tables = frames(parts)
+    assert set(tables) == {"wordings", "wording_ucerf", "components", "wording_orders"}
+    spreads = tables["wordings"]
+    assert {"ucerf", "flip_rate", "accuracy"} <= set(spreads["metric"]) and (spreads["wordings"] == 3).all()
+    accuracy = spreads[(spreads["metric"] == "accuracy") & (spreads["type"] == "type2")].iloc[0]
+    assert accuracy["lowest"] <= accuracy["value"] <= accuracy["highest"]
+    components = tables["components"]
+    assert set(components["quantity"]) == {"certainty", "D", "U"}
+    by_run = components[(components["type"] == "type2") & (components["quantity"] == "certainty")].groupby("model")
+    assert all(rows["share"].sum() == pytest.approx(1) for _, rows in by_run)
+    ucerf = tables["wording_ucerf"]
+    assert ucerf["wording"].str.startswith("worst: ").sum() == 2 * 3, "each run, resolvable, ambiguous and signed"
+    assert len(tables["wording_orders"]) == 3
+
+
+def test_a_spread_has_the_measured_ends_of_the_wordings(worded_runs: list[Path]) -> None:
+    run = Run(worded_runs[0])
+    measured = run.parts[0].measured
+    for part in wording_parts([run], Resamples(resamples=20)):
+        for spread in part.spreads:
+            labels = measured.values_of("wording", part.part.kind)
+            rows = {name: measured.at(spread.metric, label) for name, label in labels.items()}
+            values = {name: row.value for name, row in rows.items() if row is not None}
+            assert (spread.lowest[0], spread.highest[0]) == (min(values, key=values.get), max(values, key=values.get))
+            assert spread.highest[1].value == max(values.values())
+            assert spread.deviation == pytest.approx(np.std(list(values.values()), ddof=1))
+
+
+def test_a_run_with_one_wording_has_no_study(planted_run: Path) -> None:
+    assert wording_parts([Run(planted_run)], Resamples(resamples=20)) == []

@@ -1,0 +1,135 @@
+"""Charts as SVG: every mark is there, at its place, and no text can become code."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+from sample_charts import EVERY, estimate
+
+from equipoise.media.layout import arrange
+from equipoise.media.page.charts import WIDTHS, described, glyph, svg, swatch
+from equipoise.media.page.elements import EM
+from equipoise.media.palette import shape_of
+from equipoise.records import Estimate
+from equipoise.records.showing import Axis, Chart, Dot, Key, Line, Panel, Square, value_of
+
+NS = "{http://www.w3.org/2000/svg}"
+HOSTILE = '<script>alert(1)</script>"&{{7*7}}'
+
+
+def drawn(chart: Chart, **more: object) -> ElementTree.Element:
+    return ElementTree.fromstring(str(svg(chart, **more)))  # type: ignore[arg-type]
+
+
+def of_class(root: ElementTree.Element, *names: str) -> list[ElementTree.Element]:
+    return [one for one in root.iter() if set(names) <= set(one.get("class", "").split())]
+
+
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize("chart", EVERY.values(), ids=EVERY)
+def test_a_drawing_is_as_wide_as_asked_and_is_described(chart: Chart, alone: bool) -> None:
+    root = drawn(chart, alone=alone)
+    width = "wide" if chart.topic == "heatmap" else "column"
+    assert root.get("viewBox", "").split()[2] == f"{EM * WIDTHS[width]:.0f}"
+    assert root.get("aria-label", "").startswith(chart.title)
+    assert root.findtext(f"{NS}title") == chart.title
+    assert (root.find(f"{NS}style") is not None) == alone
+
+
+@pytest.mark.parametrize("name", ["rows", "scatter", "radar"])
+def test_every_dot_is_drawn_at_its_place_with_its_intervals(name: str) -> None:
+    chart = EVERY[name]
+    dots = [dot for panel in chart.panels for dot in panel.marks_of(Dot)]
+    root = drawn(chart)
+    marks = [one for one in root.iter() if one.get("class", "").split()[:1] in (["mark"], ["hollow"])]
+    assert len(marks) == len(dots)
+    ends = sum(isinstance(number, Estimate) for dot in dots for number in (dot.x, dot.y))
+    # Around a radar an area has them: on its spokes they would hide each other.
+    assert len(of_class(root, "whisker")) == (0 if name == "radar" else ends)
+    layout = arrange(replace(chart, legend=()), WIDTHS["column"])
+    circles = {(one.get("cx"), one.get("cy")) for one in root.iter(f"{NS}circle") if "mark" in one.get("class", "")}
+    expected = {
+        tuple(f"{EM * at:.1f}".removesuffix(".0") for at in place(value_of(dot.x), value_of(dot.y)))
+        for place in layout.places
+        for dot in place.panel.marks_of(Dot)
+        if shape_of(dot.tone) % 4 == 0
+    }
+    assert circles == expected
+
+
+def test_an_interval_without_an_end_is_not_drawn() -> None:
+    open_end = replace(estimate(0.5), high=math.nan)
+    chart = Chart("", [Panel([Dot(open_end, 0.5)])])
+    assert not of_class(drawn(chart), "whisker") and len(of_class(drawn(chart), "mark")) == 1
+
+
+def test_squares_carry_their_cases() -> None:
+    chart = EVERY["squares"]
+    squares = [one for one in drawn(chart).iter(f"{NS}rect") if one.get("data-case")]
+    links = [square.link for square in chart.panels[0].marks_of(Square)]
+    assert [f"#case={one.get('data-case')}" for one in squares] == links
+    assert len(of_class(drawn(chart), "t-toward")) == 9
+
+
+def test_lines_are_dashed_filled_or_closed_as_described() -> None:
+    points = [(0.0, 0.0), (0.5, 1.0), (1.0, 0.5)]
+
+    def paths(**more: bool) -> list[ElementTree.Element]:
+        return list(drawn(Chart("", [Panel([Line(points, "he", **more)])])).iter(f"{NS}path"))
+
+    (plain,), (closed,), (dashed,) = paths(), paths(closed=True), paths(dashed=True)
+    assert not plain.get("d", "").endswith("Z") and closed.get("d", "").endswith("Z")
+    assert "dashed" in dashed.get("class", "") and "dashed" not in plain.get("class", "")
+    area, line = paths(filled=True)
+    assert area.get("class") == "area t-he" and line.get("class") == "outline t-he"
+
+
+def test_links_are_kept_and_a_bar_without_strength_is_only_a_place_to_choose() -> None:
+    root = drawn(EVERY["curves"])
+    assert [one.get("href") for one in root.iter(f"{NS}a")] == ["#filter=x"]
+    assert len(of_class(root, "hit")) == 1
+
+
+def test_no_text_can_become_code() -> None:
+    panel = Panel(
+        [Dot(estimate(0.5), 0.0, label=HOSTILE, link=HOSTILE)], Axis(HOSTILE), Axis.of_names([HOSTILE]), HOSTILE
+    )
+    chart = Chart(HOSTILE, [panel], legend=[Key(HOSTILE, 0)], caption=HOSTILE)
+    for text in (str(svg(chart)), str(svg(chart, alone=True))):
+        assert "<script>" not in text
+        assert HOSTILE in "".join(ElementTree.fromstring(text).itertext())
+
+
+def test_a_listener_hears_caption_and_values() -> None:
+    text = described(replace(EVERY["rows"], caption="By occupation."))
+    assert text.startswith("By occupation. construction worker (4%) 0.000 [-0.100, 0.100]; nurse")
+
+
+def test_a_glyph_lies_on_the_whole_range() -> None:
+    root = ElementTree.fromstring(str(glyph(estimate(0.5), (0.0, 1.0))))
+    (mark,), (whisker,) = of_class(root, "mark"), of_class(root, "whisker")
+    assert float(mark.get("cx", 0)) == pytest.approx(50, abs=0.06)
+    assert float(whisker.get("x1", 0)) == pytest.approx(4 + 92 * 0.4, abs=0.06)
+    assert len(of_class(ElementTree.fromstring(str(glyph(0.2, (-1.0, 1.0)))), "axis")) == 1
+    assert "dashed" in str(swatch(Key("a", 1, dashed=True))) and "dashed" not in str(swatch(Key("a", 1)))
+
+
+def test_a_picture_alone_has_a_size_of_its_own() -> None:
+    root = drawn(EVERY["clouds"], width=50.0, alone=True)
+    assert (
+        root.get("width") == f"{EM * 50:.0f}" and root.get("viewBox") == f"0 0 {root.get('width')} {root.get('height')}"
+    )
+    assert drawn(EVERY["clouds"]).get("width") is None
+    clouds = of_class(root, "cloud")
+    assert [cloud.get("d", "").count("M") for cloud in clouds] == [300, 300]
+
+
+def test_names_above_their_rows_start_where_the_panel_starts() -> None:
+    chart = replace(EVERY["names"], panels=EVERY["names"].panels[:1])
+    (place,) = arrange(chart, WIDTHS["small"]).places
+    names = of_class(drawn(chart, width="small"), "label", "name")
+    assert [float(one.get("x", "nan")) for one in names] == pytest.approx([EM * place.left] * 4, abs=0.06)
+    assert all((one.text or "").startswith("a model with a long name") for one in names)

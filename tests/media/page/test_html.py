@@ -1,0 +1,298 @@
+"""The page in a real browser: what it loads, what it shows, and that no text in it can become code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from pages import Opened, number_of_cases, values
+
+from equipoise.media.page.html import draw
+from equipoise.records import Estimate
+from equipoise.records.showing import Cell, Column, Row, Table
+from equipoise.report import run_page, sections, write_run_page
+from equipoise.run import audit
+from equipoise.runs.run import Run
+from equipoise.scoring.planted import PlantedEngine
+from equipoise.tasks.multiple_choice import option_order
+from equipoise.topics.flips import set_fates
+
+PRINTED_PAGES = 8
+"""A run of one dataset and task takes at most this many sheets of A4 (docs/reports.md states the budgets)."""
+
+
+@pytest.fixture(scope="module")
+def page(planted_run: Path) -> Path:
+    return write_run_page(Run(planted_run))
+
+
+def test_headline_verdict_and_all_sections_are_there(opened: Opened, page: Path, planted_run: Path) -> None:
+    tab, run = opened(page), Run(planted_run)
+    assert tab.inner_text("h1") == "planted"
+    shown = [one.get_attribute("id") for one in tab.locator("main > section").all()]
+    assert shown == [section.id for section in sections(run)] and {"findings", "scale", "glossary"} <= set(shown)
+    assert not {"calibration", "identities", "categories", "tasks", "answers", "pairs", "parts"} & set(shown)
+    gap = run.parts[0].measured.get("desirability_gap", type="type2")
+    assert f"{gap.value:.3f} [{gap.low:.3f}, {gap.high:.3f}]" in tab.inner_text("#findings")
+    assert "lower when the pronoun goes against the stereotype" in tab.inner_text("#findings")
+    assert run.manifest.command in tab.inner_text("#method")
+    assert "wang2025ucerf" in tab.inner_text("#cite") and "hardt2016" in tab.inner_text("#cite")
+
+
+def test_a_case_shows_the_numbers_of_the_run(opened: Opened, page: Path, planted_run: Path) -> None:
+    tab, run = opened(page), Run(planted_run)
+    pairs = run.pairs.sort_values("u")
+    case = tab.locator("#case-list .case").first
+    assert case.locator(".u b").text_content() == f"{pairs['u'].iloc[0]:.3f}"
+    items = run.outcomes[run.outcomes["set_id"] == pairs["set_id"].iloc[0]]
+    shown = case.locator(".numbers div:nth-child(3) dd").all_text_contents()
+    assert [float(one) for one in shown] == pytest.approx(items["desirability"].tolist(), abs=6e-4)
+    perplexities = case.locator(".numbers div:nth-child(2) dd").all_text_contents()
+    assert [float(one) for one in perplexities] == pytest.approx(items["perplexity"].tolist(), abs=6e-4)
+    bars = case.locator(".bar-value").all_text_contents()
+    expected = [f"{100 * p:.1f}%" for probs in items["probs"] for p in probs]
+    assert bars == expected
+    text = run.examples.set_index("id").loc[items["example_id"].iloc[0], "text"]
+    mark = case.locator("mark").text_content()
+    assert mark in ("he / she", "him / her", "his / her")
+    assert case.locator(".sentence").text_content().replace(mark, mark.split(" / ")[0]) == text
+
+
+@pytest.mark.slow
+def test_search_and_every_filter_find_what_the_tables_hold(opened: Opened, page: Path, planted_run: Path) -> None:
+    tab, run = opened(page), Run(planted_run)
+    items = run.outcomes.merge(run.examples[["id", "text", "slots"]], left_on="example_id", right_on="id")
+
+    def sets(rows: pd.Series) -> int:
+        return int(items[rows]["set_id"].nunique())
+
+    assert number_of_cases(tab) == items["set_id"].nunique()
+    tab.fill("#case-search", "NURSE")
+    assert number_of_cases(tab) == sets(items["text"].str.lower().str.contains("nurse")) > 0
+    tab.fill("#case-search", "")
+    tab.select_option("#case-occupation", "nurse")
+    named = items["text"].str.lower().str.contains(r"\bnurse\b")
+    assert number_of_cases(tab) == sets(named) > 0
+    tab.select_option("#case-occupation", "")
+    tab.select_option("#case-type", label="ambiguous (type 1)")
+    assert number_of_cases(tab) == sets(items["type"] == "type1") > 0
+    tab.select_option("#case-type", "")
+    tab.select_option("#case-pronoun", label="her")
+    tab.select_option("#case-correct", "0")
+    assert number_of_cases(tab) == sets(items["slots"].str.contains('"her"') & (items["correct"] == 0)) > 0
+    tab.select_option("#case-pronoun", "")
+    tab.select_option("#case-group", label="stereotype: pro")
+    assert number_of_cases(tab) == sets((items["stereotype"] == "pro") & (items["correct"] == 0))
+    tab.select_option("#case-group", "")
+    tab.select_option("#case-correct", "both")
+    differs = items.groupby("set_id")["correct"].nunique() == 2
+    assert number_of_cases(tab) == int(differs.sum()) > 0
+    tab.select_option("#case-correct", "none")
+    assert number_of_cases(tab) == sets(items["correct"].isna())
+    tab.fill("#case-search", "no such words at all")
+    assert "No case fits" in tab.inner_text("#case-count")
+    assert tab.locator("#case-list .case").count() == 0
+
+
+@pytest.mark.slow
+def test_cases_sort_by_u_and_by_d_and_come_as_one_scrolls(opened: Opened, page: Path, planted_run: Path) -> None:
+    tab = opened(page)
+    assert 0 < tab.locator("#case-list .case").count() < number_of_cases(tab)
+    tab.locator("#case-list .block").last.scroll_into_view_if_needed()
+    tab.wait_for_selector("#case-list .block:last-child .case")
+    tab.select_option("#case-sort", "u-up")
+    shown = values(tab, "#case-list .u b")
+    assert shown == sorted(shown) and shown[0] < shown[-1]
+    tab.select_option("#case-sort", "u-down")
+    shown = values(tab, "#case-list .u b")
+    assert shown == sorted(shown, reverse=True)
+    tab.select_option("#case-sort", "d-down")
+    largest = [
+        max(abs(float(one)) for one in case.locator(".numbers div:nth-child(3) dd").all_text_contents())
+        for case in tab.locator("#case-list .case").all()[:8]
+    ]
+    assert largest == sorted(largest, reverse=True)
+
+
+CONTRAST = """() => {
+  const parse = (text) => text.match(/[\\d.]+/g).slice(0, 3).map(Number);
+  const light = (rgb) => rgb.map((v) => v / 255).map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (node) => {
+    for (; node; node = node.parentElement) {
+      const colour = getComputedStyle(node).backgroundColor;
+      if (!/, 0\\)$|transparent/.test(colour)) return colour;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  const found = [];
+  const read = "p, dt, dd, th, td, a, h1, h2, h3, label, button, .chart text, mark, .bar-name";
+  for (const node of document.querySelectorAll(read)) {
+    if (!node.textContent.trim() || node.closest("[hidden], .skip")) continue;
+    const style = getComputedStyle(node);
+    const [a, b] = [light(parse(node.closest("svg") ? style.fill : style.color)), light(parse(behind(node)))];
+    found.push([(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), node.tagName + "." + node.className]);
+  }
+  return found.sort((x, y) => x[0] - y[0])[0];
+}"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_light_and_dark_follow_the_system_and_can_be_read(opened: Opened, page: Path, scheme: str) -> None:
+    tab = opened(page, color_scheme=scheme)
+    colour = "() => getComputedStyle(document.body).backgroundColor"
+    dark = tab.evaluate(colour) != "rgb(255, 255, 255)"
+    assert dark == (scheme == "dark")
+    worst, where = tab.evaluate(CONTRAST)
+    assert worst >= 4.5, where
+    tab.click("#theme")
+    assert (tab.evaluate(colour) != "rgb(255, 255, 255)") != dark
+    assert tab.evaluate(CONTRAST)[0] >= 4.5
+
+
+@pytest.mark.slow
+def test_print_view_hides_what_paper_cannot_do(opened: Opened, page: Path) -> None:
+    tab = opened(page, color_scheme="dark")
+    tab.emulate_media(media="print", color_scheme="dark")
+    assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    for hidden in (".bar", "#case-form"):
+        assert not tab.locator(hidden).is_visible()
+    assert tab.locator("#findings").is_visible() and tab.locator("#case-list .case").first.is_visible()
+    told = tab.locator(".left-out")
+    assert told.is_visible() and "all but four cases" in told.inner_text() and "report.html" in told.inner_text()
+    assert tab.locator("#case-list .case:visible").count() == 4
+    assert "the first 4 of 80 cases" in tab.inner_text("#case-printed")
+    paper = tab.pdf(format="A4")
+    assert paper.startswith(b"%PDF") and 2 < len(re.findall(rb"/Type\s*/Page\b", paper)) <= PRINTED_PAGES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 768, 1440])
+def test_nothing_is_wider_than_the_screen(opened: Opened, page: Path, width: int) -> None:
+    tab = opened(page, viewport={"width": width, "height": 844})
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    narrowest = "Math.min(...[...document.querySelectorAll('.chart')].map((one) => one.getBoundingClientRect().width))"
+    assert tab.evaluate(narrowest) / 440 * 11.5 > 8.5  # pixels of the smallest text in a chart
+
+
+@pytest.mark.slow
+def test_keyboard_and_screen_reader_find_everything(opened: Opened, page: Path) -> None:
+    tab = opened(page)
+    tab.keyboard.press("Tab")
+    assert tab.evaluate("document.activeElement.className") == "skip"
+    unlabelled = "[...document.querySelectorAll('input, select')].filter((one) => !one.labels.length).length"
+    assert tab.evaluate(unlabelled) == 0
+    charts = tab.locator("svg.chart")
+    assert charts.count() > 4
+    assert all(charts.nth(i).get_attribute("aria-label") for i in range(charts.count()))
+    tab.focus("#case-search")
+    tab.keyboard.type("nurse")
+    assert 0 < number_of_cases(tab) < 80
+    assert tab.get_attribute("html", "lang") == "en"
+
+
+def test_further_metrics_are_folded_and_none_is_lost(opened: Opened, page: Path, planted_run: Path) -> None:
+    tab, measured = opened(page), Run(planted_run).parts[0].measured
+    known = {row.metric for row in measured if row.group in ("type=type1", "type=type2")}
+    over_groups = [row.metric for row in measured if row.group.startswith("by=")]
+    names = "[...document.querySelectorAll('#metrics tbody th code')].map((code) => code.textContent)"
+    assert over_groups
+    assert sorted(tab.evaluate(names)) == sorted([*known, *over_groups]), "each metric once, over groups once a name"
+    shown = tab.locator("#metrics tbody th code:visible").all_inner_texts()
+    assert {"flip_rate", "ucerf", "accuracy"} <= set(shown) and len(shown) <= 12 < len(known)
+    tab.locator("#metrics .more summary").first.click()
+    assert set(tab.locator("#metrics tbody th code:visible").all_inner_texts()) == known
+
+
+def test_every_chart_has_its_numbers_as_a_table(
+    opened: Opened, page: Path, planted_run: Path, charts_without_values: str
+) -> None:
+    tab, (part,) = opened(page), Run(planted_run).parts
+    assert tab.evaluate(charts_without_values) == []
+    view = next(set_fates(part))
+    shown = tab.locator("#findings .values").first.locator("tbody tr").all_inner_texts()
+    assert [int(row.split("\t")[1]) for row in shown] == list(view.counts.values())
+    occupations = tab.locator("#occupations .values").first.locator("tbody tr")
+    ucerf = part.measured.get("ucerf", type="type2", occupation=occupations.first.locator("th").inner_text())
+    assert occupations.first.locator("td").nth(1).inner_text() == f"{ucerf}"
+
+
+@pytest.mark.slow
+def test_hostile_text_stays_text(opened: Opened, hostile_run: Path) -> None:
+    tab = opened(write_run_page(Run(hostile_run)))
+    assert tab.evaluate("window.hacked") is None
+    assert "<script>window.hacked" in tab.inner_text("h1")
+    assert "{{7*7}}" in tab.inner_text("h1")
+    tab.fill("#case-search", "onerror")
+    assert number_of_cases(tab) == 12
+    tab.select_option("#case-occupation", index=1)
+    tab.select_option("#case-group", index=1)
+    assert "</script>" in tab.locator("#case-list .case .sentence").first.text_content()
+    assert tab.locator("img").count() == 0
+    assert tab.evaluate("window.hacked") is None
+
+
+@pytest.mark.slow
+def test_three_options_three_pronouns_and_another_estimator(opened: Opened, tmp_path: Path) -> None:
+    audit(
+        PlantedEngine(noise=0.5),
+        task="mcq",
+        pronouns=["he", "she", "they"],
+        estimators=["renyi"],
+        seeds=2,
+        both=True,
+        limit=12,
+        resamples=20,
+        out=tmp_path / "run",
+    )
+    tab, run = opened(write_run_page(Run(tmp_path / "run"))), Run(tmp_path / "run")
+    sets = run.outcomes.groupby(["set_id", "variant"], sort=False)
+    assert "12 sets in 2 option orders" in tab.inner_text("header")
+    assert tab.inner_text("#case-count").startswith("12 of 12 sets: 24 cases") and len(sets) == 24
+    tab.select_option("#case-sort", "")
+    for case, ((set_id, variant), items) in zip(tab.locator("#case-list .case").all()[:6], sets, strict=False):
+        example = run.examples.set_index("id").loc[items["example_id"].iloc[0]]
+        options = [*example["candidates"], "None of the above", "Both of them"]
+        order = option_order(items["cluster_id"].iloc[0], int(variant.removeprefix("seed=")), 4)
+        shown = ", ".join(f"{'ABCD'[place]} {options[option]}" for place, option in enumerate(order))
+        assert f"{variant.replace('=', ' ')}, options: {shown}" in case.locator(".facts-of-case").inner_text(), set_id
+    for case, (_, items) in zip(tab.locator("#case-list .case").all(), sets, strict=False):
+        assert case.locator(".member").count() == len(items)
+        shown = [float(one) for one in case.locator(".numbers div:nth-child(3) dd").all_text_contents()]
+        assert shown == pytest.approx(items["desirability_renyi"].tolist(), abs=6e-4)
+        shown = [float(one) for one in case.locator(".numbers div:nth-child(2) dd").all_text_contents()]
+        assert shown == pytest.approx(items["perplexity"].tolist(), abs=6e-4)
+        bars = [float(one.strip("<%")) for one in case.locator(".bar-value").all_text_contents()]
+        assert bars == pytest.approx([100 * p for probs in items["probs"] for p in probs], abs=0.11)
+        names = case.locator(".bar-name").all_text_contents()[2:4]
+        assert names == ["None of the above", "Both of them"]
+
+
+def test_a_page_without_sentences_holds_none(opened: Opened, planted_run: Path, tmp_path: Path) -> None:
+    tab = opened(write_run_page(Run(planted_run), out=tmp_path / "bare.html", sentences=False))
+    known = set(Run(planted_run).examples["text"])
+    shown = tab.locator("#case-list .case .sentence").all_text_contents()
+    assert shown and not known & set(shown)
+    assert all("·" in one for one in shown)
+    tab.fill("#case-search", "nurse")
+    assert number_of_cases(tab) > 0
+
+
+def test_the_page_is_the_same_twice_and_never_says_fair(planted_run: Path) -> None:
+    page = run_page(Run(planted_run))
+    assert page == run_page(Run(planted_run))
+    assert not re.search(r"\b(un)?fair\b", page.split("case-data")[0], re.IGNORECASE)
+    assert "http-equiv" in page and "https://" not in page.split("<main")[0]
+
+
+@pytest.mark.parametrize(("values", "crowded"), [(3, False), (4, True)])
+def test_a_crowded_table_breaks_the_lines_of_its_cells(values: int, crowded: bool) -> None:
+    ranked = Cell(Estimate(0.5, 0.4, 0.6, 0.95, 12, ""), after="(1)")
+    columns = [Column("metric", words=True), *(Column(f"run {number}") for number in range(values))]
+    html = draw(Table("", columns, [Row(("ucerf", *[ranked] * values))]))
+    assert ("<table class=many>" in html) == crowded
+    # The rank follows its number, not its n.
+    assert html.count('0.500 <span class="rank">(1)</span> <span class="interval">[0.400, 0.600]</span>') == values

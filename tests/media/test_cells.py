@@ -1,0 +1,59 @@
+"""Tables as texts: every value has its n beside it, and nothing is lost."""
+
+from __future__ import annotations
+
+import math
+
+from sample_charts import estimate
+
+from equipoise.media.cells import NOTHING, estimate_of, plain, words
+from equipoise.records import Measurement
+from equipoise.records.showing import Cell, Column, Row, Table
+
+
+def columns(*titles: str) -> list[Column]:
+    return [Column(title, words=not number) for number, title in enumerate(titles)]
+
+
+def test_one_n_for_all_values_of_a_row_where_it_is_the_same() -> None:
+    table = Table("", columns("group", "a", "b"), [Row(("x", estimate(0.5, n=7), estimate(0.4, n=7)))])
+    made = plain(table)
+    assert [column.title for column in made.columns] == ["group", "a", "b", "n"]
+    assert made.rows == [["x", "0.500 [0.400, 0.600]", "0.400 [0.300, 0.500]", "7"]]
+
+
+def test_an_n_for_each_value_where_they_differ() -> None:
+    rows = [Row(("x", estimate(0.5, n=1234), estimate(0.4, n=7))), Row(("y", None, estimate(0.1, n=3)))]
+    made = plain(Table("", columns("group", "a", "b"), rows))
+    assert [column.title for column in made.columns] == ["group", "a", "n", "b", "n"]
+    assert made.rows[0][2] == "1,234" and made.rows[1] == ["y", NOTHING, "", "0.100 [0.000, 0.200]", "3"]
+
+
+def test_every_content_has_its_words() -> None:
+    row = Measurement("ucerf", "m", "d", "t", "all", estimate(0.5), "higher")
+    assert words(row) == words(estimate(0.5)) == "0.500 [0.400, 0.600]"
+    assert [words(content) for content in (None, "a", 1234, 0.5, math.nan, True)] == [
+        "–",
+        "a",
+        "1,234",
+        "0.500",
+        "–",
+        "True",
+    ]
+    assert words(0.12345, ".4f") == "0.1235" and words(Cell(estimate(0.5), after="±0.1")) == "0.500 [0.400, 0.600] ±0.1"
+    assert words(Cell(estimate(0.5), before="1–2")) == "1–2 0.500 [0.400, 0.600]"
+    assert estimate_of(Cell(row)) == estimate(0.5) and estimate_of("a") is None
+
+
+def test_arrows_say_which_direction_is_better() -> None:
+    table = Table("", [Column("metric", words=True), Column("value", "lower")], [Row(("ucerf", 0.5), better="higher")])
+    made = plain(table)
+    assert made.columns[1].title == "value ↓" and made.rows[0][0] == "ucerf ↑"
+
+
+def test_folded_rows_and_headings() -> None:
+    rows = [Row(("of these",), heading=True), Row(("x", 1)), Row(("y", 2))]
+    table = Table("", columns("a", "b"), rows, shown=2)
+    assert plain(table).rows == [["of these"], ["x", "1"], ["y", "2"]]
+    assert plain(table, every=False).rows == [["of these"], ["x", "1"]]
+    assert plain(table).picked([1]).rows == [["of these"], ["1"], ["2"]]

@@ -1,0 +1,93 @@
+"""Charts as figures: exactly as wide as asked for, with every mark, and the same file for the same numbers."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from PIL import Image
+from sample_charts import EVERY, heatmap
+
+from equipoise.media.figure import WIDTHS, figure, files, saved
+from equipoise.records import EquipoiseError
+from equipoise.records.showing import Chart, Dot, Square, value_of
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("chart", EVERY.values(), ids=EVERY)
+def test_every_file_is_exactly_as_wide_as_asked_with_its_fonts_inside(chart: Chart, width: str) -> None:
+    drawn = dict(files(chart, ("pdf", "svg", "png"), width))
+    inches = WIDTHS[width]
+    box = re.findall(rb"/MediaBox \[ 0 0 ([\d.]+) ([\d.]+)", drawn["pdf"])
+    assert float(box[0][0]) == pytest.approx(72 * inches, abs=0.01) and float(box[0][1]) < 72 * 11
+    assert b"/FontFile2" in drawn["pdf"] or chart.topic == "squares"
+    assert Image.open(io.BytesIO(drawn["png"])).width == round(300 * inches)
+    root = ElementTree.fromstring(drawn["svg"])
+    assert float(str(root.get("width")).removesuffix("pt")) == pytest.approx(72 * inches)
+    assert not list(root.iter("{http://www.w3.org/2000/svg}text")), "letters are outlines"
+
+
+@pytest.mark.parametrize("chart", EVERY.values(), ids=EVERY)
+@pytest.mark.parametrize("width", [*WIDTHS, 5.0])
+def test_nothing_is_cut_off(chart: Chart, width: str | float) -> None:
+    drawn = figure(chart, width)
+    # A border of background all around says that nothing goes beyond the figure.
+    picture = Image.open(io.BytesIO(saved(drawn, dpi=100))).convert("L")
+    edges = [
+        picture.crop(box) for box in ((0, 0, 1, picture.height), (picture.width - 1, 0, picture.width, picture.height))
+    ]
+    assert all(edge.getextrema()[0] > 200 for edge in edges)
+
+
+@pytest.mark.parametrize("name", ["rows", "scatter"])
+def test_every_dot_is_on_its_panels_axes(name: str) -> None:
+    chart = EVERY[name]
+    axes = figure(chart).axes
+    assert len(axes) == len(chart.panels)
+    for panel, drawn in zip(chart.panels, axes, strict=True):
+        points = [
+            tuple(line.get_xydata()[0]) for line in drawn.get_lines() if line.get_marker() not in ("None", None, "")
+        ]
+        dots = [(value_of(dot.x), value_of(dot.y)) for dot in panel.marks_of(Dot)]
+        assert np.array(points) == pytest.approx(np.array(dots))
+        assert drawn.get_xlim() == pytest.approx((panel.x.low, panel.x.high))
+
+
+def test_a_figure_can_still_be_changed() -> None:
+    drawn = figure(EVERY["scatter"], 4.0)
+    drawn.axes[0].set_xlabel("changed")
+    drawn.axes[0].axvline(0.5)
+    assert drawn.axes[0].get_xlabel() == "changed" and drawn.get_size_inches()[0] == pytest.approx(4.0)
+    assert saved(drawn).startswith(b"\x89PNG")
+
+
+def test_squares_and_cells_have_the_colours_of_their_marks() -> None:
+    squares = EVERY["squares"]
+    (collection,) = figure(squares).axes[0].collections
+    colours = collection.get_facecolor()
+    assert len(colours) == len(list(squares.panels[0].marks_of(Square)))
+    assert len({tuple(colour) for colour in colours}) == 2
+    (image,) = figure(heatmap(3, 4)).axes[0].images
+    assert image.get_array().shape == (3, 4) and image.get_clim()[0] == -image.get_clim()[1]
+
+
+@pytest.mark.parametrize("chart", EVERY.values(), ids=EVERY)
+def test_the_same_chart_gives_the_same_file(chart: Chart) -> None:
+    assert dict(files(chart, ("pdf", "svg", "png"))) == dict(files(chart, ("pdf", "svg", "png")))
+
+
+def test_a_name_with_a_dollar_sign_is_not_mathematics() -> None:
+    chart = replace(EVERY["rows"], title="$x_1$ and $")
+    assert figure(chart, title=True).texts[0].get_text() == "$x_1$ and $"
+    assert saved(figure(chart, title=True))
+
+
+def test_unknown_widths_and_formats_are_one_sentence() -> None:
+    with pytest.raises(EquipoiseError, match="width must be one of column, page, not 'poster'"):
+        figure(EVERY["rows"], "poster")
+    with pytest.raises(EquipoiseError, match="format must be one of pdf, svg, png, not 'gif'"):
+        list(files(EVERY["rows"], ("gif",)))

@@ -1,0 +1,164 @@
+"""Everything of a chart is inside of it, and nothing lies upon another thing, at any width."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sample_charts import EVERY, radars, scatter
+
+from equipoise.media.layout import (
+    Place,
+    are_upright,
+    arrange,
+    below,
+    note_places,
+    row_name,
+    shown_names,
+    square_columns,
+    tick_values,
+)
+from equipoise.media.names import LETTER, name_room, short
+from equipoise.records import Estimate
+from equipoise.records.showing import Axis, Chart, Dot, Key, Note, Panel, Square, value_of
+
+WIDTHS = (20.0, 31.0, 36.7, 69.4)
+
+
+def box(place: Place) -> tuple[float, float, float, float]:
+    return place.left, place.top, place.left + place.width, place.top + place.height
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("chart", EVERY.values(), ids=EVERY)
+def test_panels_are_inside_the_chart_and_apart(chart: Chart, width: float) -> None:
+    layout = arrange(chart, width)
+    assert layout.width == width and len(layout.places) == len(chart.panels)
+    for number, place in enumerate(layout.places):
+        left, top, right, bottom = box(place)
+        assert 0 <= left < right <= width + 1e-9 and 0 <= top < bottom
+        assert bottom + below(place) <= layout.height + 1e-9
+        for other in layout.places[:number]:
+            others = box(other)
+            assert right <= others[0] or others[2] <= left or bottom <= others[1] or others[3] <= top
+
+
+@pytest.mark.parametrize("width", WIDTHS[1:])
+@pytest.mark.parametrize("chart", EVERY.values(), ids=EVERY)
+def test_every_mark_is_on_its_panel(chart: Chart, width: float) -> None:
+    for place in arrange(chart, width).places:
+        left, top, right, bottom = box(place)
+        for dot in place.panel.marks_of(Dot):
+            x, y = place(value_of(dot.x), value_of(dot.y))
+            assert left - 1e-9 <= x <= right + 1e-9 and top - 1e-9 <= y <= bottom + 1e-9
+        squares = list(place.panel.marks_of(Square))
+        if squares:
+            columns = square_columns(place.width)
+            assert columns * 1.08 <= place.width + 0.3 and -(-len(squares) // columns) * 1.08 <= place.height + 0.1
+
+
+def test_names_go_down_and_values_go_up() -> None:
+    rows, plane = (arrange(EVERY[name], 40.0).places[0] for name in ("rows", "scatter"))
+    assert rows(0.0, 0.0)[1] < rows(0.0, 2.0)[1]
+    assert plane(0.0, 0.0)[1] > plane(0.0, 1.0)[1]
+
+
+def test_names_beside_a_panel_have_room_and_are_told_once() -> None:
+    first, second = arrange(EVERY["rows"], 40.0).places
+    assert first.left >= name_room(first.panel.y.names) - 0.3
+    assert first.y_shown and not second.y_shown
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_names_that_have_no_room_beside_a_panel_are_above_their_rows(width: float) -> None:
+    for place in arrange(EVERY["names"], width).places:
+        # The names take no room from the panel, and each row has room for its name.
+        assert place.names_above and place.width > 0.85 * width / max(1, int(width // 22))
+        assert place.height / 4 >= 2.4
+        assert all(LETTER * len(row_name(name, place)) <= place.width for name in place.panel.y.names)
+    assert not any(place.names_above for place in arrange(EVERY["rows"], width).places)
+
+
+@pytest.mark.parametrize("width", WIDTHS[1:])
+def test_a_legend_of_one_panel_is_under_it(width: float) -> None:
+    layout = arrange(EVERY["names"], width)
+    assert len(layout.keys) == 2 * len(layout.places)
+    for number, place in enumerate(layout.places):
+        for x, y, key in layout.keys[2 * number : 2 * number + 2]:
+            assert key in place.panel.legend
+            assert place.left <= x <= place.left + place.width and y > place.top + place.height
+            assert y < layout.height
+            for other in layout.places[number + 1 :]:
+                assert y < other.top or other.top == place.top
+
+
+@pytest.mark.parametrize("width", [39.0, 81.0])
+def test_radars_are_equally_large_also_in_a_last_row(width: float) -> None:
+    places = arrange(radars(5), width).places
+    assert len({(round(place.width, 6), round(place.height, 6)) for place in places}) == 1
+    assert len({place.top for place in places}) > 1
+
+
+@given(st.integers(1, 12), st.floats(0, 11))
+def test_a_polar_panel_has_its_first_name_at_the_top_and_more_further_out(count: int, turn: float) -> None:
+    panel = Panel([], Axis.of_names([str(n) for n in range(count)]), Axis(), polar=True)
+    place = Place(panel, 0.0, 0.0, 10.0, 10.0)
+    assert place(0.0, 1.0) == pytest.approx((5.0, 0.0))
+    away = [((place(turn, y)[0] - 5) ** 2 + (place(turn, y)[1] - 5) ** 2) ** 0.5 for y in (0.0, 0.5, 1.0)]
+    assert away == sorted(away) and away[2] == pytest.approx(5.0) and away[0] > 0.5
+
+
+@pytest.mark.parametrize("width", WIDTHS[1:])
+def test_no_note_hides_a_dot_or_another_note(width: float) -> None:
+    (place,) = arrange(scatter(), width).places
+    boxes = [(x, y - 0.8, x + LETTER * len(text), y + 0.15) for x, y, text in note_places(place)]
+    assert boxes
+    dots = [place(value_of(dot.x), value_of(dot.y)) for dot in place.panel.marks_of(Dot)]
+    for number, (left, top, right, bottom) in enumerate(boxes):
+        assert place.left <= left and right <= place.left + place.width
+        assert not [1 for x, y in dots if left < x < right and top < y < bottom]
+        for others in boxes[:number]:
+            assert right <= others[0] or others[2] <= left or bottom <= others[1] or others[3] <= top
+
+
+@given(st.lists(st.text("abc ", min_size=1, max_size=60), min_size=1, max_size=9), st.sampled_from(WIDTHS))
+def test_lines_of_a_legend_do_not_lie_upon_each_other(labels: list[str], width: float) -> None:
+    legend = [Key(label, number) for number, label in enumerate(labels)]
+    layout = arrange(Chart("", [Panel([Dot(0.5, 0.5)])], legend=legend), width)
+    for (x, y, key), (other, down, _) in zip(layout.keys, layout.keys[1:], strict=False):
+        assert down > y or other >= x + 2.4 + LETTER * len(short(key.label, 60)) - 1e-9
+    assert all(y < layout.height for _, y, _ in layout.keys)
+
+
+def test_names_that_have_no_room_side_by_side_are_turned_and_thinned() -> None:
+    (narrow,), (wide,) = (arrange(EVERY["heatmap"], width).places for width in (25.0, 90.0))
+    assert are_upright(narrow) and len(list(shown_names(narrow))) < 30 == len(list(shown_names(wide)))
+    assert not are_upright(arrange(EVERY["ranks"], 40.0).places[0])
+
+
+@given(st.floats(0.5, 60), st.floats(-100, 100), st.floats(0.01, 1000))
+def test_ticks_do_not_lie_upon_each_other(room: float, low: float, length: float) -> None:
+    axis = Axis(low=low, high=low + length)
+    shown = [(axis.share(tick) * room, LETTER / 2 * len(axis.written(tick))) for tick in tick_values(axis, room)]
+    assert all(after[0] - after[1] > before[0] + before[1] for before, after in pairwise(shown))
+
+
+def test_rows_of_names_are_as_far_apart_as_asked() -> None:
+    names = Axis.of_names(["one", "two", "three"])
+    close, apart = (arrange(Chart("", [Panel([Dot(0.5, 0.0)], y=names, spacing=s)]), 40.0) for s in (1.0, 2.0))
+    assert apart.places[0].height == 2 * close.places[0].height
+    assert apart.height - close.height == close.places[0].height
+
+
+def test_a_note_keeps_off_intervals_and_stays_inside() -> None:
+    up = Estimate(0.5, 0.1, 0.9, 0.95, 10, "")
+    beside = Note(0.5, 0.8, "beside an interval")
+    panel = Panel([Dot(0.5, up), beside, Note(0.5, 0.001, "at the foot")], height=0.5)
+    (place,) = arrange(Chart("", [panel]), 40.0).places
+    found = {text: (x, y) for x, y, text in note_places(place)}
+    across, _ = place(0.5, 0.8)
+    x, _ = found["beside an interval"]
+    assert x > across + 0.3 or x + LETTER * len(beside.text) < across - 0.3
+    assert found["at the foot"][1] <= place.top + place.height

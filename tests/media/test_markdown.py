@@ -1,0 +1,37 @@
+"""Markdown: findings, tables, charts and sections, and no name that could break one."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+from sample_charts import EVERY, estimate
+
+from equipoise.media import markdown
+from equipoise.records.showing import Column, Finding, Row, Section, Table
+
+TABLE = Table(
+    "Numbers", (Column("a", words=True), Column("b", "higher")), [Row(("x|y", estimate(0.5)))], notes=["A note."]
+)
+
+
+def test_a_table_has_pipes_alignment_and_its_title_under_it() -> None:
+    lines = markdown.draw(TABLE).splitlines()
+    assert lines[:2] == ["| a | b ↑ | n |", "| --- | ---: | ---: |"]
+    assert lines[2] == r"| x\|y | 0.500 \[0.400, 0.600\] | 40 |" and lines[-1] == "Numbers. A note."
+
+
+def test_sections_findings_and_charts() -> None:
+    section = Section("What *was* found", [Finding("It <changed>."), Section("Inside", [TABLE])], intro="Before.")
+    text = markdown.draw(section)
+    assert text.startswith("## What \\*was\\* found\n\nBefore.\n\n- It &lt;changed&gt;.\n")
+    assert "### Inside\n" in text
+    assert markdown.draw(EVERY["rows"]).count("| nurse |") == 2, "a chart is its table"
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_one_cell(text: str) -> None:
+    made = markdown.draw(Table("", (Column("a", words=True), Column("b", words=True)), [Row((text, text))]))
+    row = made.splitlines()[2]
+    assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) == 3 and "<" not in row

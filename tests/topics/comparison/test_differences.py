@@ -1,0 +1,179 @@
+"""Sentences and tables of a comparison say which run is better, and only where a difference is detected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import equipoise
+from equipoise.comparing.comparison import Choices, Comparison, compare
+from equipoise.media import markdown
+from equipoise.media.cells import plain
+from equipoise.records.showing import Cell, Chart, Dot, Finding, Section, Table
+from equipoise.topics.comparison.differences import (
+    difference_charts,
+    differences,
+    findings,
+    matrices,
+    overlap,
+    summary,
+)
+
+RESOLVABLE = "builtin · next-word, resolvable (type 2)"
+
+
+@pytest.fixture(scope="module")
+def three(planted_run: Path, mild_run: Path, make_run: Callable[..., Path]) -> Comparison:
+    twin = make_run("twin", strength=1.6, bias=0.3)
+    metrics = ("flip_rate", "accuracy", "ucerf")
+    return compare([planted_run, mild_run, twin], Choices(permutations=2000, resamples=50, metrics=metrics))
+
+
+@pytest.fixture(scope="module")
+def two(planted_run: Path, mild_run: Path) -> Comparison:
+    return compare([planted_run, mild_run], Choices(permutations=2000, resamples=50))
+
+
+def told(comparison: Comparison, runs: str, data: str) -> Finding:
+    """Return what is said about two runs on some data, without the name of the data."""
+    section = findings(comparison)
+    assert section is not None
+    (pair,) = [entry for entry in section.shown if isinstance(entry, Section) and entry.title == runs]
+    (finding,) = [found for found in pair.every(Finding) if found.text.startswith(f"{data}: ")]
+    return replace(finding, text=finding.text.removeprefix(f"{data}: "))
+
+
+def of(comparison: Comparison, metric: str, runs: str) -> Any:
+    """Return the tested difference of two runs."""
+    (test,) = [t for t in comparison.tests if (t.row.model, t.data, t.row.metric) == (runs, RESOLVABLE, metric)]
+    return test
+
+
+def test_a_sentence_tells_the_difference_of_the_better_run(three: Comparison) -> None:
+    test = of(three, "flip_rate", "planted (strong) − planted (mild)")
+    assert test.corrected < 0.05 and test.better == "planted (mild)"
+    found = told(three, "planted (strong) and planted (mild)", RESOLVABLE)
+    points = f"{100 * test.difference.value:.0f}"
+    words = f"planted (mild) changes its answer with the pronoun {points} points less often than planted (strong)"
+    assert found.text.startswith(words) and len(found.text) < 260
+    assert found.estimate == test.difference and test.row in found.rests_on
+    alike = told(three, "planted (mild) and planted (twin)", RESOLVABLE)
+    assert alike.text == "No difference is detected in flip rate, accuracy and UCerF."
+
+
+def test_a_sentence_counts_what_it_leaves_to_the_tables(two: Comparison) -> None:
+    found = told(two, "planted (strong) and planted (mild)", RESOLVABLE)
+    tests = [test for test in two.tests if test.data == RESOLVABLE]
+    further = [test for test in tests if test.row.metric not in ("flip_rate", "accuracy", "ucerf")]
+    differ = sum(test.detected for test in further)
+    assert found.text.endswith(f"Of {len(further)} further metrics, {differ} differ.") and differ > 1
+    assert found.text.count("(strong)") == 1 and len(found.text) < 330
+
+
+def test_sentences_about_other_data_do_not_speak_of_pronouns(tmp_path: Path) -> None:
+    runs = [
+        equipoise.audit(
+            f"planted:strength={strength},bias=0,noise=1", "sentiment", limit=40, out=tmp_path / name, resamples=20
+        )
+        for name, strength in (("guesses", 0), ("knows", 3))
+    ]
+    comparison = compare(runs, metrics=("flip_rate", "accuracy"), permutations=2000, resamples=20, progress=False)
+    section = overlap(comparison)
+    assert section is not None and "does the group word change their answer" in section.intro
+    text = markdown.draw(summary(comparison))
+    assert "changes its answer with the group word" in text and "pronoun" not in text + section.intro
+
+
+def test_doubts_about_runs_are_told_once_with_their_places(tmp_path: Path) -> None:
+    runs = [
+        equipoise.audit(f"planted:strength=0,bias=0,noise={noise}", limit=20, out=tmp_path / f"{noise}", resamples=20)
+        for noise in (1, 2)
+    ]
+    section = findings(compare(runs, permutations=20, resamples=20, progress=False))
+    assert section is not None
+    doubts = [found.text for found in section.every(Finding) if found.state == "doubt"]
+    places = "planted (1) on builtin · next-word; planted (2) on builtin · next-word: "
+    (size,) = [text for text in doubts if "There are only 20 sets" in text]
+    assert size.startswith(places) and any("not clearly different from chance" in text for text in doubts)
+
+
+def test_a_matrix_has_every_pair_both_ways_round(three: Comparison) -> None:
+    (matrix,) = [table for table in matrices(three) if table.title == RESOLVABLE]
+    start = next(at for at, row in enumerate(matrix.rows) if row.heading and row.cells == ("ucerf",))
+    rows = matrix.rows[start + 1 : start + 4]
+    assert [row.cells[0] for row in rows] == three.names == [column.title for column in matrix.columns[1:]]
+    for here in range(3):
+        assert rows[here].cells[here + 1] == ""
+        for there in range(3):
+            if here != there:
+                cell, other = rows[here].cells[there + 1], rows[there].cells[here + 1]
+                assert isinstance(cell, Cell) and isinstance(other, Cell)
+                assert cell.content == -other.content and cell.strong == other.strong
+                assert (cell.after, other.after) in {("", ""), ("▲", "▼"), ("▼", "▲")}
+    test = of(three, "ucerf", "planted (strong) − planted (mild)")
+    assert rows[0].cells[2] == Cell(test.difference.value, strong=True, after="▼")
+    assert rows[1].cells[3] == Cell(0.0, strong=False)
+    assert len(list(differences(three).every(Table))) == 3, "two matrices, and the table of all tests"
+
+
+def test_the_table_of_differences_has_every_test(two: Comparison) -> None:
+    (table,) = differences(two).every(Table)
+    rows = [row for row in table.rows if not row.heading]
+    assert [row.cells[0] for row in rows] == [test.row.metric for test in two.tests]
+    for row, test in zip(rows, two.tests, strict=True):
+        cell, corrected = row.cells[1], row.cells[3]
+        assert isinstance(cell, Cell) and cell.content == test.row and cell.strong == test.detected
+        assert isinstance(corrected, Cell) and corrected.content == test.corrected and row.cells[2] == test.p
+        assert row.cells[4] == (test.better or None) and row.better == test.row.better
+    written = plain(table).rows[1]
+    assert written[1] == f"{two.tests[0].row:+}" and written[1][0] in "+-" and written[2] == f"{two.tests[0].row.n}"
+
+
+def test_too_few_exchanges_for_so_many_comparisons_are_named(
+    planted_run: Path, mild_run: Path, two: Comparison
+) -> None:
+    few = compare([planted_run, mild_run], Choices(permutations=50, resamples=20))
+    (caution,) = differences(few).every(Finding)
+    assert caution.state == "doubt" and "exchanges cannot give a corrected p below 0.05" in caution.text
+    assert list(differences(two).every(Finding)) == []
+    assert list(differences(replace(few, choices=replace(few.choices, correction="bh"))).every(Finding)) == []
+
+
+def test_a_chart_has_every_difference_hollow_where_none_is_detected(three: Comparison) -> None:
+    charts = list(difference_charts(three))
+    assert {chart.name for chart in charts} == {f"differences-builtin-next-word-{kind}" for kind in ("type1", "type2")}
+    for chart in charts:
+        tests = [test for test in three.tests if test.data == chart.title]
+        dots = list(chart.panels[0].marks_of(Dot))
+        assert [dot.x for dot in dots] == [test.difference for test in tests]
+        assert [dot.hollow for dot in dots] == [not test.detected for test in tests]
+        assert len({dot.y for dot in dots}) == len(dots), "no two of them at one place"
+        assert [key.label for key in chart.legend] == list(dict.fromkeys(test.row.model for test in tests))
+    many = replace(three, tests=[replace(t, row=replace(t.row, model=str(n))) for n, t in enumerate(three.tests)])
+    assert list(difference_charts(many)) == [], "more pairs than tones"
+
+
+def test_a_summary_lists_what_is_detected_or_asked_for(two: Comparison, three: Comparison) -> None:
+    shown = summary(two)
+    detected = sum(test.detected for test in two.tests)
+    told_last = [str(finding) for finding in shown.every(Finding)][-1]
+    assert told_last == f"{detected} of {len(two.tests)} differences hold after correction (holm)."
+    assert sum(len(table.rows) for table in shown.every(Table)) == detected
+    assert sum(len(table.rows) for table in summary(three).every(Table)) == len(three.tests), "metrics were asked for"
+
+
+def test_overlaps_are_counted_under_their_runs(two: Comparison) -> None:
+    section = overlap(two)
+    assert section is not None and not list(section.every(Chart))
+    (table,) = section.every(Table)
+    heading, *rows = table.rows
+    assert heading.heading and heading.cells == ("planted (strong) and planted (mild)",)
+    for row, counted in zip(rows, two.overlaps, strict=True):
+        assert row.cells[0] == counted.data and row.cells[8] == counted.sets
+        both = row.cells[7]
+        assert isinstance(both, Cell) and both.content == counted.flips[2] and both.after == f"({counted.expected:.1f})"
+    assert rows[1].cells[1:5] == (None,) * 4, "nothing is right in ambiguous sentences"

@@ -1,0 +1,156 @@
+"""The pages of a leaderboard as sections: ranks that lead to cases, forests, history, and what was left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from equipoise.records import Measurement
+from equipoise.records.showing import Cell, Chart, Dot, Finding, Section, Table, every
+from equipoise.topics.leaderboard.boards import read_submissions, run_folders
+from equipoise.topics.leaderboard.pages import Site, SitePage, forest, pages
+from equipoise.topics.published import PublishedValue
+
+CLEAR = "planted (strength 3, bias 0, mass 0.9)"
+BIASED = "planted (strength 1, bias 2.5, mass 0.9)"
+LOST = "planted (strength 1, bias 2.5, mass 0.01)"
+
+
+@pytest.fixture(scope="module")
+def site(board_runs: Path) -> Site:
+    return Site(read_submissions(run_folders([board_runs]), verified=[board_runs / "clear"]), "Pronouns")
+
+
+@pytest.fixture(scope="module")
+def made(site: Site) -> dict[str, SitePage]:
+    return {page.address: page for page in pages(site)}
+
+
+def table_of(page: SitePage, section: str) -> Table:
+    (wanted,) = [shown for shown in page.sections if shown.id == section]
+    return next(wanted.every(Table))
+
+
+def cells_of(table: Table, name: str) -> list[Cell | None]:
+    (row,) = [row for row in table.rows if isinstance(row.cells[0], Cell) and row.cells[0].content == name]
+    return [cell for cell in row.cells[1:] if cell is None or isinstance(cell, Cell)]
+
+
+def test_there_is_a_page_for_each_metric_dataset_and_model(site: Site, made: dict[str, SitePage]) -> None:
+    assert set(made) >= {"index.html", "metrics/flip-rate.html", "metrics/ucerf-renyi.html"}
+    assert set(site.models.values()) | set(site.datasets.values()) | set(site.metric_pages.values()) == set(made)
+    assert list(site.models) == [LOST, BIASED, CLEAR]
+    assert replace(site, main="accuracy").metric_pages["accuracy"] == "index.html"
+    assert replace(site, main="unheard").metric_pages[site.metrics[0].name] == "index.html"
+
+
+def test_the_index_ranks_every_model_and_leads_to_its_cases(made: dict[str, SitePage]) -> None:
+    table = table_of(made["index.html"], "board")
+    assert [column.title for column in table.columns][:2] == [
+        "model",
+        "builtin (120 sentences) · next-word, resolvable (type 2)",
+    ]
+    assert table.filters == {
+        "dataset": ["builtin (120 sentences)", "builtin (40 sentences)"],
+        "type": ["resolvable (type 2)", "ambiguous (type 1)"],
+    }
+    assert [row.cells[0].content for row in table.rows] == [CLEAR, LOST, BIASED], "sorted by the first column"
+    first, *_ = cells_of(table, CLEAR)
+    assert first is not None and isinstance(first.content, Measurement) and first.content.metric == "ucerf"
+    assert (first.before, first.strong) == ("1", True)
+    assert first.link.startswith("runs/") and first.link.endswith(
+        "#filter=part:builtin%20%C2%B7%20next-word,type:type2"
+    )
+    second, *_, last = cells_of(table, BIASED)
+    assert second is not None and (second.before, second.strong) == ("2", False)
+    assert last is None, "it was not asked the fewer sentences"
+    lost, *_ = cells_of(table, LOST)
+    assert lost is not None and lost.content == "not valid" and "did not understand" in lost.hint
+
+
+def test_other_metrics_and_estimators_are_choices(made: dict[str, SitePage]) -> None:
+    choices = table_of(made["index.html"], "board").choices
+    assert [cell.content for cell in choices["estimator"]] == ["perplexity", "renyi"]
+    assert [cell.content for cell in choices["metric"] if cell.strong] == ["UCerF"]
+    assert {cell.content: cell.link for cell in choices["metric"]}["Flip rate"] == "metrics/flip-rate.html"
+    choices = table_of(made["metrics/ucerf-renyi.html"], "board").choices
+    assert [cell.link for cell in choices["estimator"]] == ["../index.html", "../metrics/ucerf-renyi.html"]
+    assert [cell.content for cell in choices["estimator"] if cell.strong] == ["renyi"]
+
+
+def test_a_metric_without_a_better_direction_has_no_ranks(made: dict[str, SitePage]) -> None:
+    board = made["metrics/flip-bias.html"].sections[0]
+    assert "no better direction" in board.intro and "rank;" not in board.intro
+    cells = [cell for row in next(board.every(Table)).rows for cell in row.cells if isinstance(cell, Cell)]
+    assert not any(cell.before or cell.strong for cell in cells)
+
+
+def test_a_dataset_shows_its_models_by_every_metric_the_best_first(site: Site, made: dict[str, SitePage]) -> None:
+    page = made["datasets/builtin-120-sentences.html"]
+    assert page.facts == [("Sentences", "120"), ("Tasks", "next-word")]
+    table, (chart, *_) = table_of(page, "board-0"), list(every(page.sections, Chart))
+    assert {"UCerF", "Flip rate", "Flip bias", "Accuracy"} <= {column.title for column in table.columns}
+    assert len(table.rows) == 3
+    titles = [panel.title for panel in chart.panels]
+    assert "UCerF" in titles and "Flip bias" not in titles
+    panel = chart.panels[titles.index("UCerF")]
+    assert panel.y.names[0] == f"1 · {CLEAR}" and f"2 · {BIASED}" in panel.y.names and LOST in panel.y.names
+    dots = list(panel.marks_of(Dot))
+    assert [dot.x.value for dot in dots] == sorted((dot.x.value for dot in dots), reverse=True)
+    fewer = next(board for board in site.boards if board.variant == "40 sentences")
+    assert all(forest(fewer, metric) is None for metric in site.metrics), "one model is not compared"
+
+
+def test_a_model_shows_what_was_found_its_ranks_and_its_runs(made: dict[str, SitePage]) -> None:
+    page = made["models/planted-strength-3-bias-0-mass-0.9.html"]
+    found, ranks, runs = page.sections
+    assert [section.id for section in page.sections] == ["findings", "ranks", "runs"], "one run has no history"
+    titles = [section.title for section in found.shown if isinstance(section, Section)]
+    assert len(titles) == 2 and all(title.startswith("builtin · next-word, 20") for title in titles)
+    sentences = [finding.text for finding in found.every(Finding) if not finding.short]
+    assert any("changed the answer in" in sentence for sentence in sentences)
+    assert {finding.name for finding in found.every(Finding) if finding.short} >= {"accuracy", "candidate mass"}
+    assert all(section.link.startswith("../runs/") for section in found.shown if isinstance(section, Section))
+    assert [row.cells[1] for row in next(ranks.every(Table)).rows] == [3, 3, 1, 1]
+    facts = [dict(tuple(row.cells) for row in table.rows) for table in runs.every(Table)]
+    assert sorted("verified" in str(shown["Finished (UTC)"]) for shown in facts) == [False, True]
+    assert all(shown["Engine"] == "planted" for shown in facts)
+
+
+def test_a_model_with_two_runs_has_a_history(made: dict[str, SitePage]) -> None:
+    (history,) = [s for s in made["models/planted-strength-1-bias-2.5-mass-0.9.html"].sections if s.id == "history"]
+    table, chart = next(history.every(Table)), next(history.every(Chart))
+    assert len(table.rows) == 2 and [column.title for column in table.columns][:2] == ["finished (UTC)", "version"]
+    panel = chart.panels[[panel.title for panel in chart.panels].index("UCerF")]
+    place = [column.title for column in table.columns].index("UCerF")
+    assert [dot.y for dot in panel.marks_of(Dot)] == [row.cells[place].estimate for row in table.rows]
+
+
+def test_what_was_left_out_is_said_with_its_reason(site: Site) -> None:
+    told = replace(site, submissions=replace(site.submissions, left_out=["one is damaged"]))
+    about = next(pages(told)).sections[-1]
+    (folded,) = [section for section in about.shown if isinstance(section, Section)]
+    assert folded.title == "1 folder was left out" and [finding.text for finding in folded.every(Finding)] == [
+        "one is damaged"
+    ]
+    (facts,) = [shown for shown in about.shown if isinstance(shown, Table)]
+    texts = {str(row.cells[0]): row.cells[1] for row in facts.rows}
+    assert "(Bonferroni, 95%)" in str(texts["Ranks"]) and set(texts) > {"Columns", "Not valid", "Submit a run"}
+
+
+def test_published_values_are_on_the_pages_of_their_metric_and_dataset(site: Site) -> None:
+    values = [
+        PublishedValue("some-paper", "Big-70B", "builtin", "next-word", "type=type2", metric, printed)
+        for metric, printed in (("ucerf", "0.123"), ("accuracy", "0.456"))
+    ]
+    told = {page.address: page for page in pages(replace(site, published=values))}
+
+    def printed(address: str) -> set[object]:
+        sections = [section for section in told[address].sections if section.id == "published"]
+        return {row.cells[-1] for table in every(sections, Table) for row in table.rows}
+
+    assert printed("index.html") == {"0.123"} and printed("metrics/accuracy.html") == {"0.456"}
+    assert printed("datasets/builtin-120-sentences.html") == {"0.123", "0.456"}
+    assert not printed("metrics/flip-rate.html")

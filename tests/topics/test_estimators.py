@@ -1,0 +1,82 @@
+"""Estimators on a run's page, and what studies of them say: sentences, tables and lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from equipoise.comparing.estimators import EstimatorStudies, estimator_studies
+from equipoise.measuring.estimators import Resamples
+from equipoise.media.figure import figure
+from equipoise.records import Estimate
+from equipoise.records.showing import Cell, Chart, Dot, Finding, Table, every
+from equipoise.report import charts
+from equipoise.runs import Run
+from equipoise.topics.estimators import answers, section, sections
+
+
+@pytest.fixture(scope="module")
+def studies(planted_run: Path, mild_run: Path) -> EstimatorStudies:
+    return estimator_studies([Run(planted_run), Run(mild_run)], Resamples(resamples=40))
+
+
+def test_the_section_has_a_chart_for_estimators_and_one_for_wordings(worded_runs: list[Path]) -> None:
+    run = Run(worded_runs[0])
+    shown = section(run)
+    assert shown is not None
+    several = list(shown.every(Chart))
+    assert {chart.topic for chart in several} == {"estimators", "wordings"}
+    names = {name for chart in several for name in chart.panels[0].y.names}
+    assert names == {"perplexity", "margin", "prompt-ensemble", "one", "two", "three"}
+    measured = run.parts[0].measured.get("ucerf_margin", type="type2")
+    assert measured is not None
+    dots = [dot for chart in several for panel in chart.panels for dot in panel.marks_of(Dot)]
+    assert any(dot.x == measured.estimate and dot.label == "margin" for dot in dots)
+    assert {chart.name for chart in several} <= {chart.name for chart in charts(run)}
+
+
+def test_a_run_with_one_estimator_and_one_wording_has_no_section(planted_run: Path) -> None:
+    assert section(Run(planted_run)) is None
+
+
+def test_two_models_are_ordered_by_each_estimator(studies: EstimatorStudies) -> None:
+    shown = list(sections(studies))
+    assert [str(next(one.every(Finding))) for one in shown[:3]] == answers(studies)
+    part, (models, agreement) = studies.parts[0], list(shown[0].every(Table))
+    assert [row.cells[0] for row in models.rows] == [*part.study.values.estimators, "flip rate (any)"]
+    for row in models.rows[:-1]:
+        values = [
+            cell.content.value for cell in row.cells if isinstance(cell, Cell) and isinstance(cell.content, Estimate)
+        ]
+        assert values == sorted(values, reverse=True) and len(values) == 2
+    assert [column.title for column in agreement.columns][:2] == ["estimators", "tau over models"]
+    count = len(part.study.values.estimators)
+    assert len(agreement.rows) == count * (count - 1) // 2
+
+
+def test_lines_show_every_model_under_every_estimator(studies: EstimatorStudies) -> None:
+    (chart, *_) = every(sections(studies), Chart)
+    assert chart.name == "ucerf-builtin-next-word-type2"
+    dots = list(chart.panels[0].marks_of(Dot))
+    assert [dot.y for dot in sorted(dots, key=lambda dot: dot.label)] == [
+        row.ucerf for row in sorted(studies.parts[0].study.standings, key=lambda row: f"{row.run}, {row.estimator}")
+    ]
+    assert [key.label for key in chart.legend] == list(studies.parts[0].study.values.runs)
+    assert figure(chart, "column").get_figwidth() == 3.25
+
+
+def test_one_run_compares_its_sets(mild_run: Path) -> None:
+    studies = estimator_studies([Run(mild_run)], Resamples(resamples=20))
+    assert all("the lowest Kendall's tau" in answer and "sets is" in answer for answer in answers(studies))
+
+
+def test_labels_of_people_and_conformal_sets_have_their_sentences(cloze_runs: tuple[Path, Path]) -> None:
+    studies = estimator_studies([Run(folder) for folder in cloze_runs], Resamples(resamples=40))
+    labels, conformal = sections(studies)
+    assert labels.title == "planted (far) and people on pairs · cloze"
+    (table,) = labels.every(Table)
+    assert [column.title for column in table.columns][1:3] == ["AUROC", "ahead of the first"]
+    assert table.rows[0].cells[2] is None, "the first estimator is not ahead of itself"
+    said = [str(finding) for finding in conformal.every(Finding)]
+    assert len(said) == 2 and all("conformal sets hold the right answer in" in text for text in said)

@@ -1,0 +1,91 @@
+"""The first screen of a run with several parts: the finding, its picture and its worst case before every caution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from equipoise.datasets.builtin import load_builtin
+from equipoise.datasets.dataset import Dataset
+from equipoise.records.showing import Chart, Finding
+from equipoise.report import write_run_page
+from equipoise.run import audit
+from equipoise.runs.run import Run
+from equipoise.scoring.planted import PlantedEngine
+from equipoise.topics.first_screen import block, data_checks, lead_place
+
+Opened = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a run of two tasks that the model guesses at, on data with one set that has one side only."""
+    examples = load_builtin().examples
+    sets = list(dict.fromkeys(example.set_id for example in examples))
+    chosen = set(sets[:20] + sets[-20:])
+    dropped = next(example for example in examples if example.answerable and example.set_id in chosen)
+    kept = tuple(example for example in examples if example.set_id in chosen and example is not dropped)
+    folder = tmp_path_factory.mktemp("several") / "run"
+    shown = {"task": ["next-word", "mcq"], "seeds": 2, "resamples": 30, "by": []}
+    audit(PlantedEngine(strength=0, bias=1.5, other=1.0, noise=0.7), data=Dataset("cut", kept), out=folder, **shown)
+    return folder
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
+def test_the_finding_the_picture_and_the_worst_case_come_first(
+    opened: Opened, several: Path, tmp_path: Path, width: int, height: int
+) -> None:
+    tab = opened(write_run_page(Run(several), out=tmp_path / "page.html"), viewport={"width": width, "height": height})
+
+    def place(selector: str) -> Any:
+        return tab.locator(selector).first.bounding_box()
+
+    picture = place("#findings .squares")
+    assert place("#findings .lead")["y"] < picture["y"] < picture["y"] + picture["height"] < height
+    assert place("#findings .worst h3")["y"] < height
+    beside = tab.locator("#findings .first .beside")
+    assert beside.count() == 1 and "so high scores mean nothing here" in beside.inner_text()
+    assert place("#findings .first .beside")["y"] < height
+    assert tab.locator("#findings .caution").count() == 0
+    assert place(".bar")["height"] < 60, "the navigation takes one line"
+    if width > 1000:
+        assert place("#findings .checks")["y"] < height
+    others = tab.locator("#findings tbody a")
+    assert others.count() == 1
+    others.click()
+    assert tab.url.endswith("#part-1") or tab.url.endswith("#part-0")
+    assert tab.locator("#parts .worst .sentence").count() == 1, "the other part has its own worst case"
+
+
+def test_a_note_on_the_data_comes_once_however_it_was_asked(opened: Opened, several: Path, tmp_path: Path) -> None:
+    run = Run(several)
+    (check,) = data_checks(run.parts, "cut")
+    assert check.name == "one-sided sets" and check.text.startswith("1 of ")
+    tab = opened(write_run_page(Run(several), out=tmp_path / "page.html"))
+    assert tab.inner_text("#data").count(check.text) == 1
+
+
+def test_a_sound_part_leads_before_one_at_chance_and_the_surest_of_sound_ones(
+    several: Path, planted_run: Path, mild_run: Path
+) -> None:
+    guessed, (strong,), (mild,) = Run(several).parts, Run(planted_run).parts, Run(mild_run).parts
+    rates = {part.run.path: part.measured.get("flip_rate", type="type1").low for part in (strong, mild)}
+    assert rates[strong.run.path] > rates[mild.run.path]
+    place, why = lead_place([*guessed, mild, strong])
+    assert place == 3 and "of the 2 answered better than chance" in why
+    place, why = lead_place([guessed[0], mild])
+    assert place == 1 and "the only one answered better than chance" in why
+    place, why = lead_place(guessed)
+    assert "all of them in doubt" in why
+
+
+def test_no_picture_of_answers_to_a_question_that_was_not_understood(planted_run: Path) -> None:
+    (part,) = Run(planted_run).parts
+    part.run.outcomes["logprobs"] = [[-9.0] * len(row) for row in part.run.outcomes["logprobs"]]
+    shown = block(part)
+    assert not list(shown.every(Chart))
+    lead, *others = [finding for finding in shown.every(Finding) if not finding.short]
+    assert "the question was not understood" in lead.beside and not others, "no finding, and no worst case"

@@ -1,0 +1,51 @@
+"""What `equipoise sensitivity` says of wordings and `equipoise drawn` of seeds: sentences and tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from equipoise.cli import app
+from equipoise.comparing.wordings import wording_parts
+from equipoise.measuring.estimators import Resamples
+from equipoise.records import Estimate
+from equipoise.records.showing import Cell, Finding, Table
+from equipoise.runs import Run
+from equipoise.topics.wordings import FIRST, drawn_table, section
+
+
+def test_sentences_name_the_worst_wording_the_shares_and_the_order(worded_runs: list[Path]) -> None:
+    part = wording_parts([Run(folder) for folder in worded_runs], Resamples(resamples=40))[0]
+    said = [str(finding) for finding in section(part).every(Finding)]
+    robust = part.worded.robust[0]
+    assert f"is {robust.mean} over 3 wordings, and {robust.worst} in the worst ({robust.wording})" in said[0]
+    assert "is the wording" in said[2] and "for all wordings together" in said[-1]
+    spreads, components = section(part).every(Table)
+    assert [column.title for column in spreads.columns] == ["metric", "model", "mean", "lowest", "highest", "sd"]
+    main = [spread for spread in part.spreads if spread.metric in FIRST]
+    for row, spread in zip(spreads.rows, main, strict=True):
+        lowest = row.cells[3]
+        assert isinstance(lowest, Cell) and lowest.content == spread.lowest[1] and spread.lowest[0] in lowest.after
+    shares = [cell for cell in components.rows[0].cells if isinstance(cell, Estimate)]
+    assert sum(share.value for share in shares) == pytest.approx(1)
+
+
+def test_sensitivity_prints_them_and_writes_its_files(worded_runs: list[Path], tmp_path: Path) -> None:
+    words = ["sensitivity", *map(str, worded_runs), "--out", str(tmp_path), "--resamples", "40"]
+    result = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    printed = " ".join(result.output.split())
+    assert "in the worst (" in printed and "is the wording" in printed and "for all wordings together" in printed
+    assert "share of the variance" in printed and "U differs by" in printed
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"wordings.csv", "wording_ucerf.csv", "components.csv", "wording_orders.csv"}
+
+
+def test_drawn_answers_vary_and_the_most_probable_do_not(planted_run: Path) -> None:
+    table = drawn_table([Run(planted_run)], [1.0], seeds=20, seed=0)
+    still, drawn = (row.cells for row in table.rows[:2])
+    assert (still[2], drawn[2]) == ("most probable", "1")
+    assert isinstance(still[5], Cell) and still[5].after == "± 0.000" and still[5].content == still[4]
+    assert isinstance(drawn[5], Cell) and drawn[5].after != "± 0.000"

@@ -1,0 +1,122 @@
+"""Checks before the verdict: each is fine where all is well, and says what is wrong where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from equipoise import audit, summary
+from equipoise.records.showing import Finding
+from equipoise.runs.folder import RunFolder
+from equipoise.runs.run import Run
+from equipoise.scoring.planted import PlantedEngine
+from equipoise.verdict.validity import checks
+
+QUICK: dict[str, Any] = {"limit": 64, "resamples": 20, "by": ["stereotype"]}
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Return a run with nothing wrong."""
+    return audit(PlantedEngine(strength=3, bias=0.5), out=tmp_path_factory.mktemp("sound"), **QUICK)
+
+
+def checked(run: Run) -> dict[str, Finding]:
+    """Return the checks of a run's only part, by name."""
+    listed = checks(run.parts[0])
+    assert len({check.name for check in listed}) == len(listed)
+    return {check.name: check for check in listed}
+
+
+def planted(folder: Path, **numbers: float) -> Run:
+    return audit(PlantedEngine(**numbers), out=folder / "run", **QUICK)
+
+
+def changed(run: Run, folder: Path, outcomes: Callable[[pd.DataFrame], pd.DataFrame] | None = None, **more: Any) -> Run:
+    """Return a copy of a run with other outcomes, or another manifest."""
+    other = RunFolder(folder / "copy")
+    names = ("examples.parquet", "outcomes.parquet", "pairs.parquet", "measurements.csv")
+    tables: dict[str, Any] = {name: run.folder.content(name) for name in names}
+    if outcomes is not None:
+        tables["outcomes.parquet"] = outcomes(run.outcomes.copy())
+    other.path.mkdir()
+    other.commit(tables, replace(run.manifest, files={}, **more))
+    return Run(other.path)
+
+
+def test_a_sound_run_has_no_doubts(sound: Run) -> None:
+    found = checked(sound)
+    assert {check.state for check in found.values()} == {"fine"}
+    assert set(found) == {"candidate mass", "accuracy", "size", "split joins"}
+    assert found["candidate mass"].short == "90.0%" and "chance 50%" in found["accuracy"].short
+    assert not [s for s in summary(sound).parts[0].sentences if s.topic == "validity"]
+
+
+def test_little_mass_is_invalid_and_silences_the_verdict(tmp_path: Path) -> None:
+    run = planted(tmp_path, strength=3, mass=0.04)
+    check = checked(run)["candidate mass"]
+    assert check.state == "invalid" and "together hold 4.0% of its probability" in check.text
+    (only,) = summary(run).parts[0].sentences
+    assert only.text == check.text
+    assert checked(planted(tmp_path / "more", strength=3, mass=0.06))["candidate mass"].state == "fine"
+
+
+def test_accuracy_is_told_from_chance_in_both_directions(tmp_path: Path) -> None:
+    below = checked(planted(tmp_path / "below", strength=-2, bias=0))["accuracy"]
+    assert below.state == "doubt" and "which is below chance (50.0%)" in below.text
+    guess = checked(planted(tmp_path / "guess", strength=0, bias=0, noise=1))["accuracy"]
+    assert guess.state == "doubt" and "which is not clearly different from chance (50.0%)" in guess.text
+
+
+def test_ties_are_counted(tmp_path: Path) -> None:
+    some = checked(planted(tmp_path / "some", strength=3, bias=0))["ties"]
+    ambiguous = int((Run(tmp_path / "some" / "run").outcomes["type"] == "type1").sum())
+    assert (some.state, some.short) == ("doubt", f"{ambiguous} of {2 * QUICK['limit']}")
+    every = checked(planted(tmp_path / "all", strength=0, bias=0))["ties"]
+    assert every.state == "invalid" and "the candidates are exactly tied" in every.text
+
+
+def test_few_sets_and_sets_without_counterpart_are_told(tmp_path: Path) -> None:
+    few = audit("planted", out=tmp_path / "few", limit=5, resamples=10)
+    assert checked(few)["size"].text.startswith("There are only 5 sets: intervals are wide")
+    rows = "".join(f"s{n},Form {n} came.,yes|no,yes,{'ab'[n % 2]}\n" for n in range(6))
+    (tmp_path / "alone.csv").write_text("set,text,candidates,gold,group\n" + rows)
+    alone = audit("planted", str(tmp_path / "alone.csv"), out=tmp_path / "alone", questions=["{text} So"], resamples=10)
+    check = checked(alone)["comparable sets"]
+    assert (check.state, check.short) == ("doubt", "0") and "there is nothing to compare" in check.text
+
+
+def test_one_sided_sets_and_faulty_rows_are_counted(sound: Run, tmp_path: Path) -> None:
+    def one_sided(outcomes: pd.DataFrame) -> pd.DataFrame:
+        against = outcomes.index[outcomes["stereotype"] == "anti"][:2]
+        return outcomes.assign(stereotype=outcomes["stereotype"].mask(outcomes.index.isin(against), ""))
+
+    sets = sound.outcomes[sound.outcomes["stereotype"] != ""]["set_id"].nunique()
+    datasets = {"builtin": {**sound.manifest.datasets["builtin"], "faults": 7}}
+    found = checked(changed(sound, tmp_path, one_sided, datasets=datasets))
+    assert (found["one-sided sets"].state, found["one-sided sets"].short) == ("doubt", f"2 of {sets}")
+    assert "has 7 faulty rows; `equipoise data show builtin` lists them" in found["dataset faults"].text
+
+
+def test_flags_of_prompts_are_counted(sound: Run, tmp_path: Path) -> None:
+    def flagged(outcomes: pd.DataFrame) -> pd.DataFrame:
+        flags = ["split-join"] * 16 + ["unpacked"] * 3
+        return outcomes.assign(flags=flags + [""] * (len(outcomes) - len(flags)))
+
+    found = checked(changed(sound, tmp_path, flagged))
+    assert (found["split joins"].state, found["split joins"].short) == ("doubt", "12.5%")
+    assert (found["flagged prompts"].state, found["flagged prompts"].short) == ("doubt", "3")
+
+
+@pytest.mark.parametrize(("engine", "state"), [({"dtype": "bfloat16"}, "doubt"), ({"dtype": "float32"}, "fine")])
+def test_low_precision_is_told_in_every_summary(sound: Run, tmp_path: Path, engine: dict[str, str], state: str) -> None:
+    run = changed(sound, tmp_path, engine={**sound.manifest.engine, **engine})
+    check = checked(run)["precision"]
+    assert check.state == state and engine["dtype"] in check.text
+    told = [s.text for s in summary(run).parts[0].sentences if s.topic == "validity"]
+    assert told == ([check.text] if state == "doubt" else [])
