@@ -66,7 +66,7 @@ Content = str | int | float | Estimate | Measurement | Cell | None
 class Column:
     """A column of a table: `spare` ones are left out where there is no room, `words` are set to the left.
 
-    Numbers have so many `digits`, or are written in a `form` as in f-strings, such as "+.3f" or ".1%". `hint` says
+    Numbers have a number of `digits`, or are written in a `form` as in f-strings, such as "+.3f" or ".1%". `hint` says
     more about the title; `filters` are what a column can be chosen by.
     """
 

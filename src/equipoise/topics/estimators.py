@@ -73,7 +73,8 @@ def sections(studies: EstimatorStudies) -> Iterator[Section]:
 
 def answers(studies: EstimatorStudies) -> list[str]:
     """Return the answer of each study in a sentence."""
-    return [str(found) for found in (*map(answer, studies.parts), *(label_answer(*one) for one in studies.labelled))]
+    findings = [*map(answer, studies.parts), *(label_answer(key, study) for key, study in studies.labelled)]
+    return list(map(str, findings))
 
 
 def study_section(part: PartStudy) -> Section:
@@ -85,7 +86,9 @@ def study_section(part: PartStudy) -> Section:
 def answer(part: PartStudy) -> Finding:
     """Return whether the estimators agree about the order of the models; of the sets, where there is one model."""
     orders = part.study.orders
-    text = _about_two(part) if len(orders) == 1 else _about_models(part) if orders else _about_sets(part)
+    text = (
+        _about_two(part) if len(orders) == 1 else _about_models(part) if orders else f"the {_lowest_tau(part, 'sets')}"
+    )
     return Finding(f"{part.title}: {text}", topic="estimators", kind=part.kind)
 
 
@@ -126,18 +129,14 @@ def _about_models(part: PartStudy) -> str:
         f"of {pairs} pairs of models, all {len(values.estimators)} {_distinct(part)}"
         f" settle the same order for {counts[SAME]}, two {axis}s settle opposite orders for"
         f" {counts[CHANGED]}, and at least one {axis} settles no order for {counts[OPEN]} ({_level(part)} for"
-        f" all pairs and {axis}s together, {values.sets:,} sets). {_lowest_tau(part, 'models')}"
+        f" all pairs and {axis}s together, {values.sets:,} sets). The {_lowest_tau(part, 'models')}"
     )
-
-
-def _about_sets(part: PartStudy) -> str:
-    return _lowest_tau(part, "sets").replace("The", "the", 1)
 
 
 def _lowest_tau(part: PartStudy, over: str) -> str:
     lowest = min((row for row in part.study.agreements if row.over == over), key=lambda row: row.kendall.value)
     between = f"between two {part.study.values.axis}s over {lowest.kendall.n:,} {over}"
-    return f"The lowest Kendall's tau {between} is {lowest.kendall:.2f} ({lowest.first} and {lowest.second})."
+    return f"lowest Kendall's tau {between} is {lowest.kendall:.2f} ({lowest.first} and {lowest.second})."
 
 
 def changed_pairs(part: PartStudy) -> Iterator[Finding]:

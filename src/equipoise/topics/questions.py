@@ -146,13 +146,11 @@ def _answers(differences: Sequence[TaskDifference], parts: Sequence[Part]) -> It
     measured = {part.task: part.measured for part in parts}
     for difference in fairness:
         if difference.metric == "flip_rate":
-            rows = [measured[task].get("flip_rate", type=difference.kind) for task in _tasks(difference)]
+            rows = [
+                measured[task].get("flip_rate", type=difference.kind) for task in (difference.first, difference.second)
+            ]
             rests_on = [row for row in rows if row is not None]
             yield Finding(_flips(difference), rests_on, "tasks", difference.kind)
-
-
-def _tasks(difference: TaskDifference) -> tuple[str, str]:
-    return difference.first, difference.second
 
 
 def _flips(difference: TaskDifference) -> str:
