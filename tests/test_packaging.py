@@ -102,7 +102,7 @@ def test_the_dockerfile_is_clean() -> None:
 def test_the_citation_is_of_this_version_and_cites_the_papers() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert (citation["version"], citation["license"]) == (__version__, PROJECT["license"])
-    papers = tomllib.loads((ROOT / "src/equipoise/reports/page/citations.toml").read_text(encoding="utf-8"))
+    papers = tomllib.loads((ROOT / "src/equipoise/topics/citations.toml").read_text(encoding="utf-8"))
     titles = " ".join(re.sub(r"[{}]", "", paper["bibtex"]) for paper in papers.values())
     assert all(reference["title"] in titles for reference in citation["references"])
 

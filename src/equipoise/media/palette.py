@@ -1,6 +1,6 @@
 """The colours of every chart, on the page and in figures: one colour has one meaning.
 
-Colours that meet on one chart stay apart for readers with any colour vision (tests/reports/test_palette.py), and marks
+Colours that meet on one chart stay apart for readers with any colour vision (tests/media/test_palette.py), and marks
 differ in shape as well.
 """
 

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from equipoise.reports.comparison.compare import compare
-from equipoise.reports.gate import gate
-from equipoise.reports.validity import checks
 from scipy.stats import binom
 
 import equipoise
+from equipoise.comparing.comparison import compare
 from equipoise.measuring.comparing import WIDENED
 from equipoise.records import Example, Prompt, Score
 from equipoise.run import Run
 from equipoise.scoring.engine import EngineDefaults, identity_key
 from equipoise.scoring.planted.stereotype import PlantedEngine
 from equipoise.scoring.server.methods import Samples
+from equipoise.verdict.gate import gate
+from equipoise.verdict.validity import checks
 
 
 class WritingApi:
@@ -97,7 +97,7 @@ def test_the_run_holds_counts_and_widened_intervals_and_says_so(runs: list[Run])
 def test_a_check_says_how_many_answers_are_open(runs: list[Run]) -> None:
     part = runs[0].parts[0]
     (check,) = [check for check in checks(part) if check.name == "sampled answers"]
-    assert check.value == "32" and "flagged prompts" not in [other.name for other in checks(part)]
+    assert check.short == "32" and "flagged prompts" not in [other.name for other in checks(part)]
     counts = np.stack(part.items["sample_counts"].to_list())[:, :2]
     several = sum(binom.cdf(row.min(), row.sum(), 0.5) >= 0.1 for row in counts)
     assert 0 < several < len(counts)
@@ -114,7 +114,7 @@ def test_a_run_measured_again_from_its_folder_has_the_same_intervals(runs: list[
 
 def test_a_comparison_holds_the_leeway_of_both_runs(runs: list[Run]) -> None:
     comparison = compare([run.path for run in runs], permutations=200, resamples=200, progress=False)
-    flips = [test for test in comparison.tests if test.metric == "flip_rate"]
+    flips = [test for test in comparison.tests if test.row.metric == "flip_rate"]
     assert flips and all(WIDENED in test.difference.method for test in flips)
     for test in comparison.tests:
         difference = test.difference

@@ -153,8 +153,10 @@ def test_tpr_is_drawn_beside_tpd(compared: Comparison) -> None:
     section = standings.odds(compared)
     assert section is not None
     (chart,) = section.every(Chart)
-    assert [panel.title for panel in chart.panels] == compared.names
     for panel, run in zip(chart.panels, compared.runs, strict=True):
+        sizes = [right.n for _, right, _ in rates(run.parts[0])]
+        assert panel.title == run.name
+        assert list(panel.y.names) == [f"with (n = {sizes[0]})", f"against (n = {sizes[1]})"]
         both = [value for _, *values in rates(run.parts[0]) for value in values]
         assert [dot.x for dot in panel.marks_of(Dot)] == both
 

@@ -222,18 +222,19 @@ def odds_chart(runs: Sequence[Run], dataset: str, task: str) -> Chart | None:
     panels, rows = [], []
     for part in parts_of(runs, dataset, task):
         marks: list[Rule | Dot] = [Rule(0.5)]
-        names = []
-        for place, (side, *both) in enumerate(rates(part)):
-            names.append(f"{side} (n = {both[0].n:,})")
+        sides = list(rates(part))
+        for place, (side, *both) in enumerate(sides):
             for tone, (name, value) in enumerate(zip(("TPR", "TPD"), both, strict=True)):
                 marks.append(Dot(value, place + 0.4 * tone - 0.2, tone, f"{part.run.name}, {side}, {name}"))
             rows.append(Row((part.run.name, side, *both)))
-        if names:
-            panels.append(Panel(marks, Axis(), Axis.of_names(names), part.run.name, spacing=1.5))
+        if sides:
+            names = Axis.of_names([f"{side.partition(' ')[0]} (n = {right.n:,})" for side, right, _ in sides])
+            panels.append(Panel(marks, Axis(), names, part.run.name, spacing=1.5))
     columns = [Column(title, words=at < 2) for at, title in enumerate(("run", "sentences", "TPR", "TPD"))]
     keys, about = (Key("TPR", 0), Key("TPD", 1)), {"dataset": dataset, "task": task}
     title, data = f"{dataset} · {task}", Table("", columns, rows)
-    return Chart(title, panels, "odds", about, keys, data=data) if panels else None
+    caption = "Sentences with the stereotype, and against it."
+    return Chart(title, panels, "odds", about, keys, caption, data=data) if panels else None
 
 
 def spreads(comparison: Comparison) -> Section | None:
