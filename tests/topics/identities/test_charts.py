@@ -17,7 +17,7 @@ from equipoise.media.figure import WIDTHS, files
 from equipoise.records import EquipoiseError, Estimate
 from equipoise.records.showing import Area, Chart, Dot, Heat, Line, Rule, every
 from equipoise.report import identity_figures
-from equipoise.runs.run import Run
+from equipoise.runs.run import Part, Run
 from equipoise.topics import identities
 from equipoise.topics.identities.charts import change_chart, crossing, heatmap, lines, radars, trade_off
 
@@ -63,6 +63,13 @@ def test_a_radar_has_every_subgroup_on_its_rim_its_values_and_intervals(run: Run
         for panel in radars({"": run.parts[0]}, "type1", "R").panels
         for line in panel.marks_of(Line)
     )
+
+
+def test_a_part_without_an_attribute_has_no_line_in_its_radar(run: Run, two: dict[str, Part]) -> None:
+    other, *_ = two.values()
+    age, religion = radars({"with": run.parts[0], "without": other}, "type2", "R").panels
+    assert {dot.label for dot in age.marks_of(Dot)} == {"with", "without"}
+    assert {dot.label for dot in religion.marks_of(Dot)} == {"with"} and len(list(religion.marks_of(Area))) == 1
 
 
 def test_a_chart_is_listed_with_every_value_and_n(run: Run) -> None:
@@ -124,7 +131,7 @@ def test_lines_go_from_no_marker_over_the_augmentations_women_dashed(run: Run) -
 
 
 @pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory) -> dict[str, equipoise.runs.run.Part]:
+def two(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Part]:
     """Return two planted models, one of which loses 0.2 for "old", the other 0.05; both lose 0.1 for "young"."""
     made = []
     for name, cost in (("large", 0.2), ("small", 0.05)):
@@ -135,7 +142,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> dict[str, equipoise.runs.ru
     return identities.named_parts(named_apart(made))
 
 
-def test_a_crossing_has_a_place_for_side_gender_and_privilege(two) -> None:
+def test_a_crossing_has_a_place_for_side_gender_and_privilege(two: dict[str, Part]) -> None:
     chart = crossing({"large": next(iter(two.values()))}, "type2", "R")
     assert chart is not None
     (panel,) = chart.panels
@@ -146,7 +153,7 @@ def test_a_crossing_has_a_place_for_side_gender_and_privilege(two) -> None:
     assert crossing(two, "type2", "C") is None
 
 
-def test_a_trade_off_takes_two(two) -> None:
+def test_a_trade_off_takes_two(two: dict[str, Part]) -> None:
     chart = trade_off(two, "type2", "R")
     assert chart is not None
     dots = list(chart.panels[0].marks_of(Dot))
@@ -177,7 +184,7 @@ def test_the_command_draws_everything_without_the_model(run: Run, tmp_path: Path
     assert all(path.stat().st_size > 5000 for path in tmp_path.iterdir())
 
 
-def test_several_runs_share_the_figures(two, tmp_path: Path) -> None:
+def test_several_runs_share_the_figures(two: dict[str, Part], tmp_path: Path) -> None:
     folders = [str(part.run.path) for part in two.values()]
     result = CliRunner().invoke(app, ["identities", *folders, "--out", str(tmp_path)])
     assert result.exit_code == 0, result.output

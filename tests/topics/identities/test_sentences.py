@@ -16,7 +16,7 @@ import equipoise
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.records import Estimate, Measurement
-from equipoise.records.showing import Dot, Finding
+from equipoise.records.showing import Dot
 from equipoise.report import run_page, run_text
 from equipoise.runs.measurements import Measurements
 from equipoise.runs.run import Run
@@ -170,12 +170,10 @@ def test_a_chain_of_thought_is_compared_with_none() -> None:
         group = "augmentation=R,type=type2"
         return Measurements([Measurement("confidence", "m", "d", task, group, estimate, "higher")])
 
-    def said(**by_task: float) -> list[Finding]:
-        tasks = {name.replace("_", "-"): value for name, value in by_task.items()}
-        return list(reasoning({task: measured(task, value) for task, value in tasks.items()}, "type2"))
-
-    (finding,) = said(next_word=0.3, next_word_cot=0.1)
+    alone = measured("next-word", 0.3)
+    (finding,) = reasoning(alone, measured("next-word-cot", 0.1), "type2")
     assert "a chain of thought lowers confidence: -0.200 [-0.228, -0.172] (n = 50 and 50)" in finding.text
-    (finding,) = said(next_word=0.3, next_word_cot=0.301)
-    assert "does not change confidence detectably: +0.001 [" in finding.text
-    assert said(next_word=0.3) == []
+    assert [row.value for row in finding.rests_on] == [0.1, 0.3]
+    (finding,) = reasoning(alone, measured("next-word-cot", 0.301), "type2")
+    assert "does not detectably change confidence: +0.001 [" in finding.text
+    assert list(reasoning(alone, None, "type2")) == [] == list(reasoning(alone, alone, "type1"))

@@ -133,8 +133,10 @@ def _rim(named: Named, kind: str, way: str, attribute: str) -> list[Subgroup]:
 
 
 def _polygon(rim: Sequence[Subgroup], rows: Sequence[Measurement | None], number: int, name: str) -> Iterator[Mark]:
-    """Yield the line of one part, the band of its intervals, and a dot for each subgroup."""
+    """Yield the line of one part, the band of its intervals, and a dot for each subgroup; nothing without markers."""
     known = [(float(place), row.estimate) for place, row in enumerate(rows) if row is not None]
+    if not any(rim[int(place)].marker for place, _ in known):
+        return
     if all(estimate.has_interval for _, estimate in known):
         yield Area([(place, estimate.low, estimate.high) for place, estimate in known], number, closed=True)
     yield Line([(place, estimate.value) for place, estimate in known], number, closed=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...comparing.comparison import Comparison
-from ...records.showing import Cell, Chart, Column, Content, Finding, Row, Section, Table
+from ...records.showing import Cell, Chart, Column, Finding, Row, Section, Table
 from ...runs.run import Part, Run, all_parts
 from .charts import LARGE, change_chart, crossing, disparities, heatmap, lines, radars
 from .sentences import REASONED, TOPIC, answers, change_findings, reasoning
@@ -42,8 +42,8 @@ def _kind(part: Part, kind: str) -> Section:
     if table.rows:
         title = "Privilege, double disadvantage and coverage: findings with their numbers"
         shown.append(Section(title, [table], folded=True))
-    if part.task in REASONED:
-        shown += reasoning({p.task: p.measured for p in part.run.parts if p.dataset == part.dataset}, kind)
+    same_data = {other.task: other.measured for other in part.run.parts if other.dataset == part.dataset}
+    shown += reasoning(part.measured, same_data.get(REASONED.get(part.task, "")), kind)
     shown += filter(None, [change_chart(part, kind), disparities(named, kind)])
     shown.append(overall(part, kind))
     crossings = [chart for way in ways if (chart := crossing(named, kind, way)) is not None]
@@ -75,16 +75,13 @@ def _answer_table(by_way: Mapping[str, Sequence[Finding]]) -> Table:
 
 def overall(part: Part, kind: str) -> Table:
     """Return confidence and accuracy without and with markers."""
-    rows: dict[str, list[Content]] = {}
+    columns = [Column("marker", words=True), *(Column(HEADINGS[name]) for name in OVERALL)]
+    rows = []
     for way, title in {NONE: "no marker", **WAYS}.items():
         cells = [part.measured.get(name, type=kind, augmentation=way) for name in OVERALL]
-        if any(cells):
-            rows[title] = [*cells]
-    table_rows = [Row((title, *cells)) for title, cells in rows.items()]
-    columns = [Column("marker", words=True), *(Column(HEADINGS[name]) for name in OVERALL)]
-    table = Table("Confidence without and with markers", columns, table_rows)
-    known = [place for place in range(1, len(columns)) if any(cells[place - 1] for cells in rows.values())]
-    return table.picked([0, *known])
+        rows += [Row((title, *cells))] if any(cells) else []
+    known = [place for place in range(len(columns)) if any(row.cells[place] for row in rows)]
+    return Table("Confidence without and with markers", columns, rows).picked(known)
 
 
 def disparity_table(part: Part, kind: str, way: str) -> Table:
@@ -124,17 +121,15 @@ def extremes(part: Part, kind: str, way: str) -> Iterator[Finding]:
     """Yield the identities that the model is least and most confident of, where there are enough of them."""
     identities = subgroups(part)
     marked = [sub for sub in identities.marked(kind, way) if sub.marker and sub.gender]
-    known = [
-        (row, f"{sub.marker} {sub.gender} {row.value:.3f}")
-        for sub in marked
-        if (row := identities.confidence(kind, sub))
-    ]
-    ordered = sorted(known, key=lambda pair: pair[0].value)
+    rows = [(row, sub) for sub in marked if (row := identities.confidence(kind, sub)) is not None]
+    ordered = sorted(rows, key=lambda pair: pair[0].value)
     if len(ordered) > 5:
-        least, most = ordered[:3], ordered[::-1][:3]
-        words = [", ".join(text for _, text in three) for three in (least, most)]
-        rests_on = [row for row, _ in (*least, *most)]
-        yield Finding(f"Least confident of: {words[0]}; most: {words[1]}.", rests_on, TOPIC, kind, "note")
+        least, most = (
+            ", ".join(f"{sub.marker} {sub.gender} {row.value:.3f}" for row, sub in three)
+            for three in (ordered[:3], ordered[:-4:-1])
+        )
+        rests_on = [row for row, _ in (*ordered[:3], *ordered[:-4:-1])]
+        yield Finding(f"Least confident of: {least}; most: {most}.", rests_on, TOPIC, kind, "note")
 
 
 def compared(comparison: Comparison) -> Section | None:

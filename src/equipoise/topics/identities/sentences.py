@@ -153,8 +153,9 @@ def _interaction(several: Sequence[Change], where: str, kind: str) -> Iterator[F
     if len(detected) > 1:
         subject, most = f"{len(detected)} of {len(several)} markers change", f", most of all {largest.name}"
     text = (
-        f"{where} {subject} confidence with he and with she by different amounts{most}: change with he - with she"
-        f" {largest.row:+} (p < {DETECTABLE} after Holm over {_markers(len(several))}, n = {largest.row.n:,})."
+        f"{where} {subject} confidence with he and with she by different amounts{most}: the change with he minus that"
+        f" with she is {largest.row:+} (p < {DETECTABLE} after Holm over {_markers(len(several))},"
+        f" n = {largest.row.n:,})."
     )
     yield _finding(text, [largest.row], kind)
 
@@ -179,24 +180,21 @@ def answers(measured: Measurements, kind: str, way: str) -> Iterator[Finding]:
             yield _finding(f"{_where(kind)} {WITH[way]}, {words} (n = {row.n:,}).", [row], kind, name)
 
 
-def reasoning(by_task: Mapping[str, Measurements], kind: str) -> Iterator[Finding]:
+def reasoning(measured: Measurements, reasoned: Measurements | None, kind: str) -> Iterator[Finding]:
     """Yield what a chain of thought changes about confidence, for runs that have a task with and without it.
 
     Both were asked the same sentences, so the interval of two independent samples is wide rather than narrow.
     """
-    for task, reasoned in REASONED.items():
-        if task not in by_task or reasoned not in by_task:
+    for way in (NONE, *WAYS):
+        before = measured.get("confidence", type=kind, augmentation=way)
+        after = None if reasoned is None else reasoned.get("confidence", type=kind, augmentation=way)
+        if after is None or before is None:
             continue
-        for way in (NONE, *WAYS):
-            after, before = (by_task[name].get("confidence", type=kind, augmentation=way) for name in (reasoned, task))
-            if after is None or before is None:
-                continue
-            moved = independent_difference(after.estimate, before.estimate)
-            change = Estimate(moved.value, moved.low, moved.high, after.estimate.level, moved.n, "independent")
-            verb = "raises" if change.low > 0 else "lowers" if change.high < 0 else "does not change"
-            detectably = "" if verb != "does not change" else " detectably"
-            text = (
-                f"In {kind_title(kind)} sentences {WITH.get(way, 'without a marker')}, a chain of thought {verb}"
-                f" confidence{detectably}: {change:+} (n = {after.n:,} and {before.n:,})."
-            )
-            yield _finding(text, [after, before], kind)
+        moved = independent_difference(after.estimate, before.estimate)
+        change = Estimate(moved.value, moved.low, moved.high, after.estimate.level, moved.n, "independent")
+        effect = "raises" if change.low > 0 else "lowers" if change.high < 0 else "does not detectably change"
+        text = (
+            f"{_where(kind)} {WITH.get(way, 'without a marker')}, a chain of thought {effect} confidence:"
+            f" {change:+} (n = {after.n:,} and {before.n:,})."
+        )
+        yield _finding(text, [after, before], kind)
