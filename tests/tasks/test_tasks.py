@@ -16,7 +16,7 @@ def test_a_task_with_one_wording_refuses_several() -> None:
 
 
 def test_a_system_prompt_needs_a_chat() -> None:
-    with pytest.raises(EquipoiseError, match="system is the system prompt of a chat"):
+    with pytest.raises(EquipoiseError, match="chat must be set, too: system is its system prompt"):
         TaskOptions(system="Be brief.")
     assert open_task("mcq", TaskOptions(chat=True)).name == "mcq-chat"
 

@@ -142,7 +142,8 @@ def test_the_tables_of_published_outputs(real_data) -> None:
 
 
 def test_maps_are_shown_before_and_after_beside_what_chance_would_show(run: Run) -> None:
-    result = recalibrate(run.folder.outcomes(run.manifest), Splits(methods=("platt", "beta"), splits=3))
+    answers = ((key.dataset, key.task, outcomes) for key, outcomes in run.answers())
+    result = recalibrate(answers, Splits(methods=("platt", "beta"), splits=3))
     (chart,) = maps_charts(result, run.name, "platt")
     before, after, methods = chart.panels
     (sample,) = result.samples.values()

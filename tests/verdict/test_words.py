@@ -11,14 +11,11 @@ import pytest
 from equipoise import audit, summary
 from equipoise.datasets import open_dataset
 from equipoise.media import markdown
-from equipoise.records import Estimate, Measurement
-from equipoise.runs.measurements import Measurements
 from equipoise.runs.run import Run
 from equipoise.topics.background import glossary, method
 from equipoise.topics.cases import case_section
 from equipoise.topics.first_screen import findings
 from equipoise.topics.scale import scale_section
-from equipoise.verdict.findings import behaviour
 from equipoise.verdict.words import GROUP_WORD, PRONOUN, words_of
 
 ABOUT_PRONOUNS = re.compile(r"\b(pronouns?|he|she|nurse|carpenter|occupations?)\b")
@@ -64,14 +61,6 @@ def test_planted_truths_are_told_of_group_words(mine: tuple[Run, Run]) -> None:
         assert not ABOUT_PRONOUNS.search(text) and "stereotype" not in text, text
 
 
-def test_genders_are_named_by_pronouns_only_where_there_are_some() -> None:
-    estimate = Estimate(-0.5, -0.6, -0.4, 0.95, 60, "bootstrap")
-    gap = Measurements([Measurement("certainty_gap", "m", "d", "t", "type=type2", estimate, "neither")])
-    for words, more, less in ((PRONOUN, "she", "he"), (GROUP_WORD, "female", "male")):
-        (sentence,) = behaviour(gap, ["type2"], words)
-        assert f"it is more certain with “{more}” than with “{less}”: by 0.500 [0.400, 0.600]" in sentence.text
-
-
 def test_the_mood_of_sentences_has_no_pronouns(folder: Path) -> None:
     run = run_of(folder, "planted:strength=3,bias=0", "sentiment", limit=24)
     text = str(summary(run))
@@ -95,23 +84,3 @@ def test_words_are_pronouns_only_where_every_example_has_one(mine: tuple[Run, Ru
     pronouns = audit("planted", data, out=folder / "builtin", resamples=10)
     assert words_of(pronouns.parts) is PRONOUN
     assert words_of([*pronouns.parts, *mine[0].parts]) is GROUP_WORD
-
-
-def test_two_sentences_about_one_number_do_not_disagree() -> None:
-    def row(metric: str, group: str, value: float, low: float, high: float) -> Measurement:
-        return Measurement(metric, "m", "d", "t", group, Estimate(value, low, high, 0.95, 40, "bounds"), "neither")
-
-    rates = [row("accuracy", f"stereotype={side},type=type2", 0.5, 0.4, 0.6) for side in ("pro", "anti")]
-    gap = row("accuracy_gap", "type=type2", 0.068, 0.024, 0.112)
-
-    def accuracy(*rows: Measurement) -> str:
-        (text,) = [s.text for s in behaviour(Measurements([*rates, *rows]), ["type2"], PRONOUN) if "right in" in s.text]
-        return text
-
-    alone = accuracy(gap)
-    assert alone.endswith(": a gap of 6.8 points [2.4, 11.2].")
-    wider = accuracy(gap, row("flip_bias", "type=type2", -0.068, -0.186, 0.062))
-    assert wider.endswith(": no clear gap (6.8 points [-6.2, 18.6]).")
-    assert accuracy(gap, row("flip_bias", "type=type2", 0.05, -0.2, 0.3)) == alone, (
-        "sets without one side: not the same"
-    )

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .console import printable
-from .drawings import keep_files
+from .results import keep_files
 
 
 def identities(

@@ -211,7 +211,7 @@ def _write_all(
 ) -> None:
     """Write files into the run's own folder, in one step, or into another one."""
     from ..runs import RunFolder
-    from .drawings import keep_files
+    from .results import keep_files
 
     if out is None and len(runs) > 1:
         raise EquipoiseError(f"--out is needed to write the {what} of several runs")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import typer
 from .console import print_out, printable
 
 if TYPE_CHECKING:
+    from ..records import RunManifest
     from ..runs import Run
 
 SHOWN_NOTES = 6
@@ -70,3 +71,17 @@ def log_run(run: Run, trackers: Sequence[str], *, quiet: bool) -> None:
             where = exports.log_run(run, tracker)
             if not quiet:
                 typer.echo(printable(f"logged to {tracker}: {where}"))
+
+
+def keep_files(
+    contents: Mapping[str, bytes], run: Path, out: Path | None, place: str, *, made_from: RunManifest
+) -> list[Path]:
+    """Write the files into `out`, or, in one step, into the folder `place` of the run; return where they are."""
+    from ..files import write_together
+    from ..runs import RunFolder
+
+    if out is None:
+        RunFolder(run).add({f"{place}/{name}": content for name, content in contents.items()}, made_from)
+    else:
+        write_together(out, contents)
+    return [(out or run / place) / name for name in contents]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markupsafe import Markup
 
@@ -14,8 +14,8 @@ from ..records.showing import Chart, Finding, Section, Shown
 from .cells import plain
 from .page.charts import described, svg
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+Figure = Any
+"""Of matplotlib, which only media/figure.py imports."""
 
 
 def html(title: str, sections: Iterable[Section]) -> str:
@@ -95,11 +95,10 @@ def figure(chart: Chart, width: str | float = "page") -> Figure:
     from .figure import figure as drawn_figure
     from .figure import saved
 
-    drawn = drawn_figure(chart, width, title=True)
+    drawn: Figure = drawn_figure(chart, width, title=True)
 
     def png() -> bytes:
         return saved(drawn, dpi=110)
 
-    shown: Any = drawn
-    shown._repr_png_ = png
+    drawn._repr_png_ = png
     return drawn

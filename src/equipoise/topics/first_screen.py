@@ -76,12 +76,12 @@ def block(part: Part) -> Section:
     # A picture of answers to a question that was not understood would be read as a finding.
     fates = [] if is_invalid else list(set_fates(part))
     labels = None if is_invalid else labels_of(part)
-    said = {finding.kind: finding for finding in summary.sentences if finding.topic == "flips"}
+    flip_findings = {finding.kind: finding for finding in summary.sentences if finding.topic == "flips"}
     lead: list[Finding | Chart] = [replace(check, short="") for check in summary.checks if check.state == "invalid"]
     lead += [finding for finding in summary.sentences if finding.topic == "labels"]
     lead += [label_chart(part, labels)] if labels else []
     pictures: list[list[Finding | Chart]] = [
-        [*([said[fate.kind]] if fate.kind in said else []), squares(fate)] for fate in fates
+        [*([flip_findings[fate.kind]] if fate.kind in flip_findings else []), squares(fate)] for fate in fates
     ]
     if pictures:
         doubts = [replace(check, short="") for check in summary.checks if check.beside]
@@ -135,7 +135,7 @@ def _line(part: Part, number: int) -> Row:
 
 
 def data_checks(parts: Sequence[Part], dataset: str) -> list[Finding]:
-    """Return what is to be said of a dataset itself, each sentence once for all tasks."""
+    """Return what is to be flip_findings of a dataset itself, each sentence once for all tasks."""
     several = [
         replace(check, short="", beside="")
         for part in parts

@@ -41,9 +41,9 @@ def summary(run: Run) -> Section:
     """Return what was found, the checks and the numbers of every dataset and task, one under another."""
     parts = []
     for part in run.parts:
-        said = part_summary(part)
-        shown: list[Finding | Table] = [*said.sentences, *said.checks, replace(metrics(part), title="")]
-        parts.append(Section(said.title, [*shown, *over_groups(part), *by_group(part), *many_groups(part)]))
+        text = part_summary(part)
+        shown: list[Finding | Table] = [*text.sentences, *text.checks, replace(metrics(part), title="")]
+        parts.append(Section(text.title, [*shown, *over_groups(part), *by_group(part), *many_groups(part)]))
     return Section("", parts)
 
 

@@ -147,8 +147,8 @@ def _certainty(measured: Measurements, kind: str, words: Words) -> Iterator[Find
 
 def absolute(row: Measurement) -> Estimate:
     """Return the size of a difference whose interval does not include 0."""
-    found = row.estimate
-    return found if found.value > 0 else replace(found, value=-found.value, low=-found.high, high=-found.low)
+    signed = row.estimate
+    return signed if signed.value > 0 else replace(signed, value=-signed.value, low=-signed.high, high=-signed.low)
 
 
 def is_shown(row: Measurement) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from tiny import make_engine
 
 from equipoise.options.table import EngineOptions
-from equipoise.records import ModelError, Prompt, Score
+from equipoise.records import EquipoiseError, ModelError, Prompt, Score
 from equipoise.scoring.engine import Engine
 from equipoise.scoring.huggingface.dropout import DropoutEngine
 from equipoise.scoring.opening import open_engine
@@ -40,5 +40,5 @@ def test_the_model_is_left_as_it_was_after_dropout() -> None:
 def test_dropout_needs_a_model_that_is_loaded_here() -> None:
     with pytest.raises(ModelError, match="planted is not one"):
         open_engine("planted", EngineOptions(dropout=0.1))
-    with pytest.raises(ModelError, match="less than 1"):
+    with pytest.raises(EquipoiseError, match="dropout must be at least 0 and below 1"):
         EngineOptions(dropout=1.0)

@@ -11,7 +11,7 @@ import pytest
 from tiny import LLAMA, make_model, make_tokenizer
 
 from equipoise.options.table import EngineOptions
-from equipoise.records import ModelError, Prompt
+from equipoise.records import EquipoiseError, Prompt
 from equipoise.scoring.engine import identity_key
 from equipoise.scoring.opening import open_engine
 
@@ -42,5 +42,5 @@ def test_fewer_bits_are_near_the_model_and_have_keys_of_their_own(tmp_path: Path
     assert 0 < near < 0.02 < far < 0.3
     assert len({identity_key(engine) for engine in (plain, eight, four)}) == 3
     assert eight.description["quantize"] == "int8"
-    with pytest.raises(ModelError, match="quantize must be int8 or int4, not 'int3'"):
+    with pytest.raises(EquipoiseError, match="quantize must be int8 or int4, not 'int3'"):
         open_engine(str(folder), EngineOptions(quantize="int3"))

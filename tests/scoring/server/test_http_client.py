@@ -15,7 +15,7 @@ from server_loopback import Loopback
 from threads import apart
 
 from equipoise.cli import app
-from equipoise.cli.parameters import with_options
+from equipoise.cli.errors import in_options
 from equipoise.records import EquipoiseError, ModelError
 from equipoise.scoring.server.http_client import KEYS, Client, Limits, OutOfBudget
 
@@ -59,7 +59,7 @@ def command(request: pytest.FixtureRequest, tmp_path: Path, capfd: pytest.Captur
         try:
             apart(lambda: app(words, standalone_mode=False))
         except EquipoiseError as error:
-            return 2, "".join(capfd.readouterr()) + f"equipoise: {with_options(str(error))}"
+            return 2, "".join(capfd.readouterr()) + f"equipoise: {in_options(error)}"
         return 0, "".join(capfd.readouterr())
 
     return run

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from served import CHOICES, PROMPTS, expected, opened, scored
 
-from equipoise.options.table import EngineOptions
 from equipoise.records import ModelError
 from equipoise.scoring.server.methods import named
 
@@ -73,8 +72,6 @@ def test_sampled_answers_estimate_the_probabilities(serve: Any) -> None:
         assert score.flags == ("sampled",) and math.fsum(np.exp(score.logprobs)) < 1
         assert score.limits is not None and sum(score.limits.counts) == 400
         np.testing.assert_allclose(np.exp(score.logprobs), (np.array(score.limits.counts[:3]) + 0.5) / 402)
-    with pytest.raises(ModelError, match="samples is for servers"):
-        EngineOptions(samples=3)
 
 
 def test_an_answer_names_the_candidate_that_it_begins_with() -> None:

@@ -1,159 +1,14 @@
-"""What a person is shown, apart from how: findings, tables, charts, and the sections that hold them.
-
-A topic makes these from a run; a medium draws them. Neither knows the other.
-"""
+"""Charts: panels, axes and marks, as data; any medium draws them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, TypeVar
-from urllib.parse import quote
 
-from . import Better, Estimate, Measurement
-
-State = Literal["found", "fine", "doubt", "invalid", "note"]
-"""Of a finding: something was found; a check is fine, in doubt, or makes the rest meaningless; or a remark."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A claim in one sentence, and the measurements (rows of `measurements.csv`) that it rests on.
-
-    `topic` says what it is about, `kind` which type of items it speaks of ("" for all). A check has a `name` and a
-    `short` value for a strip of checks. `beside` is said with every claim that a doubt qualifies. `example` is the
-    address of a case that shows it.
-    """
-
-    text: str
-    rests_on: Sequence[Measurement] = ()
-    topic: str = ""
-    kind: str = ""
-    state: State = "found"
-    name: str = ""
-    short: str = ""
-    beside: str = ""
-    example: str = ""
-
-    def __str__(self) -> str:
-        return self.text
-
-    @property
-    def estimate(self) -> Estimate | None:
-        """The value that the claim is about, with its interval, n and p; None for a claim without a number."""
-        return self.rests_on[0].estimate if self.rests_on else None
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A table's cell that needs more than its content: emphasis, a link, what a pointer says, or words around it."""
-
-    content: Content
-    strong: bool = False
-    code: bool = False
-    link: str = ""
-    hint: str = ""
-    before: str = ""
-    after: str = ""
-
-
-Content = str | int | float | Estimate | Measurement | Cell | None
-"""What a cell holds; None is a dash."""
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a table: `spare` ones are left out where there is no room, `words` are set to the left.
-
-    Numbers have a number of `digits`, or are written in a `form` as in f-strings, such as "+.3f" or ".1%". `hint` says
-    more about the title; `filters` are what a column can be chosen by.
-    """
-
-    title: str
-    better: Better = "neither"
-    words: bool = False
-    spare: bool = False
-    code: bool = False
-    digits: int = 3
-    form: str = ""
-    hint: str = ""
-    link: str = ""
-    filters: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def written(self) -> str:
-        """How a number of the column is formatted."""
-        return self.form or f".{self.digits}f"
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row of a table; `bounds` is the whole range of its values, where a medium may draw them upon it.
-
-    A `heading` has one cell, which is over the rows that follow.
-    """
-
-    cells: Sequence[Content]
-    bounds: tuple[float, float] | None = None
-    better: Better = "neither"
-    heading: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Columns and rows. A table with a `topic` is published, under a name that says what it is `about`.
-
-    Of a long table the first `shown` rows are shown, the others can be unfolded (`more` says what they are). `facts`
-    are names with their values, without headings. A `sortable` table can be sorted by the reader. `choices` are tables
-    like it on other pages, by what they differ in: names with links, that of this table strong.
-    """
-
-    title: str
-    columns: Sequence[Column]
-    rows: Sequence[Row]
-    topic: str = ""
-    about: Mapping[str, str] = field(default_factory=dict)
-    notes: Sequence[str] = ()
-    shown: int | None = None
-    more: str = "more rows"
-    facts: bool = False
-    sortable: bool = False
-    choices: Mapping[str, Sequence[Cell]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for row in self.rows:
-            if not row.heading and len(row.cells) != len(self.columns):
-                raise ValueError(f"table {self.title!r}: {len(row.cells)} cells in {len(self.columns)} columns")
-
-    @property
-    def name(self) -> str:
-        """The name of its file; "" where it is not published."""
-        return _name(self.topic, self.about)
-
-    @property
-    def filters(self) -> dict[str, list[str]]:
-        """What its columns can be chosen by, with the values of each; one that all columns share leaves nothing out."""
-        names = dict.fromkeys(name for column in self.columns for name in column.filters)
-        values = {name: dict.fromkeys(c.filters[name] for c in self.columns if name in c.filters) for name in names}
-        return {name: list(several) for name, several in values.items() if len(several) > 1}
-
-    @classmethod
-    def of_facts(cls, title: str, facts: Iterable[tuple[str, Content]]) -> Table:
-        """Return the facts that are known, each with its name."""
-        rows = [Row((name, value)) for name, value in facts if value not in (None, "")]
-        return cls(title, (Column("fact", words=True), Column("value", words=True)), rows, facts=True)
-
-    def picked(self, places: Sequence[int]) -> Table:
-        """Return the table with some of its columns."""
-        columns = [self.columns[place] for place in places]
-        rows = [row if row.heading else replace(row, cells=[row.cells[at] for at in places]) for row in self.rows]
-        return replace(self, columns=columns, rows=rows)
-
-
-def _name(topic: str, about: Mapping[str, str]) -> str:
-    return "-".join([topic, *filter(None, about.values())]) if topic else ""
-
+from .. import Estimate
+from .tables import Column, Row, Table, name_of
 
 Tone = str | int
 """A colour and mark with a meaning of its own by name, or a line of a legend by number (media/palette.py)."""
@@ -382,7 +237,7 @@ class Chart:
     @property
     def name(self) -> str:
         """The name of its file; "" where it is not published."""
-        return _name(self.topic, self.about)
+        return name_of(self.topic, self.about)
 
     def table(self) -> Table:
         """Return what the chart shows as a table: for those who cannot see it, and for copying."""
@@ -425,51 +280,3 @@ def _values(mark: Mark, *, lines: bool) -> Iterator[tuple[str, Number, Number]]:
             yield label, x[1], y[1]
         case Line(points=points, label=label) if lines and label:
             yield from ((label, x, y) for x, y in points)
-
-
-Shown = Finding | Table | Chart
-"""The three nouns of showing."""
-S = TypeVar("S", bound=Shown)
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """What is shown under one heading: an introduction, then findings, tables, charts and sections of its own.
-
-    `id` is its name in links, `link` where its title leads. `label` is what a navigation calls it. A `folded` one is
-    opened by the reader. `layout` says how a page may place its content: side by side ("first"), or before the browser
-    of all cases.
-    """
-
-    title: str
-    shown: Sequence[Shown | Section] = ()
-    id: str = ""
-    label: str = ""
-    intro: str = ""
-    link: str = ""
-    folded: bool = False
-    layout: Literal["flow", "first", "cases"] = "flow"
-
-    def every(self, kind: type[S]) -> Iterator[S]:
-        """Yield all findings, tables or charts of the section and of its sections, in order."""
-        for entry in self.shown:
-            if isinstance(entry, Section):
-                yield from entry.every(kind)
-            elif isinstance(entry, kind):
-                yield entry
-
-
-def every(sections: Iterable[Section], kind: type[S]) -> Iterator[S]:
-    """Yield all findings, tables or charts of the sections, in order."""
-    for section in sections:
-        yield from section.every(kind)
-
-
-def case_link(set_id: str, part: str, variant: str = "") -> str:
-    """Return the address of a case on a run's page."""
-    return "#case=" + ",".join(quote(word, safe="") for word in (set_id, part, variant)).rstrip(",")
-
-
-def cases_link(**filters: str) -> str:
-    """Return the address of a run's cases with these filters."""
-    return "#filter=" + ",".join(f"{key}:{quote(value, safe='')}" for key, value in filters.items() if value)

@@ -1,4 +1,4 @@
-"""What is shown, apart from how: axes hold their values, tables are whole, and a chart tells its numbers."""
+"""Charts as data: axes hold their values, and a chart tells its numbers."""
 
 from __future__ import annotations
 
@@ -15,17 +15,11 @@ from equipoise.records.showing import (
     Chart,
     Column,
     Dot,
-    Finding,
     Heat,
     Line,
     Panel,
-    Row,
     Rule,
-    Section,
     Table,
-    case_link,
-    cases_link,
-    every,
 )
 
 NUMBERS = st.floats(-1e6, 1e6)
@@ -80,31 +74,6 @@ def test_values_are_written_as_the_axis_says() -> None:
     assert names.share(0) == 0.25 and names.share(1) == 0.75
 
 
-def test_a_row_has_as_many_cells_as_there_are_columns() -> None:
-    columns = (Column("a"), Column("b"))
-    Table("", columns, [Row((1, 2)), Row(("of these",), heading=True)])
-    with pytest.raises(ValueError, match="3 cells in 2 columns"):
-        Table("numbers", columns, [Row((1, 2, 3))])
-
-
-def test_a_table_is_named_by_what_it_is_about_and_only_then_published() -> None:
-    table = Table("", (Column("a"),), [], topic="metrics", about={"dataset": "d", "task": "t", "type": ""})
-    assert table.name == "metrics-d-t" and Table("", (), []).name == ""
-    assert Chart("", [], "scale", {"dataset": "d", "type": "type1"}).name == "scale-d-type1"
-
-
-def test_columns_can_be_picked_and_headings_stay() -> None:
-    table = Table("", (Column("a"), Column("b"), Column("c")), [Row((1, 2, 3)), Row(("x",), heading=True)])
-    picked = table.picked([2, 0])
-    assert [column.title for column in picked.columns] == ["c", "a"]
-    assert [list(row.cells) for row in picked.rows] == [[3, 1], ["x"]]
-
-
-def test_facts_without_a_value_are_left_out() -> None:
-    facts = Table.of_facts("", [("a", "1"), ("b", ""), ("c", None), ("d", 0)])
-    assert [row.cells[0] for row in facts.rows] == ["a", "d"] and facts.facts
-
-
 def test_a_chart_tells_its_dots_its_bars_and_the_points_of_bare_lines() -> None:
     value = estimate(0.5, 0.4, 0.6)
     rows = Panel(
@@ -134,26 +103,6 @@ def test_several_panels_are_told_apart_and_a_table_of_its_own_comes_first() -> N
     assert [row.cells[0] for row in Chart("", panels).table().rows] == ["age", "race"]
     own = Table("own", (Column("a"),), [])
     assert Chart("", panels, data=own).table() is own
-
-
-def test_everything_of_one_kind_is_found_however_deep() -> None:
-    table, chart, finding = Table("t", (), []), Chart("c", []), Finding("f")
-    sections = [Section("a", [finding, Section("b", [chart, Section("c", [table, chart])])]), Section("d", [finding])]
-    assert list(every(sections, Chart)) == [chart, chart]
-    assert list(every(sections, Table)) == [table] and len(list(every(sections, Finding))) == 2
-
-
-def test_addresses_can_hold_any_text() -> None:
-    assert case_link("a,b", "d · t") == "#case=a%2Cb,d%20%C2%B7%20t"
-    assert cases_link(part="d:t", type="", group="x=y,z") == "#filter=part:d%3At,group:x%3Dy%2Cz"
-
-
-def test_an_estimate_reads_as_a_sentence_needs_it() -> None:
-    value = estimate(0.0984, 0.0456, 0.1684)
-    assert f"{value}" == "0.098 [0.046, 0.168]" and f"{value:%}" == "9.8% [4.6%, 16.8%]"
-    assert f"{value:points}" == "9.8 points [4.6, 16.8]" and f"{value:+}" == "+0.098 [+0.046, +0.168]"
-    assert f"{value:.1f}" == "0.1 [0.0, 0.2]" and f"{estimate(0.5)}" == "0.500 [no interval]"
-    assert Finding("f").estimate is None
 
 
 def test_columns_are_filtered_by_what_tells_them_apart() -> None:

@@ -1,0 +1,77 @@
+"""What became of each set: counted once, drawn as squares, and as bars with intervals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from equipoise import audit
+from equipoise.records.showing import Bar, Dot, Square
+from equipoise.runs.run import Run
+from equipoise.topics import flips as topic
+from equipoise.topics.flips import FATES, flips, set_fates, squares, worst_label, worst_set
+
+
+def test_fates_count_every_set_once_and_agree_with_the_measured_shares(planted_run: Path) -> None:
+    (part,) = Run(planted_run).parts
+    seen = {fates.kind: fates for fates in set_fates(part)}
+    assert list(seen) == ["type1", "type2"], "ambiguous sets first: there a flip can only come from the pronoun"
+    for kind, fates in seen.items():
+        assert fates.n == part.of_kind(part.pairs, kind)["set_id"].nunique() and set(fates.counts) == set(FATES)
+        for metric, count in (("flip_toward", "toward"), ("flip_against", "against")):
+            share = part.measured.get(metric, type=kind)
+            assert share is not None and fates.counts[count] == round(share.value * share.n)
+        rate = part.measured.get("flip_rate", type=kind)
+        assert rate is not None and fates.n - fates.counts["same"] == round(rate.value * rate.n)
+
+
+def test_squares_show_every_set_changed_ones_first_and_open_their_cases(planted_run: Path) -> None:
+    (part,) = Run(planted_run).parts
+    fates = next(set_fates(part))
+    chart = squares(fates)
+    marks = list(chart.panels[0].marks_of(Square))
+    assert len(marks) == fates.n and [key.tone for key in chart.legend] == [
+        t for t in ("toward", "against", "neither", "same") if fates.counts[t]
+    ]
+    tones = [mark.tone for mark in marks]
+    assert tones == sorted(tones, key=["toward", "against", "neither", "same"].index)
+    assert all(mark.link.startswith("#case=") for mark in marks)
+    assert [row.cells[1] for row in chart.table().rows] == list(fates.counts.values())
+
+
+def test_of_many_sets_a_sample_is_drawn_and_said_to_be_one(planted_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic, "SHOWN", 10)
+    fates = next(set_fates(Run(planted_run).parts[0]))
+    assert len(fates.shown) == 10 < fates.n
+    assert squares(fates).caption == f"A sample: 10 of {fates.n:,} sets, spread evenly over the data."
+
+
+def test_a_set_in_several_option_orders_is_one_set_with_the_fate_of_most(tmp_path: Path) -> None:
+    run = audit("planted:strength=1,bias=1,noise=1", task="mcq", seeds=3, limit=12, resamples=10, out=tmp_path / "run")
+    fates = list(set_fates(run.parts[0]))
+    assert sum(one.n for one in fates) == 12 and {one.orders for one in fates} == {3}
+    assert "most of its 3 option orders" in squares(fates[0]).caption
+
+
+def test_bars_and_intervals_are_the_measured_ones(planted_run: Path) -> None:
+    (part,) = Run(planted_run).parts
+    (chart,) = flips(part)
+    (panel,) = chart.panels
+    for place, (kind, dot) in enumerate(zip(part.measured.kinds, panel.marks_of(Dot), strict=True)):
+        rate, toward = (part.measured.get(name, type=kind) for name in ("flip_rate", "flip_toward"))
+        assert rate is not None and toward is not None and dot.x == rate.estimate and dot.y == place
+        bars = [bar for bar in panel.marks_of(Bar) if bar.y[0] < place < bar.y[1]]
+        assert bars[0].x == (0.0, toward.value) and bars[1].x[1] == pytest.approx(rate.value)
+
+
+def test_the_worst_case_has_the_smallest_signed_u(planted_run: Path, cloze_runs: tuple[Path, Path]) -> None:
+    (part,) = Run(planted_run).parts
+    sets = part.pairs[part.pairs["type"] == "type1"]
+    assert worst_set(part) == (sets.loc[sets["u_signed"].idxmin(), "set_id"], "")
+    assert worst_label(part) is None
+    (pairs,) = Run(cloze_runs[0]).parts
+    found = worst_label(pairs)
+    wrong = pairs.items[pairs.items["correct"] == 0]
+    surest = max(max(probs) for probs in wrong["probs"])
+    assert found is not None and max(pairs.items.set_index("set_id").loc[found[0], "probs"]) == surest

@@ -1,0 +1,68 @@
+"""The numbers of a run: the leading ones first, none lost, each group's three."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from equipoise import audit
+from equipoise.records import Measurement
+from equipoise.records.showing import Cell, Finding, Table
+from equipoise.runs.run import Run
+from equipoise.topics.numbers import by_group, headlines, many_groups, metrics, numbers, over_groups, summary
+
+
+def test_every_metric_of_a_type_is_in_the_table_once_the_leading_ones_first(planted_run: Path) -> None:
+    (part,) = Run(planted_run).parts
+    table = metrics(part)
+    names = [row.cells[0] for row in table.rows]
+    known = {row.metric for row in part.measured if row.group in ("type=type1", "type=type2")}
+    assert len(names) == len(set(names)) and set(names) == known
+    first, rest = headlines(part)
+    assert names == [*first, *rest] and table.shown == len(first) and {"flip_rate", "ucerf", "accuracy"} <= set(first)
+    for row in table.rows:
+        assert row.bounds is not None and row.bounds[0] < row.bounds[1] and row.cells[-1]
+        for kind, cell in zip(part.measured.kinds, row.cells[1:-1], strict=True):
+            assert cell == part.measured.get(str(row.cells[0]), type=kind)
+
+
+def test_a_run_that_was_asked_for_certain_metrics_shows_them_all(tmp_path: Path) -> None:
+    run = audit("planted", limit=10, resamples=10, metrics=["ucerf", "eo_max"], out=tmp_path / "run")
+    assert headlines(run.parts[0]) == (["ucerf", "eo_max"], [])
+
+
+def test_spreads_over_seeds_are_beside_their_values(tmp_path: Path) -> None:
+    run = audit("planted:noise=1", task="mcq", seeds=2, limit=10, resamples=10, out=tmp_path / "run")
+    part = run.parts[0]
+    cells = [cell for row in metrics(part).rows for cell in row.cells if isinstance(cell, Cell)]
+    assert cells
+    for cell in cells:
+        assert isinstance(cell.content, Measurement)
+        spread = part.measured.spread(cell.content.metric, cell.content.group)
+        assert spread is not None and cell.after == f"±{spread:.3f}"
+
+
+def test_groups_have_their_own_rows_and_many_are_only_counted(planted_run: Path) -> None:
+    (part,) = Run(planted_run).parts
+    for table in by_group(part):
+        kind = table.about["type"]
+        for row in table.rows:
+            assert isinstance(row.cells[0], Cell) and "occupation" not in str(row.cells[0].content)
+            key, value = str(row.cells[0].content).split(": ")
+            for column, cell in zip(table.columns[1:], row.cells[1:], strict=True):
+                assert cell == part.measured.get(column.title, type=kind, **{key: value})
+    (note,) = many_groups(part)
+    count = max(len(part.measured.values_of("occupation", kind)) for kind in part.kinds)
+    assert note.text == f"{count} values of occupation are in measurements.csv." and note.state == "note"
+
+
+def test_metrics_over_groups_are_all_there(planted_run: Path) -> None:
+    (part,) = Run(planted_run).parts
+    (table,) = over_groups(part)
+    assert {row.cells[2] for row in table.rows} == {row for row in part.measured if row.group.startswith("by=")}
+
+
+def test_page_and_terminal_show_the_same_tables(planted_run: Path) -> None:
+    run = Run(planted_run)
+    on_page = {table.name for table in numbers(run).every(Table)}
+    assert {table.name for table in summary(run).every(Table)} == on_page
+    assert not list(numbers(run).every(Finding))

@@ -1,0 +1,36 @@
+"""Findings from measurements: they name what was measured, and no two of them disagree."""
+
+from __future__ import annotations
+
+from equipoise.records import Estimate, Measurement
+from equipoise.runs.measurements import Measurements
+from equipoise.verdict.findings import behaviour
+from equipoise.verdict.words import GROUP_WORD, PRONOUN
+
+
+def test_genders_are_named_by_pronouns_only_where_there_are_some() -> None:
+    estimate = Estimate(-0.5, -0.6, -0.4, 0.95, 60, "bootstrap")
+    gap = Measurements([Measurement("certainty_gap", "m", "d", "t", "type=type2", estimate, "neither")])
+    for words, more, less in ((PRONOUN, "she", "he"), (GROUP_WORD, "female", "male")):
+        (sentence,) = behaviour(gap, ["type2"], words)
+        assert f"it is more certain with “{more}” than with “{less}”: by 0.500 [0.400, 0.600]" in sentence.text
+
+
+def test_two_sentences_about_one_number_do_not_disagree() -> None:
+    def row(metric: str, group: str, value: float, low: float, high: float) -> Measurement:
+        return Measurement(metric, "m", "d", "t", group, Estimate(value, low, high, 0.95, 40, "bounds"), "neither")
+
+    rates = [row("accuracy", f"stereotype={side},type=type2", 0.5, 0.4, 0.6) for side in ("pro", "anti")]
+    gap = row("accuracy_gap", "type=type2", 0.068, 0.024, 0.112)
+
+    def accuracy(*rows: Measurement) -> str:
+        (text,) = [s.text for s in behaviour(Measurements([*rates, *rows]), ["type2"], PRONOUN) if "right in" in s.text]
+        return text
+
+    alone = accuracy(gap)
+    assert alone.endswith(": a gap of 6.8 points [2.4, 11.2].")
+    wider = accuracy(gap, row("flip_bias", "type=type2", -0.068, -0.186, 0.062))
+    assert wider.endswith(": no clear gap (6.8 points [-6.2, 18.6]).")
+    assert accuracy(gap, row("flip_bias", "type=type2", 0.05, -0.2, 0.3)) == alone, (
+        "sets without one side: not the same"
+    )
