@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from exactness import plain_scores
 from tiny import LLAMA, make_model, make_tokenizer
 
 from equipoise.records import Prompt
+from equipoise.scoring.huggingface.engine import _existing_objects_kept
 from equipoise.scoring.opening import open_engine
 
 PROMPT = Prompt("a", "task", "", "The nurse told the driver that she", (" was", " refers to the driver"))
@@ -79,3 +81,10 @@ def test_what_is_recorded_does_not_depend_on_free_memory(folder: Path, monkeypat
         scores = list(engine.score([[PROMPT]]))
         records.append((engine.identity, engine.description, engine.notes, engine.batches([PROMPT] * 999), scores))
     assert records[0] == records[1]
+
+
+def test_existing_objects_are_left_alone_until_the_end() -> None:
+    before = gc.get_freeze_count()
+    with _existing_objects_kept():
+        assert gc.get_freeze_count() > before
+    assert gc.get_freeze_count() == 0
