@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from left_behind import dead_process, made
 
 from equipoise.cache import DOWNLOAD, LOCK, tidy_cache
 from equipoise.runs import RunFolder
@@ -22,25 +23,11 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-@pytest.fixture(scope="module")
-def dead() -> int:
-    """Return the number of a process that has ended."""
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    return process.pid
-
-
-def made(path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"x" * 99)
-    return path
-
-
-def test_work_folders_of_dead_processes_are_removed_at_once(cache: Path, dead: int) -> None:
-    gone = made(cache / "models" / f".part-{dead}-abc" / "half.whl").parent
+def test_work_folders_of_dead_processes_are_removed_at_once(cache: Path) -> None:
+    gone = made(cache / "models" / f".part-{dead_process()}-abc" / "half.whl").parent
     living = made(cache / "models" / f".part-{os.getpid()}-abc" / "half.whl").parent
     young = made(cache / ".part-of-an-earlier-version" / "half.whl").parent
-    elsewhere = made(cache / "models" / f".part-{dead}-of-another-machine" / "half.whl").parent
+    elsewhere = made(cache / "models" / f".part-{dead_process()}-of-another-machine" / "half.whl").parent
     with FileLock(elsewhere / LOCK):
         tidy_cache()
         assert (gone.exists(), living.exists(), young.exists(), elsewhere.exists()) == (False, True, True, True)
@@ -49,8 +36,11 @@ def test_work_folders_of_dead_processes_are_removed_at_once(cache: Path, dead: i
     assert not young.exists() and not elsewhere.exists() and living.exists()
 
 
-def test_unfinished_files_of_dead_processes_are_removed(cache: Path, dead: int) -> None:
-    gone = [made(cache / "servers" / f".0a1b.{dead}.part"), made(cache / "hashes" / f".0a1b.{dead}.part")]
+def test_unfinished_files_of_dead_processes_are_removed(cache: Path) -> None:
+    gone = [
+        made(cache / "servers" / f".0a1b.{dead_process()}.part"),
+        made(cache / "hashes" / f".0a1b.{dead_process()}.part"),
+    ]
     kept = [
         made(cache / "servers" / f".0a1b.{os.getpid()}.part"),
         made(cache / "servers" / "0a1b.json"),
@@ -62,8 +52,8 @@ def test_unfinished_files_of_dead_processes_are_removed(cache: Path, dead: int) 
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no ps on Windows")
-def test_a_download_whose_parent_was_killed_is_ended(cache: Path, dead: int) -> None:
-    work = made(cache / "models" / f".part-{dead}-abc" / "half.whl").parent
+def test_a_download_whose_parent_was_killed_is_ended(cache: Path) -> None:
+    work = made(cache / "models" / f".part-{dead_process()}-abc" / "half.whl").parent
     orphan, other = (
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", *words]) for words in ([str(work)], [])
     )
@@ -81,8 +71,8 @@ def test_a_download_whose_parent_was_killed_is_ended(cache: Path, dead: int) -> 
             process.wait()
 
 
-def test_unfinished_files_in_a_run_folder_are_removed_by_the_next_writer(tmp_path: Path, dead: int) -> None:
-    gone = [made(tmp_path / f".scores.jsonl.{dead}.part"), made(tmp_path / ".measurements.csv.next")]
+def test_unfinished_files_in_a_run_folder_are_removed_by_the_next_writer(tmp_path: Path) -> None:
+    gone = [made(tmp_path / f".scores.jsonl.{dead_process()}.part"), made(tmp_path / ".measurements.csv.next")]
     kept = [made(tmp_path / f".report.html.{os.getpid()}.part"), made(tmp_path / "thesis.part")]
     with RunFolder(tmp_path).held():
         assert not any(file.exists() for file in gone) and all(file.exists() for file in kept)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from left_behind import dead_process, made
 
 from equipoise.files import write_file
 from equipoise.records import (
@@ -33,21 +32,10 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_part(tmp_path: Path, monk
     assert [file.name for file in tmp_path.iterdir()] == ["manifest.json"]
 
 
-@pytest.fixture(scope="module")
-def dead() -> int:
-    """Return the number of a process that has ended."""
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    return process.pid
-
-
-def made(path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"x" * 99)
-    return path
-
-
-def test_an_unfinished_page_is_removed_by_the_next_one(tmp_path: Path, dead: int) -> None:
-    gone, other = made(tmp_path / f".compare.html.{dead}.part"), made(tmp_path / f".another.html.{dead}.part")
+def test_an_unfinished_page_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    gone, other = (
+        made(tmp_path / f".compare.html.{dead_process()}.part"),
+        made(tmp_path / f".another.html.{dead_process()}.part"),
+    )
     write_file(tmp_path / "compare.html", b"new")
     assert not gone.exists() and other.exists()

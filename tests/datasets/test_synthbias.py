@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from pathlib import Path
 
 import pytest
-from fault_counts import kinds
+from bias_files import check_pairs, content, kinds, pair_texts, write_synth, write_wino
 
 from equipoise.datasets.dataset import Dataset, count_by
 from equipoise.datasets.synthbias import load_synthbias
 from equipoise.records import DatasetError
-
-CSV_HEADER = "type,sample,occ_1,occ_2,pronoun,is_stereotypical"
-
-
-def write_wino(folder: Path, pro: list[str], anti: list[str], *, kind: int = 2, split: str = "dev") -> Path:
-    for label, lines in (("pro", pro), ("anti", anti)):
-        numbered = [f"{number} {line}" for number, line in enumerate(lines, start=1)]
-        (folder / f"{label}_stereotyped_type{kind}.txt.{split}").write_text(
-            "\n".join(numbered) + "\n", encoding="utf-8"
-        )
-    return folder
-
-
-def write_synth(folder: Path, *rows: str) -> Path:
-    path = folder / "synthbias_data.csv"
-    path.write_text("\n".join([CSV_HEADER, *rows]) + "\n", encoding="utf-8")
-    return path
 
 
 def test_synthbias_pairs_rows_far_apart_and_labels_type_2_only(tmp_path: Path) -> None:
@@ -159,28 +142,3 @@ def test_the_text_files_of_synthbias_hold_the_same_examples_and_pairs(synthbias:
     assert kinds(other) == {**kinds(synthbias), "repeated sentence": 26}
     assert content(other) == content(synthbias)
     assert pair_texts(other) == pair_texts(synthbias)
-
-
-def check_pairs(dataset: Dataset) -> None:
-    members = defaultdict(list)
-    for example in dataset.examples:
-        members[example.set_id].append(example)
-    for pair in members.values():
-        if len(pair) > 1:
-            assert sorted(example.groups["gender"] for example in pair) == ["female", "male"]
-            assert len({(e.groups["form"], e.candidates, e.gold, e.groups["type"]) for e in pair}) == 1
-            assert pair[0].groups["form"]
-
-
-def content(dataset: Dataset) -> Counter[tuple[object, ...]]:
-    return Counter(
-        (e.text, e.candidates, e.gold, e.answerable, e.stereotype, *sorted(e.groups.items()), *e.slots.items())
-        for e in dataset.examples
-    )
-
-
-def pair_texts(dataset: Dataset) -> Counter[tuple[str, ...]]:
-    texts = defaultdict(list)
-    for example in dataset.examples:
-        texts[example.set_id].append(example.text)
-    return Counter(tuple(sorted(members)) for members in texts.values())

@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fault_counts import kinds, lines_with
+from bias_files import check_pairs, kinds, lines_with, write_wino
 
 from equipoise.datasets.dataset import Dataset, count_by
 from equipoise.datasets.synthbias import load_synthbias
 from equipoise.datasets.winobias import is_text_format, load_winobias
 from equipoise.records import DatasetError
-
-CSV_HEADER = "type,sample,occ_1,occ_2,pronoun,is_stereotypical"
-
-
-def write_wino(folder: Path, pro: list[str], anti: list[str], *, kind: int = 2, split: str = "dev") -> Path:
-    for label, lines in (("pro", pro), ("anti", anti)):
-        numbered = [f"{number} {line}" for number, line in enumerate(lines, start=1)]
-        (folder / f"{label}_stereotyped_type{kind}.txt.{split}").write_text(
-            "\n".join(numbered) + "\n", encoding="utf-8"
-        )
-    return folder
-
-
-def write_synth(folder: Path, *rows: str) -> Path:
-    path = folder / "synthbias_data.csv"
-    path.write_text("\n".join([CSV_HEADER, *rows]) + "\n", encoding="utf-8")
-    return path
 
 
 def test_a_minimal_pair_becomes_two_examples(tmp_path: Path) -> None:
@@ -335,31 +318,6 @@ def test_winobias_faults_stand_where_the_reference_says(winobias: Dataset) -> No
 
 def test_winobias_pairs_are_of_opposite_gender_and_one_form(winobias: Dataset) -> None:
     check_pairs(winobias)
-
-
-def check_pairs(dataset: Dataset) -> None:
-    members = defaultdict(list)
-    for example in dataset.examples:
-        members[example.set_id].append(example)
-    for pair in members.values():
-        if len(pair) > 1:
-            assert sorted(example.groups["gender"] for example in pair) == ["female", "male"]
-            assert len({(e.groups["form"], e.candidates, e.gold, e.groups["type"]) for e in pair}) == 1
-            assert pair[0].groups["form"]
-
-
-def content(dataset: Dataset) -> Counter[tuple[object, ...]]:
-    return Counter(
-        (e.text, e.candidates, e.gold, e.answerable, e.stereotype, *sorted(e.groups.items()), *e.slots.items())
-        for e in dataset.examples
-    )
-
-
-def pair_texts(dataset: Dataset) -> Counter[tuple[str, ...]]:
-    texts = defaultdict(list)
-    for example in dataset.examples:
-        texts[example.set_id].append(example.text)
-    return Counter(tuple(sorted(members)) for members in texts.values())
 
 
 def test_as_published_keeps_the_detached_s_of_140_lines(real_data: Callable[[str], Path]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -47,11 +46,6 @@ def test_a_run_leaves_its_files_and_no_others(finished: Path) -> None:
 def test_the_manifest_names_every_table_with_its_hash(finished: Path) -> None:
     hashes = {name: hashlib.sha256((finished / name).read_bytes()).hexdigest() for name in FILES[1:]}
     assert RunFolder(finished).manifest().files == hashes
-
-
-def changed_manifest(folder: Path, **changes: object) -> None:
-    path = folder / "manifest.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
 @pytest.mark.parametrize("name", ["outcomes.parquet", "pairs.parquet", "examples.parquet", "measurements.csv"])

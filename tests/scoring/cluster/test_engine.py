@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import subprocess
@@ -17,26 +16,11 @@ from equipoise.options import EngineOptions
 from equipoise.records import ModelError, Prompt, Score
 from equipoise.run import audit
 from equipoise.scoring.cluster import engine as cluster_engine
-from equipoise.scoring.cluster.connection import connect, disconnect
 from equipoise.scoring.cluster.engine import PREFETCHED, ClusterEngine, _Work
 from equipoise.scoring.opening import open_engine
 
-FAULTY = Path(__file__).resolve().parents[2] / "faulty"
 FEW: dict[str, Any] = {"limit": 20, "resamples": 10, "metrics": ["ucerf"], "by": []}
 FILES = ("scores.jsonl", "measurements.csv", "outcomes.parquet", "pairs.parquet")
-
-
-@pytest.fixture(scope="module")
-def ray_address() -> Iterator[str]:
-    """Start one local Ray for the tests of this file; its workers find the engine `faulty:`."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(FAULTY))
-        patch.setenv("PYTHONPATH", os.pathsep.join([str(FAULTY), os.environ.get("PYTHONPATH", "")]))
-        connect("auto", cores=4)
-        import ray
-
-        yield str(ray.get_runtime_context().gcs_address)
-        disconnect()
 
 
 def same_files(first: Path, second: Path) -> bool:

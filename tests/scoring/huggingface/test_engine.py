@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -12,26 +12,10 @@ from exactness import plain_scores
 from tiny import LLAMA, make_model, make_tokenizer
 
 from equipoise.records import Prompt
+from equipoise.scoring.huggingface.engine import _existing_objects_kept
 from equipoise.scoring.opening import open_engine
 
 PROMPT = Prompt("a", "task", "", "The nurse told the driver that she", (" was", " refers to the driver"))
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a good model in it."""
-    folder = tmp_path_factory.mktemp("models") / "good"
-    tokenizer = make_tokenizer(template="<s> $A")
-    make_model("LlamaConfig", len(tokenizer), **LLAMA).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
-
-
-@pytest.fixture
-def folder(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a copy of the good model to do damage to."""
-    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "cache"))
-    return Path(shutil.copytree(saved, tmp_path / "model"))
 
 
 PROMPTS = [
@@ -97,3 +81,10 @@ def test_what_is_recorded_does_not_depend_on_free_memory(folder: Path, monkeypat
         scores = list(engine.score([[PROMPT]]))
         records.append((engine.identity, engine.description, engine.notes, engine.batches([PROMPT] * 999), scores))
     assert records[0] == records[1]
+
+
+def test_existing_objects_are_left_alone_until_the_end() -> None:
+    before = gc.get_freeze_count()
+    with _existing_objects_kept():
+        assert gc.get_freeze_count() > before
+    assert gc.get_freeze_count() == 0

@@ -20,7 +20,7 @@ import pytest
 import torch
 from exactness import plain_scores
 from peft import LoraConfig, PeftModel, get_peft_model
-from tiny import LLAMA, make_model, make_tokenizer
+from saved_models import refusal
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM, pipeline
 
 from equipoise.options import EngineOptions
@@ -32,33 +32,6 @@ from equipoise.scoring.weights import file_sha256
 
 PROMPT = Prompt("a", "task", "", "The nurse told the driver that she", (" was", " refers to the driver"))
 NOBODY = "http://127.0.0.1:9"
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a good model in it."""
-    folder = tmp_path_factory.mktemp("models") / "good"
-    tokenizer = make_tokenizer(template="<s> $A")
-    make_model("LlamaConfig", len(tokenizer), **LLAMA).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
-
-
-@pytest.fixture
-def folder(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a copy of the good model to do damage to."""
-    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "cache"))
-    return Path(shutil.copytree(saved, tmp_path / "model"))
-
-
-def refusal(spec: Path | str, **options: Any) -> str:
-    """Return the sentence with which a model is refused."""
-    with pytest.raises(ModelError) as caught:
-        open_engine(str(spec), EngineOptions(**options))
-    sentence = str(caught.value)
-    assert "\n" not in sentence
-    assert len(sentence) < 600
-    return sentence
 
 
 def change_config(folder: Path, **changes: Any) -> None:
@@ -180,22 +153,6 @@ def test_a_damaged_folder_is_refused(folder: Path, name: str) -> None:
 def test_a_model_without_its_head_is_not_given_a_random_one(folder: Path) -> None:
     LlamaForCausalLM.from_pretrained(folder).model.save_pretrained(folder)
     assert refusal(folder) == f"the model {folder} has no weights for lm_head.weight; they would be random"
-
-
-def save(kind: str, folder: Path, **settings: Any) -> Path:
-    import transformers
-
-    tokenizer = make_tokenizer()
-    config = getattr(transformers, kind.replace("ForConditionalGeneration", "").replace("ForMaskedLM", "") + "Config")
-    model = getattr(transformers, kind)(config(vocab_size=len(tokenizer), **settings))
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.5)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
-
-
-BERT = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
 
 
 @pytest.mark.parametrize("content", [b"", b"rubbish" * 99, b"GGUF" + bytes(99), b"GGUF\x03\0\0\0" + b"\xff" * 99])

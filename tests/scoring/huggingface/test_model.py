@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
+<<<<<<< HEAD
 import torch
 from tiny import make_tokenizer
 
@@ -37,6 +37,9 @@ def save(kind: str, folder: Path, **settings: Any) -> Path:
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+=======
+from saved_models import BERT, refusal, save
+>>>>>>> scoring
 
 
 @pytest.mark.parametrize("kind", ["Bert", "Roberta", "Electra"])

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from saved_models import BERT
 from tiny import make_model, make_tokenizer
 
 from equipoise.records import ModelError, Prompt
 from equipoise.scoring.huggingface.engine import HuggingFaceEngine
 
 PROMPT = Prompt("a", "task", "", "The nurse told the driver that she", (" was", " refers to the driver"))
-
-
-BERT = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
 
 
 @pytest.mark.parametrize("scale", [0.5, 0.02, 0.01])

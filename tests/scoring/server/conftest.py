@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from server_loopback import Loopback
 
-from equipoise.scoring.server.http_client import Limits
+from equipoise.scoring.server.http_client import KEYS, Client, Limits
 
 
 @pytest.fixture
@@ -31,3 +31,17 @@ def serve(own_cache: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
     yield start
     for server in servers:
         server.close()
+
+
+@pytest.fixture
+def quick(own_cache: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Client, "_pause", lambda client, attempt: 0.01)
+    for name in KEYS:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def server(quick: None) -> Iterator[Loopback]:
+    started = Loopback("chat only", "no tokenize")
+    yield started
+    started.close()

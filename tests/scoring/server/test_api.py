@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,22 +11,7 @@ from threads import apart
 
 from equipoise.records import ModelError
 from equipoise.scoring.server.api import Api
-from equipoise.scoring.server.http_client import KEYS, Client, Limits, Refused, Unanswered
-
-
-@pytest.fixture(autouse=True)
-def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(Client, "_pause", lambda client, attempt: 0.01)
-    for name in KEYS:
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def server() -> Iterator[Loopback]:
-    started = Loopback("chat only", "no tokenize")
-    yield started
-    started.close()
+from equipoise.scoring.server.http_client import Client, Limits, Refused, Unanswered
 
 
 def test_replies_of_a_chat(server: Loopback) -> None:

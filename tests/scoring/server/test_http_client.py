@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
@@ -17,28 +17,13 @@ from threads import apart
 from equipoise.cli import app
 from equipoise.cli.errors import in_options
 from equipoise.records import EquipoiseError, ModelError
-from equipoise.scoring.server.http_client import KEYS, Client, Limits, OutOfBudget
+from equipoise.scoring.server.http_client import Client, Limits, OutOfBudget
 
 SECRET = "sk-very-secret"
 QUOTA = {"error": {"code": "insufficient_quota", "message": "no credit"}}
 
 Ended = tuple[int, str]
 """The status with which a command ended, and all that it printed."""
-
-
-@pytest.fixture(autouse=True)
-def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(Client, "_pause", lambda client, attempt: 0.01)
-    for name in KEYS:
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def server() -> Iterator[Loopback]:
-    started = Loopback("chat only", "no tokenize")
-    yield started
-    started.close()
 
 
 def audit(address: str, folder: Path) -> list[str]:

@@ -38,7 +38,6 @@ WRITTEN += "enable_thinking %}<think>\n\n</think>\n\n{% endif %}{% endif %}"
 """As Qwen3: the model opens the block, and llama.cpp returns what is in it as `reasoning_content`."""
 
 LAYERS = 3
-CHOICES = ["A", "B", "C"]
 
 
 @pytest.fixture(scope="module")
