@@ -13,7 +13,8 @@ import numpy as np
 from equipoise.metrics import fairness
 from equipoise.metrics.calibration import ece_top_label
 from equipoise.metrics.groups import mean
-from equipoise.stats.paired import Contest, Difference, Trial, holm, paired_differences
+from equipoise.records import Estimate
+from equipoise.stats.paired import Contest, Trial, holm, paired_differences
 from equipoise.stats.resampling import Statistic
 from equipoise.training.plan import Limits
 from equipoise.training.validation import Validation
@@ -224,7 +225,7 @@ def verdicts(results: Results, part: str) -> list[str]:
     return [*lines, ""]
 
 
-def span(difference: Difference) -> str:
+def span(difference: Estimate) -> str:
     """Return a difference with its interval, which it does not have under 30 sets."""
     if np.isnan(difference.low):
         return f"{difference.value:+.4f} (no interval under 30 sets)"

@@ -23,9 +23,12 @@ MODULES = (
     ("runs.run", "A run folder, read back."),
     ("reports.comparison.compare", "Runs on the same sentences, compared."),
     ("reports.gate", "A run checked against requirements."),
-    ("records", "The types that pass from one stage to the next."),
+    ("records.examples", "What a model is asked about. All types are importable from `equipoise.records`."),
+    ("records.prompts", "What an engine is asked, and its answer."),
+    ("records.outcomes", "What a model made of each item."),
     ("records.limits", "How far probabilities are known."),
-    ("records.errors", "What a user can do wrong, and what has no value; also importable from `equipoise.records`."),
+    ("records.measurements", "What was measured."),
+    ("records.errors", "What a user can do wrong, and what has no value."),
     ("datasets", "Datasets by name or path."),
     ("datasets.dataset", "What a loader returns."),
     ("tasks", "Ways to ask an example."),
@@ -167,8 +170,14 @@ def _module(name: str, summary: str) -> Iterator[str]:
     file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     module = f"equipoise.{name}"
     yield f"## `{module}`\n\n{summary}\n"
-    for node in ast.parse(file.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ClassDef) and node.name[0] != "_":
+    body = ast.parse(file.read_text(encoding="utf-8")).body
+    for node, following in zip(body, [*body[1:], None], strict=True):
+        made = isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and ast.unparse(node.targets[0]).islower()
+        if made and isinstance(following, ast.Expr):
+            # A metric that is the size of differences is made, not defined; its description follows it.
+            code = f"```python\n{ast.unparse(node)}\n```"
+            yield f"### `{module}.{ast.unparse(node.targets[0])}`\n\n{code}\n\n{ast.literal_eval(following.value)}\n"
+        elif isinstance(node, ast.ClassDef) and node.name[0] != "_":
             yield from _class(node, module)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name[0] != "_":
             signature = _signature(node, node.name)
@@ -193,13 +202,13 @@ def metrics_page() -> str:
     from equipoise.metrics import METRICS
 
     lines = [
-        "| metric | in words | range | better | taken over | what it is | paper |",
-        "|---|---|---|---|---|---|---|",
+        "| metric | in words | range | better | taken over | what it is | p-value of | paper |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for metric in METRICS.values():
         low, high = ("∞" if math.isinf(bound) else f"{bound:g}" for bound in metric.bounds)
         words = (metric.label, f"{'−' if low == '∞' else ''}{low} to {high}", metric.better, metric.taken_over)
-        cells = (f"`{metric.name}`", *map(plain, words), plain(metric.summary), plain(metric.paper))
+        cells = (f"`{metric.name}`", *map(plain, words), plain(metric.summary), plain(metric.null), plain(metric.paper))
         lines.append(f"| {' | '.join(cells)} |")
     intro = (
         "# Table of metrics\n\n`equipoise metrics` prints this table, with the metrics of your plug-ins. "

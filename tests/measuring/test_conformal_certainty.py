@@ -9,7 +9,7 @@ import pytest
 from test_estimators import SETS, model
 
 from equipoise.measuring.conformal import coverage
-from equipoise.measuring.estimator_values import usable_estimators
+from equipoise.measuring.estimators import usable_estimators
 from equipoise.measuring.items import Items
 from equipoise.records import OPEN_ANSWER, EquipoiseError
 from equipoise.uncertainty import ESTIMATORS

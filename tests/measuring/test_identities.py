@@ -14,11 +14,12 @@ import equipoise
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.measuring.changes import changes
-from equipoise.measuring.identities import confidence_disparities, measure_identities
-from equipoise.measuring.measure import Plan
-from equipoise.measuring.sample import Sample
+from equipoise.measuring.identities import confidence_disparities
+from equipoise.measuring.items import Items
+from equipoise.measuring.measure import Plan, measured_items
+from equipoise.measuring.part import measure_part
 from equipoise.measuring.sampling import until_precise
-from equipoise.measuring.sentence_table import SentenceTable
+from equipoise.measuring.stopping import Sample
 from equipoise.records import EquipoiseError, Floats, Measurement, Outcomes, Prompt, RunKey, Score, parse_group
 from equipoise.run import Run
 from equipoise.scoring.planted.identities import PlantedIdentities
@@ -144,11 +145,10 @@ def test_equal_identities_are_seldom_found_to_differ(tmp_path: Path) -> None:
     for seed in range(12):
         engine = PlantedIdentities(noise=0.1 + seed / 1000)
         outcomes = outcomes_of(engine, data, tmp_path / f"{seed}.jsonl")(data.examples)
-        rows = measure_identities(outcomes, plan, RunKey("m", "d", "t"))
-        ps = [m.estimate.value for m in rows if m.metric == "confidence_disparity_p_holm" and "none" not in m.group]
+        rows, _ = measure_part(measured_items(outcomes, plan), plan, RunKey("m", "d", "t"))
         intervals = [m.estimate for m in rows if m.metric == "confidence_disparity" and "none" not in m.group]
-        assert len(ps) == len(intervals) == 2
-        false += min(ps) <= 0.05
+        assert len(intervals) == 2
+        false += min(estimate.p_corrected for estimate in intervals) <= 0.05
         missed += sum(estimate.low > 0 for estimate in intervals)
     assert false <= 2 and missed <= 3
 
@@ -162,8 +162,8 @@ def test_sampling_stops_early_and_covers_what_asking_all_would_give(data, tmp_pa
     assert found.sample is not None
     assert len(found.dataset.examples) < len(data.examples) / 2
     assert found.looks[-1].width < 0.05
-    everything = confidence_disparities(ask(data.examples), plan, Sample())
-    for name, estimate in confidence_disparities(ask(found.dataset.examples), plan, found.sample).items():
+    everything = confidence_disparities(Items(ask(data.examples)), plan, Sample())
+    for name, estimate in confidence_disparities(Items(ask(found.dataset.examples)), plan, found.sample).items():
         assert estimate.low <= everything[name].value <= estimate.high
     exact = until_precise(data, ask, plan, precision=1e-9)
     assert exact.sample is None and exact.dataset is data
@@ -175,15 +175,15 @@ def test_markers_of_settled_attributes_are_not_asked_again(tmp_path: Path) -> No
     data = identity_dataset(open_dataset("builtin"), recipe(augmentations=["R"], attributes=["age", "race"]))
     ask = outcomes_of(replace(ENGINE, noise=0.1), data, tmp_path / "scores.jsonl")
     plan = Plan([], resamples=300)
-    everything = confidence_disparities(ask(data.examples), plan, Sample())
+    everything = confidence_disparities(Items(ask(data.examples)), plan, Sample())
     first = until_precise(data, ask, plan, precision=2.0)
     assert first.sample is not None and len(first.looks) == 1
-    rows = confidence_disparities(ask(first.dataset.examples), plan, first.sample).values()
+    rows = confidence_disparities(Items(ask(first.dataset.examples)), plan, first.sample).values()
     # Race has more markers than age, so its disparity takes longer to be known.
     between = sum(row.high - row.low for row in rows) / 2
     thin, whole = (until_precise(data, ask, plan, precision=between, drop=drop) for drop in (True, False))
     assert thin.sample is not None and len(thin.dataset.examples) < len(whole.dataset.examples)
-    disparities = confidence_disparities(ask(thin.dataset.examples), plan, thin.sample)
+    disparities = confidence_disparities(Items(ask(thin.dataset.examples)), plan, thin.sample)
     asked = {name.split(",")[0]: row.n for name, row in disparities.items()}
     assert asked == {"attribute=age": thin.looks[0].sentences, "attribute=race": thin.looks[-1].sentences}
     for name, estimate in disparities.items():
@@ -199,7 +199,7 @@ def test_what_is_never_settled_is_asked_of_all_sentences(tmp_path: Path) -> None
     assert "race" in last.widest
     hard = until_precise(data, ask, plan, precision=last.width - 1e-6, drop=True)
     assert hard.sample is not None and not hard.sample.population
-    rows = confidence_disparities(ask(hard.dataset.examples), plan, hard.sample)
+    rows = confidence_disparities(Items(ask(hard.dataset.examples)), plan, hard.sample)
     asked = {name.split(",")[0]: row.n for name, row in rows.items()}
     assert asked["attribute=race"] == last.of > asked["attribute=age"]
     assert all(row.high > row.low for row in rows.values())
@@ -244,7 +244,8 @@ def planted_changes(seed: int = 0, **planted: Any) -> dict[tuple[str, str], Meas
         return [score for batch in engine.score([prompts]) for score in batch]
 
     outcomes = open_task("next-word").run(data.examples, scorer=scorer, writer=lambda contexts, tokens: {})
-    rows = measure_identities(outcomes, Plan([], resamples=400, seed=seed), RunKey("planted", "builtin", "next-word"))
+    plan = Plan([], resamples=400, seed=seed)
+    rows, _ = measure_part(measured_items(outcomes, plan), plan, RunKey("planted", "builtin", "next-word"))
     return {(row.metric, row.group): row for row in rows}
 
 
@@ -254,12 +255,18 @@ def test_a_change_is_what_was_planted_whatever_the_gender_gap() -> None:
     assert old.value == pytest.approx(-0.2, abs=0.02) and old.low <= -0.2 <= old.high < 0
     young = rows["confidence_change", "attribute=age,augmentation=R,marker=young,type=type2"]
     assert young.low < 0 < young.high
-    p_values = {group: row.value for (metric, group), row in rows.items() if metric == "confidence_change_p_holm"}
+    p_values = {
+        group: row.estimate.p_corrected for (metric, group), row in rows.items() if metric == "confidence_change"
+    }
     assert {group for group, p in p_values.items() if p < 0.05} == {
         "attribute=age,augmentation=R,marker=old,type=type2",
         "attribute=age,augmentation=R,type=type2",
     }
-    assert rows["confidence_change_p_holm", "attribute=race,augmentation=R,type=type2"].value > 0.05
+    assert p_values["attribute=race,augmentation=R,type=type2"] > 0.05
+    # An attribute has the p-values of the most significant of its markers; a marker of one gender is not tested.
+    assert p_values["attribute=age,augmentation=R,type=type2"] == old.estimate.p_corrected
+    assert rows["confidence_change", "attribute=age,augmentation=R,type=type2"].estimate.p == old.estimate.p
+    assert np.isnan(p_values["attribute=age,augmentation=R,gender=male,marker=old,type=type2"])
     interaction = rows["confidence_interaction", "attribute=age,augmentation=R,marker=old,type=type2"]
     assert interaction.low < 0 < interaction.high
     # The range over subgroups also holds the gender gap that was there without any marker.
@@ -268,7 +275,8 @@ def test_a_change_is_what_was_planted_whatever_the_gender_gap() -> None:
 
 def test_nothing_planted_is_nothing_found() -> None:
     rows = planted_changes(noise=0.2, genders={"female": 0.2})
-    p_values = [row.value for (metric, _), row in rows.items() if metric.endswith("change_p_holm")]
+    p_values = [row.estimate.p_corrected for (metric, _), row in rows.items() if metric == "confidence_change"]
+    p_values = [p for p in p_values if not np.isnan(p)]
     assert len(p_values) == 8 and min(p_values) > 0.05, "six markers, and two attributes"
 
 
@@ -277,20 +285,16 @@ def test_a_change_is_paired_and_a_drop_is_the_same_with_the_sign_reversed() -> N
     rng = np.random.default_rng(0)
     easy = rng.uniform(-0.6, 0.6, size=50)
     confidence = np.stack([easy, easy - 0.03 + rng.normal(0, 0.02, size=50)], axis=1)
-    table = SentenceTable(confident_outcomes(confidence), Plan([], resamples=400))
-    rows = {
-        (name, tuple(parts.values())): e for name, parts, e in changes(table, Plan([], resamples=400), "", Sample())
-    }
-    old = rows["confidence_change", ("R", "age", "old")]
+    plan = Plan([], resamples=400)
+    rows = {tuple(row.parts.values()): row.estimate for row in changes(Items(confident_outcomes(confidence)), plan)}
+    old = rows["R", "age", "old"]
     expected = confidence[:, 1] - confidence[:, 0]
     assert old.value == pytest.approx(expected.mean()) and -0.04 < old.low < old.high < -0.02 and old.n == 50
-    assert rows["confidence_change_p_holm", ("R", "age")].value == pytest.approx(1 / 5001)
+    assert rows["R", "age"].p_corrected == old.p == pytest.approx(1 / 5001)
     # Flipping the signs of the differences is what exchanging marked and unmarked does.
     flips = rng.choice([-1.0, 1.0], size=(5000, 50)) @ (confidence[:, 1] - easy + 0.024) / 50
-    weaker = SentenceTable(
-        confident_outcomes(np.stack([easy - 0.024, confidence[:, 1]], axis=1)), Plan([], resamples=400)
-    )
-    p = {name: e.value for name, _, e in changes(weaker, Plan([], resamples=400), "", Sample())}["confidence_change_p"]
+    weaker = Items(confident_outcomes(np.stack([easy - 0.024, confidence[:, 1]], axis=1)))
+    (p,) = {row.estimate.p for row in changes(weaker, plan)}
     assert p == pytest.approx((np.abs(flips) >= abs((confidence[:, 1] - easy + 0.024).mean())).mean(), abs=0.03)
 
 
@@ -315,10 +319,8 @@ def confident_outcomes(confidence: Floats) -> Outcomes:
 
 
 def test_a_sample_shrinks_p_values_and_intervals_alike() -> None:
-    rng = np.random.default_rng(0)
-    means, resampled = np.array([0.1, 0.0]), rng.normal([0.1, 0.0], 0.05, size=(500, 2))
-    whole, part = (maximum.range_p_value(means, resampled, shrink=shrink) for shrink in (1.0, 0.5))
+    sizes = np.abs(np.random.default_rng(0).normal(0.0, 0.1, size=500))
+    whole, part = (maximum.p_value(0.1, sizes, shrink=shrink) for shrink in (1.0, 0.5))
     assert part < whole
-    assert maximum.absolute_radius(means, resampled, level=0.95, shrink=0.5) == pytest.approx(
-        maximum.absolute_radius(means, resampled, level=0.95) / 2
-    )
+    radii = [maximum.radius(sizes, level=0.95, shrink=shrink) for shrink in (1.0, 0.5)]
+    assert radii[1] == pytest.approx(radii[0] / 2)

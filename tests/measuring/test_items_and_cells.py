@@ -9,16 +9,22 @@ import numpy as np
 import pytest
 
 from equipoise.measuring.cells import cells, check_groups
-from equipoise.measuring.identities import is_marked, measure_identities
 from equipoise.measuring.items import Items, workforce_imbalance
+from equipoise.measuring.markers import is_marked
 from equipoise.measuring.measure import Plan, measure
-from equipoise.measuring.sample import Sample
+from equipoise.measuring.part import measure_part
+from equipoise.measuring.stopping import Sample
 from equipoise.metrics import METRICS
-from equipoise.metrics.table.open_answers import MEANINGS
-from equipoise.records import BOTH_OFFERED, OPEN_ANSWER, EquipoiseError, Example, Outcomes, RunKey
+from equipoise.metrics.table.questions import MEANINGS
+from equipoise.records import BOTH_OFFERED, OPEN_ANSWER, EquipoiseError, Example, Measurement, Outcomes, RunKey
 from equipoise.uncertainty import ENTROPY, PERPLEXITY
 
 KEY = RunKey("model", "data", "task")
+
+
+def identity_rows(outcomes: Outcomes, plan: Plan, sample: Sample | None = None) -> list[Measurement]:
+    """Return what is measured of marked sentences."""
+    return measure_part(Items(outcomes), plan, KEY, sample)[0]
 
 
 def row(pair: str, *probs: float, **facts: Any) -> dict[str, Any]:
@@ -215,7 +221,7 @@ def test_variants_are_items_of_data_in_which_some_are_marked(marked: Outcomes) -
 
 
 def test_a_deviation_is_over_the_sentences_of_its_augmentation(marked: Outcomes) -> None:
-    rows = measure_identities(marked, Plan([], resamples=20), KEY)
+    rows = identity_rows(marked, Plan([], resamples=20))
     deviations = {m.group: (m.estimate.value, m.estimate.n) for m in rows if m.metric == "confidence_deviation"}
     assert deviations == {
         "augmentation=none": (pytest.approx(np.std(np.arange(6) / 10)), 6),
@@ -224,7 +230,7 @@ def test_a_deviation_is_over_the_sentences_of_its_augmentation(marked: Outcomes)
 
 
 def test_occupations_are_named_with_the_marker_and_without_its_privilege(marked: Outcomes) -> None:
-    rows = measure_identities(marked, Plan([], resamples=20), KEY)
+    rows = identity_rows(marked, Plan([], resamples=20))
     assert {m.group: m.estimate.n for m in rows if "occupation=" in m.group} == {
         "augmentation=none,gender=male,occupation=nurse": 6,
         "attribute=age,augmentation=R,gender=male,marker=old,occupation=nurse": 4,
@@ -233,13 +239,13 @@ def test_occupations_are_named_with_the_marker_and_without_its_privilege(marked:
 
 
 def test_confidence_by_stereotype_is_not_told_by_gender_again(marked: Outcomes) -> None:
-    groups = {m.group for m in measure_identities(marked, Plan([], resamples=20), KEY) if m.metric == "confidence"}
+    groups = {m.group for m in identity_rows(marked, Plan([], resamples=20)) if m.metric == "confidence"}
     assert "augmentation=R,gender=male,side=female" in groups and "augmentation=R,stereotype=anti" in groups
     assert not any("gender=" in group and "stereotype=" in group for group in groups)
 
 
 def test_a_drop_is_taken_against_the_unmarked_sentences_of_the_same_gender(marked: Outcomes) -> None:
-    rows = measure_identities(marked, Plan([], resamples=20), KEY)
+    rows = identity_rows(marked, Plan([], resamples=20))
     values = {m.group: m.estimate.value for m in rows if m.metric == "confidence_drop"}
     # Confidence rises by 0.1 from sentence to sentence, and the last two have no marker.
     assert values["augmentation=R"] == values["augmentation=R,gender=male"] == pytest.approx(0.25 - 0.15)
@@ -247,9 +253,8 @@ def test_a_drop_is_taken_against_the_unmarked_sentences_of_the_same_gender(marke
 
 
 def test_a_p_value_shared_among_looks_is_never_above_one(marked: Outcomes) -> None:
-    rows = measure_identities(marked, Plan([], resamples=20), KEY, Sample(looks=50))
-    p_values = [m.estimate.value for m in rows if m.metric == "confidence_disparity_p"]
-    assert p_values == [1.0]
+    rows = identity_rows(marked, Plan([], resamples=20), Sample(looks=50))
+    assert [m.estimate.p for m in rows if m.metric == "confidence_disparity"] == [1.0]
 
 
 def test_the_interval_of_a_gender_gap_is_of_differences_within_sentences(make_outcomes) -> None:
@@ -262,13 +267,13 @@ def test_the_interval_of_a_gender_gap_is_of_differences_within_sentences(make_ou
             facts = {"gender": gender, "augmentation": "R", "attribute": "age", "marker": "old", "gold": 0}
             rows.append(row(f"s{n}", 0.5 + lead / 2, 0.5 - lead / 2, **facts))
     outcomes = make_outcomes(rows)
-    measurements = measure_identities(outcomes, Plan([], resamples=200), KEY)
+    measurements = identity_rows(outcomes, Plan([], resamples=200))
     (gap,) = (m.estimate for m in measurements if m.metric == "confidence_gender_gap")
     assert gap.value == pytest.approx(0.1, abs=0.005) and gap.high - gap.low < 0.02
     # No resample ranges as widely as he and she differ; with three looks each has a third of the error.
     for looks in (1, 3):
-        measurements = measure_identities(outcomes, Plan([], resamples=200), KEY, Sample(looks=looks))
-        (p,) = (m.estimate.value for m in measurements if m.metric == "confidence_disparity_p")
+        measurements = identity_rows(outcomes, Plan([], resamples=200), Sample(looks=looks))
+        (p,) = (m.estimate.p for m in measurements if m.metric == "confidence_disparity")
         assert p == pytest.approx(looks / 201)
 
 
@@ -277,6 +282,6 @@ def test_the_interval_of_a_deviation_is_that_of_resampled_deviations(make_outcom
     leads = np.linspace(0.5, 0.7, 40)
     facts = {"gold": 0, "augmentation": "R", "attribute": "age", "marker": "old"}
     rows = [row(f"s{n}", 0.5 + lead / 2, 0.5 - lead / 2, **facts) for n, lead in enumerate(leads)]
-    measurements = measure_identities(make_outcomes(rows), Plan([], resamples=200), KEY)
+    measurements = identity_rows(make_outcomes(rows), Plan([], resamples=200))
     (deviation,) = (m.estimate for m in measurements if m.metric == "confidence_deviation")
     assert deviation.value == pytest.approx(leads.std()) and deviation.high - deviation.low < 0.04

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from equipoise.records import Estimate
 from equipoise.reports.comparison.compare import Choices, Comparison, compare
 from equipoise.reports.comparison.page import comparison_page
 from equipoise.reports.comparison.verdicts import better_run, matrices, pair_verdicts
-from equipoise.stats.paired import Difference
 
 
 @pytest.fixture(scope="module")
@@ -66,5 +66,5 @@ def test_a_matrix_has_every_pair_both_ways_round(three: Comparison) -> None:
 def test_a_difference_needs_a_test_and_an_interval(
     three: Comparison, low: float, corrected: float, detected: bool
 ) -> None:
-    difference = Difference(0.1, low, 0.2, 0.001, 40)
+    difference = Estimate(0.1, low, 0.2, 0.95, 40, "paired", 0.001)
     assert replace(three.tests[0], difference=difference, corrected=corrected).detected == detected

@@ -17,7 +17,6 @@ from equipoise.run import audit
 from equipoise.runs.run import Run
 
 METRICS = ["flip_rate", "ucerf", "ucerf_signed", "certainty", "accuracy", "certainty_difference"]
-METRICS += ["certainty_difference_p", "certainty_difference_p_holm"]
 
 
 @pytest.fixture(scope="module")

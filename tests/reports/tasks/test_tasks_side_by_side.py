@@ -59,7 +59,7 @@ def test_the_answer_is_the_planted_one(run: Run) -> None:
     assert [row.options for row in report.tables[0].rows] == [False, True, False, False]
     flips = {(one.second, one.kind): one for one in report.differences if one.metric == "flip_rate"}
     for task in ("next-word", "next-word-cot"):
-        assert flips[task, "type1"].estimate.value == -1 and flips[task, "type1"].p_holm < 0.05
+        assert flips[task, "type1"].estimate.value == -1 and flips[task, "type1"].estimate.p_corrected < 0.05
     # Two of three base sentences change their open answer with the pronoun.
     assert flips["open", "type1"].estimate.value == pytest.approx(-2 / 3, abs=0.12)
     assert report.sentences[0].startswith("Does offering options make the model look fairer? It does in")

@@ -68,7 +68,8 @@ def draw_before_after(sample: pd.DataFrame, table: pd.DataFrame, path: Path, *, 
         before, after, methods = figure.subplots(1, 3)
         for axes, column, words in ((before, "before", "before"), (after, "after", f"after {method}")):
             _diagonal(axes)
-            bins = pd.DataFrame(reliability(sample["y"].to_numpy(), sample[column].to_numpy()))
+            filled = reliability(sample["y"].to_numpy(), sample[column].to_numpy())
+            bins = pd.DataFrame([filled_bin.row() for filled_bin in filled])
             _line(axes, bins, 0, "")
             title = f"{words} ({len(sample)} items of one tested half)"
             axes.set(title=title, xlabel="probability", xlim=(0, 1), ylim=(0, 1))

@@ -11,7 +11,7 @@ from ...metrics import calibration
 from ...metrics.sides import predicted_group, side_columns, with_predictions
 from ...records import EquipoiseError, Outcomes
 
-COLUMNS = ("group", *calibration.ReliabilityBin._fields)
+COLUMNS = ("group", *calibration.ReliabilityBin.COLUMNS)
 
 
 def reliability_table(outcomes: Outcomes, *, by: str = "", bins: int = 10, level: float = 0.95) -> pd.DataFrame:
@@ -30,7 +30,7 @@ def reliability_table(outcomes: Outcomes, *, by: str = "", bins: int = 10, level
     rows |= {f"{key}={name}": labelled & (group == name) for name in sorted(set(group[labelled].tolist()) - {""})}
     return pd.DataFrame(
         [
-            {"group": name, **filled_bin._asdict()}
+            {"group": name, **filled_bin.row()}
             for name, chosen in rows.items()
             for filled_bin in calibration.reliability(y[chosen], p[chosen], bins=bins, level=level)
         ]

@@ -16,10 +16,10 @@ from ...measuring.leeway.widening import Leeway
 from ...measuring.measure import Plan
 from ...metrics import METRICS, Metric
 from ...progress import Progress, shown
-from ...records import ABSENT, EquipoiseError, Integers, Outcomes, parse_group
+from ...records import ABSENT, EquipoiseError, Estimate, Integers, Outcomes, parse_group
 from ...runs.measurements import kind_title
 from ...runs.run import Run
-from ...stats.paired import CORRECTIONS, Difference, Trial, paired_differences
+from ...stats.paired import CORRECTIONS, Trial, paired_differences
 from .matching import Match, match, opened, shared_estimators
 
 TESTED = tuple(metric.name for metric in METRICS.values() if metric.leading)
@@ -74,7 +74,7 @@ class Tested:
     metric: str
     first: str
     second: str
-    difference: Difference
+    difference: Estimate
     corrected: float
 
     @property
@@ -170,7 +170,7 @@ def compare(
 
 def _tests(runs: Sequence[Run], matches: Sequence[Match], choices: Choices, say: Progress) -> Iterator[Tested]:
     """Yield every tested difference; all p-values of the comparison are corrected together."""
-    differences: list[tuple[str, str, str, str, str, str, Difference]] = []
+    differences: list[tuple[str, str, str, str, str, str, Estimate]] = []
     pairs = list(combinations(range(len(runs)), 2))
     plan = Plan(choices.rows(), shared_estimators(runs), by=())
     trial = Trial(choices.resamples, choices.permutations, choices.level, choices.seed)

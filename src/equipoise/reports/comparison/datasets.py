@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...datasets.neutral import family
-from ...records import EquipoiseError, Measurement
+from ...records import EquipoiseError, Estimate, Measurement
 from ...runs.measurements import Measurements, kind_title
 from ...runs.run import Run
 from ...stats.independent import independent_difference
-from ...stats.paired import CORRECTIONS, Difference
+from ...stats.paired import CORRECTIONS
 from ..page.html import page
 from ..page.rendering import Section, render
 from .compare import DETECTED, TESTED
@@ -34,7 +34,7 @@ class Moved:
     kind: str
     metric: str
     values: Values
-    difference: Difference
+    difference: Estimate
     corrected: float
     ranks: tuple[int, int] | None
 

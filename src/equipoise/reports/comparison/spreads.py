@@ -109,8 +109,8 @@ def rates(part: Part, name: str) -> Iterator[Rates]:
 
 def _mean(rows: pd.DataFrame, values: pd.Series, level: float) -> Estimated:
     units = np.asarray(values.astype(float).groupby(rows["cluster_id"].to_numpy()).mean(), dtype=np.float64)
-    low, high = mean_interval(units, (0.0, 1.0), level=level)
-    return Estimated(float(units.mean()), low, high)
+    estimate = mean_interval(units, (0.0, 1.0), level=level)
+    return Estimated(estimate.value, estimate.low, estimate.high)
 
 
 def spread_chart(view: Spread) -> Markup:

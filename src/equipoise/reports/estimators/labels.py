@@ -12,8 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...catalog import find
-from ...measuring.estimator_values import usable_estimators
-from ...measuring.estimators import Resamples
+from ...measuring.estimators import Resamples, usable_estimators
 from ...measuring.human_labels import LabelStudy, is_labelled_by_people, label_study
 from ...measuring.items import Items
 from ...records import UndefinedMetric

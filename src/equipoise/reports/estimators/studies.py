@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ...catalog import find
-from ...measuring.estimator_values import set_values, usable_estimators
-from ...measuring.estimators import PairOrder, Resamples, Standing, Study, study
+from ...measuring.estimators import PairOrder, Resamples, Standing, Study, set_values, study, usable_estimators
 from ...metrics import METRICS, Metric
 from ...progress import Progress, shown
 from ...records import EquipoiseError, Estimate, UndefinedMetric

@@ -40,14 +40,9 @@ def changes(rows: pd.DataFrame, metric: str = "confidence_change") -> list[Chang
     The attribute with the largest loss comes first, and so does its marker.
     """
     by_marker = rows[(rows["attribute"] != "") & (rows["marker"] != "") & (rows["gender"] == "")]
-    p_values = {
-        (row.attribute, row.marker): float(row.value)
-        for row in _rows_of(by_marker[by_marker["metric"] == f"{metric}_p_holm"])
-    }
     several = [
-        Change(row.attribute, row.marker, Estimated(row.value, row.low, row.high), p, int(row.n))
+        Change(row.attribute, row.marker, Estimated(row.value, row.low, row.high), float(row.p_corrected), int(row.n))
         for row in _rows_of(by_marker[by_marker["metric"] == metric])
-        if (p := p_values.get((row.attribute, row.marker))) is not None
     ]
     lowest = {
         name: min(change.estimate.value for change in several if change.attribute == name)

@@ -187,11 +187,10 @@ def disparities(rows: pd.DataFrame) -> Iterator[Disparity]:
             yield Disparity(row_title(attribute), {} if gap is None else {"confidence": gap}, {})
             continue
         cells = _by_metric(attribute_rows, [f"{name}_disparity" for name in MEASURES])
-        p = _by_metric(attribute_rows, [f"{name}_disparity_p_holm" for name in MEASURES])
         yield Disparity(
             str(attribute),
             {name: cells[f"{name}_disparity"] for name in MEASURES if f"{name}_disparity" in cells},
-            {name: p[f"{name}_disparity_p_holm"].value for name in MEASURES if f"{name}_disparity_p_holm" in p},
+            {name: cells[f"{name}_disparity"].p_corrected for name in MEASURES if f"{name}_disparity" in cells},
         )
 
 

@@ -43,5 +43,4 @@ def _table(table: PairTable, *, sets: bool, apart: bool) -> Table:
 def _difference(difference: Difference | None) -> tuple[str, str]:
     if difference is None:
         return NOTHING, ""
-    p = NOTHING if difference.p is None else f"{difference.p.value:.4f}"
-    return f"{difference.value.value:+.3f} {interval(difference.value)}", p
+    return f"{difference.value.value:+.3f} {interval(difference.value)}", f"{difference.value.estimate.p_corrected:.4f}"

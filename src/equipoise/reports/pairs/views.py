@@ -23,12 +23,11 @@ class Difference:
     """First group less second, and its p-value corrected for all pairs of the type."""
 
     value: Measurement
-    p: Measurement | None
 
     @property
     def detected(self) -> bool:
         """Whether test and interval both show a difference."""
-        return self.p is not None and self.p.value < LIMIT and not self.value.low <= 0 <= self.value.high
+        return self.value.estimate.p_corrected < LIMIT and self.value.estimate.excludes_zero
 
 
 @dataclass(frozen=True)
@@ -70,4 +69,4 @@ def pair_tables(part: Part) -> Iterator[PairTable]:
 
 def _difference(part: Part, name: str, label: str) -> Difference | None:
     value = part.measured.at(name, label)
-    return None if value is None else Difference(value, part.measured.at(f"{name}_p_holm", label))
+    return None if value is None else Difference(value)

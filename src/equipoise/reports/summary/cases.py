@@ -29,10 +29,10 @@ def stated_probabilities(part: Part, kind: str) -> Iterator[Sentence]:
     stated = np.array([max(probs) for probs in items["probs"]])
     right = items["correct"].to_numpy(dtype=np.float64)
     units = pd.Series(stated - right).groupby(items["cluster_id"].to_numpy()).mean().to_numpy()
-    low, high = mean_interval(units, (-1.0, 1.0), level=part.run.level)
-    apart = float(units.mean())
-    if low <= 0 <= high:
+    estimate = mean_interval(units, (-1.0, 1.0), level=part.run.level)
+    if not estimate.excludes_zero:
         return
+    apart, low, high = estimate.value, estimate.low, estimate.high
     yield Sentence(
         "stated",
         f"It is {'over' if apart > 0 else 'under'}confident: it gives its answers a probability of {stated.mean():.0%}"

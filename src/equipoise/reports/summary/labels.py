@@ -53,12 +53,12 @@ def label_view(part: Part) -> LabelView | None:
     sides = {text for text in set(outcomes.sides.tolist()) if text}
     first, other = sides.pop().split("|")[:2] if len(sides) == 1 else ("the first side", "the second side")
     clusters = outcomes.cluster_id[known]
-    low, high = mean_interval(_by_cluster(p[known], clusters), (0.0, 1.0), level=level)
+    stated = mean_interval(_by_cluster(p[known], clusters), (0.0, 1.0), level=level)
     share, apart = (float(y[labelled].mean()), "") if labelled.any() else (None, "")
     if share is not None:
         ends = mean_interval(_by_cluster((p - y)[known], clusters), (-1.0, 1.0), level=level)
-        apart = "understates" if ends[1] < 0 else "overstates" if ends[0] > 0 else ""
-    return LabelView(first, other, int(known.sum()), share, float(p[known].mean()), low, high, apart)
+        apart = "understates" if ends.high < 0 else "overstates" if ends.low > 0 else ""
+    return LabelView(first, other, int(known.sum()), share, float(p[known].mean()), stated.low, stated.high, apart)
 
 
 def _by_cluster(values: Floats, clusters: NDArray[Any]) -> Floats:

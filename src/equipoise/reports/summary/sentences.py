@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from ...records import Measurement
-from ...runs.measurements import Measurements, Span, span
+from ...records import Estimate, Measurement
+from ...runs.measurements import Measurements, span
 from ..group_words import Words
 from ..validity import adjective
 from ..validity import sentences as items_of
@@ -106,7 +106,7 @@ def _rates(measured: Measurements, kind: str) -> Iterator[Sentence]:
         yield Sentence("accuracy", text, kind)
 
 
-def _accuracy_gap(measured: Measurements, kind: str) -> Measurement | _Ends | None:
+def _accuracy_gap(measured: Measurements, kind: str) -> Measurement | Estimate | None:
     """Return the gap of accuracy; of two intervals of the same number the wider, so that no two sentences disagree.
 
     Where every set has both sides, flips toward - against the stereotype are the gap.
@@ -177,16 +177,9 @@ def _certainty(measured: Measurements, kind: str, words: Words) -> Iterator[Sent
     yield Sentence("certainty", text, kind)
 
 
-@dataclass(frozen=True)
-class _Ends:
-    value: float
-    low: float
-    high: float
-
-
-def _absolute(row: Measurement) -> _Ends:
+def _absolute(row: Measurement) -> Estimate:
     """Return the size of a difference whose interval does not include 0."""
-    return _Ends(row.value, row.low, row.high) if row.value > 0 else _Ends(-row.value, -row.high, -row.low)
+    return abs(row.estimate)
 
 
 def is_shown(row: Measurement) -> bool:
@@ -204,7 +197,7 @@ def percent(row: Measurement) -> str:
     return "[no interval]" if pd.isna(row.low) or pd.isna(row.high) else f"[{row.low:.1%}, {row.high:.1%}]"
 
 
-def points(row: Span) -> str:
+def points(row: Measurement | Estimate) -> str:
     """Return a difference of shares in percentage points, with its interval."""
     if pd.isna(row.low) or pd.isna(row.high):
         return f"{100 * row.value:.1f} points [no interval]"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from ...runs.measurements import Span
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -17,7 +16,7 @@ class Values:
     rows: Sequence[Sequence[str]]
 
 
-def estimated(estimate: Span | None) -> tuple[str, str, str]:
+def estimated(estimate: Any) -> tuple[str, str, str]:
     """Return a value and the ends of its interval as text; a dash for what is not known."""
     if estimate is None:
         return "–", "–", "–"

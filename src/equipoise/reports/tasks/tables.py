@@ -68,5 +68,5 @@ def _differences(report: TaskReport) -> Table:
             value,
             f"{difference.estimate.n:,}",
         ]
-        shown.add_row(*texts([*cells, f"{difference.p_holm:.4f}"]))
+        shown.add_row(*texts([*cells, f"{difference.estimate.p_corrected:.4f}"]))
     return shown

@@ -97,7 +97,7 @@ def _table(dataset: str, kind: str, parts: Sequence[Part]) -> TaskTable:
 def is_detected(difference: TaskDifference) -> bool:
     """Return whether test and interval both show a difference: with few sentences the interval may still hold 0."""
     estimate = difference.estimate
-    return difference.p_holm < LIMIT and not estimate.low <= 0 <= estimate.high
+    return estimate.p_corrected < LIMIT and estimate.excludes_zero
 
 
 def looks_fairer(difference: TaskDifference) -> bool | None:
@@ -133,6 +133,6 @@ def _flips(difference: TaskDifference) -> str:
     remark = "" if is_detected(difference) else ", which may be chance"
     return (
         f"With options ({difference.first}) the answers of {kind}sets change {numbers} than without"
-        f" ({difference.second}){remark} (n = {estimate.n:,}, p = {difference.p_holm:.2g} after Holm's correction for"
-        f" {difference.tests} tests)."
+        f" ({difference.second}){remark} (n = {estimate.n:,}, p = {estimate.p_corrected:.2g} after Holm's correction"
+        f" for {difference.tests} tests)."
     )

@@ -8,7 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ...runs.measurements import Ends, interval, metric_of, span
+from ...records import Estimate
+from ...runs.measurements import interval, metric_of, span
 from ..behaviour.views import short
 from ..estimators.answers import answer
 from ..terminal.tables import empty_table, literal, texts
@@ -52,7 +53,7 @@ def sentences(part: WordingPart) -> Iterator[str]:
         yield answer(part.part)
 
 
-def _percent(share: Ends) -> str:
+def _percent(share: Estimate) -> str:
     return "[no interval]" if share.low != share.low else f"[{share.low:.1%}, {share.high:.1%}]"
 
 
