@@ -172,11 +172,11 @@ def _module(name: str, summary: str) -> Iterator[str]:
     yield f"## `{module}`\n\n{summary}\n"
     body = ast.parse(file.read_text(encoding="utf-8")).body
     for node, following in zip(body, [*body[1:], None], strict=True):
-        made = isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and ast.unparse(node.targets[0]).islower()
-        if made and isinstance(following, ast.Expr):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and isinstance(following, ast.Expr):
             # A metric that is the size of differences is made, not defined; its description follows it.
-            code = f"```python\n{ast.unparse(node)}\n```"
-            yield f"### `{module}.{ast.unparse(node.targets[0])}`\n\n{code}\n\n{ast.literal_eval(following.value)}\n"
+            target, code = ast.unparse(node.targets[0]), f"```python\n{ast.unparse(node)}\n```"
+            if target.islower():
+                yield f"### `{module}.{target}`\n\n{code}\n\n{ast.literal_eval(following.value)}\n"
         elif isinstance(node, ast.ClassDef) and node.name[0] != "_":
             yield from _class(node, module)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name[0] != "_":
