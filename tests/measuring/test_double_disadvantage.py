@@ -17,6 +17,7 @@ from equipoise.scoring.planted.identities import PlantedIdentities
 
 PENALTIES = {"White": 0.02, "Black": 0.12, "Asian": 0.06, "Hispanic": 0.06}
 COST = 0.06
+
 """What a disadvantaged marker costs more than the privileged one, on average."""
 
 

@@ -1,4 +1,4 @@
-"""Groups of groups: each combination is a group, and the worst one has an interval that holds for all at once."""
+"""The worst of several groups has an interval that holds for all at once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from equipoise import audit
-from equipoise.measuring.cells import with_intersections
 from equipoise.measuring.measure import Plan, measured_items
 from equipoise.measuring.worst import worst_groups
 from equipoise.metrics import METRICS
@@ -25,13 +24,6 @@ def rows_of(rates: dict[tuple[str, str], float], *, n: int, seed: int = 0) -> li
             probs = [0.8, 0.2] if right else [0.2, 0.8]
             rows.append({"pair": f"{gender}{land}{number}", "probs": probs, "gold": 0, "gender": gender, "land": land})
     return rows
-
-
-def test_a_combination_is_a_group_and_a_missing_part_is_none(make_outcomes) -> None:
-    rows = [{"pair": "a", "probs": [1, 0], "gender": g, "land": land} for g, land in (("male", "x"), ("", "x"))]
-    outcomes = with_intersections(make_outcomes(rows), BY)
-    assert outcomes.groups["gender*land"].tolist() == ["male × x", ""]
-    assert with_intersections(outcomes, None) is outcomes
 
 
 def test_the_worst_group_is_named_with_a_wide_interval(make_outcomes) -> None:
