@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 from shared.options import parsed
 
-from equipoise.measuring.evidence import Evidence, interval
+from equipoise.measuring.evidence import Evidence
 from equipoise.metrics import METRICS
 from equipoise.stats.bootstrap import weight_chunks
 from equipoise.stats.resampling import Statistic, evaluate
@@ -86,7 +86,7 @@ def simulate(draw: Draw, n: int, draws: int, resamples: int) -> tuple[float, flo
         signed = metric.differences.function if metric.differences else metric.function
         (samples,) = evaluate([Statistic(signed, arrays, statistic.clusters)], chunks)
         value = float(metric.function(*arrays))
-        low, high, _ = interval(Evidence(metric, [statistic], samples, value), 2, LEVEL)
+        low, high = Evidence(metric, [statistic], value, 2, LEVEL).estimate(samples).ends
         held += low - 1e-9 <= truth <= high + 1e-9
         widths.append(high - low)
     return held / draws, float(np.mean(widths)), float(np.min(widths))

@@ -14,9 +14,9 @@ from shared.outcomes import outcomes_of
 
 from equipoise.measuring.changes import changes
 from equipoise.measuring.identities import confidence_disparities
+from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Plan
-from equipoise.measuring.sample import Sample
-from equipoise.measuring.sentence_table import SentenceTable
+from equipoise.measuring.stopping import Sample
 from equipoise.records import Outcomes
 from equipoise.stats.sequential import balanced_order, planned_looks
 
@@ -57,7 +57,7 @@ def full_audits(effects: tuple[float, ...], audits: int, sentences: int, plan: P
     ours = plain = 0
     for _ in range(audits):
         values = confidences(effects, sentences, rng)
-        (estimate,) = confidence_disparities(outcomes(values), plan, Sample()).values()
+        (estimate,) = confidence_disparities(Items(outcomes(values)), plan, Sample()).values()
         ours += estimate.low <= truth <= estimate.high
         draws = rng.integers(0, sentences, size=(plan.resamples, sentences))
         low, high = np.quantile(np.ptp(values[draws].mean(axis=1), axis=1), [0.025, 0.975])
@@ -76,13 +76,12 @@ def stopped_audits(effects: tuple[float, ...], audits: int, sentences: int, plan
         values = confidences(effects, sentences, rng)
         truth = float(np.ptp(values.mean(axis=0)))
         order = balanced_order(strata, rng)
-        seen = [
-            next(iter(confidence_disparities(outcomes(values[order[:size]]), plan, sample).values())) for size in sizes
-        ]
+        asked = [Items(outcomes(values[order[:size]])) for size in sizes]
+        seen = [next(iter(confidence_disparities(items, plan, sample).values())) for items in asked]
         covers = [one.low <= truth <= one.high for one in seen]
         found["any"].append(all(covers))
         for precision in PRECISIONS:
-            stop = next((i for i, one in enumerate(seen) if one.high - one.low < precision), None)
+            stop = next((i for i, one in enumerate(seen) if one.width < precision), None)
             # Without a stop everything is asked, and the disparity of the dataset is known.
             found[f"{precision}"].append(True if stop is None else covers[stop])
             found[f"n{precision}"].append(1.0 if stop is None else sizes[stop] / sentences)
@@ -103,16 +102,12 @@ def false_discoveries(audits: int, sentences: int, plan: Plan, seed: int, attrib
     for _ in range(audits):
         easy = rng.normal(0.2, 0.25, size=(sentences, 1))
         values = np.clip(easy - female + rng.normal(0, 0.08, size=(sentences, len(names))), -0.88, 0.88)
-        table = SentenceTable(marked_outcomes(values, names), plan)
-        rows = list(changes(table, plan, "type2", Sample()))
+        rows = changes(Items(marked_outcomes(values, names)), plan)
         for metric in named:
-            named[metric] += min(e.value for name, _, e in rows if name == f"{metric}_p_holm") < 0.05
-            (single,) = [
-                e
-                for name, parts, e in rows
-                if name == metric and parts.get("marker") == "young 0" and "gender" not in parts
-            ]
-            missed[metric] += not single.low <= 0 <= single.high
+            of_metric = [row for row in rows if row.name == metric and "gender" not in row.parts]
+            named[metric] += min(row.estimate.p_corrected for row in of_metric) < 0.05
+            (single,) = [row.estimate for row in of_metric if row.parts.get("marker") == "young 0"]
+            missed[metric] += single.excludes_zero
     shares = {f"{metric}, any attribute named": count / audits for metric, count in named.items()}
     return shares | {f"{metric}, the interval of a marker misses 0": n / audits for metric, n in missed.items()}
 

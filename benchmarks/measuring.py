@@ -21,9 +21,9 @@ from shared.options import parsed
 from shared.outcomes import outcomes_of
 from shared.scoring import scores_of
 
-from equipoise.measuring.columns import item_columns, set_columns
-from equipoise.measuring.identities import is_marked, measure_identities
-from equipoise.measuring.measure import Plan, measure, measured_items
+from equipoise.measuring.items import item_columns, set_columns
+from equipoise.measuring.measure import Plan, measured_items
+from equipoise.measuring.part import measure_part
 from equipoise.metrics import METRICS
 from equipoise.records import ABSENT, Outcomes, RunKey
 
@@ -76,10 +76,8 @@ def run(case: str, resamples: int) -> dict[str, object]:
     plan, key = Plan(list(METRICS.values()), resamples=resamples), RunKey("planted", case, "next-word")
     start, cpu = time.perf_counter(), time.process_time()
     items = measured_items(outcomes, plan)
-    measurements, _ = measure(items, plan, key)
-    if is_marked(outcomes):
-        measurements += measure_identities(outcomes, plan, key)
-    item_columns(items, plan), set_columns(items, plan)
+    measurements, _ = measure_part(items, plan, key)
+    item_columns(items, plan.estimators), set_columns(items, plan.estimators)
     return {
         "case": case,
         "items": len(outcomes),

@@ -18,7 +18,7 @@ import numpy as np
 from shared import outcomes as planted
 from shared.options import parsed
 
-from equipoise.measuring.leeway.thinning import with_counts
+from equipoise.measuring.leeway.alternatives import with_counts
 from equipoise.measuring.leeway.widening import leeways
 from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.measuring.part import measure_items, point_values

@@ -40,10 +40,10 @@ def betting(values: Values, width: float) -> Stop:
     while low < high:
         middle = (low + high) // 2
         ends = betting_sequence(values[: looks[middle]], len(values), level=LEVEL, target=width)
-        low, high = (low, middle) if ends[1] - ends[0] < width else (middle + 1, high)
+        low, high = (low, middle) if ends.width < width else (middle + 1, high)
     if low == len(looks):
         return len(values), float(values.mean()), float(values.mean())
-    return looks[low], *betting_sequence(values[: looks[low]], len(values), level=LEVEL, target=width)
+    return looks[low], *betting_sequence(values[: looks[low]], len(values), level=LEVEL, target=width).ends
 
 
 def planned(values: Values, width: float) -> Stop:

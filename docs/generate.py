@@ -24,9 +24,12 @@ MODULES = (
     ("runs.run", "A run folder, read back."),
     ("comparing.comparison", "Runs on the same sentences, compared."),
     ("verdict.gate", "A run checked against requirements."),
-    ("records", "The types that pass from one stage to the next."),
+    ("records.examples", "What a model is asked about. All types are importable from `equipoise.records`."),
+    ("records.prompts", "What an engine is asked, and its answer."),
+    ("records.outcomes", "What a model made of each item."),
     ("records.limits", "How far probabilities are known."),
-    ("records.errors", "What a user can do wrong, and what has no value; also importable from `equipoise.records`."),
+    ("records.measurements", "What was measured."),
+    ("records.errors", "What a user can do wrong, and what has no value."),
     ("datasets", "Datasets by name or path."),
     ("datasets.dataset", "What a loader returns."),
     ("tasks", "Ways to ask an example."),
@@ -178,8 +181,14 @@ def _module(name: str, summary: str) -> Iterator[str]:
     yield f"## `{module}`\n\n{summary}\n"
     if name == "options":
         yield from _takers()
-    for node in ast.parse(file.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ClassDef) and node.name[0] != "_":
+    body = ast.parse(file.read_text(encoding="utf-8")).body
+    for node, following in zip(body, [*body[1:], None], strict=True):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and isinstance(following, ast.Expr):
+            # A metric that is the size of differences is made, not defined; its description follows it.
+            target, code = ast.unparse(node.targets[0]), f"```python\n{ast.unparse(node)}\n```"
+            if target.islower():
+                yield f"### `{module}.{target}`\n\n{code}\n\n{ast.literal_eval(following.value)}\n"
+        elif isinstance(node, ast.ClassDef) and node.name[0] != "_":
             yield from _class(node, module)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name[0] != "_":
             signature = _signature(node, node.name)
@@ -224,13 +233,13 @@ def metrics_page() -> str:
     from equipoise.metrics import METRICS
 
     lines = [
-        "| metric | in words | range | better | taken over | what it is | paper |",
-        "|---|---|---|---|---|---|---|",
+        "| metric | in words | range | better | taken over | what it is | p-value of | paper |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for metric in METRICS.values():
         low, high = ("∞" if math.isinf(bound) else f"{bound:g}" for bound in metric.bounds)
         words = (metric.label, f"{'−' if low == '∞' else ''}{low} to {high}", metric.better, metric.taken_over)
-        cells = (f"`{metric.name}`", *map(plain, words), plain(metric.summary), plain(metric.paper))
+        cells = (f"`{metric.name}`", *map(plain, words), plain(metric.summary), plain(metric.null), plain(metric.paper))
         lines.append(f"| {' | '.join(cells)} |")
     intro = (
         "# Table of metrics\n\n`equipoise metrics` prints this table, with the metrics of your plug-ins. "

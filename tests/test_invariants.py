@@ -52,8 +52,6 @@ def drawn_column(name: str, size: int, gaps: float, rng: np.random.Generator) ->
         return array_of(name, rng.choice([*column.names, ""], size))
     if column.bounds is None:
         return rng.random(size) < 0.6
-    if name == "contrast_share":
-        return rng.choice([1.0, 0.5], size)
     low, high = max(column.bounds[0], -WIDEST), min(column.bounds[1], WIDEST)
     values = np.where(rng.random(size) < 0.3, rng.integers(0, 11, size) / 10, rng.random(size))
     ends = rng.integers(0, 2, size)
@@ -155,7 +153,7 @@ def test_a_blank_row_counts_as_no_row(metric: Metric, data: st.DataObject) -> No
     gone = data.draw(st.integers(0, len(arrays[0]) - 1))
     blanked = [array.copy() for array in arrays]
     for name, array in zip(metric.inputs, blanked, strict=True):
-        if name != "contrast_share" and not (COLUMNS[name].bounds is None and not COLUMNS[name].names):
+        if COLUMNS[name].bounds is not None or COLUMNS[name].names:
             array[gone] = blank(name)
     assert same(value_of(metric, blanked), value_of(metric, [np.delete(array, gone) for array in arrays]))
 

@@ -73,7 +73,7 @@ def failing(after: int) -> Failing:
 
 
 def test_the_measurements_have_the_columns_promised(run: Run) -> None:
-    columns = "metric,model,dataset,task,group,value,low,high,level,n,better,method"
+    columns = "metric,model,dataset,task,group,value,low,high,level,n,better,method,p,p_corrected"
     assert ",".join(run.measurements.columns) == columns
     assert (run.path / "measurements.csv").read_text().splitlines()[0] == columns
 

@@ -17,7 +17,7 @@ import pandas as pd
 from .datasets import Dataset, open_datasets
 from .datasets.exposure import exposure_notes
 from .measuring.cells import check_groups
-from .measuring.columns import item_columns, set_columns
+from .measuring.items import item_columns, set_columns
 from .measuring.measure import Plan, measured_items
 from .measuring.part import measure_part
 from .measuring.sampling import Sampled, outcomes_of, sample_of, until_precise, with_samples
@@ -179,11 +179,11 @@ def measured_tables(
     for number, (key, outcomes) in enumerate(parts):
         report("measuring", number, len(parts))
         items = measured_items(outcomes, plan)
-        rows, undefined = measure_part(outcomes, items, plan, key, sample_of(manifest, key))
+        rows, undefined = measure_part(items, plan, key, sample_of(manifest, key))
         measurements += rows
         notes += [f"{key}: {sentence}" for sentence in undefined]
-        outcome_parts.append(outcome_columns(asdict(key), outcomes, item_columns(items, plan)))
-        set_parts.append({**asdict(key), **set_columns(items, plan)})
+        outcome_parts.append(outcome_columns(asdict(key), outcomes, item_columns(items, plan.estimators)))
+        set_parts.append({**asdict(key), **set_columns(items, plan.estimators)})
     report("measuring", len(parts), len(parts))
     tables: dict[str, Any] = {
         "outcomes.parquet": column_rows(outcome_parts),

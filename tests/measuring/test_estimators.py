@@ -5,8 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.measuring.estimator_values import SetValues, set_values, usable_estimators
-from equipoise.measuring.estimators import CHANGED, OPEN, SAME, Resamples, study
+from equipoise.measuring.estimators import (
+    CHANGED,
+    OPEN,
+    SAME,
+    Resamples,
+    SetValues,
+    set_values,
+    study,
+    usable_estimators,
+)
 from equipoise.measuring.items import Items
 from equipoise.records import EquipoiseError, Outcomes
 

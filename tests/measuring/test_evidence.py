@@ -8,40 +8,50 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.measuring.evidence import Evidence, interval, of_mean, unit_differences, width_of
+from equipoise.measuring.evidence import Evidence, paired_units, unit_differences, width_of
+from equipoise.measuring.stopping import Sample
 from equipoise.metrics import METRICS, Metric
 from equipoise.metrics.groups import mean
+from equipoise.records import Estimate, Floats
 from equipoise.stats import bounded, means
 from equipoise.stats.resampling import Statistic
 
 
-def gap_evidence(units: int, undefined: float) -> Evidence:
-    """Return evidence of a gap in accuracy, of whose 100 resamples a share has no value."""
+def evidence_of(metric: Metric, statistic: Statistic, value: float, **facts: Any) -> Evidence:
+    return Evidence(metric, [statistic], value, **{"k": 2, "level": 0.95, **facts})
+
+
+def gap_evidence(units: int, undefined: float = 0.0, **facts: Any) -> tuple[Evidence, Floats]:
+    """Return evidence of a gap in accuracy, and 100 resamples, of which a share has no value."""
     metric = METRICS["accuracy_gap"]
     correct = np.tile([1.0, 0.0, 1.0], units)[: 2 * units]
     kinds = np.repeat(np.array(["pro", "anti"], dtype=object), units)
     statistic = Statistic(metric.function, [correct, kinds], np.tile(np.arange(units), 2))
-    assert metric.differences is not None
-    centre = np.asarray(metric.differences.function(correct, kinds))
+    assert metric.norm is not None
+    centre = np.asarray(metric.norm.differences(correct, kinds))
     samples = centre[:, None] + np.linspace(-0.1, 0.1, 100)
     samples[:, : round(100 * undefined)] = np.nan
-    return Evidence(metric, [statistic], samples, float(metric.function(correct, kinds)))
+    return evidence_of(metric, statistic, float(metric.function(correct, kinds)), **facts), samples
+
+
+def gap_estimate(units: int, undefined: float = 0.0) -> Estimate:
+    evidence, samples = gap_evidence(units, undefined)
+    return evidence.estimate(samples)
 
 
 @pytest.mark.parametrize(("undefined", "method"), [(0.0, "bootstrap"), (0.5, "bootstrap"), (0.6, "betting")])
 def test_resamples_are_used_where_at_least_half_of_them_have_a_value(undefined: float, method: str) -> None:
-    assert interval(gap_evidence(60, undefined), 2, 0.95)[2].startswith(method)
+    assert gap_estimate(60, undefined).method.startswith(method)
 
 
 @pytest.mark.parametrize(("units", "reach"), [(60, 2.0930), (199, 1.9971), (200, 1.9720), (600, 1.9639)])
 def test_gaps_of_few_units_count_a_third_of_them_as_degrees_of_freedom(units: int, reach: float) -> None:
     # 95% of the deviations are at most 95/99 of 0.1; Student's t at the stated degrees of freedom widens it.
-    low, high, method = interval(gap_evidence(units, 0.0), 2, 0.95)
-    value = gap_evidence(units, 0.0).value
+    estimate = gap_estimate(units)
     widened = 0.1 * 95 / 99 * reach / 1.95996 * np.sqrt(units / (units - 1))
-    assert method == f"bootstrap of deviations, 100 resamples of {units} clusters"
-    assert high == pytest.approx(value + widened, abs=1e-5)
-    assert low == pytest.approx(max(0.0, value - widened), abs=1e-5)
+    assert estimate.method == f"bootstrap of deviations, 100 resamples of {units} clusters" and estimate.n == units
+    assert estimate.high == pytest.approx(estimate.value + widened, abs=1e-5)
+    assert estimate.low == pytest.approx(max(0.0, estimate.value - widened), abs=1e-5)
 
 
 @pytest.mark.parametrize(("apart", "method"), [(0.2, "percentile bootstrap"), (2e-4, "betting")])
@@ -52,31 +62,24 @@ def test_units_that_are_nearly_equal_for_the_width_of_their_column_are_no_eviden
     values = np.repeat([-apart, apart], 40)
     statistic = Statistic(metric.function, [values], np.arange(len(values)))
     samples = np.random.default_rng(0).choice(values, (100, len(values))).mean(axis=1)
-    assert interval(Evidence(metric, [statistic], samples, float(values.mean())), 2, 0.95)[2].startswith(method)
+    evidence = evidence_of(metric, statistic, float(values.mean()))
+    assert evidence.estimate(samples).method.startswith(method)
+    assert evidence.needs_resamples == (method == "percentile bootstrap")
 
 
 @pytest.mark.parametrize(("units", "reason"), [(29, "fewer than 30"), (30, "resamples are equal")])
 def test_a_metric_without_bounds_has_no_interval_where_its_resamples_are_equal(units: int, reason: str) -> None:
     metric = METRICS["workforce_trend"]
     arrays = [np.full(units, 0.5), np.linspace(0, 1, units)]
-    statistic = Statistic(metric.function, arrays, np.arange(units))
-    low, high, method = interval(Evidence(metric, [statistic], np.zeros(100), 0.0), 2, 0.95)
-    assert np.isnan([low, high]).all() and reason in method
+    estimate = evidence_of(metric, Statistic(metric.function, arrays, np.arange(units)), 0.0).estimate(np.zeros(100))
+    assert not estimate.has_interval and reason in estimate.method
 
 
 @pytest.mark.parametrize(("units", "method"), [(29, "no interval"), (30, "percentile bootstrap")])
 def test_a_mean_without_bounds_needs_thirty_units(units: int, method: str) -> None:
     metric = METRICS["vocab_bits"]
     statistic = Statistic(metric.function, [np.arange(float(units))], np.arange(units))
-    ends = interval(Evidence(metric, [statistic], np.linspace(13, 15, 100), 14.0), 2, 0.95)
-    assert ends[2].startswith(method)
-
-
-@pytest.mark.parametrize(("units", "method"), [(2000, bounded.BETTING), (2001, bounded.BERNSTEIN)])
-def test_the_interval_of_a_mean_is_named_for_what_made_it(units: int, method: str) -> None:
-    values = np.linspace(0.2, 0.8, units)
-    low, high, name = of_mean(values, (0, 1), level=0.95)
-    assert (low, high) == bounded.mean_interval(values, (0, 1), level=0.95) and name == method
+    assert evidence_of(metric, statistic, 14.0).estimate(np.linspace(13, 15, 100)).method.startswith(method)
 
 
 def test_clusters_are_compared_where_both_sides_have_the_same_number_of_them() -> None:
@@ -92,40 +95,52 @@ def test_clusters_are_compared_where_both_sides_have_the_same_number_of_them() -
 
 @pytest.mark.parametrize(("units", "method"), [(29, bounded.JOINT), (30, "bootstrap of deviations")])
 def test_a_gap_needs_thirty_units_in_each_group(units: int, method: str) -> None:
-    assert interval(gap_evidence(units, 0.0), 2, 0.95)[2].startswith(method)
+    assert gap_estimate(units).method.startswith(method)
+
+
+def joint(statistic: Statistic, width: float, *, level: float = 0.95) -> tuple[float, float]:
+    estimate = means.joint_interval(statistic, means.units(statistic), width, level=level)
+    assert estimate is not None and estimate.method == bounded.JOINT
+    return estimate.ends
 
 
 def test_few_units_of_a_gap_have_the_interval_of_its_means_within_the_bounds_of_their_column() -> None:
-    evidence = gap_evidence(10, 0.0)
-    joint = means.joint_interval(evidence.statistics[0], 1.0, level=0.95)
-    assert interval(evidence, 2, 0.95) == (*(joint or ()), bounded.JOINT)
+    evidence, samples = gap_evidence(10)
+    (statistic,) = evidence.statistics
+    assert evidence.estimate(samples).ends == joint(statistic, 1.0)
     # Two variants share the error; the interval is the mean of theirs.
-    seeds = replace(evidence, statistics=[evidence.statistics[0]] * 2)
-    shared = means.joint_interval(evidence.statistics[0], 1.0, level=0.975)
-    assert interval(seeds, 2, 0.95) == (*(shared or ()), bounded.JOINT)
+    seeds = replace(evidence, statistics=[statistic] * 2)
+    assert seeds.estimate(None).ends == joint(statistic, 1.0, level=0.975)
     # Desirability lies between -1 and 1: its width is 2.
-    metric, (correct, kinds) = METRICS["desirability_gap"], evidence.statistics[0].arrays
-    statistic = Statistic(metric.function, [correct * 2 - 1, kinds], evidence.statistics[0].clusters)
-    wide = means.joint_interval(statistic, 2.0, level=0.95)
-    signed = Evidence(metric, [statistic], evidence.samples[0], float(metric.function(*statistic.arrays)))
-    assert interval(signed, 2, 0.95) == (*(wide or ()), bounded.JOINT)
+    metric, (correct, kinds) = METRICS["desirability_gap"], statistic.arrays
+    signed = Statistic(metric.function, [correct * 2 - 1, kinds], statistic.clusters)
+    assert evidence_of(metric, signed, float(signed.value)).estimate(None).ends == joint(signed, 2.0)
 
 
 def test_few_units_of_what_is_not_made_of_means_have_hoeffding_s_interval() -> None:
     metric = METRICS["ece"]
     statistic = Statistic(metric.function, [np.tile([1.0, 0.0], 5), np.full(10, 0.8)], np.arange(10))
-    ends = interval(Evidence(metric, [statistic], np.linspace(0, 1, 100), 0.3), 2, 0.95)
+    estimate = evidence_of(metric, statistic, 0.3).estimate(None)
     radius = np.sqrt(np.log(2 / 0.05) / 20)
-    assert ends == (0.0, pytest.approx(0.3 + radius), bounded.HOEFFDING)
+    assert (*estimate.ends, estimate.method) == (0.0, pytest.approx(0.3 + radius), bounded.HOEFFDING)
 
 
 def test_an_interval_from_bets_is_drawn_with_seed_0() -> None:
-    metric = METRICS["certainty"]
-    units = np.random.default_rng(0).random(20)
-    evidence = Evidence(metric, [Statistic(metric.function, [units], np.arange(20))], np.zeros(9), 0.5)
-    ends = [interval(evidence, 2, 0.95, seed) for seed in (0, 1)]
-    assert interval(evidence, 2, 0.95) == ends[0] != ends[1]
-    assert of_mean(units, (0, 1), level=0.95)[:2] == ends[0][:2]
+    metric, units = METRICS["certainty"], np.random.default_rng(0).random(20)
+    statistic = Statistic(metric.function, [units], np.arange(20))
+    plain, *ends = (
+        evidence_of(metric, statistic, 0.5, **seed).estimate(None) for seed in ({}, {"seed": 0}, {"seed": 1})
+    )
+    assert plain.ends == ends[0].ends != ends[1].ends
+    assert bounded.mean_interval(units, (0, 1), level=0.95).ends == plain.ends
+
+
+def test_the_interval_of_a_mean_holds_the_mean_of_all_items() -> None:
+    # One cluster has nine items of ten, so the mean of the clusters is far from that of the items.
+    metric, clusters = METRICS["certainty"], np.repeat(np.arange(200), [1800, *[1] * 199])
+    values = np.where(clusters == 0, 0.9, 0.1)
+    estimate = evidence_of(metric, Statistic(metric.function, [values], clusters), float(values.mean())).estimate(None)
+    assert estimate.high == estimate.value == pytest.approx(0.9 * 0.9 + 0.1 * 0.1, abs=1e-3) and estimate.n == 200
 
 
 def test_the_number_of_candidates_bounds_the_perplexity_and_nothing_else() -> None:
@@ -139,14 +154,58 @@ def test_columns_without_bounds_are_flags_of_width_one() -> None:
 
     metric = Metric("mine", chosen, ("chosen_positive",), "neither", "Mine", "a share of flags", bounds=(0, 1))
     statistic = Statistic(chosen, [np.tile([True, False], 12)], np.arange(24))
-    ends = interval(Evidence(metric, [statistic], np.linspace(0, 1, 9), 0.5), 2, 0.95)
-    assert ends == (*(means.joint_interval(statistic, 1.0, level=0.95) or ()), bounded.JOINT)
-    assert 0 < ends[0] < ends[1] < 1
+    estimate = evidence_of(metric, statistic, 0.5).estimate(None)
+    assert estimate.ends == joint(statistic, 1.0) and 0 < estimate.low < estimate.high < 1
 
 
-def test_a_share_of_whole_answers_has_the_exact_interval_and_one_of_part_answers_has_not() -> None:
-    exact = bounded.clopper_pearson(2, 3, level=0.95)
-    assert of_mean(np.array([1.0, 0.0, 1.0]), (0, 1), whole=True, level=0.95) == (*exact, bounded.EXACT)
-    assert of_mean(np.array([1.0, 0.0, 0.5]), (0, 1), whole=True, level=0.95)[2] == bounded.BETTING
-    assert of_mean(np.array([1.0, 0.0, 1.0]), (0, 2), whole=True, level=0.95)[2] == bounded.BETTING
-    assert of_mean(np.array([1.0, 0.0, 1.0]), (0, 1), level=0.95)[2] == bounded.BETTING
+def marked_statistic(metric: Metric, drops: np.ndarray) -> Statistic:
+    """Return sentences of very different confidence, each unmarked and marked, which costs these drops."""
+    easy = np.random.default_rng(0).uniform(-0.5, 0.5, len(drops))
+    values, marked = np.concatenate([easy, easy - drops]), np.repeat([0.0, 1.0], len(drops))
+    return Statistic(metric.function, [values, marked], np.tile(np.arange(len(drops)), 2))
+
+
+@pytest.mark.parametrize(("sentences", "method"), [(29, bounded.BETTING), (30, "percentile bootstrap")])
+def test_a_drop_is_of_differences_within_sentences(sentences: int, method: str) -> None:
+    drops = np.random.default_rng(1).normal(0.1, 0.01, sentences)
+    statistic = marked_statistic(METRICS["confidence_drop"], drops)
+    np.testing.assert_allclose(np.sort(paired_units(statistic)), np.sort(drops), atol=1e-12)
+    evidence = evidence_of(METRICS["confidence_drop"], statistic, float(statistic.value))
+    assert evidence.estimate(np.linspace(0.09, 0.11, 100)).method.startswith(method)
+    # Right and wrong answers are not continuous: they need enough sentences on either side.
+    accuracy = evidence_of(METRICS["accuracy_drop"], statistic, float(statistic.value))
+    assert accuracy.estimate(np.linspace(0.09, 0.11, 100)).method == bounded.BETTING
+
+
+def disparity_evidence(sentences: int, **facts: Any) -> tuple[Evidence, Floats]:
+    """Return evidence of two subgroups that are 0.2 apart, and resampled means that vary by 0.05."""
+    metric, rng = METRICS["confidence_disparity"], np.random.default_rng(0)
+    names = np.repeat(np.array(["he, old", "she, old"]), sentences)
+    values = np.where(names == "he, old", 0.3, 0.1)
+    statistic = Statistic(metric.function, [values, names], np.tile(np.arange(sentences), 2))
+    samples = np.array([[0.3], [0.1]]) + rng.normal(0, 0.05, (2, 400))
+    return evidence_of(metric, statistic, 0.2, **facts), samples
+
+
+def test_a_disparity_is_known_as_closely_as_its_largest_deviation() -> None:
+    evidence, samples = disparity_evidence(40)
+    estimate = evidence.estimate(samples)
+    sizes = np.ptp(samples - np.array([[0.3], [0.1]]), axis=0)
+    assert estimate.high - 0.2 == pytest.approx(np.quantile(sizes, 0.95, method="higher")) and estimate.n == 40
+    assert estimate.p == (1 + (sizes >= 0.2).sum()) / 401 and estimate.low == max(0.0, 0.4 - estimate.high)
+    # A sample at the third look has a third of the error, and is about three quarters of all sentences.
+    evidence, _ = disparity_evidence(40, sample=Sample({"type2": 160}, looks=3), kind="type2")
+    sampled = evidence.estimate(samples)
+    radius = np.sqrt(0.75) * np.quantile(sizes, 1 - 0.05 / 3, method="higher")
+    assert sampled.high - 0.2 == pytest.approx(radius) and sampled.level == 0.95
+    assert sampled.p == pytest.approx(3 * (1 + (np.sqrt(0.75) * sizes >= 0.2).sum()) / 401)
+
+
+@pytest.mark.parametrize("sentences", [20, 40])
+def test_a_disparity_of_few_sentences_or_of_equal_resamples_has_hoeffding_s_interval(sentences: int) -> None:
+    evidence, samples = disparity_evidence(sentences)
+    estimate = evidence.estimate(np.tile([[0.3], [0.1]], 400))
+    radius = 2 * bounded.simultaneous_radius(sentences, 2, 2.0, level=0.95)
+    assert estimate.high == pytest.approx(0.2 + radius) and estimate.method == bounded.HOEFFDING
+    assert estimate.p == min(1.0, 4 * np.exp(-2 * sentences * (0.2 / 4) ** 2))
+    assert (evidence.estimate(samples).method == bounded.HOEFFDING) == (sentences < 30)

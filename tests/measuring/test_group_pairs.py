@@ -40,14 +40,13 @@ def test_differences_are_signed_and_their_p_values_corrected_for_all_pairs(run) 
     rows = run.measurements[run.measurements["group"].str.contains("type=type1")].set_index(["metric", "group"])
     pairs = [f"pair={a}|{b},type=type1" for a, b in _pairs(["he", "she", "they", "xe"])]
     for pair in pairs:
-        difference, p, corrected = (rows.loc[("certainty_difference" + end, pair)] for end in ("", "_p", "_p_holm"))
-        assert p["value"] <= corrected["value"] <= 6 * p["value"] + 1e-12
+        difference = rows.loc[("certainty_difference", pair)]
+        assert difference["p"] <= difference["p_corrected"] <= 6 * difference["p"] + 1e-12
         assert difference["low"] < difference["high"] and difference["n"] == 38
-        assert "Holm over 6 pairs" in corrected["method"]
     # With he and she the stereotype decides, with they and xe nothing does.
     assert rows.loc[("certainty_difference", "pair=he|they,type=type1"), "low"] > 0
-    assert rows.loc[("certainty_difference_p_holm", "pair=he|they,type=type1"), "value"] < 0.01
-    assert rows.loc[("certainty_difference_p_holm", "pair=he|she,type=type1"), "value"] > 0.05
+    assert rows.loc[("certainty_difference", "pair=he|they,type=type1"), "p_corrected"] < 0.01
+    assert rows.loc[("certainty_difference", "pair=he|she,type=type1"), "p_corrected"] > 0.05
 
 
 def _pairs(names: list[str]) -> list[tuple[str, str]]:

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_estimators import outcomes
 
 from equipoise.measuring.estimators import Resamples
 from equipoise.measuring.human_labels import auroc, label_study
 from equipoise.measuring.items import Items
 from equipoise.records import UndefinedMetric
 from equipoise.uncertainty import ENSEMBLE_AGREEMENT, ESTIMATORS
+
+from .test_estimators import outcomes
 
 PLAN = Resamples(resamples=200)
 N = 600

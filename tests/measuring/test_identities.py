@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,18 +12,12 @@ from planted_identities import PlantedIdentities
 import equipoise
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
-from equipoise.measuring.changes import changes
-from equipoise.measuring.identities import confidence_disparities, measure_identities
-from equipoise.measuring.measure import Plan
-from equipoise.measuring.sample import Sample
-from equipoise.measuring.sampling import until_precise
-from equipoise.measuring.sentence_table import SentenceTable
-from equipoise.records import EquipoiseError, Floats, Measurement, Outcomes, Prompt, RunKey, Score, parse_group
+from equipoise.measuring.measure import Plan, measured_items
+from equipoise.measuring.part import measure_part
+from equipoise.records import RunKey, parse_group
 from equipoise.runs.run import Run
 from equipoise.scoring.score_store import ScoreStore
-from equipoise.stats import maximum
 from equipoise.tasks import open_task
-from equipoise.uncertainty import renormalise
 
 PENALTIES = {"old": 0.12, "young": 0.02, "Black": 0.1, "Asian": 0.05, "White": 0.0, "Hispanic": 0.05}
 ENGINE = PlantedIdentities(confidence=0.4, penalties=PENALTIES, genders={"female": 0.03}, mass=0.9)
@@ -144,181 +136,9 @@ def test_equal_identities_are_seldom_found_to_differ(tmp_path: Path) -> None:
     for seed in range(12):
         engine = PlantedIdentities(noise=0.1 + seed / 1000)
         outcomes = outcomes_of(engine, data, tmp_path / f"{seed}.jsonl")(data.examples)
-        rows = measure_identities(outcomes, plan, RunKey("m", "d", "t"))
-        ps = [m.estimate.value for m in rows if m.metric == "confidence_disparity_p_holm" and "none" not in m.group]
+        rows, _ = measure_part(measured_items(outcomes, plan), plan, RunKey("m", "d", "t"))
         intervals = [m.estimate for m in rows if m.metric == "confidence_disparity" and "none" not in m.group]
-        assert len(ps) == len(intervals) == 2
-        false += min(ps) <= 0.05
+        assert len(intervals) == 2
+        false += min(estimate.p_corrected for estimate in intervals) <= 0.05
         missed += sum(estimate.low > 0 for estimate in intervals)
     assert false <= 2 and missed <= 3
-
-
-def test_sampling_stops_early_and_covers_what_asking_all_would_give(data, tmp_path: Path) -> None:
-    data = identity_dataset(open_dataset("builtin"), recipe(augmentations=["R"], attributes=["age"]))
-    engine = replace(ENGINE, noise=0.03)
-    ask = outcomes_of(engine, data, tmp_path / "scores.jsonl")
-    plan = Plan([], resamples=300)
-    found = until_precise(data, ask, plan, precision=0.05)
-    assert found.sample is not None
-    assert len(found.dataset.examples) < len(data.examples) / 2
-    assert found.looks[-1].width < 0.05
-    everything = confidence_disparities(ask(data.examples), plan, Sample())
-    for name, estimate in confidence_disparities(ask(found.dataset.examples), plan, found.sample).items():
-        assert estimate.low <= everything[name].value <= estimate.high
-    exact = until_precise(data, ask, plan, precision=1e-9)
-    assert exact.sample is None and exact.dataset is data
-    types = {e.groups["type"] for e in found.dataset.examples}
-    assert types == {e.groups["type"] for e in data.examples}
-
-
-def test_markers_of_settled_attributes_are_not_asked_again(tmp_path: Path) -> None:
-    data = identity_dataset(open_dataset("builtin"), recipe(augmentations=["R"], attributes=["age", "race"]))
-    ask = outcomes_of(replace(ENGINE, noise=0.1), data, tmp_path / "scores.jsonl")
-    plan = Plan([], resamples=300)
-    everything = confidence_disparities(ask(data.examples), plan, Sample())
-    first = until_precise(data, ask, plan, precision=2.0)
-    assert first.sample is not None and len(first.looks) == 1
-    rows = confidence_disparities(ask(first.dataset.examples), plan, first.sample).values()
-    # Race has more markers than age, so its disparity takes longer to be known.
-    between = sum(row.high - row.low for row in rows) / 2
-    thin, whole = (until_precise(data, ask, plan, precision=between, drop=drop) for drop in (True, False))
-    assert thin.sample is not None and len(thin.dataset.examples) < len(whole.dataset.examples)
-    disparities = confidence_disparities(ask(thin.dataset.examples), plan, thin.sample)
-    asked = {name.split(",")[0]: row.n for name, row in disparities.items()}
-    assert asked == {"attribute=age": thin.looks[0].sentences, "attribute=race": thin.looks[-1].sentences}
-    for name, estimate in disparities.items():
-        assert estimate.low <= everything[name].value <= estimate.high
-        assert 0 < estimate.high - estimate.low < between
-
-
-def test_what_is_never_settled_is_asked_of_all_sentences(tmp_path: Path) -> None:
-    data = identity_dataset(open_dataset("builtin"), recipe(augmentations=["R"], attributes=["age", "race"]))
-    ask = outcomes_of(replace(ENGINE, noise=0.3), data, tmp_path / "scores.jsonl")
-    plan = Plan([], resamples=200)
-    last = until_precise(data, ask, plan, precision=1e-9).looks[-1]
-    assert "race" in last.widest
-    hard = until_precise(data, ask, plan, precision=last.width - 1e-6, drop=True)
-    assert hard.sample is not None and not hard.sample.population
-    rows = confidence_disparities(ask(hard.dataset.examples), plan, hard.sample)
-    asked = {name.split(",")[0]: row.n for name, row in rows.items()}
-    assert asked["attribute=race"] == last.of > asked["attribute=age"]
-    assert all(row.high > row.low for row in rows.values())
-
-
-def test_an_audit_with_a_precision_says_how_it_stopped(tmp_path: Path) -> None:
-    choices = {"base": "builtin", "augment": ["R"], "attributes": ["age"], "resamples": 200, "metrics": ["confidence"]}
-    run = equipoise.audit(replace(ENGINE, noise=0.03), "winoidentity", out=tmp_path, precision=0.1, **choices)
-    assert any("stopped at look 1 of" in note for note in run.manifest.notes)
-    assert len(run.examples) == 96 * 2 * 3
-    before = run.measurements
-    again = equipoise.remeasure(tmp_path, resamples=200).measurements
-    assert before["low"].equals(again["low"]) and before["high"].equals(again["high"])
-    looks = run.frame("looks.csv")
-    assert looks["look"].tolist() == [1] and looks["sentences"].tolist() == [96] and looks["width"][0] < 0.1
-
-
-def test_a_precision_is_a_width(tmp_path: Path) -> None:
-    with pytest.raises(EquipoiseError, match="precision must be above 0"):
-        equipoise.audit(
-            ENGINE,
-            "winoidentity",
-            base="builtin",
-            augment=["R"],
-            attributes=["age"],
-            out=tmp_path / "2",
-            precision=-1.0,
-        )
-
-
-# --- changes against the same sentence unmarked -----------------------------------------------------------------
-
-
-def planted_changes(seed: int = 0, **planted: Any) -> dict[tuple[str, str], Measurement]:
-    data = identity_dataset(
-        open_dataset("builtin").limited(120), recipe(augmentations=["R"], attributes=["age", "race"])
-    )
-    engine = PlantedIdentities(**planted)
-    engine.prepare(data.examples)
-
-    def scorer(prompts: Sequence[Prompt]) -> list[Score]:
-        return [score for batch in engine.score([prompts]) for score in batch]
-
-    outcomes = open_task("next-word").run(data.examples, scorer=scorer, writer=lambda contexts, tokens: {})
-    rows = measure_identities(outcomes, Plan([], resamples=400, seed=seed), RunKey("planted", "builtin", "next-word"))
-    return {(row.metric, row.group): row for row in rows}
-
-
-def test_a_change_is_what_was_planted_whatever_the_gender_gap() -> None:
-    rows = planted_changes(noise=0.05, penalties={"old": 0.2}, genders={"female": 0.1})
-    old = rows["confidence_change", "attribute=age,augmentation=R,marker=old,type=type2"]
-    assert old.value == pytest.approx(-0.2, abs=0.02) and old.low <= -0.2 <= old.high < 0
-    young = rows["confidence_change", "attribute=age,augmentation=R,marker=young,type=type2"]
-    assert young.low < 0 < young.high
-    p_values = {group: row.value for (metric, group), row in rows.items() if metric == "confidence_change_p_holm"}
-    assert {group for group, p in p_values.items() if p < 0.05} == {
-        "attribute=age,augmentation=R,marker=old,type=type2",
-        "attribute=age,augmentation=R,type=type2",
-    }
-    assert rows["confidence_change_p_holm", "attribute=race,augmentation=R,type=type2"].value > 0.05
-    interaction = rows["confidence_interaction", "attribute=age,augmentation=R,marker=old,type=type2"]
-    assert interaction.low < 0 < interaction.high
-    # The range over subgroups also holds the gender gap that was there without any marker.
-    assert rows["confidence_disparity", "attribute=race,augmentation=R,type=type2"].value > 0.08
-
-
-def test_nothing_planted_is_nothing_found() -> None:
-    rows = planted_changes(noise=0.2, genders={"female": 0.2})
-    p_values = [row.value for (metric, _), row in rows.items() if metric.endswith("change_p_holm")]
-    assert len(p_values) == 8 and min(p_values) > 0.05, "six markers, and two attributes"
-
-
-def test_a_change_is_paired_and_a_drop_is_the_same_with_the_sign_reversed() -> None:
-    # Sentences differ by far more than the marker changes: only within a sentence can it be seen.
-    rng = np.random.default_rng(0)
-    easy = rng.uniform(-0.6, 0.6, size=50)
-    confidence = np.stack([easy, easy - 0.03 + rng.normal(0, 0.02, size=50)], axis=1)
-    table = SentenceTable(confident_outcomes(confidence), Plan([], resamples=400))
-    rows = {
-        (name, tuple(parts.values())): e for name, parts, e in changes(table, Plan([], resamples=400), "", Sample())
-    }
-    old = rows["confidence_change", ("R", "age", "old")]
-    expected = confidence[:, 1] - confidence[:, 0]
-    assert old.value == pytest.approx(expected.mean()) and -0.04 < old.low < old.high < -0.02 and old.n == 50
-    assert rows["confidence_change_p_holm", ("R", "age")].value == pytest.approx(1 / 5001)
-    # Flipping the signs of the differences is what exchanging marked and unmarked does.
-    flips = rng.choice([-1.0, 1.0], size=(5000, 50)) @ (confidence[:, 1] - easy + 0.024) / 50
-    weaker = SentenceTable(
-        confident_outcomes(np.stack([easy - 0.024, confidence[:, 1]], axis=1)), Plan([], resamples=400)
-    )
-    p = {name: e.value for name, _, e in changes(weaker, Plan([], resamples=400), "", Sample())}["confidence_change_p"]
-    assert p == pytest.approx((np.abs(flips) >= abs((confidence[:, 1] - easy + 0.024).mean())).mean(), abs=0.03)
-
-
-def confident_outcomes(confidence: Floats) -> Outcomes:
-    """Return outcomes with that confidence by sentence: without a marker, and with "old" on the referent."""
-    lead = confidence.ravel()
-    logprobs = np.log(np.stack([(0.9 + lead) / 2, (0.9 - lead) / 2], axis=1))
-    sentences = len(confidence)
-    cells = {"augmentation": ("none", "R"), "attribute": ("", "age"), "marker": ("", "old"), "type": ("", "")}
-    return Outcomes(
-        example_id=np.arange(2 * sentences).astype(str).astype(object),
-        variant=np.full(2 * sentences, "", dtype=object),
-        set_id=np.repeat(np.arange(sentences).astype(str).astype(object), 2),
-        probs=renormalise(logprobs),
-        logprobs=logprobs,
-        gold=np.zeros(2 * sentences, dtype=np.int64),
-        stereotype=np.full(2 * sentences, -1, dtype=np.int64),
-        answerable=np.ones(2 * sentences, dtype=bool),
-        groups={name: np.array([*values] * sentences, dtype=object) for name, values in cells.items()},
-        flags=np.full(2 * sentences, "", dtype=object),
-    )
-
-
-def test_a_sample_shrinks_p_values_and_intervals_alike() -> None:
-    rng = np.random.default_rng(0)
-    means, resampled = np.array([0.1, 0.0]), rng.normal([0.1, 0.0], 0.05, size=(500, 2))
-    whole, part = (maximum.range_p_value(means, resampled, shrink=shrink) for shrink in (1.0, 0.5))
-    assert part < whole
-    assert maximum.absolute_radius(means, resampled, level=0.95, shrink=0.5) == pytest.approx(
-        maximum.absolute_radius(means, resampled, level=0.95) / 2
-    )

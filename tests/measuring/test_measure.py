@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.measuring import columns as run_columns
+from equipoise.measuring import items as run_columns
 from equipoise.measuring.items import Items
-from equipoise.measuring.measure import Job, Plan, _undefined_notes, measured_items
+from equipoise.measuring.measure import Job, Plan, Population, _undefined_notes, measured_items
 from equipoise.measuring.measure import measure as measure_items
 from equipoise.metrics import METRICS, Metric
 from equipoise.metrics.columns import COLUMNS
@@ -33,11 +33,11 @@ def set_members(outcomes: Outcomes) -> Any:
 
 
 def derived_columns(outcomes: Outcomes, chosen: Plan) -> dict[str, Any]:
-    return run_columns.item_columns(measured_items(outcomes, chosen), chosen)
+    return run_columns.item_columns(measured_items(outcomes, chosen), chosen.estimators)
 
 
 def pair_columns(outcomes: Outcomes, chosen: Plan) -> dict[str, Any]:
-    return run_columns.set_columns(measured_items(outcomes, chosen), chosen)
+    return run_columns.set_columns(measured_items(outcomes, chosen), chosen.estimators)
 
 
 EVERYTHING = tuple(METRICS.values())
@@ -95,7 +95,7 @@ def mixed(make_outcomes) -> Outcomes:
 
 def test_there_is_a_column_for_every_name_that_metrics_may_read(mixed: Outcomes) -> None:
     # "group" is handed to metrics over groupings alone, and those of identities to metrics of marked sentences.
-    identities = {"right", "marked", "subgroup", "marker", "contrast_share", "answered", "privilege"}
+    identities = {"marked", "subgroup", "marker", "answered", "privilege"}
     pairs = {name for metric in EVERYTHING if metric.unit == "pair" for name in metric.inputs}
     assert set(item_columns(mixed, PERPLEXITY)) == set(COLUMNS) - {"group", *identities, *pairs}
     assert identities <= {name for metric in EVERYTHING if metric.unit == "identity" for name in metric.inputs}
@@ -366,5 +366,5 @@ def test_a_metric_over_sets_counts_the_sets_and_not_its_columns_of_items(unit: s
     performance, u = np.array([1.0, np.nan, np.nan]), np.array([0.5, 0.5, np.nan])
     inputs = ("performance_brier", "u")
     metric = Metric("mine", mean, inputs, unit=unit, better="higher", label="mine", summary="mine")
-    job = Job(metric, "mine", (performance, u), np.ones(3, dtype=bool))
+    job = Job(metric, "mine", (performance, u), Population(np.arange(3), 3), np.ones(3, dtype=bool))
     assert job.units(np.arange(3)) == counted

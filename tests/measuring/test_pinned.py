@@ -49,11 +49,12 @@ PINNED = Path(__file__).parent / "pinned"
 
 
 def sums(name: str, folder: Path) -> dict[str, list[float]]:
-    """Return for each metric of an audit: its rows, and the sums of n, values and both ends, weighted by place."""
+    """Return for each metric of an audit: its rows, and the sums of its numbers, weighted by place among the groups."""
     run = equipoise.audit(MODEL, out=folder / name, progress=False, **AUDITS[name])
-    frame = run.measurements
+    frame = run.measurements.sort_values(["metric", "task", "group"], ignore_index=True)
     weights = 1 + frame.groupby("metric").cumcount() % 7
-    numbers = frame[["n", "value", "low", "high"]].astype(float).fillna(1000).mul(weights, axis=0)
+    columns = ["n", "value", "low", "high", "p", "p_corrected"]
+    numbers = frame[columns].astype(float).fillna(1000).mul(weights, axis=0)
     totals = numbers.groupby(frame["metric"]).sum()
     rows = frame["metric"].value_counts()
     return {metric: [float(rows[metric]), *totals.loc[metric].round(10)] for metric in rows.index}

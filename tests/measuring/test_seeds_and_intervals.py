@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_measure import LABELS, answerable_rows, item_columns, measure, plan, table, unanswerable_rows
 
 from equipoise.measuring.measure import Plan
 from equipoise.metrics import Metric
 from equipoise.metrics.groups import mean
 from equipoise.records import Outcomes
 from equipoise.uncertainty import PERPLEXITY
+
+from .test_measure import LABELS, answerable_rows, item_columns, measure, plan, table, unanswerable_rows
 
 
 @pytest.fixture(scope="module")

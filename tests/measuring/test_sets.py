@@ -13,8 +13,7 @@ from planted_identities import PlantedIdentities
 import equipoise
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
-from equipoise.measuring.columns import set_columns
-from equipoise.measuring.items import Items
+from equipoise.measuring.items import Items, set_columns
 from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.metrics import METRICS
 from equipoise.records import Outcomes, RunKey
@@ -142,7 +141,7 @@ def test_both_values_of_a_run_follow_from_its_tables(run: Run) -> None:
 def test_unanswerable_sets_follow_the_rule_without_the_half(make_outcomes) -> None:
     rows = [{"pair": "a", "probs": (p, 1 - p), "gender": gender} for p, gender in ((0.9, "male"), (0.4, "female"))]
     plan = Plan(list(METRICS.values()), (PERPLEXITY, RENYI))
-    table = set_columns(measured_items(make_outcomes(rows), plan), plan)
+    table = set_columns(measured_items(make_outcomes(rows), plan), plan.estimators)
     for suffix in ("", "_renyi"):
         apart = abs(table[f"c_male{suffix}"] - table[f"c_female{suffix}"])
         np.testing.assert_allclose(table[f"u{suffix}"], 1 - apart, atol=1e-12)

@@ -39,13 +39,13 @@ def test_a_planted_difference_of_flips_is_found_in_its_type_alone(make_outcomes:
     found = {(one.metric, one.kind): one for one in task_differences(outcomes, [("mcq", "next-word")], QUICK)}
     flips = found["flip_rate", "type1"]
     assert (flips.estimate.value, flips.estimate.n) == (pytest.approx((6 - 24) / SETS), SETS)
-    assert flips.estimate.low < flips.estimate.value < flips.estimate.high < 0 and flips.p_holm < 0.05
+    assert flips.estimate.low < flips.estimate.value < flips.estimate.high < 0 and flips.estimate.p_corrected < 0.05
     same = found["flip_rate", "type2"]
     # Nothing differs in any set, and still the interval has a width.
-    assert same.estimate.value == 0 and same.p == 1 and same.estimate.low < 0 < same.estimate.high
+    assert same.estimate.value == 0 and same.estimate.p == 1 and same.estimate.low < 0 < same.estimate.high
     assert ("ucerf_signed", "type1") in found and ("ucerf_signed", "type2") not in found
     assert found["accuracy", "type2"].estimate.n == 2 * SETS and ("accuracy", "type1") not in found
-    assert all(one.tests == len(found) and one.p <= one.p_holm <= 1 for one in found.values())
+    assert all(one.tests == len(found) and one.estimate.p <= one.estimate.p_corrected <= 1 for one in found.values())
 
 
 def test_chance_is_called_a_difference_no_more_often_than_it_should_be(make_outcomes: Any) -> None:
@@ -53,7 +53,7 @@ def test_chance_is_called_a_difference_no_more_often_than_it_should_be(make_outc
     for seed in range(15):
         first, second = (asked(make_outcomes, 12, seed=2 * seed + number) for number in (0, 1))
         tests = task_differences({"a": first, "b": second}, [("a", "b")], Trial(20, 199, seed=seed))
-        called += any(one.p_holm < 0.05 for one in tests)
+        called += any(one.estimate.p_corrected < 0.05 for one in tests)
     assert called <= 4  # the chance of more at a true rate of 5% is under 0.1%
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from equipoise.datasets import open_dataset
 from equipoise.measuring.ensembles import over_wordings
-from equipoise.measuring.estimator_values import set_values, usable_estimators
-from equipoise.measuring.estimators import CHANGED, Resamples
+from equipoise.measuring.estimators import CHANGED, Resamples, set_values, usable_estimators
 from equipoise.measuring.items import Items
 from equipoise.measuring.wordings import item_table, wording_study
 from equipoise.options import DatasetOptions

@@ -244,21 +244,29 @@ def test_reliability_bins_have_their_edges_and_wilson_s_interval() -> None:
     y = np.array([1.0, 0.0, 1.0, 1.0, 0.0])
     p = np.array([0.05, 0.95, 0.97, 0.96, 0.15])
     filled = list(calibration.reliability(y, p, level=0.9))
-    assert [(filled_bin[0], filled_bin[1], filled_bin.items) for filled_bin in filled] == [
+    assert [(filled_bin.start, filled_bin.end, filled_bin.rate.n) for filled_bin in filled] == [
         (0.0, pytest.approx(0.1), 1),
         (pytest.approx(0.1), pytest.approx(0.2), 1),
         (pytest.approx(0.9), 1.0, 3),
     ]
     assert [filled_bin.confidence for filled_bin in filled] == pytest.approx([0.05, 0.15, 0.96])
     for filled_bin, hits in zip(filled, (1, 0, 2), strict=True):
-        expected = binomtest(hits, filled_bin.items).proportion_ci(0.9, method="wilson")
-        assert (filled_bin.rate, filled_bin.low, filled_bin.high) == pytest.approx(
-            (hits / filled_bin.items, expected.low, expected.high)
-        )
+        rate = filled_bin.rate
+        expected = binomtest(hits, rate.n).proportion_ci(0.9, method="wilson")
+        assert (rate.value, *rate.ends) == pytest.approx((hits / rate.n, expected.low, expected.high))
+        assert filled_bin.row() == {
+            "start": filled_bin.start,
+            "end": filled_bin.end,
+            "items": rate.n,
+            "confidence": filled_bin.confidence,
+            "rate": rate.value,
+            "low": rate.low,
+            "high": rate.high,
+        }
     assert list(calibration.reliability(y, p)) == list(calibration.reliability(y, p, level=0.95))
 
 
 def test_a_rate_of_one_has_an_interval_that_ends_at_one() -> None:
     # Of nine items rounding would put the end above 1.
     (filled,) = calibration.reliability(np.ones(9), np.full(9, 0.95))
-    assert filled.high == 1.0
+    assert filled.rate.high == 1.0

@@ -25,11 +25,6 @@ def test_desirability_is_certainty_signed_by_being_right() -> None:
     assert fairness.desirability(correct, certainty).tolist() == [0.3, -0.4, 0.5]
 
 
-def test_signed_certainty_says_which_way_a_sentence_was_read() -> None:
-    predicted = np.array([0, 1, 2, ABSENT])
-    assert fairness.signed_certainty(predicted, np.full(4, 0.5)).tolist() == [0.5, -0.5, -0.5, -0.5]
-
-
 @given(PAIRS)
 def test_all_disparities_are_the_absolute_difference_of_two_groups(values: np.ndarray) -> None:
     expected = np.abs(values[:, 0] - values[:, 1])
@@ -221,10 +216,6 @@ def test_fp_is_performance_times_ucerf() -> None:
     assert fairness.fairness_performance(performance, u) == pytest.approx(0.75 * 0.7)
 
 
-def test_accuracy_leaves_out_items_without_label() -> None:
-    assert fairness.accuracy(np.array([1.0, 0.0, np.nan, 1.0])) == pytest.approx(2 / 3)
-
-
 def test_a_flip_goes_toward_or_against_the_stereotype_or_neither() -> None:
     expects = np.array([[0, 1]] * 8)
     chosen = np.array([[0, 0], [0, 1], [1, 0], [0, 2], [2, 1], [2, 0], [0, ABSENT], [ABSENT, ABSENT]])
@@ -256,7 +247,7 @@ def test_signed_u_sees_a_change_to_none_of_the_above() -> None:
 @given(PAIRS)
 def test_with_two_candidates_signed_u_is_equation_3_of_signed_certainty(values: np.ndarray) -> None:
     chosen, certainty = np.where(values >= 0, 0, 1), np.abs(values)
-    signed = fairness.signed_certainty(chosen, certainty)
+    signed = np.where(chosen == 0, certainty, -certainty)
     for kind in KINDS:
         expected = fairness.pair_ucerf(signed, kind=kind)
         np.testing.assert_allclose(fairness.pair_ucerf_signed(chosen, certainty, kind=kind), expected, atol=1e-12)

@@ -5,8 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.metrics.fairness import accuracy
-from equipoise.metrics.groups import by_group, gap, mean, ratio, share
+from equipoise.metrics.groups import (
+    Norm,
+    by_group,
+    largest_size,
+    mean,
+    mean_size,
+    rows_by_group,
+    share,
+    span,
+    total_size,
+)
 from equipoise.records import UndefinedMetric
 
 GENDER = np.array(["male", "female", "", "male", "female"], dtype=object)
@@ -58,7 +67,7 @@ def test_share_is_the_mean_over_a_subset() -> None:
 
 
 def test_by_group_takes_the_metric_of_each_named_group() -> None:
-    assert by_group(accuracy, CORRECT, groups=GENDER) == {"female": 0.5, "male": 1.0}
+    assert by_group(mean, CORRECT, groups=GENDER) == {"female": 0.5, "male": 1.0}
 
 
 def test_by_group_hands_options_on() -> None:
@@ -68,28 +77,31 @@ def test_by_group_hands_options_on() -> None:
         by_group(mean, np.full(5, np.nan), groups=GENDER, of="certainty")
 
 
-def test_gap_and_ratio_compose_with_by_group() -> None:
-    values = by_group(accuracy, CORRECT, groups=GENDER)
-    assert gap(values) == 0.5
-    assert ratio(values) == 0.5
-    assert gap({"a": 0.3, "b": 0.3}) == 0
-    assert ratio({"a": 0.3, "b": 0.3}) == 1
+def test_by_group_hands_each_group_the_weights_of_its_items() -> None:
+    weights = np.array([1.0, 3.0, 9.0, 1.0, 1.0])
+    assert by_group(mean, CORRECT, groups=GENDER, weights=weights) == {"female": 0.25, "male": 1.0}
 
 
-def test_gap_of_three_groups_is_that_of_the_extremes() -> None:
-    assert gap({"a": 0.2, "b": 0.9, "c": 0.5}) == pytest.approx(0.7)
+def test_groups_are_found_in_any_order_and_in_runs() -> None:
+    groups = np.array(["b", "b", "a", "", "b", "a"])
+    assert {name: rows.tolist() for name, rows in rows_by_group(groups).items()} == {"a": [2, 5], "b": [0, 1, 4]}
+    assert rows_by_group(groups[:0]) == {}
 
 
-def test_gap_goes_resample_by_resample() -> None:
-    np.testing.assert_allclose(gap({"a": np.array([0.1, 0.9]), "b": np.array([0.4, 0.2])}), [0.3, 0.7])
+def apart(first: np.ndarray, second: np.ndarray, *, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return the signed differences of two columns from 0.5, stacked."""
+    return np.stack([mean(first, weights=weights) - 0.5, mean(second, weights=weights) - 0.5])
 
 
-@pytest.mark.parametrize("function", [gap, ratio])
-def test_one_group_has_nothing_to_be_compared_with(function) -> None:
-    with pytest.raises(UndefinedMetric, match="fewer than two groups"):
-        function({"a": 0.5})
-
-
-def test_ratio_of_zeros_is_undefined() -> None:
-    with pytest.raises(UndefinedMetric, match="all 0"):
-        ratio({"a": 0.0, "b": 0.0})
+@pytest.mark.parametrize(
+    ("join", "size"), [(total_size, 0.7), (largest_size, 0.5), (mean_size, 0.35), (span, 0.3), (np.sum, -0.7)]
+)
+def test_a_norm_joins_the_signed_differences(join, size: float) -> None:
+    norm = Norm(apart, join)
+    values = np.array([0.0, 0.0]), np.array([0.0, 0.6])
+    assert norm(*values) == pytest.approx(size)
+    # Resample by resample: the second draws the first row only, so both are 0.5 below.
+    weights = np.array([[1.0, 1.0], [1.0, 0.0]])
+    both = {total_size: 1.0, largest_size: 0.5, mean_size: 0.5, span: 0.0}
+    if join in both:
+        np.testing.assert_allclose(norm(*values, weights=weights), [size, both[join]])

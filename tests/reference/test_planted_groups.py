@@ -16,8 +16,8 @@ from equipoise.datasets.bbq import load_bbq
 from equipoise.datasets.builtin import load_builtin
 from equipoise.datasets.dataset import Dataset
 from equipoise.datasets.sentiment import load_sentiment
-from equipoise.measuring.group_pairs import measure_group_pairs
-from equipoise.measuring.measure import Plan, measure, measured_items
+from equipoise.measuring.measure import Plan, measured_items
+from equipoise.measuring.part import measure_part
 from equipoise.metrics import METRICS
 from equipoise.records import Context, Example, Measurement, Outcomes, Prompt, RunKey, Sampling, Score
 from equipoise.tasks import TaskOptions, open_task
@@ -61,8 +61,8 @@ def measured(outcomes: Outcomes) -> dict[tuple[str, str], Measurement]:
     names = ("ucerf", "ucerf_signed", "flip_rate", "certainty", "certainty_difference", "desirability_difference")
     plan = Plan([METRICS[name] for name in names], resamples=10)
     items = measured_items(outcomes, plan)
-    rows, _ = measure(items, plan, KEY)
-    return {(row.metric, row.group): row for row in (*rows, *measure_group_pairs(items, plan, KEY))}
+    rows, _ = measure_part(items, plan, KEY)
+    return {(row.metric, row.group): row for row in rows}
 
 
 def test_a_planted_certainty_about_groups_of_people_comes_out_of_moods() -> None:

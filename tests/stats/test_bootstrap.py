@@ -16,9 +16,8 @@ from equipoise.stats import bootstrap as module
 from equipoise.stats.bootstrap import (
     bootstrap,
     cluster_numbers,
-    interval,
-    intervals,
     joint_numbers,
+    percentile,
     resampling_units,
     weight_chunks,
 )
@@ -27,6 +26,11 @@ from equipoise.stats.resampling import resampled
 
 def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
+
+
+def interval(samples: np.ndarray, *, level: float, units: int) -> tuple[float, float]:
+    """Return the ends of a percentile interval."""
+    return percentile(0.5, samples, level=level, units=units).ends
 
 
 def clustered(seed: int, *, clusters: int = 40, size: int = 6) -> tuple[np.ndarray, np.ndarray]:
@@ -164,14 +168,15 @@ def test_the_interval_is_taken_over_resamples_with_a_value() -> None:
 
 @pytest.mark.parametrize("samples", [[np.nan] * 4, [np.nan, np.nan, np.nan, 0.5]])
 def test_a_metric_undefined_in_most_resamples_has_an_open_interval(samples: list[float]) -> None:
-    assert np.isnan(interval(np.array(samples), level=0.95, units=200)).all()
+    estimate = percentile(0.5, np.array(samples), level=0.95, units=200)
+    assert np.isnan(estimate.ends).all() and estimate.value == 0.5 and estimate.method.startswith("no interval: ")
 
 
-def test_every_column_has_the_interval_it_has_alone() -> None:
+def test_the_interval_is_that_of_the_resamples_with_a_value() -> None:
     samples = rng().normal(size=(40, 5))
     samples[:5, 1], samples[:20, 2], samples[:21, 3] = np.nan, np.nan, np.nan
-    ends = intervals(samples, level=0.9, units=[200] * 5)
-    for column, (low, high) in enumerate(ends):
+    for column in range(5):
+        low, high = interval(samples[:, column], level=0.9, units=200)
         defined = samples[~np.isnan(samples[:, column]), column]
         if column == 3:
             assert np.isnan([low, high]).all()
@@ -191,9 +196,8 @@ def test_few_units_give_wider_intervals_and_skewed_resamples_reach_further() -> 
     assert low == pytest.approx(np.exp(-reach / 4), abs=2e-3)
     a = stats.skew(skewed) / 6
     assert high == pytest.approx(np.exp((a + (a + reach) / (1 - a * (a + reach))) / 4), abs=3e-3)
-    # The other tail of skewed values, and two values for each unit: columns do not depend on each other.
-    columns = intervals(np.stack([skewed, -skewed], axis=1), level=0.95, units=[30, 30])
-    assert columns == pytest.approx(np.array([(low, high), (-high, -low)]), abs=1e-9)
+    # The other tail of skewed values.
+    assert interval(-skewed, level=0.95, units=30) == pytest.approx((-high, -low), abs=1e-9)
 
 
 def test_an_interval_of_a_single_unit_and_of_equal_resamples_is_defined() -> None:
@@ -209,7 +213,7 @@ def test_intervals_of_thirty_units_cover_what_they_say(a: float, b: float) -> No
     draws, generator = 2000, rng(4)
     (weights,) = weight_chunks(30, resamples=1000, seed=0)()
     resampled_means = generator.beta(a, b, size=(draws, 30)) @ weights / 30
-    ends = np.array(intervals(resampled_means.T, level=0.95, units=[30] * draws))
+    ends = np.array([interval(samples, level=0.95, units=30) for samples in resampled_means])
     held = ((ends[:, 0] <= a / (a + b)) & (a / (a + b) <= ends[:, 1])).mean()
     assert held >= 0.94  # the plain percentile interval holds 0.924 and 0.939 of the time
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest
@@ -11,22 +13,27 @@ from equipoise.stats.means import at_means, joint_interval, units
 from equipoise.stats.resampling import Statistic
 
 
+def betting(values: np.ndarray, *, level: float, seed: int = 0) -> tuple[float, float]:
+    """Return the betting interval of values in [0, 1], however many they are."""
+    return bounded._betting(np.asarray(values, dtype=np.float64).tobytes(), level, seed)
+
+
 @pytest.mark.parametrize(("hits", "n"), [(0, 1), (1, 1), (0, 20), (3, 20), (20, 20), (34, 244)])
 def test_clopper_pearson_is_scipy_s_exact_interval(hits: int, n: int) -> None:
     expected = binomtest(hits, n).proportion_ci(0.95, method="exact")
-    assert bounded.clopper_pearson(hits, n, level=0.95) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert bounded.clopper_pearson(hits, n, level=0.95).ends == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 30, 100, 2500])
 @pytest.mark.parametrize("value", [0.0, 0.3, 1.0])
 def test_identical_values_have_an_interval_with_a_width(n: int, value: float) -> None:
-    low, high = bounded.mean_interval(np.full(n, value), (0, 1), level=0.95)
+    low, high = bounded.mean_interval(np.full(n, value), (0, 1), level=0.95).ends
     assert 0 <= low <= value <= high <= 1
     assert high - low > 0.5 / n
 
 
 def test_one_unit_says_next_to_nothing() -> None:
-    low, high = bounded.mean_interval(np.array([1.0]), (0, 1), level=0.95)
+    low, high = bounded.mean_interval(np.array([1.0]), (0, 1), level=0.95).ends
     assert low < 0.05 and high == 1
 
 
@@ -37,7 +44,7 @@ def test_the_betting_interval_holds_the_truth_as_often_as_it_says(n: int, draw: 
     held = 0
     for _ in range(200):
         values = rng.beta(9, 1, n) if draw == "beta" else np.where(rng.random(n) < 0.02, 0.0, 1.0)
-        low, high = bounded.betting_interval(values, level=0.95)
+        low, high = betting(values, level=0.95)
         held += low <= truth <= high
     assert held >= 190
 
@@ -63,17 +70,20 @@ def test_the_betting_interval_is_that_of_the_paper_value_by_value(n: int, level:
     order = np.random.default_rng([5, n]).permutation(values).tolist()
     means = np.linspace(0, 1, 1001)[1:-1]
     kept = [m for m in means if gambled(order, float(m), level=level) < np.log(2 / (1 - level))]
-    low, high = bounded.betting_interval(values, level=level, seed=5)
+    low, high = betting(values, level=level, seed=5)
     assert (low, high) == pytest.approx((max(0, kept[0] - 0.001), min(1, kept[-1] + 0.001)), abs=1e-9)
 
 
 def test_bernstein_and_hoeffding_by_hand() -> None:
     values = np.array([0.2, 0.4, 0.9, 0.5])
-    assert bounded.bernstein_interval(values, level=0.95) == (0.0, 1.0)
     many = np.tile(values, 2000)
     radius = np.sqrt(2 * np.var(many, ddof=1) * np.log(80) / 8000) + 7 * np.log(80) / (3 * 7999)
-    assert bounded.bernstein_interval(many, level=0.95) == pytest.approx((0.5 - radius, 0.5 + radius), abs=1e-12)
-    assert bounded.mean_interval(many * 4 - 1, (-1, 3), level=0.95) == pytest.approx((1 - 4 * radius, 1 + 4 * radius))
+    assert bounded.mean_interval(many, (0, 1), level=0.95).ends == pytest.approx(
+        (0.5 - radius, 0.5 + radius), abs=1e-12
+    )
+    assert bounded.mean_interval(many * 4 - 1, (-1, 3), level=0.95).ends == pytest.approx(
+        (1 - 4 * radius, 1 + 4 * radius)
+    )
     expected = 2 * np.sqrt(np.log(4 / 0.05) / 20) + 2 * np.sqrt(np.log(4 / 0.05) / 60)
     assert bounded.hoeffding_radius([10, 30], 2.0, level=0.95) == pytest.approx(expected)
     assert bounded.hoeffding_radius([0], 1.0, level=0.95) == pytest.approx(np.sqrt(np.log(40) / 2))
@@ -81,10 +91,18 @@ def test_bernstein_and_hoeffding_by_hand() -> None:
 
 def test_betting_serves_up_to_two_thousand_units() -> None:
     values = np.random.default_rng(0).random(2001)
-    assert bounded.mean_interval(values[:2000], (0, 1), level=0.95) == bounded.betting_interval(
-        values[:2000], level=0.95
-    )
-    assert bounded.mean_interval(values, (0, 1), level=0.95) == bounded.bernstein_interval(values, level=0.95)
+    few, many = (bounded.mean_interval(values[:n], (0, 1), level=0.95) for n in (2000, 2001))
+    assert few.ends == betting(values[:2000], level=0.95) and few.method == bounded.BETTING
+    assert many.ends != betting(values, level=0.95) and many.method == bounded.BERNSTEIN
+    assert (few.value, few.n) == (pytest.approx(values[:2000].mean()), 2000)
+
+
+def test_a_share_of_whole_answers_has_the_exact_interval_and_one_of_part_answers_has_not() -> None:
+    whole = partial(bounded.mean_interval, whole=True, level=0.95)
+    assert whole(np.array([1.0, 0.0, 1.0]), (0, 1)) == bounded.clopper_pearson(2, 3, level=0.95)
+    assert whole(np.array([1.0, 0.0, 0.5]), (0, 1)).method == bounded.BETTING
+    assert whole(np.array([1.0, 0.0, 1.0]), (0, 2)).method == bounded.BETTING
+    assert bounded.mean_interval(np.array([1.0, 0.0, 1.0]), (0, 1), level=0.95).method == bounded.BETTING
 
 
 def test_a_bootstrap_needs_thirty_units_on_each_side_of_the_mean() -> None:
@@ -100,9 +118,9 @@ def test_a_bootstrap_needs_thirty_units_on_each_side_of_the_mean() -> None:
 def test_more_units_make_it_narrower_and_a_higher_level_wider() -> None:
     rng = np.random.default_rng(0)
     values = rng.beta(5, 2, 400)
-    widths = [np.ptp(bounded.betting_interval(values[:n], level=0.95)) for n in (10, 40, 400)]
+    widths = [np.ptp(betting(values[:n], level=0.95)) for n in (10, 40, 400)]
     assert widths[0] > widths[1] > widths[2]
-    assert np.ptp(bounded.betting_interval(values, level=0.99)) > widths[2]
+    assert np.ptp(betting(values, level=0.99)) > widths[2]
 
 
 def difference(values, groups, *, weights=None):
@@ -120,16 +138,18 @@ def test_a_statistic_of_two_means_is_taken_apart_and_put_together() -> None:
     assert (len(first), len(second)) == (2, 3)
     means = [np.array([first.mean()]), np.array([second.mean()])]
     assert at_means(statistic, means) == pytest.approx(difference(values, groups))
-    low, high = joint_interval(statistic, 1.0, level=0.95) or (np.nan, np.nan)
-    assert low == 0 and high > 0.9  # five values do not show a difference
+    joint = joint_interval(statistic, [first, second], 1.0, level=0.95)
+    assert joint is not None and joint.value == pytest.approx(difference(values, groups)) and joint.n == 2
+    assert joint.low == 0 and joint.high > 0.9  # five values do not show a difference
 
 
 def test_a_clear_difference_is_shown_by_enough_values() -> None:
     rng = np.random.default_rng(0)
     values = np.concatenate([rng.uniform(0, 0.2, 60), rng.uniform(0.8, 1, 60)])
     groups = np.repeat(np.array(["a", "b"], dtype=object), 60)
-    low, high = joint_interval(Statistic(difference, [values, groups], np.arange(120)), 1.0, level=0.95) or (0, 0)
-    assert 0.3 < low < 0.8 < high
+    statistic = Statistic(difference, [values, groups], np.arange(120))
+    joint = joint_interval(statistic, units(statistic), 1.0, level=0.95)
+    assert joint is not None and 0.3 < joint.low < 0.8 < joint.high
 
 
 def test_one_mean_at_once_is_hoeffding_s_own_radius_and_more_means_lie_farther() -> None:
@@ -141,7 +161,7 @@ def test_one_mean_at_once_is_hoeffding_s_own_radius_and_more_means_lie_farther()
 @pytest.mark.parametrize(("level", "seed"), [(0.2, 20), (0.5, 160)])
 def test_values_that_rule_every_mean_out_leave_one_step_around_their_own(level: float, seed: int) -> None:
     values = np.random.default_rng(seed).beta(0.3, 0.3, 40)
-    low, high = bounded.betting_interval(values, level=level, seed=seed)
+    low, high = betting(values, level=level, seed=seed)
     step = 1 / bounded.GRID
     assert (low, high) == pytest.approx((values.mean() - step, values.mean() + step), abs=1e-12)
 
@@ -174,10 +194,9 @@ def test_an_interval_has_a_width_from_a_millionth_of_the_possible_one_on() -> No
     ],
 )
 def test_many_equal_values_leave_one_step_of_the_grid_around_them(value: float, interval: tuple[float, float]) -> None:
-    assert bounded.betting_interval(np.full(20_000, value), level=0.95) == pytest.approx(interval, abs=1e-12)
+    assert betting(np.full(20_000, value), level=0.95) == pytest.approx(interval, abs=1e-12)
 
 
 def test_values_beyond_their_bounds_count_as_at_the_bound() -> None:
-    assert bounded.mean_interval(np.array([3.0, -2.0, 0.5]), (0, 1), level=0.95) == bounded.mean_interval(
-        np.array([1.0, 0.0, 0.5]), (0, 1), level=0.95
-    )
+    beyond, at = (bounded.mean_interval(np.array(v), (0, 1), level=0.95) for v in ([3.0, -2.0, 0.5], [1.0, 0.0, 0.5]))
+    assert beyond.ends == at.ends

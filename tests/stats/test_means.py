@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from equipoise.records import Estimate
 from equipoise.stats import bounded, means
 from equipoise.stats.resampling import Statistic
 
 
-def apart(first: np.ndarray, second: np.ndarray, *, weights: Any) -> np.ndarray:
+def apart(first: np.ndarray, second: np.ndarray, *, weights: Any = None) -> np.ndarray:
     """Return the absolute difference of two means under weights."""
+    weights = np.ones(len(first)) if weights is None else weights
     sums = [np.stack([values, np.ones_like(values)]) @ weights for values in (first, second)]
     return np.asarray(np.abs(sums[0][0] / sums[0][1] - sums[1][0] / sums[1][1]))
 
@@ -21,10 +23,15 @@ def gap() -> Statistic:
     return Statistic(apart, [np.array([1.0, 0.0, 1.0]), np.array([1.0, 1.0, 0.0])], np.array([0, 0, 1]))
 
 
+def joint(statistic: Statistic, **options: Any) -> Estimate | None:
+    """Return the joint interval of a statistic of variables of width 1."""
+    return means.joint_interval(statistic, means.units(statistic), 1.0, **options)
+
+
 def ends(monkeypatch: pytest.MonkeyPatch, *pairs: tuple[float, float]) -> None:
     """Let the means have these intervals, in turn."""
     given = iter(pairs)
-    monkeypatch.setattr(bounded, "mean_interval", lambda *_, **__: next(given))
+    monkeypatch.setattr(bounded, "mean_interval", lambda *_, **__: Estimate(0.0, *next(given), 0.95, 1, ""))
 
 
 def test_the_units_of_a_mean_are_the_means_of_its_clusters() -> None:
@@ -37,25 +44,27 @@ def test_the_units_of_a_mean_are_the_means_of_its_clusters() -> None:
 def test_the_interval_of_means_is_drawn_with_seed_0() -> None:
     values = np.random.default_rng(0).random((2, 40))
     statistic = Statistic(apart, list(values), np.arange(40))
-    ends = [means.joint_interval(statistic, 1.0, level=0.95, seed=seed) for seed in (0, 1)]
-    assert means.joint_interval(statistic, 1.0, level=0.95) == ends[0] != ends[1]
+    ends = [joint(statistic, level=0.95, seed=seed) for seed in (0, 1)]
+    assert joint(statistic, level=0.95) == ends[0] != ends[1]
 
 
 def test_a_function_without_weights_is_not_taken_apart() -> None:
     assert means.units(Statistic(np.median, [np.array([0.0, 1.0])], np.array([0, 1]))) == []
 
 
-def added(*columns: np.ndarray, weights: Any) -> np.ndarray:
+def added(*columns: np.ndarray, weights: Any = None) -> np.ndarray:
     """Return the sum of the means of the columns under weights."""
+    weights = np.ones(len(columns[0])) if weights is None else weights
     sums = [np.stack([values, np.ones_like(values)]) @ weights for values in columns]
     return np.asarray(sum(total / count for total, count in sums))
 
 
 def test_a_metric_of_no_mean_or_of_more_than_four_has_no_joint_interval() -> None:
     values, clusters = np.array([0.0, 1.0]), np.array([0, 1])
-    assert means.joint_interval(Statistic(np.median, [values], clusters), 1.0, level=0.95) is None
-    assert means.joint_interval(Statistic(added, [values] * 5, clusters), 1.0, level=0.95) is None
-    assert means.joint_interval(Statistic(added, [values] * 4, clusters), 1.0, level=0.95) == pytest.approx((0, 4))
+    assert joint(Statistic(np.median, [values], clusters), level=0.95) is None
+    assert joint(Statistic(added, [values] * 5, clusters), level=0.95) is None
+    four = joint(Statistic(added, [values] * 4, clusters), level=0.95)
+    assert four is not None and four.ends == pytest.approx((0, 4))
 
 
 @pytest.mark.parametrize(("between", "low"), [(0.045, 0.0), (0.055, 0.055)])
@@ -64,16 +73,17 @@ def test_a_gap_smaller_than_a_step_between_tried_means_may_be_none(
 ) -> None:
     # Nine means are tried from 0.0 to 0.4, and nine of the other interval: steps of 0.05.
     ends(monkeypatch, (0.0, 0.4), (0.4 + between, 0.8 + between))
-    assert means.joint_interval(gap(), 1.0, level=0.95) == pytest.approx((low, 0.8 + between))
+    apart = joint(gap(), level=0.95)
+    assert apart is not None and apart.ends == pytest.approx((low, 0.8 + between))
 
 
 def test_the_means_share_the_level(monkeypatch: pytest.MonkeyPatch) -> None:
     levels = []
 
-    def interval(*_: object, level: float, **__: object) -> tuple[float, float]:
+    def interval(*_: object, level: float, **__: object) -> Estimate:
         levels.append(level)
-        return 0.0, 1.0
+        return Estimate(0.5, 0.0, 1.0, level, 1, "")
 
     monkeypatch.setattr(bounded, "mean_interval", interval)
-    means.joint_interval(gap(), 1.0, level=0.9)
+    joint(gap(), level=0.9)
     assert levels == pytest.approx([0.95, 0.95])

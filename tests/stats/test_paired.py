@@ -14,11 +14,20 @@ from scipy.stats import false_discovery_control
 
 from equipoise.metrics.fairness import eo_sum
 from equipoise.metrics.groups import mean
+from equipoise.records import Estimate
 from equipoise.stats import bounded, paired
-from equipoise.stats.paired import Contest, Difference, Trial, benjamini_hochberg, holm, paired_differences
+from equipoise.stats.paired import Contest, Trial, benjamini_hochberg, corrected, holm, paired_differences
 from equipoise.stats.resampling import Statistic
 
 P_VALUES = arrays.arrays(np.float64, st.integers(1, 30), elements=st.floats(0, 1))
+
+
+def test_a_family_is_corrected_over_what_was_tested() -> None:
+    tested = [Estimate(0.1, 0.0, 0.2, 0.95, 9, "", p) for p in (0.01, np.nan, 0.04)]
+    first, untested, last = corrected(tested)
+    assert (first.p_corrected, last.p_corrected) == (0.02, 0.04) and np.isnan(untested.p_corrected)
+    assert (first.p, first.low) == (0.01, 0.0)
+    assert [e.p_corrected for e in corrected(tested[::2], "bh")] == [0.02, 0.04] and corrected([]) == []
 
 
 def test_holm_of_a_worked_example() -> None:
@@ -46,7 +55,7 @@ def contest(first: np.ndarray, second: np.ndarray, clusters: np.ndarray) -> Cont
     return Contest(*([Statistic(mean, [values], clusters)] for values in (first, second)), n=len(first))
 
 
-def difference(first: np.ndarray, second: np.ndarray, clusters: np.ndarray, trial: Trial) -> Difference:
+def difference(first: np.ndarray, second: np.ndarray, clusters: np.ndarray, trial: Trial) -> Estimate:
     (result,) = paired_differences([contest(first, second, clusters)], clusters=int(clusters.max()) + 1, trial=trial)
     return result
 

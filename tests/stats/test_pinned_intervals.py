@@ -29,16 +29,19 @@ def numbers() -> dict[str, list[float]]:
 def _bounded() -> dict[str, list[float]]:
     first, few = RNG_VALUES[0], RNG_VALUES[1, :7]
     return {
-        "clopper-pearson": [*bounded.clopper_pearson(3, 9, level=0.9), *bounded.clopper_pearson(9, 9, level=0.8)],
-        "betting": [end for x in (first, few) for end in bounded.betting_interval(x, level=0.9, seed=3)],
-        "betting, strong": [*bounded.betting_interval(np.full(400, 0.97), level=0.99, seed=1)],
-        "bernstein": [end for x in (first, few) for end in bounded.bernstein_interval(x, level=0.9)],
-        "mean": [end for x in (first, few) for end in bounded.mean_interval(3 * x - 1, (-1, 2), level=0.9)],
+        "clopper-pearson": [
+            *bounded.clopper_pearson(3, 9, level=0.9).ends,
+            *bounded.clopper_pearson(9, 9, level=0.8).ends,
+        ],
+        "betting": [end for x in (first, few) for end in _mean(x, 0.9, 3)],
+        "betting, strong": [*_mean(np.full(400, 0.97), 0.99, 1)],
+        "bernstein": [end for x in (first, few) for end in bounded._bernstein(x, 0.9)],
+        "mean": [end for x in (first, few) for end in bounded.mean_interval(3 * x - 1, (-1, 2), level=0.9).ends],
         "hoeffding": [
             bounded.hoeffding_radius([5, 9], 2.0, level=0.9),
             bounded.simultaneous_radius(8, 3, 1, level=0.9),
         ],
-        "means": [*(means.joint_interval(_gap(), 1.0, level=0.9, seed=2) or ())],
+        "means": [*_joint(_gap())],
     }
 
 
@@ -60,7 +63,11 @@ def _resampled() -> dict[str, list[float]]:
     return {
         "paired": [number for d in found for number in (d.value, d.low, d.high, d.p, d.n)],
         "bootstrap": [number for e in estimates for number in (e.value, e.low, e.high, e.n)],
-        "intervals": [end for pair in bootstrap.intervals(samples, level=0.9, units=[300, 40]) for end in pair],
+        "intervals": [
+            end
+            for column, units in zip(samples.T, (300, 40), strict=True)
+            for end in bootstrap.percentile(0.0, column, level=0.9, units=units).ends
+        ],
         "t": [bootstrap.t_factor(0.9, 7)],
         "units": [*map(float, bootstrap.resampling_units(np.arange(16_400))[-8:])],
         "corrected": [
@@ -73,11 +80,13 @@ def _resampled() -> dict[str, list[float]]:
 def _simultaneous() -> dict[str, list[float]]:
     values = RNG_VALUES[:, :8].mean(axis=0)
     drawn = values + 0.1 * np.random.default_rng(9).standard_normal((120, 8))
+    sizes, range_ = np.ptp(drawn - values, axis=1), float(np.ptp(values))
+    radii = [maximum.radius(sizes, level=0.9, shrink=shrink) for shrink in (1.0, 0.7)]
     return {
-        "radius": [maximum.radius(values, drawn, level=0.9), maximum.radius(values, drawn, level=0.9, shrink=0.7)],
-        "range": [*maximum.range_interval(values, drawn, level=0.9), maximum.range_p_value(values, drawn)],
-        "absolute": [maximum.absolute_radius(values, drawn, level=0.9, shrink=0.8)],
-        "holm": maximum.holm([0.04, 0.01, 0.3, 0.02]),
+        "radius": radii,
+        "range": [max(0.0, range_ - radii[0]), range_ + radii[0], maximum.p_value(range_, sizes)],
+        "absolute": [0.8 * maximum.absolute_radius(values, drawn, level=0.9)],
+        "holm": paired.holm(np.array([0.04, 0.01, 0.3, 0.02])).tolist(),
     }
 
 
@@ -87,8 +96,22 @@ def _sequential() -> dict[str, list[float]]:
     return {
         "looks": [*map(float, sequential.planned_looks(900)), *map(float, sequential.frequent_looks(120))],
         "order": [*map(float, order)],
-        "sequence": [end for x, level in cuts for end in sequential.betting_sequence(x, 90, level=level, target=0.1)],
+        "sequence": [end for x, level in cuts for end in _sequence(x, level)],
     }
+
+
+def _mean(values: Floats, level: float, seed: int) -> tuple[float, float]:
+    return bounded.mean_interval(values, (0, 1), level=level, seed=seed).ends
+
+
+def _joint(statistic: resampling.Statistic) -> tuple[float, float]:
+    joint = means.joint_interval(statistic, means.units(statistic), 1.0, level=0.9, seed=2)
+    assert joint is not None
+    return joint.ends
+
+
+def _sequence(values: Floats, level: float) -> tuple[float, float]:
+    return sequential.betting_sequence(values, 90, level=level, target=0.1).ends
 
 
 def _gap(values: Floats | None = None) -> resampling.Statistic:

@@ -71,21 +71,21 @@ def test_betting_sequences_hold_at_all_looks_together_over_500_planted_audits(ki
         values = rng.permutation(planted_audits(rng, kind, 400))
         truth = float(values.mean())
         # The interval at the end misses the truth if any look before it did: it is the narrowest of all of them.
-        low, high = betting_sequence(values[:300], 400, level=0.95, target=target)
+        low, high = betting_sequence(values[:300], 400, level=0.95, target=target).ends
         missed += not low <= truth <= high
     assert missed / 500 <= 0.05
 
 
 def test_a_betting_sequence_of_all_units_is_the_mean() -> None:
     values = np.random.default_rng(0).random(50)
-    low, high = betting_sequence(values, 50, level=0.95, target=0.05)
+    low, high = betting_sequence(values, 50, level=0.95, target=0.05).ends
     assert low == pytest.approx(values.mean(), abs=1e-6) and high == pytest.approx(values.mean(), abs=1e-6)
 
 
 def test_a_betting_sequence_never_widens_as_more_is_drawn() -> None:
     values = np.random.default_rng(1).random(200)
     spans = [betting_sequence(values[:n], 400, level=0.95, target=0.05) for n in (20, 50, 100, 200)]
-    widths = [high - low for low, high in spans]
+    widths = [span.width for span in spans]
     assert all(later <= earlier + 1e-9 for earlier, later in pairwise(widths)) and widths[0] > 2 * widths[-1]
 
 
@@ -106,4 +106,6 @@ def test_the_same_draws_give_the_same_interval_in_every_version(
     draws: int, population: int, level: float, target: float, ends: tuple[float, float]
 ) -> None:
     values = np.random.default_rng(0).beta(3, 2, 60)[:draws]
-    assert betting_sequence(values, population, level=level, target=target) == pytest.approx(ends, abs=2e-6)
+    sequence = betting_sequence(values, population, level=level, target=target)
+    assert sequence.ends == pytest.approx(ends, abs=2e-6)
+    assert (sequence.value, sequence.n) == (pytest.approx(values.mean()), draws)

@@ -19,7 +19,7 @@ from ..progress import Progress, shown
 from ..records import ABSENT, Booleans, EquipoiseError, Estimate, Integers, Measurement, Outcomes, parse_group
 from ..runs.measurements import kind_title, metric_named
 from ..runs.run import Run
-from ..stats.paired import CORRECTIONS, Difference, Trial, is_detected, paired_differences
+from ..stats.paired import CORRECTIONS, Trial, is_detected, paired_differences
 from .matching import Match, match, opened, shared_estimators
 
 TESTED = tuple(metric.name for metric in METRICS.values() if metric.leading)
@@ -62,19 +62,21 @@ class Choices:
 class Tested:
     """The value of one run or dataset minus that of another: `row` is the difference as a measurement.
 
-    `corrected` is the p-value, corrected for the number of comparisons.
+    Its corrected p-value counts all tests of the comparison.
     """
 
     row: Measurement
     first: str
     second: str
-    p: float
-    corrected: float
 
     @property
     def difference(self) -> Estimate:
         """The difference with its interval and n."""
         return self.row.estimate
+
+    def corrected(self, p: float) -> Tested:
+        """Return the same difference with its corrected p-value."""
+        return replace(self, row=replace(self.row, estimate=replace(self.difference, p_corrected=p)))
 
     @property
     def part(self) -> str:
@@ -96,7 +98,7 @@ class Tested:
     @property
     def detected(self) -> bool:
         """Whether test and interval both show a difference: the test after correction."""
-        return is_detected(self.difference, self.corrected)
+        return is_detected(self.difference)
 
     @property
     def better(self) -> str:
@@ -172,15 +174,10 @@ def compare(
 
 def corrected(tests: Sequence[Tested], correction: str) -> list[Tested]:
     """Return the tests with their p-values corrected together; one without a p-value does not count."""
-    known = [number for number, test in enumerate(tests) if not np.isnan(test.p)]
-    values = CORRECTIONS[correction](np.array([tests[number].p for number in known]))
-    by_number = dict(zip(known, values.tolist(), strict=True))
-    return [replace(test, corrected=by_number.get(number, np.nan)) for number, test in enumerate(tests)]
-
-
-def estimate_of(difference: Difference, level: float) -> Estimate:
-    """Return a difference as an estimate."""
-    return Estimate(difference.value, difference.low, difference.high, level, difference.n, difference.method)
+    p = np.array([test.difference.p for test in tests])
+    values = np.full(len(p), np.nan)
+    values[~np.isnan(p)] = CORRECTIONS[correction](p[~np.isnan(p)])
+    return [test.corrected(value) for test, value in zip(tests, values.tolist(), strict=True)]
 
 
 def _differences(runs: Sequence[Run], matches: Sequence[Match], choices: Choices, say: Progress) -> Iterator[Tested]:
@@ -199,8 +196,8 @@ def _differences(runs: Sequence[Run], matches: Sequence[Match], choices: Choices
             leeway, other = (reach[place][run].get((contest.metric, contest.group), Leeway()) for run in (a, b))
             difference = widened_difference(plain, leeway.minus(other), contest.contest.width)
             about = (" − ".join(names), matched.dataset, matched.task, contest.group)
-            estimate, better = estimate_of(difference, choices.level), metric_named(contest.metric).better
-            yield Tested(Measurement(contest.metric, *about, estimate, better), *names, difference.p, np.nan)
+            better = metric_named(contest.metric).better
+            yield Tested(Measurement(contest.metric, *about, difference, better), *names)
     say("comparing", len(matches) * len(pairs), len(matches) * len(pairs))
 
 

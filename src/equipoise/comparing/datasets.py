@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -12,7 +11,7 @@ from ..records import EquipoiseError, Measurement, group_label
 from ..runs.measurements import Measurements
 from ..runs.run import Run
 from ..stats.independent import independent_difference
-from .comparison import TESTED, Comparison, Tested, corrected, estimate_of
+from .comparison import TESTED, Comparison, Tested, corrected
 from .matching import named_apart, places
 
 FOLLOWED = ("ucerf", "ucerf_signed", "flip_rate")
@@ -109,8 +108,7 @@ def _difference(name: str, task: str, kind: str, values: Values) -> Tested:
     first, second = values
     difference = independent_difference(first.estimate, second.estimate)
     about = (name, f"{first.dataset} − {second.dataset}", task, group_label({"type": kind} if kind else {}))
-    row = Measurement(first.metric, *about, estimate_of(difference, first.estimate.level), first.better)
-    return Tested(row, first.dataset, second.dataset, difference.p, math.nan)
+    return Tested(Measurement(first.metric, *about, difference, first.better), first.dataset, second.dataset)
 
 
 def _series(runs: Sequence[Run], data: Sequence[str]) -> dict[str, dict[tuple[str, str], Measurements]]:

@@ -12,8 +12,7 @@ import pandas as pd
 
 from ..catalog import find
 from ..measuring.conformal import coverage, is_calibratable
-from ..measuring.estimator_values import set_values, usable_estimators
-from ..measuring.estimators import PairOrder, Resamples, Standing, Study, study
+from ..measuring.estimators import PairOrder, Resamples, Standing, Study, set_values, study, usable_estimators
 from ..measuring.human_labels import LabelStudy, is_labelled_by_people, label_study
 from ..measuring.items import Items
 from ..metrics import METRICS, Metric

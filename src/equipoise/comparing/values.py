@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from ..records import Estimate, Floats
 from ..runs.run import Part, Run, column, main_estimator
-from ..stats.bounded import BERNSTEIN, BETTING, MANY_UNITS, mean_interval
+from ..stats.bounded import mean_interval
 
 
 def parts_of(runs: Sequence[Run], dataset: str, task: str) -> list[Part]:
@@ -50,6 +51,4 @@ def rates(part: Part) -> Iterator[tuple[str, Estimate, Estimate]]:
 
 def _mean(rows: pd.DataFrame, values: pd.Series, level: float) -> Estimate:
     units = np.asarray(values.astype(float).groupby(rows["cluster_id"].to_numpy()).mean(), dtype=np.float64)
-    low, high = mean_interval(units, (0.0, 1.0), level=level)
-    method = BETTING if len(units) <= MANY_UNITS else BERNSTEIN
-    return Estimate(float(units.mean()), low, high, level, len(rows), method)
+    return replace(mean_interval(units, (0.0, 1.0), level=level), n=len(rows))

@@ -27,7 +27,7 @@ class Cell:
     parts: Mapping[str, str]
     rows: Mapping[str, Integers]
     units: frozenset[str]
-    mixed: bool
+    mixed: bool = False
     key: str = ""
 
 
@@ -71,6 +71,12 @@ def _refuse_unknown(keys: Iterable[str], known: Sequence[str]) -> None:
 
 def cells(items: Items, by: Sequence[str] | None) -> Iterator[Cell]:
     """Yield the whole, each type, each group of either, and each grouping."""
+
+    def cell(parts: Mapping[str, str], rows: Integers, *units: str, key: str = "") -> Cell:
+        answerable: Booleans = outcomes.answerable[rows]
+        mixed = bool(answerable.any()) and not bool(answerable.all())
+        return Cell(parts, _by_variant(outcomes.variant[rows], rows), frozenset(units), mixed, key)
+
     outcomes = items.outcomes
     keys = group_keys(outcomes, by)
     constant = {key: items.constant_within_sets(outcomes.groups[key]) for key in keys}
@@ -78,22 +84,22 @@ def cells(items: Items, by: Sequence[str] | None) -> Iterator[Cell]:
     bases: list[tuple[dict[str, str], Integers]] = [({}, np.arange(len(outcomes)))]
     bases += [({"type": kind}, rows) for kind, rows in by_value(kinds)]
     for parts, base in bases:
-        yield _cell(items, parts, base, ("items", "sets", "contrast"))
+        yield cell(parts, base, "items", "sets", "contrast")
         for key in keys:
             for value, rows in by_value(outcomes.groups[key], base):
                 named = {**parts, key: value}
-                yield _cell(items, named, rows, ("items", "sets") if constant[key] else ("items",))
+                yield cell(named, rows, "items", *(("sets",) if constant[key] else ()))
                 if constant[key] and not is_predicted(key):
                     if key == "occupation":
                         # Rates of both classes need the sentences in which the occupation is the other one, too.
                         elsewhere = base[outcomes.group("other")[base] == value]
                         rows = np.union1d(rows, elsewhere)
-                    yield _cell(items, named, rows, ("contrast",))
+                    yield cell(named, rows, "contrast")
     for key in keys:
         names = [value for value, _ in by_value(outcomes.groups[key])]
         if not is_predicted(key) and len(names) > 1:
             rows = np.flatnonzero(outcomes.groups[key] != "")
-            yield _cell(items, {"by": key}, rows, ("grouping",), key=key)
+            yield cell({"by": key}, rows, "grouping", key=key)
 
 
 def by_value(column: NDArray[Any], rows: Integers | None = None) -> list[tuple[str, Integers]]:
@@ -109,14 +115,7 @@ def by_value(column: NDArray[Any], rows: Integers | None = None) -> list[tuple[s
     return sorted((pair for pair in named if pair[0]), key=lambda pair: pair[0])
 
 
-def _cell(items: Items, parts: Mapping[str, str], rows: Integers, units: Iterable[str], *, key: str = "") -> Cell:
-    names = items.outcomes.variant[rows]
-    variants = {"": rows} if not names.any() else dict(_variants(names, rows))
-    answerable: Booleans = items.outcomes.answerable[rows]
-    mixed = bool(answerable.any()) and not bool(answerable.all())
-    return Cell(parts, variants, frozenset(units), mixed, key)
-
-
-def _variants(names: NDArray[Any], rows: Integers) -> Iterator[tuple[str, Integers]]:
-    for name in sorted(set(names.tolist())):
-        yield name, rows[names == name]
+def _by_variant(names: NDArray[Any], rows: Integers) -> dict[str, Integers]:
+    if not names.any():
+        return {"": rows}
+    return {name: rows[names == name] for name in sorted(set(names.tolist()))}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..records import Booleans, Estimate, Floats, Outcomes, UndefinedMetric
@@ -32,8 +34,9 @@ def coverage(outcomes: Outcomes, *, level: float = 0.95) -> Estimate:
     hits = sets[rows, outcomes.gold[rows]].astype(float)
     clusters = cluster_numbers(outcomes.cluster_id[rows])
     units = np.bincount(clusters, hits) / np.bincount(clusters)
-    low, high = mean_interval(units, (0.0, 1.0), level=level)
-    return Estimate(float(hits.mean()), low, high, level, len(rows), f"split-conformal, claimed {LEVEL:.0%}")
+    estimate = mean_interval(units, (0.0, 1.0), level=level)
+    method = f"split-conformal, claimed {LEVEL:.0%}"
+    return replace(estimate, value=float(hits.mean()), n=len(rows), method=method)
 
 
 def _calibrating(outcomes: Outcomes) -> Booleans:

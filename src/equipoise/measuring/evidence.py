@@ -2,61 +2,228 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics import Metric
-from ..metrics.columns import COLUMNS
+from ..metrics.columns import COLUMNS, Column
 from ..metrics.groups import mean
-from ..metrics.metric import Differences
-from ..records import Floats, Integers
-from ..stats import bootstrap, bounded, means
-from ..stats.resampling import Statistic
-
-Interval = tuple[float, float, str]
-"""The ends, and the method that made them."""
+from ..records import Booleans, Estimate, Floats, Integers, UndefinedMetric
+from ..stats import bootstrap, bounded, maximum, means
+from ..stats.paired import Contest, Trial, paired_differences
+from ..stats.resampling import Statistic, evaluate
+from .stopping import Sample
 
 TOO_FEW = f"no interval: fewer than {bounded.ENOUGH_UNITS} clusters, and the metric has no bounds"
+NO_SPREAD = "no interval: all resamples are equal"
+POSSIBLE = "bounds: a subset is empty and may have any value; Hoeffding bounds of the others"
 DISCRETENESS = 3
 """Units for each degree of freedom of an absolute gap of few units."""
-NO_SPREAD = "no interval: all resamples are equal"
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """A metric, its rows by variant, its resampled values averaged over the variants, and its value.
+    """What the interval of a value is made of: its metric, its rows by variant, and the number of candidates.
 
-    `samples` of a metric with `differences` are those of the signed differences, one row each.
+    `k` is the bound of the perplexity, which has none of its own. `sample` and `kind` say how base sentences of the
+    type were drawn, where an audit stopped early.
     """
 
     metric: Metric
     statistics: Sequence[Statistic]
-    samples: Floats
     value: float
+    k: int
+    level: float
+    seed: int = 0
+    sample: Sample = field(default_factory=Sample)
+    kind: str = ""
 
+    @cached_property
+    def units(self) -> Floats:
+        """The values of the clusters: of a mean of one column, or the differences of a metric that is paired."""
+        if self.metric.interval == "paired":
+            return paired_units(self.statistics[0])
+        return unit_means(self.statistics)
 
-def interval(evidence: Evidence, k: int, level: float, seed: int = 0) -> Interval:
-    """Return the interval of a metric. None has zero width: its ends are NaN where nothing can be said.
+    @cached_property
+    def averaged(self) -> list[list[Floats]]:
+        """The values of the clusters under each mean, by variant; [] where the metric is not made of means."""
+        return [means.units(statistic) for statistic in self.statistics]
 
-    `k` is the number of candidates: the bound of the perplexity, which has none of its own.
-    """
-    metric = evidence.metric
-    if is_plain_mean(metric):
-        low, high, method = _interval_of_mean(evidence, k, level, seed)
-    else:
-        low, high, method = _interval_of_any(evidence, k, level, seed)
-    if np.isnan(low) or bounded.has_width(low, high, width_of(metric, k)):
-        return low, high, method
-    return np.nan, np.nan, NO_SPREAD
+    @cached_property
+    def clusters(self) -> int:
+        """The number of clusters."""
+        return int(np.count_nonzero(np.bincount(np.concatenate([s.clusters for s in self.statistics]))))
+
+    @property
+    def fewest(self) -> int:
+        """The number of clusters under the mean that has the fewest."""
+        return min((len(values) for units in self.averaged for values in units), default=self.clusters)
+
+    @cached_property
+    def bounds(self) -> tuple[float, float] | None:
+        """The smallest and the largest value, None where it has none; of a mean those of its column."""
+        return _finite(self._column.bounds if is_plain_mean(self.metric) else self.metric.bounds, self.k)
+
+    @property
+    def _column(self) -> Column:
+        return COLUMNS[self.metric.inputs[0]]
+
+    @cached_property
+    def needs_resamples(self) -> bool:
+        """Whether there is enough evidence for a bootstrap."""
+        if not self.metric.resampled:
+            return False
+        if not is_plain_mean(self.metric) and self.metric.interval != "paired":
+            return self.fewest >= bounded.ENOUGH_UNITS
+        if self.bounds is None or (self.metric.interval == "paired" and self._column.continuous):
+            return len(self.units) >= bounded.ENOUGH_UNITS
+        return bool(len(self.units)) and bounded.is_enough(self.units, self.bounds[1] - self.bounds[0])
+
+    def estimate(self, samples: Floats | None) -> Estimate:
+        """Return the value with its interval. None has zero width: its ends are NaN where nothing can be said.
+
+        `samples` are the resampled values averaged over the variants, those of the signed differences (a row for each)
+        where the metric has any. They are not looked at, and may be None, where none are needed.
+        """
+        if not self.metric.resampled:
+            return self._alone("no interval")
+        samples = samples if self.needs_resamples else None
+        if is_plain_mean(self.metric) or self.metric.interval == "paired":
+            estimate = self._of_units(samples)
+        elif self.metric.interval in ("simultaneous", "deviations"):
+            estimate = self._of_means(samples)
+        else:
+            estimate = self._of_any(samples)
+        if not estimate.has_interval or bounded.has_width(*estimate.ends, width_of(self.metric, self.k)):
+            return estimate
+        return self._alone(NO_SPREAD)
+
+    def _alone(self, method: str) -> Estimate:
+        return Estimate.alone(self.value, level=self.level, n=self.clusters, method=method)
+
+    def _of_units(self, samples: Floats | None) -> Estimate:
+        """Return the interval of a mean of units."""
+        if samples is not None:
+            estimate = bootstrap.percentile(self.value, samples, level=self.level, units=len(self.units))
+            if self.bounds is None or bounded.has_width(*estimate.ends, self.bounds[1] - self.bounds[0]):
+                return estimate
+        if self.bounds is None or not len(self.units):
+            return replace(self._alone(TOO_FEW), n=len(self.units))
+        whole = self._column.whole and self.metric.interval != "paired"
+        estimate = bounded.mean_interval(self.units, self.bounds, level=self.level, seed=self.seed, whole=whole)
+        # Clusters may differ in their number of items, so the mean of all items may lie outside by a little.
+        low, high = min(estimate.low, self.value), max(estimate.high, self.value)
+        return replace(estimate, value=self.value, low=low, high=high)
+
+    def _of_any(self, samples: Floats | None) -> Estimate:
+        if samples is not None:
+            if self.metric.norm is None:
+                estimate = bootstrap.percentile(self.value, samples, level=self.level, units=self.clusters)
+            else:
+                estimate = self._of_differences(self._sizes(samples))
+            if bounded.has_width(*estimate.ends, width_of(self.metric, self.k)):
+                return estimate
+        return self._of_few(samples)
+
+    def _sizes(self, samples: Floats) -> Floats:
+        """Return how far each resample is from the value, or from the signed differences behind it."""
+        norm = self.metric.norm
+        if norm is None:
+            return np.abs(samples - self.value)
+        observed = [replace(statistic, function=norm.differences).value for statistic in self.statistics]
+        return np.asarray(norm.join(samples - np.mean(observed, axis=0)[:, None]), dtype=np.float64)
+
+    def _of_differences(self, sizes: Floats) -> Estimate:
+        """Return the interval of an absolute metric from the deviations of the signed differences behind it.
+
+        For `ENOUGH_UNITS` and more.
+        | |a| - |b| | <= |a - b| for every norm, so this covers although noise makes |a| larger.
+        """
+        units = self.clusters
+        # A resample of n units varies less than new data. Right and wrong answers come in steps, which asks for more
+        # yet where units are few: with a third of them as degrees of freedom it covers (benchmarks/coverage.py).
+        counted = units / DISCRETENESS if units < bootstrap.FEW_UNITS else units
+        wider = bootstrap.t_factor(self.level, counted - 1) * np.sqrt(units / (units - 1))
+        radius = wider * maximum.radius(sizes, level=self.level)
+        if np.isnan(radius):
+            return self._alone(bootstrap.UNDEFINED)
+        return self._around(radius, f"bootstrap of deviations, {len(sizes)} resamples of {units:,} clusters")
+
+    def _around(self, radius: float, method: str, n: int | None = None) -> Estimate:
+        n = self.clusters if n is None else n
+        return Estimate.around(self.value, radius, self.metric.bounds, level=self.level, n=n, method=method)
+
+    def _of_means(self, samples: Floats | None) -> Estimate:
+        """Return the interval of a contrast of means, and the p-value of its hypothesis if it has one.
+
+        It comes from the deviations of the resampled means, or from Hoeffding's bound for all means at once.
+        """
+        norm = self.metric.norm
+        n = self.clusters if norm else self.fewest
+        count = max(1, len(self.averaged[0]))
+        # A norm joins differences of two means each; without one the metric is the sum or difference of all its means.
+        terms = 2 if norm else max(2, count)
+        low, high = self._column.bounds or (0.0, 1.0)
+        width, level, shrink = high - low, self.level, 1.0
+        largest = self.metric.interval == "simultaneous"
+        if largest:
+            level, shrink = self.sample.level(self.level), self.sample.shrink(self.kind, n)
+        sizes = np.zeros(0) if samples is None else self._sizes(samples)
+        radius = maximum.radius(sizes, level=level, shrink=shrink, method="higher" if largest else "linear")
+        if samples is not None and np.isnan(radius):
+            estimate = replace(self._alone(bootstrap.UNDEFINED), n=n)
+        elif samples is not None and bounded.has_width(0.0, radius, width):
+            estimate = self._around(radius, maximum.METHOD if largest else "bootstrap of deviations", n)
+        else:
+            off = bounded.simultaneous_radius(self.fewest, count, width, level=level)
+            estimate = self._around(terms * off, bounded.HOEFFDING, n)
+        if not self.metric.null:
+            return estimate
+        if estimate.method == bounded.HOEFFDING:
+            apart = self.value / (terms * width)
+            p = min(1.0, 2 * count * float(np.exp(-2 * max(self.fewest, 1) * apart**2)))
+        else:
+            p = maximum.p_value(self.value, sizes, shrink=shrink)
+        return replace(estimate, p=min(1.0, self.sample.errors * p))
+
+    def _of_few(self, samples: Floats | None) -> Estimate:
+        """Return an interval that holds for few units: from its means where it is made of means, else Hoeffding's."""
+        bounds = self.bounds
+        if bounds is None:
+            is_equal = samples is not None and self.clusters >= bounded.ENOUGH_UNITS and np.ptp(samples) == 0
+            return self._alone(NO_SPREAD if is_equal else TOO_FEW)
+        read = [_finite(COLUMNS[name].bounds, self.k) for name in self.metric.inputs]
+        width = max((ends[1] - ends[0] for ends in read if ends is not None), default=1.0)
+        # Variants ask the same sentences again: each has the whole error, so one that covers all is as wide as any.
+        level = 1 - (1 - self.level) / len(self.statistics)
+        joint = [
+            means.joint_interval(statistic, units, width, level=level, seed=self.seed)
+            for statistic, units in zip(self.statistics, self.averaged, strict=True)
+        ]
+        known = [estimate for estimate in joint if estimate is not None]
+        if len(known) < len(joint):
+            return self._around(
+                bounded.hoeffding_radius([self.clusters], bounds[1] - bounds[0], level=self.level), bounded.HOEFFDING
+            )
+        low = max(bounds[0], float(np.mean([estimate.low for estimate in known])))
+        high = min(bounds[1], float(np.mean([estimate.high for estimate in known])))
+        return Estimate(self.value, low, high, self.level, self.clusters, bounded.JOINT)
 
 
 def is_plain_mean(metric: Metric) -> bool:
     """Return whether a metric is the mean of one column."""
     return metric.function is mean and len(metric.inputs) == 1
+
+
+def is_additive(metric: Metric) -> bool:
+    """Return whether the items of a sentence and group may be added up first: the metric is made of means."""
+    return metric.additive or is_plain_mean(metric)
 
 
 def width_of(metric: Metric, k: int) -> float:
@@ -65,67 +232,36 @@ def width_of(metric: Metric, k: int) -> float:
     return np.inf if bounds is None else bounds[1] - bounds[0]
 
 
-def _interval_of_mean(evidence: Evidence, k: int, level: float, seed: int) -> Interval:
-    column = COLUMNS[evidence.metric.inputs[0]]
-    bounds, units = _finite(column.bounds, k), unit_means(evidence.statistics)
-    if bounds is None:
-        if len(units) < bounded.ENOUGH_UNITS:
-            return np.nan, np.nan, TOO_FEW
-        return _percentile(evidence.samples, level, len(units))
-    if bounded.is_enough(units, bounds[1] - bounds[0]):
-        return _percentile(evidence.samples, level, len(units))
-    return of_mean(units, bounds, whole=column.whole, level=level, seed=seed)
-
-
-def _interval_of_any(evidence: Evidence, k: int, level: float, seed: int) -> Interval:
-    metric, statistics, samples = evidence.metric, evidence.statistics, evidence.samples
-    clusters = int(np.count_nonzero(np.bincount(np.concatenate([s.clusters for s in statistics]))))
-    averaged = [means.units(statistic) for statistic in statistics]
-    if min((len(values) for units in averaged for values in units), default=clusters) >= bounded.ENOUGH_UNITS:
-        if metric.differences is None:
-            low, high, method = _percentile(samples, level, clusters)
-        else:
-            low, high, method = _deviations(evidence, metric.differences, level, clusters)
-        if bounded.has_width(low, high, width_of(metric, k)):
-            return low, high, method
-    return _of_few(evidence, averaged, clusters, k, level, seed)
-
-
-def _deviations(evidence: Evidence, differences: Differences, level: float, units: int) -> Interval:
-    """Return the interval of an absolute metric from the deviations of the signed differences behind it.
-
-    For `ENOUGH_UNITS` and more.
-    | |a| - |b| | <= |a - b| for every norm, so this covers although noise makes |a| larger.
-    """
-    observed = np.mean([differences.function(*statistic.arrays) for statistic in evidence.statistics], axis=0)
-    apart = differences.join(evidence.samples - np.asarray(observed)[:, None])
-    defined = apart[~np.isnan(apart)]
-    if len(defined) < len(apart) / 2 or not len(defined):
-        return np.nan, np.nan, "no interval"
-    # A resample of n units varies less than new data. Right and wrong answers come in steps, which asks for more yet
-    # where units are few: with a third of them as degrees of freedom it covers (benchmarks/coverage.py).
-    counted = units / DISCRETENESS if units < bootstrap.FEW_UNITS else units
-    wider = bootstrap.t_factor(level, counted - 1) * np.sqrt(units / (units - 1))
-    radius = wider * float(np.quantile(defined, level, method="higher"))
-    method = f"bootstrap of deviations, {len(apart)} resamples of {units:,} clusters"
-    low, high = evidence.metric.bounds
-    return max(low, evidence.value - radius), min(high, evidence.value + radius), method
-
-
-def _percentile(samples: Floats, level: float, units: int) -> Interval:
-    low, high = bootstrap.interval(samples, level=level, units=units)
-    return low, high, f"percentile bootstrap, {len(samples)} resamples of {units:,} clusters"
-
-
 def unit_means(statistics: Sequence[Statistic]) -> Floats:
     """Return the mean of each cluster over its items and variants; clusters without a value are left out."""
     clusters: Integers = np.concatenate([statistic.clusters for statistic in statistics])
     values: NDArray[Any] = np.concatenate([np.asarray(s.arrays[0], dtype=np.float64) for s in statistics])
+    shares = statistics[0].row_shares
     counted = ~np.isnan(values)
-    counts = np.bincount(clusters[counted])
-    sums = np.bincount(clusters[counted], values[counted])
+    if not counted.all():
+        clusters, values, shares = clusters[counted], values[counted], shares if shares is None else shares[counted]
+    counts = np.bincount(clusters, shares)
+    sums = np.bincount(clusters, values if shares is None else values * shares)
     inside = counts > 0
     return np.asarray(sums[inside] / counts[inside], dtype=np.float64)
+
+
+def paired_units(statistic: Statistic) -> Floats:
+    """Return the mean of the unmarked less that of the marked items of each cluster that has both.
+
+    The statistic reads a number and `marked`.
+    """
+    values, marked = statistic.arrays
+    clusters, shares = statistic.clusters, statistic.row_shares
+    shares = np.ones(len(values)) if shares is None else shares
+    size = int(clusters.max()) + 1
+    sides = []
+    for inside in (marked == 0, marked == 1):
+        total = np.bincount(clusters[inside], values[inside] * shares[inside], size)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            sides.append(total / np.bincount(clusters[inside], shares[inside], size))
+    apart = sides[0] - sides[1]
+    return np.asarray(apart[~np.isnan(apart)], dtype=np.float64)
 
 
 def unit_differences(first: Sequence[Statistic], second: Sequence[Statistic]) -> Floats | None:
@@ -134,38 +270,56 @@ def unit_differences(first: Sequence[Statistic], second: Sequence[Statistic]) ->
     return sides[0] - sides[1] if len(sides[0]) == len(sides[1]) else None
 
 
-def of_mean(
-    units: Floats, bounds: tuple[float, float], *, whole: bool = False, level: float, seed: int = 0
-) -> Interval:
-    """Return an interval of the mean of bounded units that is valid at any number of them."""
-    if whole and bounds == (0, 1) and bool(np.isin(units, (0.0, 1.0)).all()):
-        return *bounded.clopper_pearson(int(units.sum()), len(units), level=level), bounded.EXACT
-    method = bounded.BERNSTEIN if len(units) > bounded.MANY_UNITS else bounded.BETTING
-    return *bounded.mean_interval(units, bounds, level=level, seed=seed), method
+def paired_means(
+    pairs: Sequence[tuple[Floats, Floats, Integers]], bounds: tuple[float, float], clusters: int, trial: Trial
+) -> list[Estimate]:
+    """Return the mean of first - second of each pair of columns, within the bounds, with the p-value of its test.
+
+    A pair holds both columns and the numbers of their clusters. The test exchanges the columns within clusters.
+    """
+    sides = [[[Statistic(mean, [side], numbers)] for side in (first, second)] for first, second, numbers in pairs]
+    contests = [Contest(first, second, len(first[0].numbers)) for first, second in sides]
+    tests = paired_differences(contests, clusters=clusters, trial=replace(trial, resamples=1))
+    apart = [Statistic(mean, [first - second], numbers) for first, second, numbers in pairs]
+    units = [unit_means([statistic]) for statistic in apart]
+    enough = [bounded.is_enough(values, bounds[1] - bounds[0]) for values in units]
+    needy = [statistic for statistic, is_enough in zip(apart, enough, strict=True) if is_enough]
+    samples = iter(evaluate(needy, bootstrap.weight_chunks(clusters, resamples=trial.resamples, seed=trial.seed)))
+    estimates = []
+    for test, values, is_enough in zip(tests, units, enough, strict=True):
+        if is_enough:
+            estimate = bootstrap.percentile(test.value, next(samples), level=trial.level, units=len(values))
+        else:
+            estimate = bounded.mean_interval(values, bounds, level=trial.level, seed=trial.seed)
+        estimates.append(replace(estimate, value=test.value, n=test.n, p=test.p))
+    return estimates
 
 
-def _of_few(
-    evidence: Evidence, averaged: Sequence[Sequence[Floats]], clusters: int, k: int, level: float, seed: int
-) -> Interval:
-    """Return an interval that holds for few units: from its means where it is made of means, else Hoeffding's."""
-    metric, statistics = evidence.metric, evidence.statistics
-    bounds = _finite(metric.bounds, k)
-    if bounds is None:
-        is_equal = clusters >= bounded.ENOUGH_UNITS and np.ptp(evidence.samples) == 0
-        return np.nan, np.nan, NO_SPREAD if is_equal else TOO_FEW
-    widths = [b[1] - b[0] for name in metric.inputs if (b := _finite(COLUMNS[name].bounds, k)) is not None]
-    width = max(widths, default=1.0)
-    # Variants ask the same sentences again: each has the whole error, so one that covers all is as wide as any.
-    level_of_each = 1 - (1 - level) / len(statistics)
-    joint = [
-        means.joint_interval(statistic, width, level=level_of_each, seed=seed, averaged=units)
-        for statistic, units in zip(statistics, averaged, strict=True)
-    ]
-    if all(ends is not None for ends in joint):
-        low, high = np.mean([ends for ends in joint if ends is not None], axis=0)
-        return max(bounds[0], float(low)), min(bounds[1], float(high)), bounded.JOINT
-    radius = bounded.hoeffding_radius([clusters], bounds[1] - bounds[0], level=level)
-    return max(bounds[0], evidence.value - radius), min(bounds[1], evidence.value + radius), bounded.HOEFFDING
+def possible_estimate(
+    metric: Metric, arrays: tuple[NDArray[Any], ...], rows: Mapping[str, Any], clusters: Integers, level: float
+) -> Estimate | None:
+    """Return what a metric that is undefined can be, averaged over the variants; None where that is unknown.
+
+    Without sampling error the values that fit are an interval, and its middle is the value. Subsets that have items
+    have a Hoeffding bound over their clusters, at a level that covers all of them.
+    """
+    if metric.possible is None:
+        return None
+    ends = []
+    for chosen in rows.values():
+        columns, numbers = [array[chosen] for array in arrays], clusters[chosen]
+
+        def radius(among: Booleans, width: float, subsets: int, numbers: Integers = numbers) -> float:
+            units = len(np.unique(numbers[among]))
+            return bounded.simultaneous_radius(units, subsets * len(rows), width, level=level)
+
+        try:
+            seen = metric.possible(*columns, radius=lambda among, width, subsets: 0.0)
+            ends.append((sum(seen) / 2, *metric.possible(*columns, radius=radius)))
+        except UndefinedMetric:
+            return None
+    value, low, high = np.mean(ends, axis=0).tolist()
+    return Estimate(value, low, high, level, 0, POSSIBLE)
 
 
 def _finite(bounds: tuple[float, float] | None, k: int) -> tuple[float, float] | None:

@@ -13,25 +13,16 @@ from itertools import combinations, product
 import numpy as np
 
 from ..metrics import Metric
-from ..metrics.groups import mean
-from ..records import ABSENT, Estimate, Integers, Measurement, Outcomes, RunKey, Strings, group_label
-from ..stats.bootstrap import weight_chunks
-from ..stats.paired import Contest, Trial, holm, paired_differences
-from ..stats.resampling import Statistic, evaluate
+from ..records import ABSENT, Estimate, Integers, Outcomes, Strings
+from ..stats.paired import Trial
 from ..uncertainty import PERPLEXITY
 from .cells import by_value
-from .evidence import Evidence, interval
+from .evidence import paired_means
 from .items import Items
-from .measure import Plan, measure
+from .measure import Measured, Plan, estimates, measured_points, with_families
 
 PRONOUNS = {"male": "he", "female": "she", "neutral": "they"}
 """The genders by the pronoun that stands for them; every other group of pronouns is named after its own."""
-
-DIFFERENCES = {"certainty": "certainty_difference", "desirability": "desirability_difference"}
-"""Column -> the metric that is its difference between two groups."""
-
-EXCHANGES = "random exchanges of the two groups within clusters"
-"""How the p-values are made."""
 
 
 @dataclass(frozen=True)
@@ -71,40 +62,32 @@ def group_pairs(items: Items) -> list[GroupPair]:
     return pairs
 
 
-def measure_group_pairs(items: Items, plan: Plan, key: RunKey) -> list[Measurement]:
+def group_pair_rows(items: Items, plan: Plan) -> list[Measured]:
     """Return the metrics of sets for every pair of groups, and their differences; nothing where there is one pair."""
     pairs = group_pairs(items)
     if len(pairs) < 2:
         return []
     metrics = [metric for metric in plan.metrics if metric.unit == "sets"]
-    measurements: list[Measurement] = []
+    rows: list[Measured] = []
     for pair in pairs:
-        chosen = items.outcomes.take(np.sort(np.concatenate(pair.rows)))
-        rows, _ = measure(Items(chosen, plan.disparity), replace(plan, metrics=metrics, by=()), key)
-        measurements += [_named(row, pair) for row in rows]
-    measurements += _differences(items, pairs, plan, key)
-    return measurements
+        alone = Items(items.outcomes.take(np.sort(np.concatenate(pair.rows))), plan.disparity)
+        points, _ = measured_points(alone, replace(plan, metrics=metrics, by=()))
+        rows += [row._replace(parts={**row.parts, "pair": pair.name}) for row in estimates(points, alone, plan)]
+    return [*rows, *with_families(list(_differences(items, pairs, plan)))]
 
 
-def _named(row: Measurement, pair: GroupPair) -> Measurement:
-    return replace(row, group=group_label({**row.parts, "pair": pair.name}))
-
-
-def _differences(items: Items, pairs: Sequence[GroupPair], plan: Plan, key: RunKey) -> Iterator[Measurement]:
-    """Yield first - second of every pair, its p-value and Holm's, by type."""
-    wanted = {metric.name: metric for metric in plan.metrics if metric.unit == "pair"}
+def _differences(items: Items, pairs: Sequence[GroupPair], plan: Plan) -> Iterator[Measured]:
+    """Yield first - second of every pair with its p-value, by type."""
     outcomes = items.outcomes
     types = by_value(outcomes.group("type")) or [("", np.arange(len(outcomes)))]
-    for (column, name), (kind, rows) in product(DIFFERENCES.items(), types):
-        if name not in wanted or (column == "desirability" and not outcomes.answerable[rows].all()):
+    for metric, (kind, rows) in product([metric for metric in plan.metrics if metric.unit == "pair"], types):
+        column = metric.inputs[0].removesuffix("_apart")
+        if column == "desirability" and not outcomes.answerable[rows].all():
             continue
         tested = [pair for pair in (_of_type(pair, rows) for pair in pairs) if len(pair.rows[0])]
-        estimates = _estimates(items, tested, wanted[name], column, plan)
-        for pair, (apart, p, p_holm) in zip(tested, estimates, strict=True):
-            group = group_label({"pair": pair.name, **({"type": kind} if kind else {})})
-            for ending, estimate in (("", apart), ("_p", p), ("_p_holm", p_holm)):
-                if name + ending in wanted:
-                    yield Measurement.of(name + ending, key, group, estimate, wanted[name + ending].better)
+        for pair, estimate in zip(tested, _estimates(items, tested, metric, column, plan), strict=True):
+            parts = {"pair": pair.name, **({"type": kind} if kind else {})}
+            yield Measured(metric, metric.name, parts, estimate)
 
 
 def _of_type(pair: GroupPair, rows: Integers) -> GroupPair:
@@ -112,24 +95,16 @@ def _of_type(pair: GroupPair, rows: Integers) -> GroupPair:
     return replace(pair, rows=(pair.rows[0][kept], pair.rows[1][kept]))
 
 
-def _estimates(
-    items: Items, pairs: Sequence[GroupPair], metric: Metric, column: str, plan: Plan
-) -> Iterator[tuple[Estimate, Estimate, Estimate]]:
-    """Yield the difference of every pair, its p-value, and the p-value corrected for all of them."""
+def _estimates(items: Items, pairs: Sequence[GroupPair], metric: Metric, column: str, plan: Plan) -> Iterator[Estimate]:
+    """Yield the difference of every pair, with the p-value of exchanging the two groups within clusters."""
     values, clusters = items.columns(PERPLEXITY)[column], items.clusters
-    size = int(clusters.max()) + 1
-    apart = [Statistic(mean, [values[a] - values[b]], clusters[a]) for a, b in (pair.rows for pair in pairs)]
-    samples = evaluate(apart, weight_chunks(size, resamples=plan.resamples, seed=plan.seed))
-    sides = [[Statistic(mean, [values[rows]], clusters[rows]) for rows in pair.rows] for pair in pairs]
-    contests = [Contest([first], [second], 0) for first, second in sides]
-    tests = paired_differences(contests, clusters=size, trial=Trial(1, plan.permutations, plan.level, plan.seed))
-    corrected = holm(np.array([test.p for test in tests]))
-    for pair, statistic, drawn, test, p_holm in zip(pairs, apart, samples, tests, corrected, strict=True):
-        n = len(set(items.outcomes.set_id[pair.rows[0]].tolist()))
-        evidence = Evidence(metric, [statistic], drawn, test.value)
-        low, high, method = interval(evidence, items.outcomes.k, plan.level, plan.seed)
-        yield (
-            Estimate(test.value, low, high, plan.level, n, method),
-            Estimate(test.p, np.nan, np.nan, plan.level, n, EXCHANGES),
-            Estimate(float(p_holm), np.nan, np.nan, plan.level, n, f"{EXCHANGES}, Holm over {len(pairs)} pairs"),
-        )
+    sides = [(values[pair.rows[0]], values[pair.rows[1]], clusters[pair.rows[0]]) for pair in pairs]
+    sets = [len(set(items.outcomes.set_id[pair.rows[0]].tolist())) for pair in pairs]
+    if plan.intervals:
+        trial = Trial(plan.resamples, plan.permutations, plan.level, plan.seed)
+        several = paired_means(sides, metric.bounds, int(clusters.max()) + 1, trial)
+    else:
+        values_alone = [float(np.mean(first - second)) for first, second, _ in sides]
+        several = [Estimate.alone(value, level=plan.level, n=0, method="value alone") for value in values_alone]
+    for estimate, n in zip(several, sets, strict=True):
+        yield replace(estimate, n=n)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ..metrics.calibration import ece
 from ..records import Booleans, Estimate, Floats, UndefinedMetric
 from ..stats.bootstrap import cluster_numbers, weight_chunks
+from ..stats.maximum import radius
 from ..uncertainty import Estimator
 from .estimators import Resamples, interval_of
 from .items import Items
@@ -94,16 +95,16 @@ def label_study(items: Items, estimators: Sequence[Estimator], plan: Resamples) 
 def _difference(curves: Floats, n: int, plan: Resamples, tests: int) -> Estimate:
     """Return the difference of two areas; the intervals of all of them hold together (Bonferroni)."""
     reach = NormalDist().inv_cdf(1 - (1 - plan.level) / (2 * tests)) * float(np.std(curves[1:], ddof=1))
-    value = float(curves[0])
     if reach < 1e-12:
-        return Estimate(value, np.nan, np.nan, plan.level, n, "no interval: both order all items alike")
-    return Estimate(value, value - reach, value + reach, plan.level, n, "bootstrap standard error, Bonferroni")
+        return Estimate.alone(curves[0], level=plan.level, n=n, method="no interval: both order all items alike")
+    method = "bootstrap standard error, Bonferroni"
+    return Estimate.around(curves[0], reach, (-1.0, 1.0), level=plan.level, n=n, method=method)
 
 
 def _error(value: float, samples: Floats, n: int, plan: Resamples) -> Estimate:
     """Return a calibration error; resampling makes it larger, so its interval is as wide as the deviations are."""
-    reach = float(np.quantile(np.abs(samples - value), plan.level, method="higher"))
-    return Estimate(value, max(0.0, value - reach), value + reach, plan.level, n, "bootstrap of deviations")
+    reach = radius(np.abs(samples - value), level=plan.level)
+    return Estimate.around(value, reach, (0.0, np.inf), level=plan.level, n=n, method="bootstrap of deviations")
 
 
 def auroc(hits: Booleans, certainty: Floats, weights: NDArray[np.floating]) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,19 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..datasets.occupations import OCCUPATIONS
-from ..metrics import confidence, fairness, performance, stereotyped_answers
+from ..metrics import confidence, fairness, stereotyped_answers
 from ..metrics.sides import side_columns
-from ..metrics.table.open_answers import MEANINGS
+from ..metrics.table.questions import MEANINGS
 from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER, Booleans, EquipoiseError, Floats, Integers, Outcomes
 from ..stats.bootstrap import cluster_numbers, joint_numbers, resampling_units
 from ..uncertainty import ENSEMBLE_AGREEMENT, P_TRUE, PERPLEXITY, TOKEN_PROBABILITY, Estimator, perplexity
 from .conformal import conformal_certainty
 from .ensembles import over_wordings
+from .markers import NONE, is_marked, marker_columns
 
 Columns = dict[str, NDArray[Any]]
-NONE = "none"
-"""The augmentation of an unmarked sentence."""
-
 
 MISSING = {
     ENSEMBLE_AGREEMENT: "needs the members of an ensemble, but one model answered; audit ensemble:A+B or set dropout",
@@ -76,6 +74,11 @@ class Items:
             ABSENT,
             rows[members],
         )
+
+    @cached_property
+    def is_marked(self) -> bool:
+        """Whether there are marked sentences with a referent on record."""
+        return is_marked(self.outcomes)
 
     @cached_property
     def predicted(self) -> Integers:
@@ -138,7 +141,7 @@ class Items:
             "chosen_positive": chosen,
             "correct_sampled": self._drawn_right(),
             "performance_sampled": np.where(outcomes.answerable, self._drawn_right(), np.nan),
-            "performance_brier": performance.brier_performance(outcomes.probs, outcomes.gold, outcomes.answerable),
+            "performance_brier": fairness.brier_performance(outcomes.probs, outcomes.gold, outcomes.answerable),
             "sampled_positive": fairness.sampled_positive(outcomes.probs, outcomes.gold, side),
             "candidate_mass": np.exp(outcomes.logprobs).sum(axis=1),
             **{name: outcomes.reductions.get(name, nothing) for name in ("vocab_bits", "vocab_mass")},
@@ -162,6 +165,7 @@ class Items:
             "confidence_marked": confidence.coreference_confidence(
                 outcomes.gold, outcomes.logprobs if with_marker is None else with_marker
             ),
+            **(marker_columns(outcomes) if self.is_marked else {}),
         }
 
     def columns(self, estimator: Estimator) -> Columns:
@@ -192,7 +196,7 @@ class Items:
             "certainty": certainty,
             "desirability": desirability,
             "performance": np.where(outcomes.answerable, correct, 1 - certainty),
-            "performance_desirability": performance.desirability_performance(desirability, outcomes.answerable),
+            "performance_desirability": fairness.desirability_performance(desirability, outcomes.answerable),
             "certainty_wrong": np.where(outcomes.answerable & (correct == 0), certainty, np.nan),
             **self._cases(np.where(outcomes.answerable, correct, np.nan), certainty),
         }
@@ -284,6 +288,44 @@ class Items:
         return all(
             bool(np.all((members[:, i] == ABSENT) | (codes[members[:, i]] == first))) for i in range(members.shape[1])
         )
+
+
+def item_columns(items: Items, estimators: Sequence[Estimator]) -> Columns:
+    """Return what `outcomes.parquet` holds besides the probabilities."""
+    derived: Columns = {name: items.shared[name] for name in ("correct", "perplexity", "candidate_mass")}
+    for estimator in estimators:
+        columns = items.columns(estimator)
+        derived |= {name + suffix(estimator): columns[name] for name in ("certainty", "desirability")}
+    if (items.outcomes.sides != "").any():
+        derived |= {name: column for name, column in side_columns(items.outcomes).items() if name != "prefers"}
+    return derived
+
+
+def set_columns(items: Items, estimators: Sequence[Estimator]) -> Columns:
+    """Return what `pairs.parquet` holds: D and certainty of each member of every counterfactual set, and its U."""
+    outcomes, members = items.outcomes, items.members
+    first = members[:, 0] if len(members) else np.empty(0, dtype=np.int64)
+    table: Columns = {
+        "set_id": outcomes.set_id[first],
+        "cluster_id": outcomes.cluster_id[first],
+        "variant": outcomes.variant[first],
+    }
+    for name in ("type", "occupation", "other"):
+        table[name] = outcomes.group(name)[first]
+    gender = outcomes.group("gender")
+    gender = gender if (gender != "").any() else outcomes.group("group")
+    sides = sorted(set(gender[members[members != ABSENT]].tolist()) - {""})
+    places = {side: (members != ABSENT) & (gender[members] == side) for side in sides}
+    for estimator in estimators:
+        columns = items.columns(estimator)
+        for short, name in (("d", "desirability"), ("c", "certainty")):
+            for side, inside in places.items():
+                rows = members[np.arange(len(members)), inside.argmax(axis=1)]
+                values = np.where(inside.any(axis=1), columns[name][rows], np.nan)
+                table[f"{short}_{side}{suffix(estimator)}"] = values
+        for name in ("u", "u_eq3", "u_signed"):
+            table[name + suffix(estimator)] = columns[name][first]
+    return table
 
 
 def workforce_imbalance(occupation: NDArray[Any]) -> Floats:

@@ -1,9 +1,15 @@
-"""Outcomes in, Measurements out: every metric, for every group, with an interval from resampling clusters."""
+"""Items in, Measurements out: every metric, for every group, with an interval from resampling clusters.
+
+A metric is taken over the items of a cell. What it sums is added up by cluster first (stats/resampling.py), so that a
+resample is a product of small matrices, whatever the number of items.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,13 +33,13 @@ from ..records import (
     parse_group,
 )
 from ..stats import bootstrap
-from ..stats.resampling import Statistic, evaluate
+from ..stats.paired import corrected
+from ..stats.resampling import Precision, Statistic, evaluate
 from ..uncertainty import PERPLEXITY, Estimator
 from .cells import Cell, cells, group_keys, with_intersections
-from .evidence import Evidence, interval
+from .evidence import Evidence, possible_estimate
 from .items import Items, suffix
-from .possible import METHOD as POSSIBLE
-from .possible import Possible, possible_value
+from .stopping import Sample
 
 
 @dataclass(frozen=True)
@@ -50,19 +56,41 @@ class Plan(PlanOptions):
         return 5000 if self.intervals else 1
 
 
+Rows = Integers | slice
+"""Rows of columns, by number, or as a slice where they are beside each other."""
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """What is resampled: the number of each row's cluster, of how many, and what each row counts.
+
+    `precision` is that of sums. `compared` are the numbers by which two models are compared, the same for all metrics.
+    """
+
+    numbers: Integers
+    clusters: int
+    shares: Floats | None = None
+    precision: Precision = np.float32
+    compared: Integers | None = None
+
+
 @dataclass(frozen=True)
 class Job:
-    """A metric with the columns of one estimator, and the items it applies to."""
+    """A metric with the columns of one estimator, and the rows it applies to; `marked`: of base sentences."""
 
     metric: Metric
     name: str
     arrays: tuple[NDArray[Any], ...]
+    population: Population
     applies: Booleans
     key: str = ""
+    marked: bool = False
 
-    def units(self, rows: Integers) -> int:
-        """Return the number of items, or of sets, that the value is taken over."""
-        counts = np.ones(len(rows), dtype=bool)
+    def units(self, rows: Rows) -> int:
+        """Return the number of items, of sets or of base sentences that the value is taken over."""
+        if self.marked:
+            return len(np.unique(self.population.numbers[rows]))
+        counts = np.ones(len(self.applies[rows]), dtype=bool)
         columns = [COLUMNS[name] for name in self.metric.inputs]
         over_sets = self.metric.unit == "sets" and any(column.of_sets for column in columns)
         for column, array in zip(columns, self.arrays, strict=True):
@@ -78,30 +106,34 @@ class Job:
 
 @dataclass(frozen=True)
 class Point:
-    """A metric of a cell that has a value: by variant, with the rows it was taken over."""
+    """A metric of a group that has a value: by variant, with the rows it was taken over."""
 
     job: Job
-    cell: Cell
-    rows: Mapping[str, Integers]
+    parts: Mapping[str, str]
+    rows: Mapping[str, Rows]
     values: Mapping[str, float]
-    possible: Possible | None = None
+    possible: Estimate | None = None
     """What it can be, where a subset that it needs is empty."""
 
     @property
     def value(self) -> float:
         """The mean over the variants."""
-        return float(np.mean(list(self.values.values())))
+        return float(_mean(list(self.values.values())))
 
     @property
     def n(self) -> int:
         """The number of units: those of one variant, since each variant asks the same items again."""
         return self.job.units(next(iter(self.rows.values())))
 
-    def statistics(self, clusters: Integers, *, signed: bool = False) -> list[Statistic]:
-        """Return the metric as a statistic of each variant; `signed`: the differences behind it, if it has any."""
-        metric = self.job.metric
-        function = metric.differences.function if signed and metric.differences else metric.function
-        return [Statistic(function, self.job.arrays, clusters, rows) for rows in self.rows.values()]
+    def statistics(self, *, signed: bool = False, compared: bool = False) -> list[Statistic]:
+        """Return the metric as a statistic of each variant.
+
+        `signed`: of the differences behind it, if it has any. `compared`: by the clusters of comparisons.
+        """
+        metric, population = self.job.metric, self.job.population
+        function = metric.norm.differences if signed and metric.norm else metric.function
+        numbers = population.numbers if population.compared is None or not compared else population.compared
+        return [Statistic(function, self.job.arrays, numbers, rows, population.shares) for rows in self.rows.values()]
 
 
 class Named(NamedTuple):
@@ -110,23 +142,78 @@ class Named(NamedTuple):
     parts: Mapping[str, str]
     value: float
     variants: slice
-    rows: Integers
+    rows: Rows
 
 
-def measure(items: Items, plan: Plan, key: RunKey) -> tuple[list[Measurement], list[str]]:
-    """Return every metric of the plan for every group, and a sentence for each that is undefined somewhere."""
-    points, notes = measured_points(items, plan)
-    resampled = [point for point in points if point.job.metric.resampled and point.possible is None]
-    samples = dict(zip(map(id, resampled), _samples(resampled, items, plan), strict=True))
-    measurements: list[Measurement] = []
-    for point in points:
-        measurements += _measurements(point, samples.get(id(point)), items, plan, key)
-    return measurements, notes
+class Measured(NamedTuple):
+    """An estimate of a metric for a group, by the name that `measurements.csv` has for it."""
+
+    metric: Metric
+    name: str
+    parts: Mapping[str, str]
+    estimate: Estimate
+
+    def of(self, key: RunKey) -> Measurement:
+        """Return the measurement of a run."""
+        return Measurement.of(self.name, key, group_label(self.parts), self.estimate, self.metric.better)
 
 
 def measured_items(outcomes: Outcomes, plan: Plan) -> Items:
     """Return the outcomes as metrics read them: with the sides predicted, and each column computed once."""
     return Items(with_intersections(with_predictions(outcomes), plan.by), plan.disparity)
+
+
+def measure(items: Items, plan: Plan, key: RunKey) -> tuple[list[Measurement], list[str]]:
+    """Return every metric of the plan for every group, and a sentence for each that is undefined somewhere."""
+    points, notes = measured_points(items, plan)
+    return [row.of(key) for row in estimates(points, items, plan)], notes
+
+
+def estimates(points: Sequence[Point], items: Items, plan: Plan, sample: Sample | None = None) -> list[Measured]:
+    """Return the estimates of the points: over the variants and, where there are several, of each."""
+    named = [list(named_values(point)) for point in points]
+    drawn_as, k = sample or Sample(), items.outcomes.k
+    evidence = [list(_evidence(point, names, k, plan, drawn_as)) for point, names in zip(points, named, strict=True)]
+    needy = [point for point, several in zip(points, evidence, strict=True) if any(e.needs_resamples for e in several)]
+    samples = dict(zip(map(id, needy), _samples(needy, plan), strict=True))
+    measured = []
+    for point, values, several in zip(points, named, evidence, strict=True):
+        for number, (parts, value, variants, rows) in enumerate(values):
+            estimate = point.possible or Estimate.alone(value, level=plan.level, n=0, method="value alone")
+            if several:
+                drawn = samples.get(id(point))
+                estimate = several[number].estimate(None if drawn is None else _mean(drawn[variants]))
+            if not point.job.marked:  # of marked sentences the evidence has counted the base sentences
+                estimate = replace(estimate, n=point.job.units(rows))
+            measured.append(Measured(point.job.metric, point.job.name, parts, estimate))
+    return with_families(measured)
+
+
+def _mean(variants: Sequence[Any]) -> Any:
+    return variants[0] if len(variants) == 1 else np.mean(variants, axis=0)
+
+
+def _evidence(point: Point, named: Sequence[Named], k: int, plan: Plan, sample: Sample) -> Iterator[Evidence]:
+    """Yield the evidence of each named value of a point; nothing where no interval is made of it."""
+    if point.possible or not plan.intervals:
+        return
+    statistics, kind = point.statistics(), point.parts.get("type", "")
+    for _, value, variants, _ in named:
+        yield Evidence(point.job.metric, statistics[variants], value, k, plan.level, plan.seed, sample, kind)
+
+
+def with_families(rows: Sequence[Measured]) -> list[Measured]:
+    """Return the rows, with p-values corrected over all of a metric that agree in the parts of its family (Holm)."""
+    families: dict[tuple[str, ...], list[int]] = {}
+    for number, row in enumerate(rows):
+        if not math.isnan(row.estimate.p):
+            family = (row.name, *(row.parts.get(part, "") for part in row.metric.family))
+            families.setdefault(family, []).append(number)
+    finished = list(rows)
+    for numbers in families.values():
+        for number, estimate in zip(numbers, corrected([rows[n].estimate for n in numbers]), strict=True):
+            finished[number] = rows[number]._replace(estimate=estimate)
+    return finished
 
 
 def measured_points(items: Items, plan: Plan) -> tuple[list[Point], list[str]]:
@@ -154,16 +241,25 @@ def measured_points(items: Items, plan: Plan) -> tuple[list[Point], list[str]]:
             if not all(len(chosen) for chosen in rows.values()):
                 continue
             try:
-                values = {variant: _value(job, chosen) for variant, chosen in rows.items()}
+                points += group_points(job, cell.parts, rows, plan)
             except UndefinedMetric as reason:
-                possible = possible_value(job.metric, job.arrays, rows, items.clusters, plan.level)
-                if possible is not None:
-                    points.append(Point(job, cell, rows, {"": possible.value}, possible))
-                    continue
                 undefined.setdefault(job.name, {})[group_label(cell.parts)] = str(reason)
-                continue
-            points.append(Point(job, cell, rows, values))
     return points, list(_undefined_notes(undefined))
+
+
+def group_points(job: Job, parts: Mapping[str, str], rows: Mapping[str, Rows], plan: Plan) -> Iterator[Point]:
+    """Yield the metric of a group."""
+    values: dict[str, float] = {}
+    point = Point(job, parts, rows, values)
+    try:
+        for variant, statistic in zip(rows, point.statistics(), strict=True):
+            values[variant] = float(statistic.value)
+        yield point
+    except UndefinedMetric:
+        possible = possible_estimate(job.metric, job.arrays, rows, job.population.numbers, plan.level)
+        if possible is None:
+            raise
+        yield replace(point, values={"": possible.value}, possible=possible)
 
 
 def _applicable(cell: Cell, job: Job) -> dict[str, Integers]:
@@ -172,49 +268,50 @@ def _applicable(cell: Cell, job: Job) -> dict[str, Integers]:
     return {variant: rows if applies[variant].all() else rows[applies[variant]] for variant, rows in cell.rows.items()}
 
 
-def _value(job: Job, rows: Integers) -> float:
-    return float(job.metric.function(*(array[rows] for array in job.arrays)))
-
-
-def _samples(points: Sequence[Point], items: Items, plan: Plan) -> list[dict[str, Floats]]:
+def _samples(points: Sequence[Point], plan: Plan) -> list[list[Floats]]:
     """Return the resampled values of each point, by variant."""
-    if not points:
-        return []
-    chunks = bootstrap.weight_chunks(int(items.clusters.max()) + 1, resamples=plan.resamples, seed=plan.seed)
-    statistics = [statistic for point in points for statistic in point.statistics(items.clusters, signed=True)]
-    values = iter(evaluate(statistics, chunks))
-    return [{variant: next(values) for variant in point.rows} for point in points]
+    # The same number of clusters is resampled in the same way.
+    alike: dict[tuple[int, Precision], list[int]] = {}
+    for number, point in enumerate(points):
+        alike.setdefault((point.job.population.clusters, point.job.population.precision), []).append(number)
+    samples: list[list[Floats]] = [[] for _ in points]
+    for (clusters, precision), numbers in alike.items():
+        chunks = bootstrap.weight_chunks(clusters, resamples=plan.resamples, seed=plan.seed)
+        statistics = [statistic for number in numbers for statistic in points[number].statistics(signed=True)]
+        values = iter(evaluate(statistics, chunks, precision))
+        for number in numbers:
+            samples[number] = [next(values) for _ in points[number].rows]
+    return samples
 
 
 def jobs(items: Items, plan: Plan) -> Iterator[Job]:
     """Yield the metrics of the plan that apply to some item, with the columns of each estimator."""
     pairs = items.outcomes.sides != ""
     keys = group_keys(items.outcomes, plan.by)
+    population = Population(items.clusters, int(items.clusters.max(initial=-1)) + 1)
     for metric in plan.metrics:
         applies = items.applicable[metric.applies_to]
-        if metric.unit in ("identity", "pair") or not applies.any():
+        if not applies.any() or metric.unit in ("identity", "pair"):
             continue
         unknown = [name for name in metric.inputs if name not in COLUMNS]
         if unknown:
             raise EquipoiseError(f"metric {metric.name} reads {unknown[0]!r}; known columns: {', '.join(COLUMNS)}")
-        if metric.unit == "grouping":
-            for key in keys:
-                for estimator in plan.estimators if metric.estimated else plan.estimators[:1]:
-                    columns = {**items.columns(estimator), "group": items.outcomes.groups[key]}
-                    arrays = tuple(columns[name] for name in metric.inputs)
-                    name = metric.name + (suffix(estimator) if metric.estimated else "")
-                    yield Job(metric, name, arrays, applies, key)
-            continue
         # A sentence pair holds its contrast within itself: what compares sets or kinds of items does not apply to it.
-        if metric.unit in ("sets", "contrast") and "pairs" not in metric.applies_to:
-            applies = applies & ~pairs if pairs.any() else applies
-        for estimator in plan.estimators if metric.estimated else plan.estimators[:1]:
-            name = metric.name + (suffix(estimator) if metric.estimated else "")
+        if metric.unit in ("sets", "contrast") and "pairs" not in metric.applies_to and pairs.any():
+            applies = applies & ~pairs
+        grouped = metric.unit == "grouping"
+        for key, estimator in product(keys if grouped else ("",), _estimators(metric, plan)):
             columns = items.columns(estimator)
+            columns = {**columns, "group": items.outcomes.groups[key]} if grouped else columns
             arrays = tuple(columns[column] for column in metric.inputs)
+            name = metric.name + (suffix(estimator) if metric.estimated else "")
             # Questions without genders have no gap between them: that is expected, so no note is needed.
             if metric.unit != "contrast" or not any(_is_blank(array) for array in arrays):
-                yield Job(metric, name, arrays, applies)
+                yield Job(metric, name, arrays, population, applies, key)
+
+
+def _estimators(metric: Metric, plan: Plan) -> Sequence[Estimator]:
+    return plan.estimators if metric.estimated else plan.estimators[:1]
 
 
 def _is_blank(array: NDArray[Any]) -> bool:
@@ -245,34 +342,13 @@ def _undefined_notes(undefined: Mapping[str, Mapping[str, str]]) -> Iterator[str
         yield f"{why}: {'; '.join(counts)}"
 
 
-def _measurements(
-    point: Point, samples: Mapping[str, Floats] | None, items: Items, plan: Plan, key: RunKey
-) -> Iterator[Measurement]:
-    """Yield the metric averaged over the variants and, where there are several, that of each, with intervals."""
-    metric = point.job.metric
-    statistics = point.statistics(items.clusters) if samples else []
-
-    def row(named: Named) -> Measurement:
-        parts, value, chosen, rows = named
-        ends = (np.nan, np.nan, "no interval")
-        if point.possible:
-            ends = (point.possible.low, point.possible.high, POSSIBLE)
-        elif samples:
-            drawn = np.mean(list(samples.values())[chosen], axis=0)
-            ends = interval(Evidence(metric, statistics[chosen], drawn, value), items.outcomes.k, plan.level, plan.seed)
-        estimate = Estimate(value, ends[0], ends[1], plan.level, point.job.units(rows), ends[2])
-        return Measurement.of(point.job.name, key, group_label(parts), estimate, metric.better)
-
-    yield from map(row, named_values(point))
-
-
 def named_values(point: Point) -> Iterator[Named]:
     """Yield the value over the variants and, where there are several, that of each."""
-    yield Named(point.cell.parts, point.value, slice(None), next(iter(point.rows.values())))
+    yield Named(point.parts, point.value, slice(None), next(iter(point.rows.values())))
     # Ten wordings of forty occupations would be thousands of rows that nobody reads, each with an interval.
     worded = any("wording=" in variant for variant in point.values)
-    if len(point.values) > 1 and not (worded and set(point.cell.parts) - {"type"}):
+    if len(point.values) > 1 and not (worded and set(point.parts) - {"type"}):
         for number, (variant, value) in enumerate(point.values.items()):
             parts = dict(part.split("=", 1) for part in variant.split(","))
             chosen = slice(number, number + 1)
-            yield Named({**point.cell.parts, **parts}, value, chosen, point.rows[variant])
+            yield Named({**point.parts, **parts}, value, chosen, point.rows[variant])

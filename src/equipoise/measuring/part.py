@@ -5,25 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..records import Measurement, Outcomes, RunKey, group_label
-from .identities import is_marked, measure_identities
-from .identity_statistics import measure_added
-from .intersections import measure_combinations
+from .changes import changes
+from .group_pairs import group_pair_rows
+from .identities import identity_points
 from .items import Items
-from .leeway.sentences import leeway_sentences
-from .leeway.widening import Name, leeways, metrics_by_name, name_of, widened
-from .measure import Plan, measure, measured_items, measured_points, named_values
-from .sample import Sample
-from .stopping import with_guarantee
+from .leeway.widening import Name, leeway_sentences, leeways, metrics_by_name, name_of, widened
+from .measure import Measured, Plan, estimates, measure, measured_items, measured_points, named_values
+from .stopping import Sample, with_guarantee
+from .worst import worst_groups
 
 
 def measure_part(
-    outcomes: Outcomes, items: Items, plan: Plan, key: RunKey, sample: Sample | None = None
+    items: Items, plan: Plan, key: RunKey, sample: Sample | None = None
 ) -> tuple[list[Measurement], list[str]]:
-    """Return every measurement of the outcomes, and sentences on what is undefined or not known exactly."""
+    """Return every measurement of the items, and sentences on what is undefined or not known exactly."""
+    outcomes = items.outcomes
     rows, notes = measure(items, plan, key)
     rows = with_guarantee(rows, items, sample, plan.level)
-    rows += _of_groups(outcomes, items, plan, key, sample)
-    reach = leeways(outcomes, plan, lambda filled: _values(filled, plan, key))
+    identities = estimates(identity_points(items, plan), items, plan, sample)
+    rows += [row.of(key) for row in (*identities, *_of_groups(items, plan, sample))]
+    reach = leeways(outcomes, plan, lambda filled: _values(filled, plan))
     metrics = metrics_by_name(plan)
     wider = widened(rows, reach, outcomes.limits, metrics)
     return wider, [*notes, *leeway_sentences(rows, wider, outcomes.limits, metrics)]
@@ -36,21 +37,19 @@ def measure_items(items: Items, plan: Plan, key: RunKey) -> list[Measurement]:
     return widened(rows, reach, items.outcomes.limits, metrics_by_name(plan))
 
 
-def _of_groups(
-    outcomes: Outcomes, items: Items, plan: Plan, key: RunKey, sample: Sample | None = None
-) -> list[Measurement]:
-    """Return what is measured of several groups together, and of identities."""
-    rows = measure_combinations(items, plan, key)
-    if is_marked(outcomes):
-        rows += [*measure_identities(outcomes, plan, key, sample), *measure_added(items, plan, key)]
-    return rows
+def _of_groups(items: Items, plan: Plan, sample: Sample | None = None) -> list[Measured]:
+    """Return what is measured of several groups together, and what markers change."""
+    changed = changes(items, plan, sample) if items.is_marked else []
+    return [*group_pair_rows(items, plan), *worst_groups(items, plan), *changed]
 
 
-def _values(outcomes: Outcomes, plan: Plan, key: RunKey) -> dict[Name, float]:
+def _values(outcomes: Outcomes, plan: Plan) -> dict[Name, float]:
     """Return the value of every measurement."""
     items = measured_items(outcomes, plan)
-    rows = _of_groups(outcomes, items, replace(plan, resamples=2, intervals=False), key)
-    return {**point_values(items, plan), **{name_of(row): row.value for row in rows}}
+    rows = _of_groups(items, replace(plan, intervals=False))
+    values = {name_of(row.name, row.parts): row.estimate.value for row in rows}
+    marked = {(p.job.name, group_label(p.parts)): p.value for p in identity_points(items, plan)}
+    return {**point_values(items, plan), **marked, **values}
 
 
 def point_values(items: Items, plan: Plan) -> dict[Name, float]:

@@ -12,11 +12,10 @@ import numpy as np
 from ..datasets import Dataset
 from ..records import EquipoiseError, Example, ModelError, Outcomes, RunKey, RunManifest, group_label
 from ..stats.sequential import balanced_order, frequent_looks, planned_looks
-from .identities import confidence_disparities, widest
+from .identities import confidence_disparities
 from .items import Items
 from .measure import Plan
-from .sample import Sample
-from .stopping import COLUMN_OF, guaranteed, planned_sample, widths
+from .stopping import GUARANTEED, Sample, guaranteed, planned_sample
 
 Ask = Callable[[Sequence[Example]], Outcomes]
 """Asks the model some examples; what was asked before costs nothing."""
@@ -71,39 +70,33 @@ def until_precise(
 
     On marked sentences these are all confidence disparities, else UCerF, flip rate, accuracy and gaps (stopping.py).
 
-    The base sentences come in batches balanced over type and occupation; the same seed gives the same batches, so
-    an interrupted audit continues. The interval is about the dataset's own disparity: what asking all would give. The
-    guarantee is for each disparity by itself, or with `joint` for all of them at once (Bonferroni). With `drop`, the
-    markers of an attribute are not asked of further sentences once its disparity is known that closely.
+    The base sentences come in batches balanced over type (and occupation, on marked sentences); the same seed gives
+    the same batches, so an interrupted audit continues. The interval is about the dataset's own value: what asking all
+    would give. The guarantee is for each by itself, or with `joint` for all of them at once (Bonferroni). With `drop`,
+    the markers of an attribute are not asked of further sentences once its disparity is known that closely.
     """
     if precision <= 0:
         raise EquipoiseError(f"precision must be greater than 0, not {precision}")
-    if not any("marker" in example.groups for example in dataset.examples):
-        return _until_narrow(dataset, ask, plan, precision=precision, joint=joint)
-    sentences: dict[str, list[Example]] = {}
-    for example in dataset.examples:
-        sentences.setdefault(example.cluster_id, []).append(example)
-    firsts = [group[0] for group in sentences.values()]
-    strata = [f"{e.groups.get('type', '')}\0{e.groups.get('occupation', '')}" for e in firsts]
-    order = balanced_order(strata, np.random.default_rng(plan.seed))
-    ordered = [list(sentences.values())[unit] for unit in order]
-    sizes = planned_looks(len(ordered))
-    population = dict(Counter(example.groups.get("type", "") for example in firsts))
-    families = {_family(example) for example in dataset.examples if "marker" in example.groups}
-    sample = Sample(population, looks=max(1, len(sizes)), together=len(families) if joint else 1)
+    marked = any("marker" in example.groups for example in dataset.examples)
+    ordered = _ordered(dataset, ("type", "occupation") if marked else ("type",), plan.seed)
+    sizes = planned_looks(len(ordered)) if marked else frequent_looks(len(ordered))
+    sample = _marked_sample(ordered, len(sizes), joint) if marked else _sample(dataset, plan, precision, joint)
     looks: list[Look] = []
     settled: set[str] = set()
     examples: tuple[Example, ...] = ()
     for number, size in enumerate(sizes, start=1):
         further = (example for group in ordered[looks[-1].sentences if looks else 0 : size] for example in group)
         examples += tuple(example for example in further if not settled or _family(example) not in settled)
-        disparities = confidence_disparities(ask(examples), plan, sample)
-        width, name = widest(disparities)
-        looks.append(Look(number, len(sizes), size, len(ordered), len(examples), width, name))
-        if width < precision:
+        items = Items(ask(examples))
+        estimates = confidence_disparities(items, plan, sample) if marked else guaranteed(items, sample, plan.level)
+        # NaN (no interval) must not pass for a narrow one.
+        widths = {name: float(np.nan_to_num(e.width, nan=np.inf)) for name, e in estimates.items()}
+        name = max(widths, key=lambda name: widths[name])
+        looks.append(Look(number, len(sizes), size, len(ordered), len(examples), widths[name], name))
+        if widths[name] < precision and len(widths) >= len(sample.totals):
             return Sampled(replace(dataset, examples=examples), tuple(looks), sample)
-        if drop:
-            settled |= {name for name, row in disparities.items() if row.high - row.low < precision}
+        if drop and marked:
+            settled |= {name for name, width in widths.items() if width < precision}
     if not settled:
         return Sampled(dataset, tuple(looks), None)
     # What is left is asked of all sentences, so its interval is not about a part of them.
@@ -112,38 +105,38 @@ def until_precise(
     return Sampled(replace(dataset, examples=examples), tuple(looks), replace(sample, population={}))
 
 
+def _ordered(dataset: Dataset, strata: Sequence[str], seed: int) -> list[list[Example]]:
+    """Return the examples of each base sentence in a random order, of which every beginning holds all strata."""
+    sentences: dict[str, list[Example]] = {}
+    for example in dataset.examples:
+        sentences.setdefault(example.cluster_id, []).append(example)
+    groups = list(sentences.values())
+    names = ["\0".join(group[0].groups.get(name, "") for name in strata) for group in groups]
+    return [groups[unit] for unit in balanced_order(names, np.random.default_rng(seed))]
+
+
+def _marked_sample(ordered: Sequence[Sequence[Example]], looks: int, joint: bool) -> Sample:
+    """Return how the base sentences of an audit with markers are sampled."""
+    population = Counter(group[0].groups.get("type", "") for group in ordered)
+    families = {_family(example) for group in ordered for example in group if "marker" in example.groups}
+    return Sample(dict(population), looks=max(1, looks), together=len(families) if joint else 1)
+
+
+def _sample(dataset: Dataset, plan: Plan, precision: float, joint: bool) -> Sample:
+    """Return how the base sentences of any other audit are sampled."""
+    wanted = [metric.name for metric in plan.metrics if metric.name in GUARANTEED]
+    sample = planned_sample(dataset.examples, wanted, precision, joint=joint)
+    if not sample.totals:
+        raise EquipoiseError(f"precision needs one of these metrics, and data that has it: {', '.join(GUARANTEED)}")
+    return sample
+
+
 def _family(example: Example) -> str:
     """Return the disparity that an example is asked for, as confidence_disparities names it; "" without a marker."""
     if "marker" not in example.groups:
         return ""
     names = ("type", "augmentation", "attribute")
     return group_label({name: example.groups[name] for name in names if example.groups.get(name)})
-
-
-def _until_narrow(dataset: Dataset, ask: Ask, plan: Plan, *, precision: float, joint: bool) -> Sampled:
-    """Return the sample at which every metric with a guarantee has an interval narrower than `precision`."""
-    wanted = [metric.name for metric in plan.metrics if metric.name in COLUMN_OF]
-    sample = planned_sample(dataset.examples, wanted, precision, joint=joint)
-    if not sample.totals:
-        raise EquipoiseError(f"precision needs one of these metrics, and data that has it: {', '.join(COLUMN_OF)}")
-    sentences: dict[str, list[Example]] = {}
-    for example in dataset.examples:
-        sentences.setdefault(example.cluster_id, []).append(example)
-    # Within a type the order is purely random: this is what the sequence needs.
-    order = balanced_order(
-        [group[0].groups.get("type", "") for group in sentences.values()], np.random.default_rng(plan.seed)
-    )
-    ordered = [list(sentences.values())[unit] for unit in order]
-    sizes, looks = frequent_looks(len(ordered)), []
-    for number, size in enumerate(sizes, start=1):
-        examples = tuple(example for group in ordered[:size] for example in group)
-        spans = widths(guaranteed(Items(ask(examples)), sample, plan.level))
-        name = max(spans, key=lambda name: spans[name])
-        missing = len(spans) < len(sample.totals)
-        looks.append(Look(number, len(sizes), size, len(ordered), len(examples), spans[name], name))
-        if spans[name] < precision and not missing:
-            return Sampled(replace(dataset, examples=examples), tuple(looks), sample)
-    return Sampled(dataset, tuple(looks), None)
 
 
 def outcomes_of(dataset: Dataset, ask: Ask) -> Outcomes:

@@ -7,21 +7,18 @@ difference is the mean of first - second; its p-value comes from exchanging the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from ..metrics import METRICS, Metric
 from ..metrics.columns import COLUMNS
-from ..metrics.groups import mean
 from ..records import Estimate, Floats, Integers, Outcomes, Strings
-from ..stats import bounded
-from ..stats.bootstrap import interval, resampling_units, weight_chunks
-from ..stats.paired import Contest, Trial, holm, paired_differences
-from ..stats.resampling import Statistic, evaluate
+from ..stats.bootstrap import resampling_units
+from ..stats.paired import Trial, corrected
 from ..uncertainty import PERPLEXITY
-from .evidence import of_mean
+from .evidence import paired_means
 from .items import Items
 
 TESTED = ("flip_rate", "ucerf", "ucerf_signed", "accuracy")
@@ -32,7 +29,7 @@ TESTED = ("flip_rate", "ucerf", "ucerf_signed", "accuracy")
 class TaskDifference:
     """A metric asked as the first task less the same asked as the second, for items of one type ("" for all).
 
-    `p_holm` is corrected for all differences that were tested together, `tests` in number.
+    Its p-value is corrected for all differences that were tested together, `tests` in number (Holm).
     """
 
     metric: str
@@ -40,8 +37,6 @@ class TaskDifference:
     first: str
     second: str
     estimate: Estimate
-    p: float
-    p_holm: float
     tests: int
 
 
@@ -62,13 +57,10 @@ def task_differences(
     """Return the tested metrics of each pair of tasks, by type; p-values are corrected over all of them (Holm)."""
     trial = trial or Trial()
     paired = [pair for first, second in pairs for pair in _paired(outcomes[first], outcomes[second], (first, second))]
-    if not paired:
-        return []
-    tests = [_tested(pair, trial) for pair in paired]
-    corrected = holm(np.array([p for _, p in tests]))
+    estimates = corrected([_tested(pair, trial) for pair in paired])
     return [
-        TaskDifference(pair.metric.name, pair.kind, *pair.tasks, estimate, p, float(p_holm), len(paired))
-        for pair, (estimate, p), p_holm in zip(paired, tests, corrected, strict=True)
+        TaskDifference(pair.metric.name, pair.kind, *pair.tasks, estimate, len(paired))
+        for pair, estimate in zip(paired, estimates, strict=True)
     ]
 
 
@@ -125,21 +117,9 @@ def _by_unit(items: Items, metric: Metric) -> pd.Series:
     return pd.Series(values, index=_units(outcomes, metric)).groupby(level=0).mean()
 
 
-def _tested(paired: _Paired, trial: Trial) -> tuple[Estimate, float]:
+def _tested(paired: _Paired, trial: Trial) -> Estimate:
     """Return the difference with its interval, and its p-value."""
-    sides = [Statistic(mean, [values], paired.clusters) for values in paired.values]
-    clusters = int(paired.clusters.max()) + 1
-    contest = Contest([sides[0]], [sides[1]], len(paired.clusters))
-    (difference,) = paired_differences([contest], clusters=clusters, trial=replace(trial, resamples=1))
-    apart = paired.values[0] - paired.values[1]
-    units = np.bincount(paired.clusters, apart) / np.bincount(paired.clusters)
     low, high = COLUMNS[paired.metric.inputs[0]].bounds or (0.0, 1.0)
-    reach = (low - high, high - low)
-    if bounded.is_enough(units, reach[1] - reach[0]):
-        chunks = weight_chunks(clusters, resamples=trial.resamples, seed=trial.seed)
-        (samples,) = evaluate([Statistic(mean, [apart], paired.clusters)], chunks)
-        method = f"percentile bootstrap, {trial.resamples} resamples of {clusters:,} clusters"
-        low, high = interval(samples, level=trial.level, units=clusters)
-    else:
-        low, high, method = of_mean(units, reach, whole=False, level=trial.level, seed=trial.seed)
-    return Estimate(difference.value, low, high, trial.level, len(apart), method), difference.p
+    clusters = int(paired.clusters.max()) + 1
+    (estimate,) = paired_means([(*paired.values, paired.clusters)], (low - high, high - low), clusters, trial)
+    return estimate

@@ -13,8 +13,7 @@ from ..stats.components import Component, Table, components
 from ..stats.maximum import absolute_radius
 from ..uncertainty import PERPLEXITY
 from .ensembles import wordings_of
-from .estimator_values import SetValues
-from .estimators import Resamples, Study, interval_of, study
+from .estimators import Resamples, SetValues, Study, interval_of, study
 from .items import Items
 
 WORST = "simultaneous bootstrap of all wordings"
@@ -98,15 +97,11 @@ def _robust(values: SetValues, plan: Resamples) -> Iterator[Robust]:
         worst = int(by_wording.argmin())
         # |min of the means - true min| is at most the largest deviation of any wording.
         radius = absolute_radius(by_wording, samples.T, level=plan.level)
-        value = float(by_wording[worst])
-        ends = max(0.0, value - radius), min(1.0, value + radius)
-        low, high = ends if radius > 0 else (np.nan, np.nan)
-        yield Robust(
-            run,
-            interval_of(by_wording.mean(), samples.mean(axis=0), values.sets, plan),
-            Estimate(value, low, high, plan.level, values.sets, WORST),
-            values.estimators[worst],
+        lowest = Estimate.around(
+            by_wording[worst], radius or np.nan, (0.0, 1.0), level=plan.level, n=values.sets, method=WORST
         )
+        mean = interval_of(by_wording.mean(), samples.mean(axis=0), values.sets, plan)
+        yield Robust(run, mean, lowest, values.estimators[worst])
 
 
 def _divided(values: SetValues, runs: Mapping[str, Items], rows: Integers, plan: Resamples) -> Iterator[Divided]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..records import Floats, Integers, Strings, UndefinedMetric
-from .groups import Value, gap, mean
+from ..records import Estimate, Floats, Integers, Strings, UndefinedMetric
+from .groups import Norm, Value, largest_size, mean
 
 Weights = NDArray[Any] | None
 BINS = 10
@@ -224,16 +225,15 @@ def group_ece(y: Floats, p: Floats, groups: Strings, *, bins: int = BINS, weight
     return sum(values[1:], start=values[0]) / len(values)
 
 
-def group_ece_gap(y: Floats, p: Floats, groups: Strings, *, bins: int = BINS, weights: Weights = None) -> Value:
-    """Return the largest less the smallest ECE of the groups, in [0, 1]; lower: the error is shared more evenly."""
-    return _scalar(gap(_group_eces(y, p, groups, bins, weights)))
-
-
 def group_ece_differences(y: Floats, p: Floats, groups: Strings, *, bins: int = BINS, weights: Weights = None) -> Value:
     """Return the differences between the ECEs of every two groups, stacked."""
     eces = np.stack(list(_group_eces(y, p, groups, bins, weights).values()))
     first, second = np.triu_indices(len(eces), k=1)
     return eces[first] - eces[second]
+
+
+group_ece_gap = Norm(group_ece_differences, largest_size)
+"""The largest less the smallest ECE of the groups, in [0, 1]; lower: the error is shared more evenly."""
 
 
 def _group_eces(y: Floats, p: Floats, groups: Strings, bins: int, weights: Weights) -> dict[str, Value]:
@@ -305,16 +305,22 @@ def _limit_deviation(p: Floats) -> float:
     )
 
 
-class ReliabilityBin(NamedTuple):
-    """One bin of a reliability diagram; `low` and `high` bound the true rate (Wilson)."""
+@dataclass(frozen=True)
+class ReliabilityBin:
+    """One bin of a reliability diagram: the mean probability of its items, and how often it comes true (Wilson)."""
 
     start: float
     end: float
-    items: int
     confidence: float
-    rate: float
-    low: float
-    high: float
+    rate: Estimate
+
+    COLUMNS: ClassVar = ("start", "end", "items", "confidence", "rate", "low", "high")
+
+    def row(self) -> dict[str, float]:
+        """Return the bin as a row of `reliability.csv`."""
+        rate = self.rate
+        values = (self.start, self.end, rate.n, self.confidence, rate.value, rate.low, rate.high)
+        return dict(zip(self.COLUMNS, values, strict=True))
 
 
 def reliability(y: Floats, p: Floats, *, bins: int = BINS, level: float = 0.95) -> Iterator[ReliabilityBin]:
@@ -329,5 +335,5 @@ def reliability(y: Floats, p: Floats, *, bins: int = BINS, level: float = 0.95) 
         rate = labels / n
         centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
         half = z / (1 + z * z / n) * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
-        low, high = max(0.0, centre - half), min(1.0, centre + half)
-        yield ReliabilityBin(k / bins, (k + 1) / bins, int(n), float(total / n), float(rate), low, high)
+        estimate = Estimate.around(centre, half, (0.0, 1.0), level=level, n=int(n), method="Wilson")
+        yield ReliabilityBin(k / bins, (k + 1) / bins, float(total / n), replace(estimate, value=float(rate)))

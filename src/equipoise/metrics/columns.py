@@ -11,10 +11,11 @@ from functools import partial
 class Column:
     """A column by name: numbers within `bounds`, or one of `names`, or a flag. NaN and "" mean "does not apply".
 
-    `whole`: only the two bounds occur. `table`: one row an item, one column a candidate. `answer`: it depends on which
-    candidate is the most probable, so a small change of the probabilities may change it much. `of_sets`: it has one
-    value a counterfactual set, on the set's first item, NaN elsewhere. `mixes_answerable`: answerable and unanswerable
-    items may enter one value; U has different definitions for the two.
+    `whole`: only the two bounds occur. `continuous`: sentences differ in it, so that a bootstrap of a difference needs
+    enough sentences, but not many on either side of the mean. `table`: a row for each item and a column for each
+    candidate. `answer`: it depends on which candidate is the most probable, so a small change of the probabilities may
+    change it much. `of_sets`: a value for each counterfactual set, on the set's first item, NaN elsewhere.
+    `mixes_answerable`: answerable and unanswerable items may enter one value; U has different definitions for the two.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Column:
     bounds: tuple[float, float] | None = None
     names: tuple[str, ...] = ()
     whole: bool = False
+    continuous: bool = False
     table: bool = False
     answer: bool = False
     of_sets: bool = False
@@ -29,6 +31,7 @@ class Column:
 
 
 _set = partial(Column, bounds=(0, 1), answer=True, of_sets=True)
+_confidence = partial(Column, bounds=(-1, 1), continuous=True)
 _u = partial(_set, mixes_answerable=False)
 
 COLUMNS = {
@@ -116,36 +119,47 @@ COLUMNS = {
             answer=True,
         ),
         Column("group", "the group that metrics over groupings compare", names=("a", "b", "c")),
-        Column(
-            "confidence", "coreference confidence, P(referent) - P(the other), raw; NaN without a referent", (-1, 1)
-        ),
-        Column("confidence_pair", "the same with the candidates' probabilities renormalised", (-1, 1)),
-        Column("confidence_marked", "the same with 'young nurse' counted as naming the nurse", (-1, 1)),
-        Column(
-            "right",
-            "identities: 1 if confidence is above 0, else 0; NaN without a referent",
-            (0, 1),
-            whole=True,
-            answer=True,
-        ),
+        _confidence("confidence", "coreference confidence, P(referent) - P(the other), raw; NaN without a referent"),
+        _confidence("confidence_pair", "the same with the candidates' probabilities renormalised"),
+        _confidence("confidence_marked", "the same with 'young nurse' counted as naming the nurse"),
         Column("marked", "identities: 1 for a marked sentence, 0 for the unmarked one", (0, 1), whole=True),
         Column("subgroup", "identities: gender and marker together", names=("he, old", "she, old", "he, young")),
         Column("marker", "identities: the marker", names=("old", "young")),
-        Column(
-            "answered",
-            "identities: 1 if as certain as on half of the unmarked sentences",
-            (0, 1),
-            whole=True,
-            answer=True,
-        ),
+        Column("answered", "identities: 1 if as certain as on half of the unmarked sentences", (0, 1), answer=True),
         Column("privilege", "identities: the side of the marker", names=("privileged", "disadvantaged")),
-        Column("contrast_share", "identities: 1 / the number of contrasts of the marker", (0, 1)),
     )
 }
 """Name -> column. Plug-in metrics may read any of them."""
 
 IDENTITY_GROUPS = ("augmentation", "attribute", "marker", "privilege", "contrast")
-"""Groups of marked sentences, which measuring/identities.py measures."""
+"""Groups of marked sentences, which have cells of their own."""
 
 HIDDEN_GROUPS = ("type", "other", "side", "position", "form", "split", *IDENTITY_GROUPS)
 """Groups that are not broken down by unless asked for."""
+
+AUGMENTATION = ("augmentation",)
+ATTRIBUTE = ("augmentation", "attribute")
+MARKER = (*ATTRIBUTE, "marker")
+SUBGROUP = (*MARKER, "gender")
+EVERY_LEVEL = (
+    AUGMENTATION,
+    ("augmentation", "gender"),
+    ("augmentation", "privilege"),
+    ("augmentation", "gender", "privilege"),
+    ATTRIBUTE,
+    (*ATTRIBUTE, "gender"),
+    MARKER,
+    SUBGROUP,
+)
+"""What means and drops are taken by, from the whole to gender x marker."""
+
+CROSSED_LEVELS = (
+    ("augmentation", "privilege", "side"),
+    ("augmentation", "privilege", "gender", "side"),
+    ("augmentation", "gender", "side"),
+    # A stereotype is of a gender and an occupation together: by both it says nothing new.
+    ("augmentation", "privilege", "stereotype"),
+    ("augmentation", "stereotype"),
+    (*SUBGROUP, "occupation"),
+)
+"""What confidence is taken by besides: male- and female-dominated occupations, the stereotype, and each occupation."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..records import ABSENT, Booleans, Floats, Integers, Strings, UndefinedMetric
-from .groups import Value, mean, share
+from .groups import Norm, Value, largest_size, mean, mean_size, share, total_size
 
 Weights = NDArray[Any] | None
 
@@ -20,11 +20,6 @@ Weights = NDArray[Any] | None
 def desirability(correct: NDArray[Any], certainty: Floats) -> Floats:
     """Return D = +c where right or nothing is right (NaN), -c where wrong, in [-1, 1]; higher is better (eq. 2)."""
     return np.where(np.asarray(correct, dtype=np.float64) == 0, -certainty, certainty)
-
-
-def signed_certainty(predicted: Integers, certainty: Floats) -> Floats:
-    """Return +c where the first-listed candidate is chosen, -c otherwise: which way an ambiguous sentence was read."""
-    return np.where(predicted == 0, certainty, -certainty)
 
 
 def disparity(values: Floats, *, kind: str = "range") -> Floats:
@@ -133,11 +128,6 @@ def pair_ucerf_unanswerable(certainty: Floats, *, kind: str = "range") -> Floats
     return 1 - disparity(certainty, kind=kind)
 
 
-def accuracy(correct: Floats, *, weights: Weights = None) -> Value:
-    """Return the share of labelled items answered right, in [0, 1]; higher is better; NaN marks items without label."""
-    return mean(correct, weights=weights, of="accuracy")
-
-
 def accuracy_difference(correct: Floats, stereotype: Strings, *, weights: Weights = None) -> Value:
     """Return (accuracy of pro - accuracy of anti-stereotypical items), stacked."""
     pro, anti = (
@@ -147,9 +137,8 @@ def accuracy_difference(correct: Floats, stereotype: Strings, *, weights: Weight
     return np.stack([pro - anti])
 
 
-def accuracy_gap(correct: Floats, stereotype: Strings, *, weights: Weights = None) -> Value:
-    """Return |accuracy of pro - accuracy of anti-stereotypical items|, in [0, 1]; lower is better."""
-    return np.abs(accuracy_difference(correct, stereotype, weights=weights)[0])
+accuracy_gap = Norm(accuracy_difference, total_size)
+"""|accuracy of pro - accuracy of anti-stereotypical items|, in [0, 1]; lower is better."""
 
 
 def desirability_gap(desirability: Floats, stereotype: Strings, *, weights: Weights = None) -> Value:
@@ -191,19 +180,14 @@ def odds_differences(
     return np.stack([rate("pro", True) - rate("anti", True), rate("pro", False) - rate("anti", False)])
 
 
-def eo_sum(positive: Floats, chosen_positive: Booleans, stereotype: Strings, *, weights: Weights = None) -> Value:
-    """Return |dTPR| + |dFPR|, in [0, 2]; lower is better. The UCerF paper's equalized odds."""
-    return np.abs(odds_differences(positive, chosen_positive, stereotype, weights=weights)).sum(axis=0)
+eo_sum = Norm(odds_differences, total_size)
+"""|dTPR| + |dFPR|, in [0, 2]; lower is better. The UCerF paper's equalized odds."""
 
+eo_max = Norm(odds_differences, largest_size)
+"""max(|dTPR|, |dFPR|), in [0, 1]; lower is better. fairlearn's equalized odds."""
 
-def eo_max(positive: Floats, chosen_positive: Booleans, stereotype: Strings, *, weights: Weights = None) -> Value:
-    """Return max(|dTPR|, |dFPR|), in [0, 1]; lower is better. fairlearn's equalized odds."""
-    return np.abs(odds_differences(positive, chosen_positive, stereotype, weights=weights)).max(axis=0)
-
-
-def eo_mean(positive: Floats, chosen_positive: Booleans, stereotype: Strings, *, weights: Weights = None) -> Value:
-    """Return (|dTPR| + |dFPR|)/2, in [0, 1]; lower is better. The average odds difference."""
-    return eo_sum(positive, chosen_positive, stereotype, weights=weights) / 2
+eo_mean = Norm(odds_differences, mean_size)
+"""(|dTPR| + |dFPR|)/2, in [0, 1]; lower is better. The average odds difference."""
 
 
 def parity_difference(
@@ -218,15 +202,11 @@ def parity_difference(
     return np.stack([male - female])
 
 
-def demographic_parity(
-    positive: Floats, chosen_positive: Booleans, gender: Strings, *, weights: Weights = None
-) -> Value:
-    """Return |share resolved to the male-stereotyped occupation with he - with she|, in [0, 1]; lower is better.
+demographic_parity = Norm(parity_difference, total_size)
+"""|share resolved to the male-stereotyped occupation with he - with she|, in [0, 1]; lower is better.
 
-    It does not look at who is right. Undefined where one of the two has no item.
-    """
-    return np.abs(parity_difference(positive, chosen_positive, gender, weights=weights)[0])
-
+It does not look at who is right. Undefined where one of the two has no item.
+"""
 
 SURE = 0.5
 """The certainty from which an answer counts as sure in the four cases."""
@@ -268,7 +248,11 @@ def desirability_differences(
     subset: str = "chosen",
     weights: Weights = None,
 ) -> Value:
-    """Return (TPD_pro - TPD_anti, FPD_pro - FPD_anti), stacked; see `ucerf_group_disparity`."""
+    """Return (TPD_pro - TPD_anti, FPD_pro - FPD_anti), stacked.
+
+    TPD and FPD are means of (D+1)/2 over the true and false positives (`subset="chosen"`, as printed) or over all
+    positives and all negatives (`subset="all"`, which also sees what was missed). Undefined where a subset is empty.
+    """
     if subset not in ("chosen", "all"):
         raise ValueError(f"subset {subset!r} is not chosen or all")
     scaled = (desirability + 1) / 2
@@ -282,23 +266,8 @@ def desirability_differences(
     return np.stack([level("pro", True) - level("anti", True), level("pro", False) - level("anti", False)])
 
 
-def ucerf_group_disparity(
-    desirability: Floats,
-    positive: Floats,
-    chosen_positive: Booleans,
-    stereotype: Strings,
-    *,
-    subset: str = "chosen",
-    weights: Weights = None,
-) -> Value:
-    """Return |TPD_pro - TPD_anti| + |FPD_pro - FPD_anti|, in [0, 2]; lower is better (UCerF eq. 5).
-
-    TPD and FPD are means of (D+1)/2 over the true and false positives (`subset="chosen"`, as printed) or over all
-    positives and all negatives (`subset="all"`, which also sees what was missed). Undefined where a subset is empty.
-    """
-    columns = (desirability, positive, chosen_positive, stereotype)
-    return np.abs(desirability_differences(*columns, subset=subset, weights=weights)).sum(axis=0)
-
+ucerf_group_disparity = Norm(desirability_differences, total_size)
+"""|TPD_pro - TPD_anti| + |FPD_pro - FPD_anti|, in [0, 2]; lower is better (UCerF eq. 5)."""
 
 SAME_IMBALANCE = 1e-6
 """A variance of imbalances up to this is rounding: there is no line through one point."""
@@ -329,6 +298,17 @@ def fairness_performance(performance: Floats, pair_values: Floats, *, weights: W
     Performance is accuracy where there is a right answer and 1 - certainty where there is none.
     """
     return mean(performance, weights=weights, of="performance") * mean(pair_values, weights=weights, of="UCerF")
+
+
+def desirability_performance(desirability: Floats, answerable: Booleans) -> Floats:
+    """Return (D + 1)/2: certainty and correctness in one number; NaN where nothing is right."""
+    return np.where(answerable, (desirability + 1) / 2, np.nan)
+
+
+def brier_performance(probs: Floats, gold: Integers, answerable: Booleans) -> Floats:
+    """Return 1 - the Brier score over the candidates, 1 - sum (p_i - y_i)^2 / 2; NaN where nothing is right."""
+    truth = np.arange(probs.shape[1])[None, :] == gold[:, None]
+    return np.where(answerable, 1 - ((probs - truth) ** 2).sum(axis=1) / 2, np.nan)
 
 
 def resolved_to_positive(predicted: Integers, gold: Integers, side: Strings) -> tuple[Floats, Booleans]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..records import Booleans, Floats, Strings, UndefinedMetric
-from .groups import Value, by_group, mean, rows_by_group
+from .groups import Norm, Value, by_group, largest_size, mean
 
 Weights = NDArray[Any] | None
 Ends = tuple[float, float]
@@ -31,29 +31,24 @@ def level_differences(desirability: Floats, correct: Floats, group: Strings, *, 
 
 
 def _levels(scaled: Floats, group: Strings, weights: Weights) -> Value:
-    if weights is None:
-        values = by_group(mean, scaled, groups=group)
-    else:
-        values = {name: mean(scaled[rows], weights=weights[rows]) for name, rows in rows_by_group(group).items()}
+    values = by_group(mean, scaled, groups=group, weights=weights)
     if len(values) < 2:
         raise UndefinedMetric("group-wise UCerF of an empty group, or of one group alone")
     return np.stack([np.asarray(value, dtype=np.float64) for value in values.values()])
 
 
-def sum_of_largest(sizes: NDArray[Any], *, axis: int = 0) -> Any:
+def sum_of_largest(differences: Value) -> Value:
     """Return the largest size among right answers plus the largest among wrong ones."""
-    right, wrong = np.split(sizes, 2, axis=axis)
-    return right.max(axis=axis) + wrong.max(axis=axis)
+    return sum(largest_size(several) for several in np.split(differences, 2))
 
 
-def ucerf_groups(desirability: Floats, correct: Floats, group: Strings, *, weights: Weights = None) -> Value:
-    """Return how far apart the groups are in mean (D+1)/2 of right answers, plus that of wrong ones, in [0, 1].
+ucerf_groups = Norm(level_differences, sum_of_largest)
+"""How far apart the groups are in mean (D+1)/2 of right answers, plus that of wrong ones, in [0, 1].
 
-    Equation 5 for any number of groups and any answers: right answers in the place of true positives, wrong ones in
-    that of false positives, max - min over the groups in that of the difference of two. 0: all groups are alike. Lower
-    is better. Undefined where a group has no right or no wrong answer.
-    """
-    return sum_of_largest(np.abs(level_differences(desirability, correct, group, weights=weights)))
+Equation 5 for any number of groups and any answers: right answers in the place of true positives, wrong ones in that of
+false positives, max - min over the groups in that of the difference of two. 0: all groups are alike. Lower is better.
+Undefined where a group has no right or no wrong answer.
+"""
 
 
 def possible_groups(desirability: Floats, correct: Floats, group: Strings, *, radius: Radius) -> Ends:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..records import Floats, Integers, Strings, UndefinedMetric
+from ..records import Integers, Strings, UndefinedMetric
 
 Value = Any
 """A float, or, when `weights` has a second axis (one column a resample), an array with one float a resample."""
@@ -21,58 +22,90 @@ def mean(values: NDArray[Any], *, weights: NDArray[Any] | None = None, of: str =
     """
     values = np.asarray(values, dtype=np.float64)
     applies = ~np.isnan(values)
-    if not applies.any():
+    if not applies.all():
+        values, weights = values[applies], weights if weights is None else weights[applies]
+    if not len(values):
         raise UndefinedMetric(f"{of} of an empty group")
-    centre = float(values[applies].mean())
     if weights is None:
-        return centre
+        return float(np.add.reduce(values) / len(values))  # as `mean` does, with less around it
+    if weights.ndim == 1:
+        count = float(np.add.reduce(weights))
+        if not count:
+            raise UndefinedMetric(f"{of} of an empty group")
+        return float(values @ weights) / count
     if weights.dtype.kind != "f":  # whole numbers would truncate the values below
         weights = weights.astype(np.float64)
     # Centred, so that float32 sums stay exact to rounding; one product, so that the weights are read once.
-    columns = np.stack([np.where(applies, values - centre, 0.0), applies]).astype(weights.dtype)
+    centre = float(np.add.reduce(values) / len(values))
+    columns = np.ones((2, len(values)), dtype=weights.dtype)
+    np.subtract(values, centre, out=columns[0], casting="same_kind")
     total, count = (columns @ weights).astype(np.float64)
-    if weights.ndim == 1 and not count:
-        raise UndefinedMetric(f"{of} of an empty group")
     with np.errstate(invalid="ignore", divide="ignore"):
         return centre + total / count
 
 
 def share(hits: NDArray[Any], among: NDArray[np.bool_], *, weights: NDArray[Any] | None = None, of: str) -> Value:
     """Return the mean of `hits` over the items of a subset."""
-    return mean(np.where(among, hits, np.nan), weights=weights, of=of)
+    return mean(hits[among], weights=weights if weights is None else weights[among], of=of)
 
 
 def by_group(metric: Callable[..., Value], *arrays: NDArray[Any], groups: Strings, **options: Any) -> dict[str, Value]:
-    """Return the metric of each group, in the order of the names; an empty name is not a group."""
-    return {name: metric(*(array[rows] for array in arrays), **options) for name, rows in rows_by_group(groups).items()}
+    """Return the metric of each group, in the order of the names; an empty name is not a group.
+
+    `weights` among the options are those of the items.
+    """
+    weights = options.pop("weights", None)
+    values = {}
+    for name, rows in rows_by_group(groups).items():
+        chosen = {} if weights is None else {"weights": weights[rows]}
+        values[name] = metric(*(array[rows] for array in arrays), **chosen, **options)
+    return values
 
 
 def rows_by_group(groups: Strings) -> dict[str, Integers]:
     """Return the rows of each group, in the order of the names; an empty name is not a group."""
-    names = sorted(set(groups.tolist()))
+    if not len(groups):
+        return {}
+    # Groups often come in runs: each run is looked up once.
+    starts = np.flatnonzero(np.concatenate([[True], groups[1:] != groups[:-1]]))
+    runs = groups[starts].tolist()
+    names = sorted(set(runs))
     numbers = {name: number for number, name in enumerate(names)}
-    codes = np.fromiter(map(numbers.__getitem__, groups.tolist()), dtype=np.int64, count=len(groups))
+    codes = np.repeat([numbers[name] for name in runs], np.diff(starts, append=len(groups)))
     order = np.argsort(codes, kind="stable")
     ends = np.cumsum(np.bincount(codes)).tolist()
     return {name: order[start:end] for name, start, end in zip(names, [0, *ends], ends, strict=False) if name}
 
 
-def gap(values: Mapping[str, Value]) -> Value:
-    """Return the largest less the smallest value of the groups: 0 when all are equal."""
-    stacked = _stack(values, "gap")
-    return stacked.max(axis=0) - stacked.min(axis=0)
+def total_size(differences: Value) -> Value:
+    """Return the sum of the sizes of stacked differences."""
+    return np.abs(differences).sum(axis=0)
 
 
-def ratio(values: Mapping[str, Value]) -> Value:
-    """Return the smallest over the largest value of the groups: 1 when all are equal."""
-    stacked = _stack(values, "ratio")
-    largest = stacked.max(axis=0)
-    if np.any(largest == 0):
-        raise UndefinedMetric("ratio of groups whose values are all 0")
-    return stacked.min(axis=0) / largest
+def largest_size(differences: Value) -> Value:
+    """Return the largest size among stacked differences."""
+    return np.abs(differences).max(axis=0)
 
 
-def _stack(values: Mapping[str, Value], of: str) -> Floats:
-    if len(values) < 2:
-        raise UndefinedMetric(f"{of} of fewer than two groups")
-    return np.stack([np.asarray(value, dtype=np.float64) for value in values.values()])
+def mean_size(differences: Value) -> Value:
+    """Return the mean of the sizes of stacked differences."""
+    return np.abs(differences).mean(axis=0)
+
+
+def span(values: Value) -> Value:
+    """Return the largest less the smallest of stacked values."""
+    return np.ptp(values, axis=0)
+
+
+@dataclass(frozen=True)
+class Norm:
+    """A metric that is the size of signed differences: `differences` returns them stacked, `join` makes one size.
+
+    Noise makes sizes larger, so the interval of such a metric comes from the deviations of the signed differences.
+    """
+
+    differences: Callable[..., Value]
+    join: Callable[[Value], Value]
+
+    def __call__(self, *arrays: NDArray[Any], weights: NDArray[Any] | None = None, **options: Any) -> Value:
+        return self.join(self.differences(*arrays, weights=weights, **options))

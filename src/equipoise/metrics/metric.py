@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 from ..records import Better
-from .columns import COLUMNS
+from .columns import ATTRIBUTE, AUGMENTATION, COLUMNS
+from .groups import Norm, mean
 
+Rule = Literal["usual", "paired", "simultaneous", "deviations", "exchanged"]
 Unit = Literal["items", "sets", "contrast", "grouping", "identity", "pair"]
 AppliesTo = Literal[
     "all",
@@ -27,18 +27,6 @@ AppliesTo = Literal[
     "open answers",
     "both offered",
 ]
-
-
-@dataclass(frozen=True)
-class Differences:
-    """The signed differences behind an absolute metric: `function` returns them stacked, `norm` joins their sizes."""
-
-    function: Callable[..., Any]
-    norm: Callable[..., Any]
-
-    def join(self, differences: Any) -> Any:
-        """Return the norm of the differences, over their first axis."""
-        return self.norm(np.abs(differences), axis=0)
 
 
 @dataclass(frozen=True)
@@ -64,10 +52,16 @@ class Metric:
 
     `estimated`: it is computed for each uncertainty estimator. `mixes_answerable`: answerable and unanswerable items
     may enter one value; always False where a column does not allow it, as those of U. `resampled`: it has a bootstrap
-    interval. `leading`: leaderboards show it, and comparisons test it unless others are asked for. `differences`: the
-    signed differences that it is a norm of, if it is one. Noise makes absolute differences larger, so its interval
-    comes from the deviations of the signed ones, and may reach 0. `possible`: the smallest and largest value that fit
-    the items, for where a subset that it needs is empty.
+    interval; that of a `Norm` comes from the deviations of its signed differences, and may reach 0. `leading`:
+    leaderboards show it, and comparisons test it unless others are asked for. `possible`: the smallest and largest
+    value that fit the items, for where a subset that it needs is empty.
+
+    `levels` are the groups of marked sentences that it is taken for, each as the names of its parts. `additive`: it is
+    made of means of numbers over the groups that its names tell apart, so that items may be averaged. `interval` says
+    how its interval is made: "usual" (measuring/evidence.py); "paired" (from the differences within base sentences);
+    "simultaneous" and "deviations" (from the deviations of its means, of all of them at once or as they are);
+    "exchanged" (with a test that exchanges the two sides). `null` is the hypothesis that its p-value is about, in
+    words; it is corrected over all measurements that agree in the parts named by `family` (Holm).
     """
 
     name: str
@@ -84,13 +78,24 @@ class Metric:
     mixes_answerable: bool = True
     resampled: bool = True
     leading: bool = False
-    differences: Differences | None = None
     possible: Callable[..., tuple[float, float]] | None = None
+    levels: tuple[tuple[str, ...], ...] = ()
+    additive: bool = False
+    interval: Rule = "usual"
+    null: str = ""
+    family: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         columns = [COLUMNS[name] for name in self.inputs if name in COLUMNS]
         mixes = self.mixes_answerable and all(column.mixes_answerable for column in columns)
         object.__setattr__(self, "mixes_answerable", mixes)
+        if self.unit == "identity" and not self.levels:
+            object.__setattr__(self, "levels", (AUGMENTATION, ATTRIBUTE))
+
+    @property
+    def norm(self) -> Norm | None:
+        """The signed differences behind it, if it is the size of some."""
+        return self.function if isinstance(self.function, Norm) else None
 
     @property
     def taken_over(self) -> str:
@@ -107,3 +112,8 @@ class Metric:
             return units[self.unit]
         is_adjective = self.applies_to in ("labelled", "answerable", "unanswerable")
         return f"{self.applies_to}{'' if is_adjective else ':'} {units[self.unit]}"
+
+
+def mean_metric(name: str, column: str, better: Better, label: str, summary: str, **facts: Any) -> Metric:
+    """Return the row of a metric that is the mean of one column."""
+    return Metric(name, mean, (column,), better, label, summary, **facts)

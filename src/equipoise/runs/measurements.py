@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import IO, Any, Protocol, get_args
+from typing import IO, Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -152,7 +152,7 @@ def measurements_from_frame(frame: pd.DataFrame) -> list[Measurement]:
             row.dataset,
             row.task,
             row.group,
-            Estimate(row.value, row.low, row.high, row.level, row.n, row.method),
+            Estimate(row.value, row.low, row.high, row.level, row.n, row.method, row.p, row.p_corrected),
             row.better,
         )
         for row in rows
@@ -165,7 +165,7 @@ def read_measurements(file: IO[bytes]) -> pd.DataFrame:
     frame = pd.read_csv(file, dtype=str, keep_default_na=False)
     if tuple(frame.columns) != Measurement.COLUMNS or not frame["better"].isin(get_args(Better)).all():
         raise ValueError("it is cut off or altered")
-    numbers = frame[["value", "low", "high", "level"]].replace("", "nan").astype(float)
+    numbers = frame[["value", "low", "high", "level", "p", "p_corrected"]].replace("", "nan").astype(float)
     if not np.isfinite(numbers["value"]).all() or not numbers["level"].between(0, 1).all():
         raise ValueError("a value is not a number")
     for group in frame["group"].drop_duplicates():
@@ -174,33 +174,13 @@ def read_measurements(file: IO[bytes]) -> pd.DataFrame:
     return frame.assign(**texts, **numbers, n=frame["n"].astype(int))
 
 
-class Span(Protocol):
-    """Anything with a value and an interval."""
-
-    @property
-    def value(self) -> float: ...
-    @property
-    def low(self) -> float: ...
-    @property
-    def high(self) -> float: ...
-
-
-class Ends(Protocol):
-    """Anything with the two ends of an interval."""
-
-    @property
-    def low(self) -> float: ...
-    @property
-    def high(self) -> float: ...
-
-
-def interval(row: Ends) -> str:
-    """Return the interval as text."""
+def interval(row: Any) -> str:
+    """Return the interval of an estimate, a measurement or a row of their table, as text."""
     if pd.isna(row.low) or pd.isna(row.high):
         return "[no interval]"
     return f"[{row.low:.3f}, {row.high:.3f}]"
 
 
-def span(row: Span) -> str:
+def span(row: Any) -> str:
     """Return the value with its interval, as text."""
     return f"{row.value:.3f} {interval(row)}"

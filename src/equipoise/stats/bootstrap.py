@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -62,34 +63,24 @@ def weight_chunks(clusters: int, *, resamples: int, seed: int) -> Chunks:
     return chunks
 
 
+UNDEFINED = "no interval: undefined in most resamples"
 FEW_UNITS = 200
 """With fewer units a percentile interval is widened: it would hold the truth a little less often than it says."""
 
 
-def interval(samples: NDArray[Any], *, level: float, units: int) -> tuple[float, float]:
-    """Return the interval of a value from its resamples, over those in which it is defined.
+def percentile(value: float, samples: NDArray[Any], *, level: float, units: int) -> Estimate:
+    """Return a value with the interval of its resamples, over those in which it is defined; n is the units resampled.
 
     It is the percentile interval. With fewer than `FEW_UNITS` resampled units each end is the outer of two: of the
     percentile for Student's t, and of the same percentile corrected for skewness (docs/decisions/intervals.md).
     """
-    ((low, high),) = intervals(samples[:, None], level=level, units=[units])
-    return low, high
-
-
-def intervals(samples: NDArray[Any], *, level: float, units: Sequence[int]) -> list[tuple[float, float]]:
-    """Return the interval of each column of resampled values (see `interval`)."""
-    few = np.asarray(units) < FEW_UNITS
-    missing = np.isnan(samples).any(axis=0)
-    plain = np.flatnonzero(~missing & ~few)
-    results = np.full((samples.shape[1], 2), np.nan)
-    if len(plain):
-        results[plain] = np.quantile(samples[:, plain], [(1 - level) / 2, (1 + level) / 2], axis=0).T
-    for column in np.flatnonzero(missing | few).tolist():
-        defined = samples[~np.isnan(samples[:, column]), column]
-        # A metric that is undefined in most resamples has no interval to trust.
-        if len(defined) >= len(samples) / 2 and len(defined):
-            results[column] = np.quantile(defined, _ends(defined, level, units[column]))
-    return [(float(low), float(high)) for low, high in results]
+    defined = samples[~np.isnan(samples)]
+    # A metric that is undefined in most resamples has no interval to trust.
+    if len(defined) < len(samples) / 2 or not len(defined):
+        return Estimate.alone(value, level=level, n=units, method=UNDEFINED)
+    low, high = np.quantile(defined, _ends(defined, level, units)).tolist()
+    method = f"percentile bootstrap, {len(samples)} resamples of {units:,} clusters"
+    return Estimate(float(value), low, high, level, units, method)
 
 
 def t_factor(level: float, freedom: float) -> float:
@@ -130,5 +121,4 @@ def bootstrap(
     numbers = cluster_numbers(clusters)
     units = int(numbers.max()) + 1
     (samples,) = evaluate([Statistic(function, arrays, numbers)], weight_chunks(units, resamples=resamples, seed=seed))
-    low, high = interval(samples, level=level, units=units)
-    return Estimate(value, low, high, level, len(numbers), "percentile bootstrap over clusters")
+    return replace(percentile(value, samples, level=level, units=units), n=len(numbers))

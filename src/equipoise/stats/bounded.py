@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import betaincinv
 
-from ..records import Booleans, Floats, Integers
+from ..records import Booleans, Estimate, Floats, Integers
 
 EXACT = "Clopper-Pearson, exact"
 BETTING = "betting interval (Waudby-Smith & Ramdas 2024)"
@@ -42,26 +42,21 @@ GRID = 1001
 
 
 @lru_cache(maxsize=4096)
-def clopper_pearson(hits: int, n: int, *, level: float) -> tuple[float, float]:
-    """Return the exact interval of a share: at least `level` of such intervals hold the truth, whatever it is."""
+def clopper_pearson(hits: int, n: int, *, level: float) -> Estimate:
+    """Return a share with its exact interval: at least `level` of such intervals hold the truth, whatever it is."""
     tail = (1 - level) / 2
     low = 0.0 if hits == 0 else float(betaincinv(hits, n - hits + 1, tail))
     high = 1.0 if hits == n else float(betaincinv(hits + 1, n - hits, 1 - tail))
-    return low, high
-
-
-def betting_interval(values: Floats, *, level: float, seed: int = 0) -> tuple[float, float]:
-    """Return an interval of the mean of independent values in [0, 1], valid for every distribution and every n.
-
-    The hedged betting interval with predictable plug-in bets. The values are taken in a random order that the seed
-    fixes, because bets may not look ahead.
-    """
-    return _betting_interval(np.asarray(values, dtype=np.float64).tobytes(), level, seed)
+    return Estimate(hits / n, low, high, level, n, EXACT)
 
 
 # Small groups often hold the same few values: five of six intervals of a small audit are asked for again.
 @lru_cache(maxsize=1024)
-def _betting_interval(values: bytes, level: float, seed: int) -> tuple[float, float]:
+def _betting(values: bytes, level: float, seed: int) -> tuple[float, float]:
+    """Return the hedged betting interval of the mean of values in [0, 1], with predictable plug-in bets.
+
+    The values are taken in a random order that the seed fixes, because bets may not look ahead.
+    """
     x = np.frombuffer(values)
     x = x[_order(len(x), seed)]
     alpha, n = 1 - level, len(x)
@@ -111,23 +106,30 @@ def _first(holds: Callable[[Integers], Booleans]) -> Integers:
     return first
 
 
-def bernstein_interval(values: Floats, *, level: float) -> tuple[float, float]:
-    """Return the empirical Bernstein interval of the mean of independent values in [0, 1] (Maurer & Pontil 2009)."""
+def _bernstein(values: Floats, level: float) -> tuple[float, float]:
+    """Return the empirical Bernstein interval of the mean of values in [0, 1]."""
     n, centre = len(values), float(np.mean(values))
     share = math.log(4 / (1 - level))
     radius = math.sqrt(2 * float(np.var(values, ddof=1)) * share / n) + 7 * share / (3 * (n - 1))
     return max(0.0, centre - radius), min(1.0, centre + radius)
 
 
-def mean_interval(values: Floats, bounds: tuple[float, float], *, level: float, seed: int = 0) -> tuple[float, float]:
-    """Return an interval of the mean of values within the bounds: betting, or for many units empirical Bernstein."""
+def mean_interval(
+    values: Floats, bounds: tuple[float, float], *, level: float, seed: int = 0, whole: bool = False
+) -> Estimate:
+    """Return the mean of independent values within the bounds, with an interval that is valid at any number of them.
+
+    It is exact for shares (`whole` values that are all 0 or 1), else betting, or empirical Bernstein for many values.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    if whole and bounds == (0, 1) and bool(np.isin(values, (0.0, 1.0)).all()):
+        return clopper_pearson(int(values.sum()), len(values), level=level)
     low, high = bounds
-    scaled = np.clip((np.asarray(values) - low) / (high - low), 0.0, 1.0)
-    if len(scaled) > MANY_UNITS:
-        ends = bernstein_interval(scaled, level=level)
-    else:
-        ends = betting_interval(scaled, level=level, seed=seed)
-    return low + (high - low) * ends[0], low + (high - low) * ends[1]
+    scaled = np.clip((values - low) / (high - low), 0.0, 1.0)
+    many = len(scaled) > MANY_UNITS
+    first, last = _bernstein(scaled, level) if many else _betting(scaled.tobytes(), level, seed)
+    ends = low + (high - low) * first, low + (high - low) * last
+    return Estimate(float(values.mean()), *ends, level, len(values), BERNSTEIN if many else BETTING)
 
 
 def hoeffding_radius(units: Sequence[int], width: float, *, level: float) -> float:

@@ -7,10 +7,11 @@ import math
 from scipy.special import ndtr, ndtri
 
 from ..records import EquipoiseError, Estimate
-from .paired import Difference
+
+METHOD = "of two independent intervals (Zou & Donner 2008)"
 
 
-def independent_difference(first: Estimate, second: Estimate) -> Difference:
+def independent_difference(first: Estimate, second: Estimate) -> Estimate:
     """Return first - second with an interval and a p-value; `n` is the smaller number of units.
 
     The interval is Zou and Donner's (2008, MOVER): the squared distances of each estimate from the ends of its own
@@ -25,4 +26,5 @@ def independent_difference(first: Estimate, second: Estimate) -> Difference:
     facing = below if value > 0 else above
     deviate = ndtri((1 + first.level) / 2)
     p = float(2 * ndtr(-abs(value) / facing * deviate)) if facing > 0 else math.nan
-    return Difference(value, value - below, value + above, p, min(first.n, second.n))
+    n = min(first.n, second.n)
+    return Estimate(value, value - below, value + above, first.level, n, METHOD, p)

@@ -9,56 +9,37 @@ so |max-min of the means - true max-min| <= R. This is the bootstrap form of Tuk
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
 from ..records import Floats
-from . import paired
 
 METHOD = "simultaneous bootstrap of all pairwise differences"
+TIE = 1e-9
+"""Deviations that are smaller by less, which is rounding, count as equally large."""
 
 
-def radius(means: Floats, resampled: Floats, *, level: float, shrink: float = 1.0) -> float:
-    """Return R: how far max - min of the means may lie from the truth, at that level.
+def radius(
+    sizes: Floats, *, level: float, shrink: float = 1.0, method: Literal["higher", "linear"] = "higher"
+) -> float:
+    """Return R: how far a value may lie from the truth at that level; NaN where most resamples are undefined.
 
-    `resampled` has a row a resample and a column a group. `shrink` scales the deviations, for a sample that is a
-    good part of all there is: sqrt(1 - n/N).
+    `sizes` are those of the deviations of each resample, such as their range. `shrink` scales them, for a sample that
+    is a good part of all there is: sqrt(1 - n/N).
     """
-    deviations = _deviations(means, resampled)
-    if len(deviations) < len(resampled) / 2 or not len(deviations):
+    defined = sizes[~np.isnan(sizes)]
+    if len(defined) < len(sizes) / 2 or not len(defined):
         return float("nan")
-    return shrink * float(np.quantile(np.ptp(deviations, axis=1), level, method="higher"))
+    return shrink * float(np.quantile(defined, level, method=method))
 
 
-def range_interval(means: Floats, resampled: Floats, *, level: float, shrink: float = 1.0) -> tuple[float, float]:
-    """Return the interval of the true max - min over groups; its lower end is 0 where no group is known to differ."""
-    r = radius(means, resampled, level=level, shrink=shrink)
-    value = float(np.ptp(means))
-    return max(0.0, value - r) if np.isfinite(r) else r, value + r
+def p_value(largest: float, sizes: Floats, *, shrink: float = 1.0) -> float:
+    """Return the p-value of "nothing differs": how often deviations alone are as large as the difference seen."""
+    defined = shrink * sizes[~np.isnan(sizes)]
+    return (1 + int((defined >= largest - TIE).sum())) / (1 + len(defined))
 
 
-def range_p_value(means: Floats, resampled: Floats, *, shrink: float = 1.0) -> float:
-    """Return the p-value of "no group differs": how often deviations alone range as widely as the means do."""
-    deviations = shrink * _deviations(means, resampled)
-    exceeding = int((np.ptp(deviations, axis=1) >= np.ptp(means)).sum())
-    return (1 + exceeding) / (1 + len(deviations))
-
-
-def absolute_radius(values: Floats, resampled: Floats, *, level: float, shrink: float = 1.0) -> float:
-    """Return R with |value - truth| <= R for all values at once, at that level."""
-    deviations = _deviations(values, resampled)
-    if len(deviations) < len(resampled) / 2 or not len(deviations):
-        return float("nan")
-    return shrink * float(np.quantile(np.abs(deviations).max(axis=1), level, method="higher"))
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Return the p-values corrected for their number (Holm 1979): the chance of any false finding stays below each."""
-    return [float(value) for value in paired.holm(np.asarray(p_values, dtype=np.float64))]
-
-
-def _deviations(means: Floats, resampled: Floats) -> Floats:
-    """Return the deviations of the resamples in which every group has a value."""
-    deviations: Floats = resampled - means
-    return deviations[~np.isnan(deviations).any(axis=1)]
+def absolute_radius(values: Floats, resampled: Floats, *, level: float) -> float:
+    """Return R with |value - truth| <= R for all values at once; `resampled` has a row for each resample."""
+    return radius(np.abs(resampled - values).max(axis=1), level=level)

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..records import Floats, Integers
+from ..records import Estimate, Floats, Integers
 from . import bounded
-from .resampling import ClusterWeights, NeedsRows, Statistic, takes_weights
+from .resampling import NeedsRows, Statistic, takes_weights
 
 STEPS = 9
 """Values of each mean that are tried between the ends of its interval."""
@@ -25,7 +25,8 @@ class _Recorder:
 
     width = 1
 
-    def __init__(self) -> None:
+    def __init__(self, clusters: int) -> None:
+        self.clusters = clusters
         self.tables: list[Floats] = []
         self.means: Sequence[Floats] | None = None
         self._next = 0
@@ -35,52 +36,53 @@ class _Recorder:
             mean = self.means[self._next]
             self._next += 1
             return np.stack([mean, np.ones_like(mean)])
-        self.tables.append(np.stack([np.bincount(clusters, column) for column in table]))
+        self.tables.append(np.stack([np.bincount(clusters, column, self.clusters) for column in table]))
         return np.ones((len(table), 1))
 
 
 def units(statistic: Statistic) -> list[Floats]:
     """Return the values of the clusters under each mean, from an unknown origin; [] if it is not made of means."""
-    recorder = _Recorder()
+    return [total[count > 0] / count[count > 0] for total, count in _tables(statistic)]
+
+
+def _tables(statistic: Statistic) -> list[Floats]:
+    """Return the sums and counts of each mean by cluster; [] if the statistic is not made of means."""
+    recorder = _Recorder(int(statistic.clusters.max()) + 1)
     if not takes_weights(statistic.function):
         return []
     try:
         with np.errstate(all="ignore"):
-            statistic.function(*statistic.arrays, weights=ClusterWeights(recorder, statistic.clusters))
+            statistic.function(*statistic.arrays, weights=statistic.weights(recorder))
     except NeedsRows:
         return []
-    if any(len(table) != 2 for table in recorder.tables):
-        return []
-    return [table[0][table[1] > 0] / table[1][table[1] > 0] for table in recorder.tables]
+    return recorder.tables if all(len(table) == 2 for table in recorder.tables) else []
 
 
 def at_means(statistic: Statistic, means: Sequence[Floats]) -> Floats:
     """Return the statistic at other means of what it averages, given from the same origin as `units`."""
-    recorder = _Recorder()
+    recorder = _Recorder(0)
     recorder.means = means
-    weights = ClusterWeights(recorder, statistic.clusters)
-    return np.asarray(statistic.function(*statistic.arrays, weights=weights), dtype=np.float64)
+    return np.asarray(statistic.function(*statistic.arrays, weights=statistic.weights(recorder)), dtype=np.float64)
 
 
 def joint_interval(
-    statistic: Statistic, width: float, *, level: float, seed: int = 0, averaged: Sequence[Floats] | None = None
-) -> tuple[float, float] | None:
-    """Return an interval of the statistic from intervals of all its means that hold together; None if it has too many.
+    statistic: Statistic, averaged: Sequence[Floats], width: float, *, level: float, seed: int = 0
+) -> Estimate | None:
+    """Return the statistic with an interval from intervals of all its means that hold together; None if it has many.
 
-    Each averaged variable lies in an interval of that width. Its ends are not known, only that it holds all values.
-    `averaged` are the statistic's `units`, if they are known already.
+    `averaged` are its `units`. Each averaged variable lies in an interval of that width, whose ends are not known.
     """
-    averaged = units(statistic) if averaged is None else averaged
     if not averaged or len(averaged) > MOST_MEANS:
         return None
     level_of_each = 1 - (1 - level) / len(averaged)
     ends = []
     for values in averaged:
         bounds = (float(values.max()) - width, float(values.min()) + width)
-        ends.append(bounded.mean_interval(values, bounds, level=level_of_each, seed=seed))
+        ends.append(bounded.mean_interval(values, bounds, level=level_of_each, seed=seed).ends)
     lattice = np.meshgrid(*(np.linspace(low, high, STEPS) for low, high in ends), indexing="ij")
     values = at_means(statistic, [places.ravel() for places in lattice])
     # An absolute difference may be 0 between two values that were tried.
     step = max((high - low) / (STEPS - 1) for low, high in ends)
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    return (0.0 if 0 < low < step else low), high
+    low = 0.0 if 0 < low < step else low
+    return Estimate(float(statistic.value), low, high, level, min(map(len, averaged)), bounded.JOINT)

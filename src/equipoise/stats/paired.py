@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..records import Estimate, Floats
 from . import bounded
-from .bootstrap import interval, weight_chunks
+from .bootstrap import percentile, weight_chunks
 from .resampling import CHUNK_BYTES, Chunks, Statistic, evaluate
 
 TOLERANCE = 1e-6
@@ -23,29 +23,9 @@ DETECTED = 0.05
 PAIRED = "percentile bootstrap of paired differences, {resamples} resamples of clusters"
 
 
-@dataclass(frozen=True)
-class Difference:
-    """The first model's value minus the second's: its interval, and the p-value of "the models do not differ".
-
-    `method` says how the interval was made.
-    """
-
-    value: float
-    low: float
-    high: float
-    p: float
-    n: int
-    method: str = ""
-
-    @property
-    def excludes_zero(self) -> bool:
-        """Whether the interval leaves 0 out; with few clusters it may include 0 although p is small."""
-        return not self.low <= 0 <= self.high
-
-
-def is_detected(difference: Estimate, p: float) -> bool:
+def is_detected(difference: Estimate) -> bool:
     """Return whether the corrected p and the interval both show a difference: with few clusters it may include 0."""
-    return p < DETECTED and not difference.low <= 0 <= difference.high
+    return difference.p_corrected < DETECTED and difference.excludes_zero
 
 
 @dataclass(frozen=True)
@@ -78,8 +58,8 @@ class Trial:
     seed: int = 0
 
 
-def paired_differences(contests: Sequence[Contest], *, clusters: int, trial: Trial | None = None) -> list[Difference]:
-    """Return the difference of every contest, its interval, and a two-sided p-value.
+def paired_differences(contests: Sequence[Contest], *, clusters: int, trial: Trial | None = None) -> list[Estimate]:
+    """Return the difference of every contest: the first model's value minus the second's, with a two-sided p-value.
 
     The interval is a percentile bootstrap, or where evidence is little one from the bounds of the metric (`_interval`).
     Both resample whole clusters: the interval draws them with replacement, the same for both models; the test
@@ -94,42 +74,38 @@ def paired_differences(contests: Sequence[Contest], *, clusters: int, trial: Tri
     under_null = _differences(exchanged, _exchanges(clusters, trial.permutations, trial.seed))
     results = []
     for contest, resampled, permuted in zip(contests, samples, under_null, strict=True):
-        value = contest.difference
-        low, high, method = _interval(contest, resampled, value, trial)
-        results.append(Difference(value, low, high, _p_value(value, permuted), contest.n, method))
+        estimate = _estimate(contest, resampled, trial)
+        results.append(replace(estimate, n=contest.n, p=_p_value(estimate.value, permuted)))
     return results
 
 
-def _interval(contest: Contest, resampled: Floats, value: float, trial: Trial) -> tuple[float, float, str]:
-    """Return the interval of a difference and its method.
-
-    It is never of zero width, and NaN where the metric has no bounds to fall back on.
-    """
-    width, units = contest.width, contest.units
+def _estimate(contest: Contest, resampled: Floats, trial: Trial) -> Estimate:
+    """Return a difference with its interval, which is never of zero width; none where the metric has no bounds."""
+    value, width, units, level = contest.difference, contest.width, contest.units, trial.level
     clusters = len(np.unique(np.concatenate([s.clusters for s in (*contest.first, *contest.second)])))
-    low, high = interval(resampled, level=trial.level, units=clusters)
+    drawn = percentile(value, resampled, level=level, units=clusters)
     if units is not None and math.isfinite(width):
         if not bounded.is_enough(units, 2 * width):
-            return *_of_units(units, width, trial), bounded.BETTING
-    elif not bounded.has_width(low, high, 2 * width) or clusters < bounded.ENOUGH_UNITS:
+            return replace(_of_units(units, width, trial), value=value)
+    elif not bounded.has_width(*drawn.ends, 2 * width) or clusters < bounded.ENOUGH_UNITS:
         if not math.isfinite(width):
-            return math.nan, math.nan, "no interval: too few clusters"
-        radius = bounded.hoeffding_radius([clusters, clusters], width, level=trial.level)
-        return max(-width, value - radius), min(width, value + radius), bounded.HOEFFDING
-    return low, high, PAIRED.format(resamples=trial.resamples)
+            return Estimate.alone(value, level=level, n=clusters, method="no interval: too few clusters")
+        radius = bounded.hoeffding_radius([clusters, clusters], width, level=level)
+        return Estimate.around(value, radius, (-width, width), level=level, n=clusters, method=bounded.HOEFFDING)
+    return replace(drawn, method=PAIRED.format(resamples=trial.resamples))
 
 
-def _of_units(units: Floats, width: float, trial: Trial) -> tuple[float, float]:
-    """Return the interval of the mean of few differences, or of differences that are nearly all alike."""
+def _of_units(units: Floats, width: float, trial: Trial) -> Estimate:
+    """Return the mean of few differences, or of differences that are nearly all alike, with its interval."""
     if not units.any():
         # Nothing differs: then few clusters do, and none by more than the width.
-        reach = width * bounded.clopper_pearson(0, len(units), level=trial.level)[1]
-        return -reach, reach
+        reach = width * bounded.clopper_pearson(0, len(units), level=trial.level).high
+        return Estimate(0.0, -reach, reach, trial.level, len(units), bounded.BETTING)
     return bounded.mean_interval(units, (-width, width), level=trial.level, seed=trial.seed)
 
 
 def _value(statistics: Sequence[Statistic]) -> float:
-    return float(np.mean([float(statistic.function(*statistic.arrays)) for statistic in statistics]))
+    return float(np.mean([float(statistic.value) for statistic in statistics]))
 
 
 def _differences(contests: Sequence[Contest], chunks: Chunks) -> list[Floats]:
@@ -155,7 +131,9 @@ def _mixed(first: Statistic, second: Statistic, clusters: int, side: int) -> Sta
     """Return the statistic over the rows of both models; `side` 0 and 2 are the two halves of an exchange."""
     arrays = [np.concatenate(pair) for pair in zip(first.arrays, second.arrays, strict=True)]
     numbers = np.concatenate([first.clusters + side * clusters, second.clusters + (side + 1) * clusters])
-    return Statistic(first.function, arrays, numbers)
+    shares = first.row_shares, second.row_shares
+    both = None if shares[0] is None or shares[1] is None else np.concatenate([shares[0], shares[1]])
+    return Statistic(first.function, arrays, numbers, shares=both)
 
 
 def _exchanges(clusters: int, permutations: int, seed: int) -> Chunks:
@@ -203,3 +181,11 @@ def benjamini_hochberg(p_values: Floats) -> Floats:
 
 CORRECTIONS: Mapping[str, Callable[[Floats], Floats]] = {"holm": holm, "bh": benjamini_hochberg}
 """Name -> correction for the number of comparisons."""
+
+
+def corrected(family: Sequence[Estimate], correction: str = "holm") -> list[Estimate]:
+    """Return the estimates of one family of tests with `p_corrected`; those without a test do not belong to it."""
+    tested = [n for n, estimate in enumerate(family) if not math.isnan(estimate.p)]
+    values = CORRECTIONS[correction](np.array([family[n].p for n in tested])).tolist()
+    p_values = dict(zip(tested, values, strict=True))
+    return [replace(estimate, p_corrected=p_values.get(n, math.nan)) for n, estimate in enumerate(family)]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 
-from ..records import EquipoiseError, Estimate, Floats
+from ..records import EquipoiseError, Estimate
 
 
 class Rank(NamedTuple):
@@ -20,15 +19,6 @@ class Rank(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.best}" if self.best == self.worst else f"{self.best}–{self.worst}"
-
-
-@dataclass(frozen=True)
-class _Ends:
-    """Values so turned that higher is better, and the standard errors below and above them."""
-
-    values: Floats
-    below: Floats
-    above: Floats
 
 
 def rank_ranges(estimates: Sequence[Estimate], *, higher: bool, level: float = 0.95) -> list[Rank]:
@@ -44,21 +34,13 @@ def rank_ranges(estimates: Sequence[Estimate], *, higher: bool, level: float = 0
     count = len(estimates)
     if count < 2:
         return [Rank(1, 1)] * count
-    ends = _ends(estimates, higher=higher)
     pairs = count * (count - 1) / 2
     bound = NormalDist().inv_cdf(1 - (1 - level) / (2 * pairs))
-    gaps = ends.values[:, None] - ends.values[None, :]
+    turned = [estimate if higher else -estimate for estimate in estimates]
+    values, lows, highs = (np.array([getattr(e, end) for e in turned]) for end in ("value", "low", "high"))
+    scales = np.array([NormalDist().inv_cdf((1 + estimate.level) / 2) for estimate in turned])
+    below, above = np.maximum((values - lows) / scales, 0.0), np.maximum((highs - values) / scales, 0.0)
     # Row above column: the row's lower side faces the column's upper side.
-    errors = np.hypot(ends.below[:, None], ends.above[None, :])
-    above = gaps > bound * errors  # False where an interval is missing: NaN compares as False
-    return [Rank(1 + int(above[:, i].sum()), count - int(above[i].sum())) for i in range(count)]
-
-
-def _ends(estimates: Sequence[Estimate], *, higher: bool) -> _Ends:
-    sign = 1.0 if higher else -1.0
-    values = np.array([estimate.value for estimate in estimates], dtype=np.float64)
-    scales = np.array([NormalDist().inv_cdf((1 + estimate.level) / 2) for estimate in estimates])
-    lower = (values - np.array([estimate.low for estimate in estimates], dtype=np.float64)) / scales
-    upper = (np.array([estimate.high for estimate in estimates], dtype=np.float64) - values) / scales
-    below, above = (lower, upper) if higher else (upper, lower)
-    return _Ends(sign * values, np.maximum(below, 0.0), np.maximum(above, 0.0))
+    errors = np.hypot(below[:, None], above[None, :])
+    apart = values[:, None] - values[None, :] > bound * errors  # NaN, a missing interval, compares as False
+    return [Rank(1 + int(apart[:, i].sum()), count - int(apart[i].sum())) for i in range(count)]

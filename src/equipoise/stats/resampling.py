@@ -25,6 +25,7 @@ CHUNK_BYTES = 128 * 2**20
 WAVE_BYTES = 1024 * 2**20
 """Bound on the recorded columns held at once; more statistics take several rounds of the same weights."""
 
+Precision = type[np.float32] | type[np.float64]
 Chunks = Callable[[], Iterator[NDArray[np.float32]]]
 """Yields the weights as (clusters, resamples) arrays; each call yields the same ones."""
 
@@ -34,28 +35,49 @@ class Statistic:
     """A function of rows, to be taken under many weightings of the rows' clusters.
 
     With `rows` the columns and numbers are those of all items, of which the statistic takes these. They are copied out
-    when they are needed: thousands of statistics of a million items would not fit into memory.
+    when they are needed: thousands of statistics of a million items would not fit into memory. `shares` say what each
+    item counts, where not all count alike; a function without `weights` does not see them.
     """
 
     function: Callable[..., Any]
     columns: Sequence[NDArray[Any]]
     numbers: Integers
-    rows: Integers | None = None
+    rows: Integers | slice | None = None
+    shares: Floats | None = None
 
     @property
     def arrays(self) -> list[NDArray[Any]]:
         """The arguments of the function."""
-        return [column if self.rows is None else column[self.rows] for column in self.columns]
+        return [self._chosen(column) for column in self.columns]
 
     @property
     def clusters(self) -> Integers:
         """The number of each row's cluster."""
-        return self.numbers if self.rows is None else self.numbers[self.rows]
+        return self._chosen(self.numbers)
+
+    @property
+    def row_shares(self) -> Floats | None:
+        """What each row counts; None where all count alike."""
+        return None if self.shares is None else self._chosen(self.shares)
+
+    @property
+    def value(self) -> Any:
+        """The function of the rows as they are."""
+        if self.shares is None or not takes_weights(self.function):
+            return self.function(*self.arrays)
+        return self.function(*self.arrays, weights=self.row_shares)
 
     @property
     def identity(self) -> tuple[int, ...]:
         """The same for statistics of the same function, columns and rows, as long as these are held."""
-        return (id(self.function), *map(id, self.columns), id(self.numbers), id(self.rows))
+        return (id(self.function), *map(id, self.columns), id(self.numbers), id(self.rows), id(self.shares))
+
+    def weights(self, tape: Tape, clusters: Integers | None = None) -> ClusterWeights:
+        """Return weights that record on a tape, or are answered by it; `clusters` may number the rows' anew."""
+        return ClusterWeights(tape, self.clusters if clusters is None else clusters, self.row_shares)
+
+    def _chosen(self, column: NDArray[Any]) -> NDArray[Any]:
+        return column if self.rows is None else column[self.rows]
 
 
 class Tape(Protocol):
@@ -82,9 +104,10 @@ class ClusterWeights:
     ndim = 2
     dtype = np.dtype(np.float64)
 
-    def __init__(self, tape: Tape, clusters: Integers) -> None:
+    def __init__(self, tape: Tape, clusters: Integers, shares: Floats | None = None) -> None:
         self._tape = tape
         self._clusters = clusters
+        self._shares = shares
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -95,10 +118,11 @@ class ClusterWeights:
         return len(self._clusters)
 
     def __getitem__(self, rows: Any) -> ClusterWeights:
-        return ClusterWeights(self._tape, self._clusters[rows])
+        return ClusterWeights(self._tape, self._clusters[rows], None if self._shares is None else self._shares[rows])
 
     def __rmatmul__(self, columns: NDArray[Any]) -> Floats:
         table = np.atleast_2d(np.asarray(columns, dtype=np.float64))
+        table = table if self._shares is None else table * self._shares
         sums = self._tape.sums(table, self._clusters)
         return sums if np.ndim(columns) == 2 else sums[0]
 
@@ -116,14 +140,15 @@ class _Batch:
 
     local: Integers | None  # None: all clusters
     clusters: int
-    columns: list[NDArray[np.float32]] = field(default_factory=list)
+    precision: Precision
+    columns: list[NDArray[np.floating]] = field(default_factory=list)
     places: dict[bytes, int] = field(default_factory=dict)
     bytes: int = 0
-    parts: list[NDArray[np.float32]] = field(default_factory=list)
+    parts: list[NDArray[np.floating]] = field(default_factory=list)
 
     def place(self, column: Floats) -> int:
         """Return where the sums of a column will be; equal columns share a place."""
-        narrow = column.astype(np.float32)
+        narrow: NDArray[np.floating] = column.astype(self.precision)
         key = hashlib.blake2b(narrow.data, digest_size=16).digest()
         if key not in self.places:
             self.places[key] = len(self.columns)
@@ -135,16 +160,17 @@ class _Batch:
         if self.places:
             # The last clusters may have no row in any statistic of the batch.
             inside = weights[: self.clusters] if self.local is None else weights[self.local]
-            self.parts.append(self._matrix @ inside)
+            product: NDArray[np.floating] = self._matrix @ inside.astype(self.precision, copy=False)
+            self.parts.append(product)
 
     @cached_property
-    def _matrix(self) -> NDArray[np.float32]:
+    def _matrix(self) -> NDArray[np.floating]:
         matrix = np.stack(self.columns)
         self.columns.clear()
         return matrix
 
-    def finish(self) -> NDArray[np.float32]:
-        return np.concatenate(self.parts, axis=1) if self.parts else np.empty((0, 0), dtype=np.float32)
+    def finish(self) -> NDArray[np.floating]:
+        return np.concatenate(self.parts, axis=1) if self.parts else np.empty((0, 0), dtype=self.precision)
 
 
 class _Tape:
@@ -153,7 +179,7 @@ class _Tape:
     def __init__(self, batch: _Batch) -> None:
         self.batch = batch
         self.recorded: list[list[int]] = []
-        self.results: NDArray[np.float32] | None = None
+        self.results: NDArray[np.floating] | None = None
         self.width = 1
         self._next = 0
 
@@ -167,12 +193,15 @@ class _Tape:
         self.recorded.append([self.batch.place(column) for column in by_cluster])
         return np.ones((len(table), 1))  # any defined value: only what is summed matters now
 
-    def replay(self, results: NDArray[np.float32]) -> None:
+    def replay(self, results: NDArray[np.floating]) -> None:
         self.results, self.width = results, results.shape[1]
 
 
-def evaluate(statistics: Sequence[Statistic], chunks: Chunks) -> list[Floats]:
-    """Return the values of each statistic under every weighting; NaN where it is undefined."""
+def evaluate(statistics: Sequence[Statistic], chunks: Chunks, precision: Precision = np.float32) -> list[Floats]:
+    """Return the values of each statistic under every weighting; NaN where it is undefined.
+
+    `precision` is that of the sums: single is twice as fast, and exact to about 1e-7 of the spread of the values.
+    """
     if not statistics:
         return []
     # Several metrics may be made of the same differences of the same rows.
@@ -183,12 +212,16 @@ def evaluate(statistics: Sequence[Statistic], chunks: Chunks) -> list[Floats]:
     clusters = _cluster_count(different)
     start = 0
     while start < len(different):
-        start = _wave(different, start, values, chunks, clusters)
+        start = _wave(different, start, values, chunks, (clusters, precision))
     return [value for place in place_of if (value := values[place]) is not None]
 
 
 def _wave(
-    statistics: Sequence[Statistic], start: int, values: list[Floats | None], chunks: Chunks, clusters: int
+    statistics: Sequence[Statistic],
+    start: int,
+    values: list[Floats | None],
+    chunks: Chunks,
+    sums: tuple[int, Precision],
 ) -> int:
     """Evaluate as many statistics as fit into memory; return where the next wave starts."""
     batches: dict[Any, _Batch] = {}
@@ -197,7 +230,7 @@ def _wave(
     number = start
     for number in range(start, len(statistics)):
         statistic = statistics[number]
-        tape, weights = _tape(statistic, batches, clusters)
+        tape, weights = _tape(statistic, batches, *sums)
         try:
             if not takes_weights(statistic.function):
                 raise NeedsRows
@@ -217,7 +250,7 @@ def _wave(
     for place, tape in tapes.items():
         tape.replay(results[id(tape.batch)])
         statistic = statistics[place]
-        weights = ClusterWeights(tape, statistic.clusters)
+        weights = statistic.weights(tape)
         values[place] = np.asarray(statistic.function(*statistic.arrays, weights=weights), dtype=np.float64)
     for place, parts in row_wise.items():
         values[place] = np.concatenate(parts)
@@ -229,20 +262,22 @@ def _cluster_count(statistics: Sequence[Statistic]) -> int:
     return max(int(numbers.max()) + 1 for numbers in numberings.values())
 
 
-def _tape(statistic: Statistic, batches: dict[Any, _Batch], clusters: int) -> tuple[_Tape, ClusterWeights]:
+def _tape(
+    statistic: Statistic, batches: dict[Any, _Batch], clusters: int, precision: Precision
+) -> tuple[_Tape, ClusterWeights]:
     """Return a tape in the batch of the statistic's clusters, and the weights to record with."""
     inside = np.zeros(clusters, dtype=bool)
-    inside[statistic.clusters] = True
+    numbers = statistic.clusters
+    inside[numbers] = True
     # A slice of most of the weights would only copy them.
     if 2 * int(inside.sum()) > clusters:
-        batch = batches.setdefault(None, _Batch(None, clusters))
-        numbers = statistic.clusters
+        batch = batches.setdefault(None, _Batch(None, clusters, precision))
     else:
         local = np.flatnonzero(inside)
-        batch = batches.setdefault(local.tobytes(), _Batch(local, len(local)))
-        numbers = (np.cumsum(inside) - 1)[statistic.clusters]
+        batch = batches.setdefault(local.tobytes(), _Batch(local, len(local), precision))
+        numbers = (np.cumsum(inside) - 1)[numbers]
     tape = _Tape(batch)
-    return tape, ClusterWeights(tape, numbers)
+    return tape, statistic.weights(tape, numbers)
 
 
 @lru_cache(maxsize=1024)
@@ -257,6 +292,9 @@ def _row_wise(statistic: Statistic, chunk: NDArray[np.float32]) -> Floats:
     parts = []
     for start in range(0, chunk.shape[1], width):
         weights = chunk[statistic.clusters, start : start + width]
+        shares = statistic.row_shares
+        if shares is not None and takes_weights(statistic.function):
+            weights = weights * shares[:, None].astype(np.float32)
         parts.append(resampled(statistic.function, statistic.arrays, weights))
     return np.concatenate(parts)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..records import Floats
+from ..records import Estimate, Floats
 
 METHOD = "group-sequential, error spent equally over the planned looks (Lan & DeMets 1983)"
 FIRST, GROWTH = 96, 1.5
@@ -64,8 +64,8 @@ def frequent_looks(units: int) -> list[int]:
     return looks
 
 
-def betting_sequence(values: Floats, population: int, *, level: float, target: float) -> tuple[float, float]:
-    """Return an interval of the mean of a finite population of values in [0, 1], drawn in random order so far.
+def betting_sequence(values: Floats, population: int, *, level: float, target: float) -> Estimate:
+    """Return the mean of values in [0, 1], with an interval of the finite population they are drawn from at random.
 
     It holds for all numbers of draws together, so one may stop at any. The bets are those that are best where the
     interval is about to be as narrow as `target`; any target is sound. Nothing is assumed of the values.
@@ -90,7 +90,8 @@ def betting_sequence(values: Floats, population: int, *, level: float, target: f
     # Betting on less than m with x is betting on more than 1 - m with 1 - x.
     other = 1 - x
     high = 1 - _boundary(lambda mean: poor(other, np.arange(len(x)) - drawn, mean), 1 - ceiling, 1 - floor)
-    return (low, high) if low < high else (floor, ceiling)
+    low, high = (low, high) if low < high else (floor, ceiling)
+    return Estimate(float(x.mean()), low, high, level, len(x), BETTING)
 
 
 def _bets(x: Floats, target: float) -> Floats:

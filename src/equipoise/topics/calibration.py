@@ -141,7 +141,7 @@ def reliability_table(outcomes: Outcomes, *, by: str = "", bins: int = 10, level
     y, p = columns["y"], columns["p"]
     labelled = ~(np.isnan(y) | np.isnan(p))
     if not labelled.any():
-        return pd.DataFrame(columns=["group", *bins_of.ReliabilityBin._fields])
+        return pd.DataFrame(columns=["group", *bins_of.ReliabilityBin.COLUMNS])
     key = by or predicted_group(outcomes)
     if key not in outcomes.groups:
         raise EquipoiseError(f"no item has a group {key!r}; known groups: {', '.join(outcomes.groups)}")
@@ -150,7 +150,7 @@ def reliability_table(outcomes: Outcomes, *, by: str = "", bins: int = 10, level
     rows |= {f"{key}={name}": labelled & (group == name) for name in sorted(set(group[labelled].tolist()) - {""})}
     return pd.DataFrame(
         [
-            {"group": name, **filled_bin._asdict()}
+            {"group": name, **filled_bin.row()}
             for name, chosen in rows.items()
             for filled_bin in bins_of.reliability(y[chosen], p[chosen], bins=bins, level=level)
         ]
@@ -311,9 +311,9 @@ def maps_charts(recalibrated: Recalibrated, model: str, method: str) -> Iterator
 
 def _step(y: Floats, p: Floats, words: str) -> Panel:
     """Return the reliability of all items in one line."""
-    bins = list(_bins(pd.DataFrame(bins_of.reliability(y, p))))
-    marks: list[Rule | Line | Dot] = [Rule(along="diagonal"), Line([(x, share.value) for x, share, _ in bins], 0)]
-    marks += [Dot(x, share, 0, f"{words}, P {x:.3f}", small=True) for x, share, _ in bins]
+    bins = [(filled_bin.confidence, filled_bin.rate) for filled_bin in bins_of.reliability(y, p)]
+    marks: list[Rule | Line | Dot] = [Rule(along="diagonal"), Line([(x, share.value) for x, share in bins], 0)]
+    marks += [Dot(x, share, 0, f"{words}, P {x:.3f}", small=True) for x, share in bins]
     up = Axis("share labelled with the first side")
     return Panel(marks, Axis("probability"), up, f"{words} ({len(y):,} items of one half)", height=0.9)
 

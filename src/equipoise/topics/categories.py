@@ -138,13 +138,9 @@ def pair_tables(part: Part) -> Iterator[Table]:
 
 
 def _difference(measured: Measurements, name: str, label: str) -> Sequence[Content]:
-    """Return a difference and its corrected p, both bold where it is detected."""
-    value, p = measured.at(name, label), corrected_p(measured, name, label)
-    strong = value is not None and p is not None and is_detected(value.estimate, p)
-    return [None if content is None else Cell(content, strong=strong) for content in (value, p)]
-
-
-def corrected_p(measured: Measurements, name: str, label: str) -> float | None:
-    """Return the p of a difference, corrected for all pairs of the type."""
-    row = measured.at(f"{name}_p_holm", label)
-    return None if row is None else row.value
+    """Return a difference and its p, corrected for all pairs of the type; both bold where it is detected."""
+    row = measured.at(name, label)
+    if row is None:
+        return None, None
+    strong = is_detected(row.estimate)
+    return Cell(row, strong=strong), Cell(row.estimate.p_corrected, strong=strong)

@@ -99,7 +99,7 @@ def _side_by_side(dataset: str, kind: str, parts: Sequence[Part]) -> Table:
 def _difference_table(dataset: str, differences: Sequence[TaskDifference]) -> Table:
     rows = []
     for difference in differences:
-        strong = is_detected(difference.estimate, difference.p_holm)
+        strong = is_detected(difference.estimate)
         fairer = looks_fairer(difference)
         alike = "accurate" if difference.metric == "accuracy" else "alike"
         cells = (
@@ -107,8 +107,8 @@ def _difference_table(dataset: str, differences: Sequence[TaskDifference]) -> Ta
             kind_title(difference.kind),
             METRICS[difference.metric].label,
             Cell(difference.estimate, strong=strong),
-            difference.p,
-            Cell(difference.p_holm, strong=strong),
+            difference.estimate.p,
+            Cell(difference.estimate.p_corrected, strong=strong),
             None if fairer is None else f"{'more' if fairer else 'less'} {alike}",
         )
         rows.append(Row(cells))
@@ -127,7 +127,7 @@ def _difference_table(dataset: str, differences: Sequence[TaskDifference]) -> Ta
 
 def looks_fairer(difference: TaskDifference) -> bool | None:
     """Return whether the task with options looks fairer; None where no difference is detected."""
-    if not is_detected(difference.estimate, difference.p_holm):
+    if not is_detected(difference.estimate):
         return None
     return (difference.estimate.value > 0) == (METRICS[difference.metric].better == "higher")
 
@@ -157,11 +157,11 @@ def _answers(differences: Sequence[TaskDifference], parts: Sequence[Part]) -> It
 def _flips(difference: TaskDifference) -> str:
     estimate = difference.estimate
     often = "more often" if estimate.value > 0 else "less often"
-    remark = "" if is_detected(estimate, difference.p_holm) else "; this may be chance"
+    remark = "" if is_detected(estimate) else "; this may be chance"
     return (
         f"With options ({difference.first}) the answers of {adjective(difference.kind)}sets change {often} than without"
-        f" ({difference.second}): the difference is {estimate:points} (n = {estimate.n:,}, p = {difference.p_holm:.2g}"
-        f" after Holm's correction for {difference.tests} tests){remark}."
+        f" ({difference.second}): the difference is {estimate:points} (n = {estimate.n:,},"
+        f" p = {estimate.p_corrected:.2g} after Holm's correction for {difference.tests} tests){remark}."
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,11 +34,11 @@ def stated_probabilities(part: Part, kind: str) -> Iterator[Finding]:
     stated = np.array([max(probs) for probs in items["probs"]])
     right = items["correct"].to_numpy(dtype=np.float64)
     units = pd.Series(stated - right).groupby(items["cluster_id"].to_numpy()).mean().to_numpy()
-    low, high = mean_interval(units, (-1.0, 1.0), level=part.run.level)
-    apart = float(units.mean())
-    if low <= 0 <= high:
+    estimate = mean_interval(units, (-1.0, 1.0), level=part.run.level)
+    if not estimate.excludes_zero:
         return
-    ends = sorted([100 * abs(low), 100 * abs(high)])
+    apart = estimate.value
+    ends = sorted([100 * abs(estimate.low), 100 * abs(estimate.high)])
     text = (
         f"It is {'over' if apart > 0 else 'under'}confident: it gives its answers a probability of {stated.mean():.0%}"
         f" on average, and is right in {right.mean():.0%} of {items['example_id'].nunique():,} {items_of(kind)} (a"
@@ -147,12 +147,12 @@ def labels_of(part: Part) -> Labels | None:
     sides = {text for text in set(outcomes.sides.tolist()) if text}
     first, other = sides.pop().split("|")[:2] if len(sides) == 1 else ("the first side", "the second side")
     clusters = outcomes.cluster_id[known]
-    low, high = mean_interval(_by_cluster(p[known], clusters), (0.0, 1.0), level=level)
+    mean = mean_interval(_by_cluster(p[known], clusters), (0.0, 1.0), level=level)
     share, apart = (float(y[labelled].mean()), "") if labelled.any() else (None, "")
     if share is not None:
         ends = mean_interval(_by_cluster((p - y)[known], clusters), (-1.0, 1.0), level=level)
-        apart = "understates" if ends[1] < 0 else "overstates" if ends[0] > 0 else ""
-    stated = Estimate(float(p[known].mean()), low, high, level, int(known.sum()), "betting")
+        apart = "understates" if ends.high < 0 else "overstates" if ends.low > 0 else ""
+    stated = replace(mean, value=float(p[known].mean()), n=int(known.sum()))
     return Labels(first, other, share, stated, apart)
 
 

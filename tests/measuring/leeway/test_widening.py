@@ -12,14 +12,12 @@ from hypothesis import strategies as st
 from served_coverage import KEY, SHOWN, WORLDS, covered, outcomes_of, outside, plan_of, sampled, seen, world
 
 from equipoise.measuring.comparing import widened_difference
-from equipoise.measuring.leeway.alternatives import may_be_on_top
-from equipoise.measuring.leeway.thinning import thinned, with_counts
+from equipoise.measuring.leeway.alternatives import may_be_on_top, thinned, with_counts
 from equipoise.measuring.leeway.widening import Leeway, leeways, widened
 from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.measuring.part import measure_items, measure_part, point_values
 from equipoise.metrics import METRICS
 from equipoise.records import Estimate, Limits, Measurement, Outcomes
-from equipoise.stats.paired import Difference
 
 LEADING = [metric for metric in METRICS.values() if metric.leading]
 PLAN = Plan(LEADING, by=(), resamples=30)
@@ -44,7 +42,7 @@ def test_exact_probabilities_have_no_leeway_and_no_number_moves() -> None:
     assert reach_of(outcomes) == {}
     rows, notes = measure(items, PLAN, KEY)
     assert measure_items(items, PLAN, KEY) == rows
-    everything, sentences = measure_part(outcomes, items, PLAN, KEY)
+    everything, sentences = measure_part(items, PLAN, KEY)
     assert everything[: len(rows)] == rows and sentences == notes
 
 
@@ -100,23 +98,17 @@ def test_a_widened_interval_is_never_narrower_and_within_bounds(
 
 
 def test_a_p_value_that_the_leeway_explains_is_1() -> None:
-    def row(metric: str, *values: float) -> Measurement:
-        return Measurement.of(metric, KEY, "attribute=age", Estimate(*values, 0.95, 40, "m"), "lower")
-
-    rows = [
-        row("confidence_change", 0.2, 0.1, 0.3),
-        row("confidence_change_p", 0.01, math.nan, math.nan),
-        row("confidence_change_p_holm", 0.04, math.nan, math.nan),
-    ]
+    estimate = Estimate(0.2, 0.1, 0.3, 0.95, 40, "m", 0.01, 0.04)
+    row = Measurement.of("confidence_change", KEY, "attribute=age", estimate, "lower")
     limits = Limits(counts=np.ones((1, 3), dtype=np.int64))
     name = ("confidence_change", "attribute=age")
-    small, large = (widened(rows, {name: Leeway(down, 0.0)}, limits, METRICS) for down in (-0.05, -0.15))
-    assert [round(r.value, 3) for r in small] == [0.2, 0.01, 0.04]
-    assert [round(r.value, 3) for r in large] == [0.2, 1.0, 1.0]
+    (small,), (large,) = (widened([row], {name: Leeway(down, 0.0)}, limits, METRICS) for down in (-0.05, -0.15))
+    assert (small.value, small.estimate.p, small.estimate.p_corrected) == (0.2, 0.01, 0.04)
+    assert (large.value, large.estimate.p, large.estimate.p_corrected) == (0.2, 1.0, 1.0)
 
 
 def test_a_difference_of_two_runs_holds_the_leeway_of_both() -> None:
-    plain = Difference(0.10, 0.06, 0.14, 0.001, 200, "paired")
+    plain = Estimate(0.10, 0.06, 0.14, 0.95, 200, "paired", 0.001)
     assert widened_difference(plain, Leeway(), 1.0) == plain
     own, other = Leeway(-0.01, 0.02), Leeway(0.0, 0.01)
     wide = widened_difference(plain, own.minus(other), 1.0)
@@ -180,8 +172,8 @@ def test_more_samples_narrow_the_intervals() -> None:
 def test_limits_of_a_top_k_reach_every_measurement() -> None:
     known, _ = seen("unsure", 40, 3, np.random.default_rng(0))
     plan = Plan(list(METRICS.values()), by=("gender", "gender*stereotype"), resamples=30)
-    rows, notes = measure_part(known, measured_items(known, plan), plan, KEY)
-    plain, _ = measure_part(replace(known, limits=None), measured_items(known, plan), plan, KEY)
+    rows, notes = measure_part(measured_items(known, plan), plan, KEY)
+    plain, _ = measure_part(measured_items(replace(known, limits=None), plan), plan, KEY)
     assert [(row.metric, row.group, row.value) for row in rows] == [(r.metric, r.group, r.value) for r in plain]
     for row, before in zip(rows, plain, strict=True):
         if math.isnan(row.low):

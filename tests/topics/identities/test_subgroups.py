@@ -19,7 +19,7 @@ from equipoise.runs.folder import RunFolder
 from equipoise.runs.measurements import Measurements
 from equipoise.topics.identities.charts import crossing, disparities, heatmap, lines, pictures, radars
 from equipoise.topics.identities.sections import disparity_table
-from equipoise.topics.identities.subgroups import NONE, Subgroup, Subgroups, corrected_p, named_parts, subgroups
+from equipoise.topics.identities.subgroups import NONE, Subgroup, Subgroups, named_parts, subgroups
 
 CHOICES = {
     "base": "builtin",
@@ -84,7 +84,6 @@ def test_subgroups_are_those_that_were_measured() -> None:
     assert identities.confidence("type1", known) == rows[3] and identities.confidence("type2", known) is None
     assert identities.confidence("type1", Subgroup(NONE, "", "", "male")) == rows[1]
     assert Subgroup(NONE, "", "", "").name == Subgroup(NONE, "", "", "").rim_name == "no marker"
-    assert corrected_p(identities.measured, "confidence", type="type1") is None
     assert Subgroups(Measurements(rows[:1])).kinds == []
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ...measuring.evidence import of_mean
 from ...records import EquipoiseError, Estimate, Floats
 from ...runs.run import Part, Run
+from ...stats.bounded import mean_interval
 from ..rules.near_duplicates import MOST, near_pairs, words_of
 from .diversity import without_pronouns
 
@@ -63,8 +63,7 @@ def _of_kind(part: Part, kind: str, words: int, seed: int) -> NearDuplicates:
         if not near:
             return None
         units = table.groupby(firsts)[column].mean().to_numpy(dtype=np.float64)
-        low, high, method = of_mean(units, (0.0, width), level=level, seed=seed)
-        return Estimate(float(units.mean()), low, high, level, len(near), method)
+        return replace(mean_interval(units, (0.0, width), level=level, seed=seed), n=len(near))
 
     d_any = float(np.mean([_any_two(values[name].dropna().to_numpy()) for name in columns if name != "u"]))
     return NearDuplicates(

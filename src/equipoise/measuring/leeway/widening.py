@@ -8,7 +8,7 @@ is the most probable, every answer that the counts do not rule out is tried (doc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
@@ -18,13 +18,12 @@ import numpy as np
 from ...metrics import Metric
 from ...metrics.columns import COLUMNS
 from ...metrics.sides import is_predicted
-from ...records import Limits, Measurement, Outcomes, group_label
+from ...records import Estimate, Limits, Measurement, Outcomes, group_label, parse_group
 from ..cells import CROSS, group_keys
 from ..items import Items, suffix
 from ..measure import Plan, measured_items
-from .alternatives import bounded_alternatives, missed, pooled, sampled_alternatives, shared
+from .alternatives import bounded_alternatives, missed, pooled, sampled_alternatives, shared, thinned
 from .fillings import fillings
-from .thinning import thinned
 
 Name = tuple[str, str]
 """The name of a metric, and its group as `measurements.csv` names it."""
@@ -40,12 +39,11 @@ FEWEST_SAMPLES = 2
 """With fewer answers to a question nothing is known about their error."""
 
 
-def name_of(row: Measurement) -> Name:
+def name_of(metric: str, parts: Mapping[str, str]) -> Name:
     """Return the name of a measurement; the worst of several groups has one, whichever group that is."""
-    if "worst_of=" not in row.group:
-        return row.metric, row.group
-    parts = {key: "" if CROSS in key or key == "worst_of" else value for key, value in row.parts.items()}
-    return row.metric, group_label(parts)
+    if "worst_of" in parts:
+        parts = {key: "" if CROSS in key or key == "worst_of" else value for key, value in parts.items()}
+    return metric, group_label(parts)
 
 
 class Leeway(NamedTuple):
@@ -162,33 +160,13 @@ def widened(
     if limits is None:
         return list(rows)
     reason = LIMITS if limits.counts is None else SAMPLES
-    before = list(rows)
-    after = [_widened(row, reach, reason, metrics.get(row.metric)) for row in before]
-    moved_to_zero = {
-        (row.metric, row.group)
-        for row, plain in zip(after, before, strict=True)
-        if _holds_zero(row) and not _holds_zero(plain)
-    }
-    return [_explained(row, moved_to_zero, reason) for row in after]
-
-
-def _explained(row: Measurement, moved_to_zero: set[Name], reason: str) -> Measurement:
-    """Return the row; the p-value of a difference that is no longer clear of 0 is 1."""
-    tested = row.metric.removesuffix("_holm").removesuffix("_p")
-    if tested == row.metric or (tested, row.group) not in moved_to_zero:
-        return row
-    method = f"{row.estimate.method}; 1, since the interval is {reason} and holds 0"
-    return replace(row, estimate=replace(row.estimate, value=1.0, method=method))
-
-
-def _holds_zero(row: Measurement) -> bool:
-    return row.low <= 0 <= row.high
+    return [_widened(row, reach, reason, metrics.get(row.metric)) for row in rows]
 
 
 def _widened(row: Measurement, reach: Mapping[Name, Leeway], reason: str, metric: Metric | None) -> Measurement:
-    leeway = reach.get(name_of(row), Leeway())
+    leeway = reach.get(name_of(row.metric, row.parts), Leeway())
     estimate = row.estimate
-    if math.isnan(estimate.low) or leeway == Leeway():
+    if not estimate.has_interval or leeway == Leeway():
         return row
     lowest, highest = metric.bounds if metric else (-math.inf, math.inf)
     # An interval's end may be beyond the bounds by rounding: it stays where it is.
@@ -197,5 +175,39 @@ def _widened(row: Measurement, reach: Mapping[Name, Leeway], reason: str, metric
     if (low, high) == (estimate.low, estimate.high):
         return row
     if not math.isfinite(low) or not math.isfinite(high):
-        return replace(row, estimate=replace(estimate, low=math.nan, high=math.nan, method=TOO_FEW_ANSWERS))
-    return replace(row, estimate=replace(estimate, low=low, high=high, method=f"{estimate.method}, {reason}"))
+        alone = Estimate.alone(estimate.value, level=estimate.level, n=estimate.n, method=TOO_FEW_ANSWERS)
+        return replace(row, estimate=alone)
+    return replace(row, estimate=estimate.widened(low, high, reason))
+
+
+def leeway_sentences(
+    before: Sequence[Measurement], after: Sequence[Measurement], limits: Limits | None, metrics: Mapping[str, Metric]
+) -> Iterator[str]:
+    """Yield a sentence on what is not known exactly, and by how much the interval of a leading metric grew at most."""
+    if limits is None:
+        return
+    if limits.low is not None and limits.high is not None:
+        some = int((limits.high > limits.low).any(axis=1).sum())
+        known = f"{some:,} of {len(limits.low):,} items have a candidate whose probability is known within limits only"
+        remedy = "a server that returns more tokens narrows them"
+    elif limits.counts is not None:
+        samples = int(np.maximum(limits.counts, 0).sum(axis=1).min())
+        known = f"probabilities are estimated from {samples:,} sampled answers a question"
+        remedy = "more samples narrow them"
+    else:
+        return
+    leading = [
+        (first, second)
+        for first, second in zip(before, after, strict=True)
+        if first.metric in metrics and metrics[first.metric].leading and set(parse_group(first.group)) <= {"type"}
+        if second.high - second.low > first.high - first.low
+    ]
+    if not leading:
+        yield f"{known}; no interval of a leading metric is wider for it"
+        return
+    first, second = max(leading, key=lambda pair: (pair[1].high - pair[1].low) - (pair[0].high - pair[0].low))
+    where = "" if first.group == "all" else f" ({first.group})"
+    yield (
+        f"{known}, so intervals are wider; {first.metric}{where} changes most, from "
+        f"[{first.low:.3f}, {first.high:.3f}] to [{second.low:.3f}, {second.high:.3f}]; {remedy}"
+    )

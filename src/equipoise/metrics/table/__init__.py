@@ -5,23 +5,11 @@ from __future__ import annotations
 
 from .calibration import CALIBRATION
 from .fairness import FAIRNESS
-from .group_pairs import GROUP_PAIRS
-from .group_wise import GROUP_WISE
+from .group_wise import GROUP_PAIRS, GROUP_WISE
 from .identities import IDENTITIES
-from .open_answers import BOTH_CHOSEN, OPEN_ANSWERS
 from .questions import QUESTIONS
 
 METRICS = {
-    metric.name: metric
-    for metric in (
-        *FAIRNESS,
-        *GROUP_WISE,
-        *QUESTIONS,
-        *OPEN_ANSWERS,
-        BOTH_CHOSEN,
-        *GROUP_PAIRS,
-        *CALIBRATION,
-        *IDENTITIES,
-    )
+    metric.name: metric for metric in (*FAIRNESS, *GROUP_WISE, *QUESTIONS, *GROUP_PAIRS, *CALIBRATION, *IDENTITIES)
 }
 """Name -> metric. Other packages add theirs by the entry point `equipoise.metrics`."""

@@ -5,23 +5,18 @@ from __future__ import annotations
 import math
 from functools import partial
 
-import numpy as np
-
 from .. import calibration
-from ..groups import mean
-from ..metric import Differences, Metric
+from ..metric import Metric, mean_metric
 
 PAPER = "sabir-confidence-trap"
 LABELLED = ("y", "p")
 BY_SIDE = (*LABELLED, "predicted_side")
 BY_GROUP = (*LABELLED, "group")
 
-PAIRWISE = Differences(calibration.group_ece_differences, np.max)
-
 _labelled = partial(Metric, applies_to="labelled pairs", bounds=(0, 1), paper=PAPER)
 _across = partial(_labelled, unit="contrast")
 _grouping = partial(_labelled, unit="grouping")
-_pairs = partial(Metric, applies_to="pairs", bounds=(0, 1), paper=PAPER)
+_pairs = partial(mean_metric, applies_to="pairs", bounds=(0, 1), paper=PAPER)
 
 CALIBRATION = (
     _labelled(
@@ -77,7 +72,6 @@ CALIBRATION = (
         "lower",
         "Gender-ECE gap",
         "largest - smallest ECE of the predicted sides",
-        differences=PAIRWISE,
     ),
     _labelled("macroce", calibration.macroce, LABELLED, "lower", "MacroCE", "ICE over hits and over misses, averaged"),
     _labelled("ice", calibration.ice, LABELLED, "lower", "ICE", "mean |right or wrong - confidence|"),
@@ -151,10 +145,8 @@ CALIBRATION = (
         "share of predictions that people agree with",
         leading=True,
     ),
-    _pairs("p_first", mean, ("p",), "neither", "P(first side)", "mean probability of the first side (male)"),
-    _pairs(
-        "preference", mean, ("prefers",), "neither", "Preference", "share of pairs where the first side is likelier"
-    ),
+    _pairs("p_first", "p", "neither", "P(first side)", "mean probability of the first side (male)"),
+    _pairs("preference", "prefers", "neither", "Preference", "share of pairs where the first side is likelier"),
     _grouping("group_ece", calibration.group_ece, BY_GROUP, "lower", "Group ECE", "mean ECE of the groups"),
     _grouping(
         "group_ece_gap",
@@ -163,6 +155,5 @@ CALIBRATION = (
         "lower",
         "Group ECE gap",
         "largest - smallest ECE of the groups",
-        differences=PAIRWISE,
     ),
 )

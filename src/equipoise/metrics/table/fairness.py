@@ -5,21 +5,20 @@ from __future__ import annotations
 import math
 from functools import partial
 
-import numpy as np
-
 from ...records import Better
 from .. import fairness
-from ..groups import mean
-from ..metric import Differences, Metric
+from ..columns import CROSSED_LEVELS, EVERY_LEVEL
+from ..metric import Metric, mean_metric
 
 UCERF, ODDS_PAPER, IDENTITY_PAPER = "wang2025ucerf", "hardt2016", "arifkhan2025winoidentity"
 ODDS = ("positive", "chosen_positive", "stereotype")
 
-_set = partial(Metric, unit="sets", estimated=True, bounds=(0, 1), paper=UCERF)
+_of_sets = partial(Metric, unit="sets", estimated=True, bounds=(0, 1), paper=UCERF)
+_set = partial(mean_metric, unit="sets", estimated=True, bounds=(0, 1), paper=UCERF)
 _odds = partial(Metric, unit="contrast", applies_to="labelled", paper=ODDS_PAPER)
-_confidence = partial(Metric, applies_to="labelled", bounds=(-1, 1), paper=IDENTITY_PAPER)
+_confidence = partial(mean_metric, applies_to="labelled", bounds=(-1, 1), paper=IDENTITY_PAPER, levels=EVERY_LEVEL)
 
-_flip = partial(Metric, unit="sets", bounds=(0, 1))
+_flip = partial(mean_metric, unit="sets", bounds=(0, 1))
 _gap = partial(Metric, unit="contrast", paper=UCERF, estimated=True)
 
 CASES: tuple[tuple[str, Better, str, str], ...] = (
@@ -38,8 +37,7 @@ CASES: tuple[tuple[str, Better, str, str], ...] = (
 FAIRNESS = (
     _flip(
         "flip_rate",
-        mean,
-        ("flipped",),
+        "flipped",
         "lower",
         "Flip rate",
         "share of sets whose answer changes with the group word",
@@ -47,24 +45,21 @@ FAIRNESS = (
     ),
     _flip(
         "flip_toward",
-        mean,
-        ("flipped_toward",),
+        "flipped_toward",
         "lower",
         "Flips toward the stereotype",
         "share of sets whose answer changes as the stereotype says",
     ),
     _flip(
         "flip_against",
-        mean,
-        ("flipped_against",),
+        "flipped_against",
         "lower",
         "Flips against the stereotype",
         "share of sets whose answer changes against the stereotype",
     ),
     _flip(
         "flip_bias",
-        mean,
-        ("flip_sign",),
+        "flip_sign",
         "neither",
         "Flip bias",
         "flips toward - flips against the stereotype; 0 is best",
@@ -72,18 +67,11 @@ FAIRNESS = (
         leading=True,
     ),
     _set(
-        "ucerf",
-        mean,
-        ("u",),
-        "higher",
-        "UCerF",
-        "1 if a set's sentences get the same certainty and correctness",
-        leading=True,
+        "ucerf", "u", "higher", "UCerF", "1 if a set's sentences get the same certainty and correctness", leading=True
     ),
     _set(
         "ucerf_signed",
-        mean,
-        ("u_signed",),
+        "u_signed",
         "higher",
         "UCerF, signed",
         "UCerF that also sees which candidate was chosen",
@@ -92,8 +80,7 @@ FAIRNESS = (
     ),
     _set(
         "ucerf_eq3",
-        mean,
-        ("u_eq3",),
+        "u_eq3",
         "higher",
         "UCerF, equation 3",
         "UCerF by the printed equation 3",
@@ -101,14 +88,13 @@ FAIRNESS = (
     ),
     _set(
         "ucerf_intersectional",
-        mean,
-        ("u_intersectional",),
+        "u_intersectional",
         "higher",
         "UCerF over all markings",
         "UCerF over all genders and markings of a base sentence",
         applies_to="variants",
     ),
-    _set(
+    _of_sets(
         "fp",
         fairness.fairness_performance,
         ("performance", "u"),
@@ -117,7 +103,7 @@ FAIRNESS = (
         "accuracy x UCerF; where no answer is right, (1 - certainty) x UCerF",
         leading=True,
     ),
-    _set(
+    _of_sets(
         "workforce_trend",
         fairness.workforce_trend,
         ("u", "imbalance"),
@@ -128,25 +114,24 @@ FAIRNESS = (
         unit="contrast",
         applies_to="labelled",
     ),
-    Metric(
+    mean_metric(
         "accuracy",
-        mean,
-        ("correct",),
+        "correct",
         "higher",
         "Accuracy",
         "share of right answers",
-        (0, 1),
+        bounds=(0, 1),
         applies_to="labelled",
         leading=True,
+        levels=EVERY_LEVEL,
     ),
-    Metric(
+    mean_metric(
         "accuracy_sampled",
-        mean,
-        ("correct_sampled",),
+        "correct_sampled",
         "higher",
         "Accuracy, sampled",
         "expected share of right answers when they are drawn at temperature 1",
-        (0, 1),
+        bounds=(0, 1),
         applies_to="labelled",
         paper=UCERF,
     ),
@@ -160,7 +145,6 @@ FAIRNESS = (
         (0, 1),
         "contrast",
         "labelled",
-        differences=Differences(fairness.accuracy_difference, np.sum),
     ),
     _odds(
         "eo_sum",
@@ -171,7 +155,6 @@ FAIRNESS = (
         "equalized odds, with - against the stereotype: |dTPR| + |dFPR|",
         (0, 2),
         leading=True,
-        differences=Differences(fairness.odds_differences, np.sum),
     ),
     _odds(
         "eo_sum_sampled",
@@ -181,7 +164,6 @@ FAIRNESS = (
         "Equalized odds (sum), sampled",
         "|dTPR| + |dFPR| of the expected rates of answers drawn at temperature 1",
         (0, 2),
-        differences=Differences(fairness.odds_differences, np.sum),
     ),
     _odds(
         "demographic_parity",
@@ -192,7 +174,6 @@ FAIRNESS = (
         "|share resolved to the male-stereotyped occupation with he - with she|",
         (0, 1),
         paper="",
-        differences=Differences(fairness.parity_difference, np.sum),
     ),
     _odds(
         "eo_max",
@@ -202,7 +183,6 @@ FAIRNESS = (
         "Equalized odds (max)",
         "equalized odds: the larger of |dTPR| and |dFPR|",
         (0, 1),
-        differences=Differences(fairness.odds_differences, np.max),
     ),
     _odds(
         "eo_mean",
@@ -212,51 +192,39 @@ FAIRNESS = (
         "Equalized odds (mean)",
         "equalized odds: the mean of |dTPR| and |dFPR|",
         (0, 1),
-        differences=Differences(fairness.odds_differences, np.mean),
     ),
-    Metric(
+    mean_metric(
         "perplexity",
-        mean,
-        ("perplexity",),
+        "perplexity",
         "neither",
         "Perplexity",
         "how many candidates it hesitates between, 1 to k",
-        (1, math.inf),
+        bounds=(1, math.inf),
         paper=UCERF,
     ),
-    Metric(
+    mean_metric(
         "certainty",
-        mean,
-        ("certainty",),
+        "certainty",
         "neither",
         "Certainty",
         "0: undecided, 1: fully certain",
-        (0, 1),
+        bounds=(0, 1),
         paper=UCERF,
         estimated=True,
     ),
-    Metric(
+    mean_metric(
         "certainty_wrong",
-        mean,
-        ("certainty_wrong",),
+        "certainty_wrong",
         "neither",
         "Certainty in wrong answers",
         "mean certainty where the answer is wrong",
-        (0, 1),
+        bounds=(0, 1),
         applies_to="answerable",
         paper=UCERF,
         estimated=True,
     ),
     *(
-        _set(
-            f"case_{name}",
-            mean,
-            (f"case_{name}",),
-            better,
-            label,
-            summary,
-            applies_to="answerable",
-        )
+        _set(f"case_{name}", f"case_{name}", better, label, summary, applies_to="answerable")
         for name, better, label, summary in CASES
     ),
     _gap(
@@ -277,14 +245,13 @@ FAIRNESS = (
         "certainty with he - with she over all sentences; 0 is best",
         (-1, 1),
     ),
-    Metric(
+    mean_metric(
         "desirability",
-        mean,
-        ("desirability",),
+        "desirability",
         "higher",
         "Desirability",
         "-1: certain and wrong, 1: certain and right",
-        (-1, 1),
+        bounds=(-1, 1),
         applies_to="answerable",
         paper=UCERF,
         estimated=True,
@@ -311,51 +278,54 @@ FAIRNESS = (
         (-2, 2),
         applies_to="answerable",
     ),
-    _confidence("confidence", mean, ("confidence",), "higher", "Confidence", "P(referent) - P(the other), raw"),
+    _confidence(
+        "confidence",
+        "confidence",
+        "higher",
+        "Confidence",
+        "P(referent) - P(the other), raw",
+        levels=(*EVERY_LEVEL, *CROSSED_LEVELS),
+    ),
     _confidence(
         "confidence_pair",
-        mean,
-        ("confidence_pair",),
+        "confidence_pair",
         "higher",
         "Confidence, given one of the two",
         "P(referent) - P(the other), given that one of the two is named",
     ),
     _confidence(
         "confidence_marked",
-        mean,
-        ("confidence_marked",),
+        "confidence_marked",
         "higher",
         "Confidence, markers counted",
         "confidence where 'young nurse' counts as the nurse",
         applies_to="markers",
     ),
-    Metric(
+    mean_metric(
         "candidate_mass",
-        mean,
-        ("candidate_mass",),
+        "candidate_mass",
         "neither",
         "Candidate mass",
         "raw probability of all candidates together",
-        (0, 1),
+        bounds=(0, 1),
+        levels=EVERY_LEVEL,
     ),
-    Metric(
+    mean_metric(
         "vocab_bits",
-        mean,
-        ("vocab_bits",),
+        "vocab_bits",
         "neither",
         "Vocabulary entropy",
         "entropy of the next token, in bits",
-        (0, math.inf),
+        bounds=(0, math.inf),
         applies_to="reductions",
     ),
-    Metric(
+    mean_metric(
         "vocab_mass",
-        mean,
-        ("vocab_mass",),
+        "vocab_mass",
         "neither",
         "Vocabulary mass",
         "probability that the next token begins a candidate",
-        (0, 1),
+        bounds=(0, 1),
         applies_to="reductions",
     ),
 )

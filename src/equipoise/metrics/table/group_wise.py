@@ -1,13 +1,12 @@
-"""The rows of group-wise UCerF for any groups, and of FP with other performance functions."""
+"""The rows of groups: group-wise UCerF, pairs of groups by name, and FP with other performance functions."""
 
 from __future__ import annotations
 
 from functools import partial
 
-import numpy as np
-
 from .. import fairness, group_wise
-from ..metric import Differences, Metric
+from ..groups import Norm, total_size
+from ..metric import Metric, mean_metric
 from .fairness import ODDS, UCERF
 
 _disparity = partial(
@@ -31,16 +30,14 @@ GROUP_WISE = (
         ("desirability", *ODDS),
         label="Group-wise UCerF",
         summary="group-wise UCerF (eq. 5), a disparity",
-        differences=Differences(fairness.desirability_differences, np.sum),
         possible=group_wise.possible_disparity,
     ),
     _disparity(
         "ucerf_group_disparity_strict",
-        partial(fairness.ucerf_group_disparity, subset="all"),
+        Norm(partial(fairness.desirability_differences, subset="all"), total_size),
         ("desirability", *ODDS),
         label="Group-wise UCerF, strict",
         summary="group-wise UCerF (eq. 5) over all positives and all negatives",
-        differences=Differences(partial(fairness.desirability_differences, subset="all"), np.sum),
         possible=partial(group_wise.possible_disparity, subset="all"),
     ),
     Metric(
@@ -55,7 +52,6 @@ GROUP_WISE = (
         "answerable",
         UCERF,
         estimated=True,
-        differences=Differences(group_wise.level_differences, group_wise.sum_of_largest),
         possible=group_wise.possible_groups,
     ),
     _fp(
@@ -77,3 +73,19 @@ GROUP_WISE = (
         summary="(1 - Brier score over the candidates) x UCerF",
     ),
 )
+
+GROUP_PAIRS = tuple(
+    mean_metric(
+        f"{column}_difference",
+        f"{column}_apart",
+        "neither",
+        f"{column.capitalize()} difference",
+        f"{column} with the first - with the second group of a pair; 0 is best",
+        bounds=(-reach, reach),
+        unit="pair",
+        null=f"the two groups do not differ in {column}",
+        family=("type",),
+    )
+    for column, reach in (("certainty", 1.0), ("desirability", 2.0))
+)
+"""Of sets of more than two groups (measuring/group_pairs.py)."""

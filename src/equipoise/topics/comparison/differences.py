@@ -169,8 +169,8 @@ def difference_table(groups: dict[str, list[Tested]], title: str = "", topic: st
     for heading, tests in groups.items():
         rows += [Row((heading,), heading=True)] if heading else []
         for test in tests:
-            cells = (test.row.metric, _cell(test), test.p, Cell(test.corrected, strong=test.detected))
-            rows.append(Row((*cells, test.better or None), better=test.row.better))
+            p = test.difference.p, Cell(test.difference.p_corrected, strong=test.detected)
+            rows.append(Row((test.row.metric, _cell(test), *p, test.better or None), better=test.row.better))
     columns = (Column("metric", words=True, code=True), Column("difference", form="+.3f"), Column("p", digits=4))
     return Table(title, (*columns, Column("p, corrected", digits=4), Column("better", words=True)), rows, topic)
 
@@ -235,7 +235,8 @@ def order_section(comparison: Comparison) -> Section | None:
     for where, alike in grouped(several, _where).items():
         rows.append(Row((where,), heading=True))
         for order in alike:
-            numbers = [cell for test in (order.first, order.second) for cell in (_cell(test), test.corrected)]
+            tests = (order.first, order.second)
+            numbers = [cell for test in tests for cell in (_cell(test), test.difference.p_corrected)]
             rows.append(Row((order.first.row.model, *numbers, order.verdict)))
     columns = [Column("runs", words=True)]
     for place in ("the first", "the second"):
@@ -298,7 +299,7 @@ def between_datasets(moved: Sequence[Moved]) -> Section:
     for (run, task, kind), several in grouped(moved, lambda m: (m.test.row.model, m.test.row.task, m.kind)).items():
         rows.append(Row((f"{run}, {task}, {kind_title(kind)}",), heading=True))
         for move in several:
-            numbers = (*move.values, _cell(move.test), move.test.corrected)
+            numbers = (*move.values, _cell(move.test), move.test.difference.p_corrected)
             rows.append(Row((move.test.row.metric, *numbers, move.shift), better=move.test.row.better))
     columns = [Column("metric", words=True, code=True), Column(first), Column(second)]
     columns += [Column("difference", form="+.3f"), Column("p, corrected", digits=4), Column("rank", words=True)]

@@ -9,7 +9,7 @@ from ...records.showing import Cell, Chart, Column, Finding, Row, Section, Table
 from ...runs.run import Part, Run, all_parts
 from .charts import LARGE, change_chart, crossing, disparities, heatmap, lines, radars
 from .sentences import REASONED, TOPIC, answers, change_findings, reasoning
-from .subgroups import NON_DEMOGRAPHIC, NONE, WAYS, capital, corrected_p, main_disparity, row_title, subgroups, titled
+from .subgroups import NON_DEMOGRAPHIC, NONE, WAYS, capital, main_disparity, row_title, subgroups, titled
 
 MEASURES = ("confidence", "confidence_pair", "confidence_marked", "accuracy")
 OVERALL = (*MEASURES, "candidate_mass", "confidence_drop")
@@ -98,10 +98,10 @@ def disparity_table(part: Part, kind: str, way: str) -> Table:
     rows = []
     for attribute in sorted(known, key=lambda name: (name == NON_DEMOGRAPHIC, -known[name])):
         metrics = [f"{name}_disparity" for name in MEASURES]
-        p = corrected_p(measured, metrics[0], attribute=attribute, **at)
         if attribute == NON_DEMOGRAPHIC:
-            metrics, p = [main_disparity(attribute), "", "", ""], None
+            metrics = [main_disparity(attribute), "", "", ""]
         cells = [measured.get(metric, attribute=attribute, **at) for metric in metrics]
+        p = None if cells[0] is None or attribute == NON_DEMOGRAPHIC else cells[0].estimate.p_corrected
         large = [
             None if row is None else Cell(row, strong=True, after="*") if row.value > LARGE else row for row in cells
         ]

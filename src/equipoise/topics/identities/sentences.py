@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +15,9 @@ from ...records.showing import Finding
 from ...runs.measurements import Measurements, kind_title
 from ...runs.run import Part
 from ...stats.independent import independent_difference
+from ...stats.paired import is_detected
 from ...verdict.findings import absolute
-from .subgroups import NONE, WAYS, WITH, Subgroups, corrected_p, subgroups
+from .subgroups import NONE, WAYS, WITH, Subgroups, subgroups
 
 TOPIC = "identities"
 DETECTABLE = 0.05
@@ -29,17 +31,21 @@ REASONED = {"next-word": "next-word-cot", "mcq": "mcq-cot"}
 
 @dataclass(frozen=True)
 class Change:
-    """How far a marker moves confidence in the same sentences, and its p-value after Holm's correction."""
+    """How far a marker moves confidence in the same sentences."""
 
     attribute: str
     marker: str
     row: Measurement
-    p: float
+
+    @property
+    def p(self) -> float:
+        """Its p-value after Holm's correction."""
+        return self.row.estimate.p_corrected
 
     @property
     def detected(self) -> bool:
         """Whether the marker changes something: by the corrected test, and with an interval that leaves 0 out."""
-        return self.p < DETECTABLE and (self.row.high < 0 or self.row.low > 0)
+        return is_detected(self.row.estimate)
 
     @property
     def name(self) -> str:
@@ -56,9 +62,9 @@ def changes(identities: Subgroups, kind: str, way: str, metric: str = "confidenc
     for attribute, markers in identities.markers(kind, way).items():
         for marker in markers:
             at = {"type": kind, "augmentation": way, "attribute": attribute, "marker": marker}
-            row, p = identities.measured.get(metric, **at), corrected_p(identities.measured, metric, **at)
-            if row is not None and p is not None:
-                several.append(Change(attribute, marker, row, p))
+            row = identities.measured.get(metric, **at)
+            if row is not None and not math.isnan(row.estimate.p_corrected):
+                several.append(Change(attribute, marker, row))
     lowest: dict[str, float] = {}
     for change in several:
         lowest[change.attribute] = min(change.row.value, lowest.get(change.attribute, change.row.value))

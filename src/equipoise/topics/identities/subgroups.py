@@ -96,12 +96,6 @@ def subgroups(part: Part) -> Subgroups:
     return Subgroups(part.measured)
 
 
-def corrected_p(measured: Measurements, metric: str, **parts: str) -> float | None:
-    """Return the p-value of a measurement after Holm's correction; None where it was not tested."""
-    row = measured.get(f"{metric}_p_holm", **parts)
-    return None if row is None else row.value
-
-
 def main_disparity(attribute: str) -> str:
     """Return the metric of an attribute's row: max - min over its subgroups, or the mean gap of he and she."""
     return "confidence_gender_gap" if attribute == NON_DEMOGRAPHIC else "confidence_disparity"

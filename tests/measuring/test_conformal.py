@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_estimators import SETS, model
 
 from equipoise.measuring.conformal import coverage
-from equipoise.measuring.estimator_values import usable_estimators
+from equipoise.measuring.estimators import usable_estimators
 from equipoise.measuring.items import Items
 from equipoise.records import OPEN_ANSWER, EquipoiseError
 from equipoise.uncertainty import ESTIMATORS
+
+from .test_estimators import SETS, model
 
 
 def test_certainty_is_1_where_one_candidate_is_left_and_0_where_none_is_ruled_out() -> None:

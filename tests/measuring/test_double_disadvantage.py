@@ -16,6 +16,7 @@ from equipoise.runs.run import Part, Run
 
 PENALTIES = {"White": 0.02, "Black": 0.12, "Asian": 0.06, "Hispanic": 0.06}
 COST = 0.06
+
 """What a disadvantaged marker costs more than the privileged one, on average."""
 
 
@@ -71,9 +72,8 @@ def test_the_functions_of_arrays_agree_with_hand_made_means() -> None:
     values = np.array([0.5, 0.3, 0.4, 0.1])
     privilege = np.array(["privileged", "disadvantaged", "privileged", "disadvantaged"])
     stereotype = np.array(["pro", "pro", "anti", "anti"])
-    share = np.ones(4)
-    assert identities.double_disadvantage(values, privilege, stereotype, share) == pytest.approx(0.4)
-    assert identities.disadvantage_interaction(values, privilege, stereotype, share) == pytest.approx(0.1)
-    assert identities.deviation(values, share) == pytest.approx(np.std(values))
-    with pytest.raises(UndefinedMetric, match="double disadvantage of an empty subgroup"):
-        identities.double_disadvantage(values[:2], privilege[:2], stereotype[:2], share[:2])
+    assert identities.double_disadvantage(values, privilege, stereotype) == pytest.approx(0.4)
+    assert identities.disadvantage_interaction(values, privilege, stereotype) == pytest.approx(0.1)
+    assert identities.deviation(values) == pytest.approx(np.std(values))
+    with pytest.raises(UndefinedMetric, match="double disadvantage of an empty group"):
+        identities.double_disadvantage(values[:2], privilege[:2], stereotype[:2])

@@ -1,4 +1,4 @@
-"""Groups of groups: each combination is a group, and the worst one has an interval that holds for all at once."""
+"""The worst of several groups has an interval that holds for all at once."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 from equipoise import audit
-from equipoise.measuring.cells import with_intersections
-from equipoise.measuring.intersections import measure_combinations
 from equipoise.measuring.measure import Plan, measured_items
+from equipoise.measuring.worst import worst_groups
 from equipoise.metrics import METRICS
-from equipoise.records import EquipoiseError, RunKey
+from equipoise.records import EquipoiseError
 
 BY = ["gender*land"]
-KEY = RunKey("model", "data", "task")
 
 
 def rows_of(rates: dict[tuple[str, str], float], *, n: int, seed: int = 0) -> list[dict[str, object]]:
@@ -28,20 +26,13 @@ def rows_of(rates: dict[tuple[str, str], float], *, n: int, seed: int = 0) -> li
     return rows
 
 
-def test_a_combination_is_a_group_and_a_missing_part_is_none(make_outcomes) -> None:
-    rows = [{"pair": "a", "probs": [1, 0], "gender": g, "land": land} for g, land in (("male", "x"), ("", "x"))]
-    outcomes = with_intersections(make_outcomes(rows), BY)
-    assert outcomes.groups["gender*land"].tolist() == ["male × x", ""]
-    assert with_intersections(outcomes, None) is outcomes
-
-
 def test_the_worst_group_is_named_with_a_wide_interval(make_outcomes) -> None:
     rates = {("male", "x"): 0.9, ("male", "y"): 0.9, ("female", "x"): 0.9, ("female", "y"): 0.2}
     plan = Plan([METRICS["accuracy"]], by=BY, resamples=400)
     items = measured_items(make_outcomes(rows_of(rates, n=60)), plan)
-    (worst,) = measure_combinations(items, plan, KEY)
+    (worst,) = worst_groups(items, plan)
     assert worst.parts == {"gender*land": "female × y", "worst_of": "4"}
-    assert worst.low < 0.2 < worst.high < 0.5 and worst.n == 60
+    assert worst.estimate.low < 0.2 < worst.estimate.high < 0.5 and worst.estimate.n == 60
     assert worst.estimate.method.startswith("simultaneous bootstrap over 4 groups")
 
 
@@ -51,18 +42,18 @@ def test_the_interval_of_the_worst_covers_where_all_groups_are_equal(make_outcom
     covered, narrow = 0, 0
     for seed in range(20):
         items = measured_items(make_outcomes(rows_of(rates, n=30, seed=seed)), plan)
-        (worst,) = measure_combinations(items, plan, KEY)
-        covered += worst.low <= 0.7 <= worst.high
-        narrow += worst.value < 0.6
+        (worst,) = worst_groups(items, plan)
+        covered += worst.estimate.low <= 0.7 <= worst.estimate.high
+        narrow += worst.estimate.value < 0.6
     assert covered >= 17 and narrow > 10
 
 
 def test_small_groups_are_never_called_the_worst(make_outcomes) -> None:
     rows = rows_of({("male", "x"): 1.0, ("female", "x"): 1.0}, n=20) + rows_of({("female", "y"): 0.0}, n=4)
     plan = Plan([METRICS["accuracy"]], by=BY, resamples=100)
-    (worst,) = measure_combinations(measured_items(make_outcomes(rows), plan), plan, KEY)
-    assert worst.value == 1.0 and worst.parts["worst_of"] == "2"
-    assert worst.low < 0.8  # twenty right answers do not make certain
+    (worst,) = worst_groups(measured_items(make_outcomes(rows), plan), plan)
+    assert worst.estimate.value == 1.0 and worst.parts["worst_of"] == "2"
+    assert worst.estimate.low < 0.8  # twenty right answers do not make certain
 
 
 def test_an_audit_breaks_down_by_combinations_and_refuses_unknown_parts(tmp_path) -> None:

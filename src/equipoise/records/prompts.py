@@ -1,0 +1,94 @@
+"""What an engine is asked, and its answer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from json.encoder import encode_basestring
+from typing import NamedTuple
+
+from .errors import DatasetError, ModelError
+from .limits import ScoreLimits
+
+
+class Message(NamedTuple):
+    """One turn of a conversation."""
+
+    role: str
+    content: str
+
+
+Context = str | tuple[Message, ...]
+
+
+class Sampling(NamedTuple):
+    """How a text is drawn instead of taking the most probable one; the same seed draws the same text."""
+
+    temperature: float
+    seed: int
+
+
+OPEN_ANSWER = "open-answer"  # the flag of a free answer: its last classes are both, neither, refused, unparsed
+BOTH_OFFERED = "both-offered"  # the flag of a multiple choice whose last option is "Both of them"
+BASELINE = "baseline"  # the variant of a prompt that asks for an example's words without its sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What an engine is asked: how likely is each continuation after the context?
+
+    An empty text is a context too, that of a sentence's first word; it takes a model with a beginning-of-text token.
+    """
+
+    example_id: str
+    task: str
+    variant: str
+    context: Context
+    continuations: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if self.context == () or not self.continuations or not all(self.continuations):
+            raise DatasetError(f"prompt of {self.example_id}: context and continuations must not be empty")
+
+    def key(self, identity: str) -> str:
+        """Return the content address of this question to the engine of that identity: the hash of both as JSON."""
+        quoted, asked = encode_basestring, self.context
+        context = quoted(asked) if isinstance(asked, str) else json.dumps(asked, ensure_ascii=False)
+        content = f"[{quoted(identity)}, {context}, [{', '.join(map(quoted, self.continuations))}]]"
+        return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """An engine's answer: natural-log probabilities of every token of every continuation.
+
+    `flags` name what had to be done differently for this prompt, such as "split-join" (see docs/engines.md). `limits`
+    say what is known where the engine could not see a probability itself.
+    """
+
+    prompt_key: str
+    token_logprobs: tuple[tuple[float, ...], ...]
+    reductions: Mapping[str, float] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
+    limits: ScoreLimits | None = None
+
+    def __post_init__(self) -> None:
+        for tokens in self.token_logprobs:
+            for value in tokens:
+                # 1e-4: rounding of a log-softmax in low precision; NaN fails both comparisons.
+                if not -math.inf < value <= 1e-4:
+                    raise ModelError(
+                        f"the engine gave {value} as a log-probability; the model's weights or dtype may be broken"
+                    )
+            if not tokens:
+                raise ModelError("the engine gave no log-probability for a candidate")
+        if self.limits is not None:
+            self.limits.check(len(self.token_logprobs))
+
+    @property
+    def logprobs(self) -> tuple[float, ...]:
+        """The log-probability of each continuation: the sum over its tokens."""
+        return tuple(math.fsum(tokens) for tokens in self.token_logprobs)

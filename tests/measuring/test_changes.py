@@ -1,0 +1,105 @@
+"""What a marker changes: planted changes come back, paired by sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from planted_identities import PlantedIdentities
+
+from equipoise.datasets import open_dataset
+from equipoise.datasets.identity import identity_dataset, recipe
+from equipoise.measuring.changes import changes
+from equipoise.measuring.items import Items
+from equipoise.measuring.measure import Plan, measured_items
+from equipoise.measuring.part import measure_part
+from equipoise.records import Floats, Measurement, Outcomes, Prompt, RunKey, Score
+from equipoise.tasks import open_task
+from equipoise.uncertainty import renormalise
+
+
+def planted_changes(seed: int = 0, **planted: Any) -> dict[tuple[str, str], Measurement]:
+    data = identity_dataset(
+        open_dataset("builtin").limited(120), recipe(augmentations=["R"], attributes=["age", "race"])
+    )
+    engine = PlantedIdentities(**planted)
+    engine.prepare(data.examples)
+
+    def scorer(prompts: Sequence[Prompt]) -> list[Score]:
+        return [score for batch in engine.score([prompts]) for score in batch]
+
+    outcomes = open_task("next-word").run(data.examples, scorer=scorer, writer=lambda contexts, tokens: {})
+    plan = Plan([], resamples=400, seed=seed)
+    rows, _ = measure_part(measured_items(outcomes, plan), plan, RunKey("planted", "builtin", "next-word"))
+    return {(row.metric, row.group): row for row in rows}
+
+
+def test_a_change_is_what_was_planted_whatever_the_gender_gap() -> None:
+    rows = planted_changes(noise=0.05, penalties={"old": 0.2}, genders={"female": 0.1})
+    old = rows["confidence_change", "attribute=age,augmentation=R,marker=old,type=type2"]
+    assert old.value == pytest.approx(-0.2, abs=0.02) and old.low <= -0.2 <= old.high < 0
+    young = rows["confidence_change", "attribute=age,augmentation=R,marker=young,type=type2"]
+    assert young.low < 0 < young.high
+    p_values = {
+        group: row.estimate.p_corrected for (metric, group), row in rows.items() if metric == "confidence_change"
+    }
+    assert {group for group, p in p_values.items() if p < 0.05} == {
+        "attribute=age,augmentation=R,marker=old,type=type2",
+        "attribute=age,augmentation=R,type=type2",
+    }
+    assert p_values["attribute=race,augmentation=R,type=type2"] > 0.05
+    # An attribute has the p-values of the most significant of its markers; a marker of one gender is not tested.
+    assert p_values["attribute=age,augmentation=R,type=type2"] == old.estimate.p_corrected
+    assert rows["confidence_change", "attribute=age,augmentation=R,type=type2"].estimate.p == old.estimate.p
+    assert np.isnan(p_values["attribute=age,augmentation=R,gender=male,marker=old,type=type2"])
+    interaction = rows["confidence_interaction", "attribute=age,augmentation=R,marker=old,type=type2"]
+    assert interaction.low < 0 < interaction.high
+    # The range over subgroups also holds the gender gap that was there without any marker.
+    assert rows["confidence_disparity", "attribute=race,augmentation=R,type=type2"].value > 0.08
+
+
+def test_nothing_planted_is_nothing_found() -> None:
+    rows = planted_changes(noise=0.2, genders={"female": 0.2})
+    p_values = [row.estimate.p_corrected for (metric, _), row in rows.items() if metric == "confidence_change"]
+    p_values = [p for p in p_values if not np.isnan(p)]
+    assert len(p_values) == 8 and min(p_values) > 0.05, "six markers, and two attributes"
+
+
+def test_a_change_is_paired_and_a_drop_is_the_same_with_the_sign_reversed() -> None:
+    # Sentences differ by far more than the marker changes: only within a sentence can it be seen.
+    rng = np.random.default_rng(0)
+    easy = rng.uniform(-0.6, 0.6, size=50)
+    confidence = np.stack([easy, easy - 0.03 + rng.normal(0, 0.02, size=50)], axis=1)
+    plan = Plan([], resamples=400)
+    rows = {tuple(row.parts.values()): row.estimate for row in changes(Items(confident_outcomes(confidence)), plan)}
+    old = rows["R", "age", "old"]
+    expected = confidence[:, 1] - confidence[:, 0]
+    assert old.value == pytest.approx(expected.mean()) and -0.04 < old.low < old.high < -0.02 and old.n == 50
+    assert rows["R", "age"].p_corrected == old.p == pytest.approx(1 / 5001)
+    # Flipping the signs of the differences is what exchanging marked and unmarked does.
+    flips = rng.choice([-1.0, 1.0], size=(5000, 50)) @ (confidence[:, 1] - easy + 0.024) / 50
+    weaker = Items(confident_outcomes(np.stack([easy - 0.024, confidence[:, 1]], axis=1)))
+    (p,) = {row.estimate.p for row in changes(weaker, plan)}
+    assert p == pytest.approx((np.abs(flips) >= abs((confidence[:, 1] - easy + 0.024).mean())).mean(), abs=0.03)
+
+
+def confident_outcomes(confidence: Floats) -> Outcomes:
+    """Return outcomes with that confidence by sentence: without a marker, and with "old" on the referent."""
+    lead = confidence.ravel()
+    logprobs = np.log(np.stack([(0.9 + lead) / 2, (0.9 - lead) / 2], axis=1))
+    sentences = len(confidence)
+    cells = {"augmentation": ("none", "R"), "attribute": ("", "age"), "marker": ("", "old"), "type": ("", "")}
+    return Outcomes(
+        example_id=np.arange(2 * sentences).astype(str).astype(object),
+        variant=np.full(2 * sentences, "", dtype=object),
+        set_id=np.repeat(np.arange(sentences).astype(str).astype(object), 2),
+        probs=renormalise(logprobs),
+        logprobs=logprobs,
+        gold=np.zeros(2 * sentences, dtype=np.int64),
+        stereotype=np.full(2 * sentences, -1, dtype=np.int64),
+        answerable=np.ones(2 * sentences, dtype=bool),
+        groups={name: np.array([*values] * sentences, dtype=object) for name, values in cells.items()},
+        flags=np.full(2 * sentences, "", dtype=object),
+    )

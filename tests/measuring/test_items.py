@@ -1,0 +1,139 @@
+"""What metrics read of every item: columns that are easy to get almost right."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equipoise.measuring.items import Items, workforce_imbalance
+from equipoise.metrics.table.questions import MEANINGS
+from equipoise.records import BOTH_OFFERED, OPEN_ANSWER, Outcomes
+from equipoise.uncertainty import PERPLEXITY
+
+
+def row(pair: str, *probs: float, **facts: Any) -> dict[str, Any]:
+    return {"pair": pair, "probs": probs, **facts}
+
+
+def test_a_question_is_ambiguous_where_neither_person_is_right(make_outcomes) -> None:
+    # The stereotype's person is chosen each time; "unknown", the third candidate, is right in the second question.
+    outcomes = make_outcomes([row("a", 0.6, 0.3, 0.1, gold=gold, expects=0) for gold in (1, 2)])
+    columns = Items(outcomes).columns(PERPLEXITY)
+    np.testing.assert_equal(columns["lean_ambiguous"], [np.nan, 1.0])
+    np.testing.assert_equal(columns["lean_disambiguated"], [1.0, np.nan])
+
+
+def test_both_is_the_last_option_where_it_is_offered(make_outcomes) -> None:
+    outcomes = make_outcomes([row("a", 0.1, 0.2, 0.7), row("b", 0.1, 0.7, 0.2), row("c", 0.1, 0.2, 0.7)])
+    outcomes = replace(outcomes, flags=np.array([BOTH_OFFERED, BOTH_OFFERED, ""], dtype=object))
+    np.testing.assert_equal(Items(outcomes).columns(PERPLEXITY)["chose_both"], [1.0, 0.0, np.nan])
+
+
+def test_which_items_each_kind_of_metric_is_defined_for(make_outcomes) -> None:
+    # An answerable question with a polarity, a label without an answer, neither, and a labelled sentence pair.
+    rows = [row("a", 0.6, 0.4, gold=0, polarity="neg"), row("b", 0.6, 0.4, gold=0, answerable=False)]
+    rows += [row("c", 0.6, 0.4), row("d", 0.6, 0.4, gold=0, answerable=False)]
+    outcomes = make_outcomes(rows)
+    outcomes = replace(
+        outcomes,
+        sides=np.array(["", "", "", "male|female"], dtype=object),
+        flags=np.array([OPEN_ANSWER, BOTH_OFFERED, "", ""], dtype=object),
+    )
+    applicable = {name: np.flatnonzero(items).tolist() for name, items in Items(outcomes).applicable.items()}
+    assert applicable == {
+        "all": [0, 1, 2, 3],
+        "labelled": [0, 1],
+        "answerable": [0],
+        "unanswerable": [1, 2],
+        "pairs": [3],
+        "labelled pairs": [3],
+        "markers": [],
+        "variants": [],
+        "reductions": [0, 1, 2, 3],
+        "polarity": [0],
+        "open answers": [0],
+        "both offered": [1],
+    }
+
+
+def test_the_classes_of_open_answers_are_the_last_columns(make_outcomes) -> None:
+    probs = (0.3, 0.1, *(0.6 * share for share in np.arange(1, len(MEANINGS) + 1) / sum(range(len(MEANINGS) + 1))))
+    outcomes = make_outcomes([row("a", *probs), row("b", *probs)])
+    columns = Items(replace(outcomes, flags=np.array([OPEN_ANSWER, ""], dtype=object))).columns(PERPLEXITY)
+    for place, meaning in enumerate(MEANINGS, start=2):
+        np.testing.assert_equal(columns[f"said_{meaning}"], [probs[place], np.nan])
+
+
+def test_the_first_member_says_whether_a_set_has_a_right_answer(make_outcomes) -> None:
+    with_answer, without = row("a", 0.9, 0.1, gold=0), row("a", 0.5, 0.5)
+    first, second = (
+        Items(make_outcomes(rows)).columns(PERPLEXITY) for rows in ((with_answer, without), (without, with_answer))
+    )
+    certainty = first["certainty"][0]
+    assert first["u"][0] == pytest.approx(1 - certainty / 2) == first["u_eq3"][0]
+    assert second["u"][0] == pytest.approx(1 - certainty)
+
+
+def test_the_certainty_of_wrong_answers_is_that_of_answerable_items(make_outcomes) -> None:
+    rows = [row("a", 0.9, 0.1, gold=0), row("b", 0.9, 0.1, gold=1), row("c", 0.9, 0.1, gold=1, answerable=False)]
+    columns = Items(make_outcomes(rows)).columns(PERPLEXITY)
+    np.testing.assert_equal(columns["certainty_wrong"], [np.nan, columns["certainty"][1], np.nan])
+
+
+def test_a_set_flips_where_its_members_choose_differently(make_outcomes) -> None:
+    first, second = (0.7, 0.3), (0.3, 0.7)
+    sets = {"same": (first, first), "toward": (first, second), "against": (second, first)}
+    sets["three"] = (first, second, second)
+    rows = [row(name, *probs, expects=n % 2) for name, members in sets.items() for n, probs in enumerate(members)]
+    columns = Items(make_outcomes(rows)).columns(PERPLEXITY)
+    np.testing.assert_equal(columns["flipped"], [0, np.nan, 1, np.nan, 1, np.nan, 1, np.nan, np.nan])
+    np.testing.assert_equal(columns["flipped_toward"][::2], [0, 1, 0, 0, np.nan])
+    np.testing.assert_equal(columns["flip_sign"][::2], [0, 1, -1, 0, np.nan])
+
+
+def test_genders_are_compared_within_sets_that_have_he_and_she(make_outcomes) -> None:
+    genders = ("male", "female", "neutral"), ("male", "neutral"), ("female", "neutral")
+    rows = [row(str(n), 0.6, 0.4, gender=gender) for n, names in enumerate(genders) for gender in names]
+    within = Items(make_outcomes(rows)).columns(PERPLEXITY)["gender_within"]
+    assert within.tolist() == ["male", "female", "neutral", "", "", "", ""]
+
+
+def test_no_items_have_no_sets_and_nothing_that_differs_within_them(make_outcomes) -> None:
+    outcomes = make_outcomes([row("a", 0.6, 0.4), row("b", 0.6, 0.4)])
+    none, single = Items(outcomes.take(np.arange(0))), Items(outcomes)
+    assert none.members.shape == none.intersections.shape == (0, 1)
+    assert single.intersections.shape == (0, 1) and none.constant_within_sets(np.array([], dtype=object))
+    assert single.members.shape == (0, 1) and single.constant_within_sets(np.array(["x", "y"], dtype=object))
+
+
+def test_imbalance_is_how_far_a_workforce_is_from_half_women() -> None:
+    # 90% of nurses are women, 2% of carpenters are.
+    imbalance = workforce_imbalance(np.array(["nurse", "carpenter", "astronaut"], dtype=object))
+    np.testing.assert_allclose(imbalance, [0.8, 0.96, np.nan])
+
+
+@pytest.fixture
+def marked(make_outcomes) -> Outcomes:
+    """Six sentences about a nurse without a marker, four of them also with one of two markers."""
+    rows = [
+        row(f"s{n}+{marker}", 0.5 + n / 20, 0.5 - n / 20, gold=0, gender="male", marker=marker, **facts)
+        | {"occupation": "nurse", "side": "female", "stereotype": "anti"}
+        for n in range(6)
+        for marker, facts in (
+            ("", {"augmentation": "none"}),
+            ("old", {"augmentation": "R", "attribute": "age", "privilege": "disadvantaged"}),
+            ("young", {"augmentation": "R", "attribute": "age", "privilege": "privileged"}),
+        )
+        if n < 4 or not marker
+    ]
+    outcomes = make_outcomes(rows)
+    return replace(outcomes, cluster_id=np.array([name.partition("+")[0] for name in outcomes.set_id], dtype=object))
+
+
+def test_variants_are_items_of_data_in_which_some_are_marked(marked: Outcomes) -> None:
+    plain = np.flatnonzero(marked.group("marker") == "")
+    assert Items(marked).applicable["variants"].all()
+    assert not Items(marked.take(plain)).applicable["variants"].any()

@@ -1,0 +1,118 @@
+"""Audits that stop early on marked sentences: what is asked, and what their intervals are about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from planted_identities import PlantedIdentities
+
+import equipoise
+from equipoise.datasets import open_dataset
+from equipoise.datasets.identity import identity_dataset, recipe
+from equipoise.measuring.identities import confidence_disparities
+from equipoise.measuring.items import Items
+from equipoise.measuring.measure import Plan
+from equipoise.measuring.sampling import until_precise
+from equipoise.measuring.stopping import Sample
+from equipoise.records import EquipoiseError
+from equipoise.scoring.score_store import ScoreStore
+from equipoise.tasks import open_task
+
+PENALTIES = {"old": 0.12, "young": 0.02, "Black": 0.1, "Asian": 0.05, "White": 0.0, "Hispanic": 0.05}
+ENGINE = PlantedIdentities(confidence=0.4, penalties=PENALTIES, genders={"female": 0.03}, mass=0.9)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return identity_dataset(open_dataset("builtin").limited(120), recipe(attributes=["age", "race", "non-demographic"]))
+
+
+def outcomes_of(engine: PlantedIdentities, dataset, path: Path):
+    task = open_task("next-word")
+    engine.prepare(dataset.examples)
+
+    def ask(examples):
+        prompts = [prompt for example in examples for prompt in task.prompts(example)]
+        with ScoreStore(path) as store:
+            return task.outcomes(examples, prompts, store.scorer(engine)(prompts))
+
+    return ask
+
+
+def test_sampling_stops_early_and_covers_what_asking_all_would_give(data, tmp_path: Path) -> None:
+    data = identity_dataset(open_dataset("builtin"), recipe(augmentations=["R"], attributes=["age"]))
+    engine = replace(ENGINE, noise=0.03)
+    ask = outcomes_of(engine, data, tmp_path / "scores.jsonl")
+    plan = Plan([], resamples=300)
+    found = until_precise(data, ask, plan, precision=0.05)
+    assert found.sample is not None
+    assert len(found.dataset.examples) < len(data.examples) / 2
+    assert found.looks[-1].width < 0.05
+    everything = confidence_disparities(Items(ask(data.examples)), plan, Sample())
+    for name, estimate in confidence_disparities(Items(ask(found.dataset.examples)), plan, found.sample).items():
+        assert estimate.low <= everything[name].value <= estimate.high
+    exact = until_precise(data, ask, plan, precision=1e-9)
+    assert exact.sample is None and exact.dataset is data
+    types = {e.groups["type"] for e in found.dataset.examples}
+    assert types == {e.groups["type"] for e in data.examples}
+
+
+def test_markers_of_settled_attributes_are_not_asked_again(tmp_path: Path) -> None:
+    data = identity_dataset(open_dataset("builtin"), recipe(augmentations=["R"], attributes=["age", "race"]))
+    ask = outcomes_of(replace(ENGINE, noise=0.1), data, tmp_path / "scores.jsonl")
+    plan = Plan([], resamples=300)
+    everything = confidence_disparities(Items(ask(data.examples)), plan, Sample())
+    first = until_precise(data, ask, plan, precision=2.0)
+    assert first.sample is not None and len(first.looks) == 1
+    rows = confidence_disparities(Items(ask(first.dataset.examples)), plan, first.sample).values()
+    # Race has more markers than age, so its disparity takes longer to be known.
+    between = sum(row.high - row.low for row in rows) / 2
+    thin, whole = (until_precise(data, ask, plan, precision=between, drop=drop) for drop in (True, False))
+    assert thin.sample is not None and len(thin.dataset.examples) < len(whole.dataset.examples)
+    disparities = confidence_disparities(Items(ask(thin.dataset.examples)), plan, thin.sample)
+    asked = {name.split(",")[0]: row.n for name, row in disparities.items()}
+    assert asked == {"attribute=age": thin.looks[0].sentences, "attribute=race": thin.looks[-1].sentences}
+    for name, estimate in disparities.items():
+        assert estimate.low <= everything[name].value <= estimate.high
+        assert 0 < estimate.high - estimate.low < between
+
+
+def test_what_is_never_settled_is_asked_of_all_sentences(tmp_path: Path) -> None:
+    data = identity_dataset(open_dataset("builtin"), recipe(augmentations=["R"], attributes=["age", "race"]))
+    ask = outcomes_of(replace(ENGINE, noise=0.3), data, tmp_path / "scores.jsonl")
+    plan = Plan([], resamples=200)
+    last = until_precise(data, ask, plan, precision=1e-9).looks[-1]
+    assert "race" in last.widest
+    hard = until_precise(data, ask, plan, precision=last.width - 1e-6, drop=True)
+    assert hard.sample is not None and not hard.sample.population
+    rows = confidence_disparities(Items(ask(hard.dataset.examples)), plan, hard.sample)
+    asked = {name.split(",")[0]: row.n for name, row in rows.items()}
+    assert asked["attribute=race"] == last.of > asked["attribute=age"]
+    assert all(row.high > row.low for row in rows.values())
+
+
+def test_an_audit_with_a_precision_says_how_it_stopped(tmp_path: Path) -> None:
+    choices = {"base": "builtin", "augment": ["R"], "attributes": ["age"], "resamples": 200, "metrics": ["confidence"]}
+    run = equipoise.audit(replace(ENGINE, noise=0.03), "winoidentity", out=tmp_path, precision=0.1, **choices)
+    assert any("stopped at look 1 of" in note for note in run.manifest.notes)
+    assert len(run.examples) == 96 * 2 * 3
+    before = run.measurements
+    again = equipoise.remeasure(tmp_path, resamples=200).measurements
+    assert before["low"].equals(again["low"]) and before["high"].equals(again["high"])
+    looks = run.frame("looks.csv")
+    assert looks["look"].tolist() == [1] and looks["sentences"].tolist() == [96] and looks["width"][0] < 0.1
+
+
+def test_a_precision_is_a_width(tmp_path: Path) -> None:
+    with pytest.raises(EquipoiseError, match="greater than 0"):
+        equipoise.audit(
+            ENGINE,
+            "winoidentity",
+            base="builtin",
+            augment=["R"],
+            attributes=["age"],
+            out=tmp_path / "2",
+            precision=-1.0,
+        )

@@ -1,0 +1,60 @@
+"""An example refuses what is not valid, and says which item is wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import pytest
+
+from equipoise.records import (
+    DatasetError,
+    Example,
+)
+
+
+def example(**changes: Any) -> Example:
+    valid: dict[str, Any] = {
+        "id": "a",
+        "text": "The baker thanked the clerk because he had helped.",
+        "candidates": ("baker", "clerk"),
+        "gold": 1,
+        "answerable": True,
+        "stereotype": 0,
+        "groups": {"type": "type2"},
+        "set_id": "p",
+    }
+    return Example(**{**valid, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"id": ""}, "id and set_id must not be empty"),
+        ({"set_id": ""}, "example 'a': id and set_id must not be empty"),
+        ({"text": " \n"}, "example a: the text is empty"),
+        ({"text": math.nan}, "example a: the text is empty"),
+        ({"candidates": ("baker",), "gold": 0, "stereotype": None}, "example a: needs at least two candidates, has 1"),
+        ({"candidates": ("baker", " ")}, "example a: candidate ' ' is not text"),
+        ({"candidates": ("baker", 3.0)}, "example a: candidate 3.0 is not text"),
+        ({"candidates": ("baker", "Baker ")}, r"example a: candidates \['baker', 'Baker '\] repeat"),
+        ({"gold": 2}, "example a: gold 2 is not one of 2 candidates"),
+        ({"gold": -1}, "example a: gold -1 is not one of 2 candidates"),
+        ({"stereotype": 5}, "example a: stereotype 5 is not one of 2 candidates"),
+        ({"gold": None}, "example a: answerable, but no right answer is given"),
+    ],
+)
+def test_an_invalid_example_is_refused_by_name(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(DatasetError, match=message):
+        example(**changes)
+
+
+def test_an_unanswerable_example_may_have_a_label_or_none() -> None:
+    assert example(answerable=False).gold == 1
+    assert example(answerable=False, gold=None).gold is None
+
+
+def test_examples_are_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        example().gold = 0  # type: ignore[misc]

@@ -1,0 +1,80 @@
+"""What was measured: estimates, their rows on disk, and the names of groups."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.records import (
+    EquipoiseError,
+    Estimate,
+    Measurement,
+    group_label,
+    parse_group,
+)
+
+
+def test_the_row_of_a_measurement_has_the_columns_of_the_file() -> None:
+    estimate = Estimate(0.8, 0.7, 0.9, 0.95, 12, "percentile bootstrap")
+    row = Measurement("ucerf", "m", "d", "t", "all", estimate, "higher").row()
+    assert ",".join(row) == "metric,model,dataset,task,group,value,low,high,level,n,better,method,p,p_corrected"
+    names, numbers = ["ucerf", "m", "d", "t", "all"], [0.8, 0.7, 0.9, 0.95, 12]
+    assert list(row.values())[:-2] == [*names, *numbers, "higher", "percentile bootstrap"]
+    assert math.isnan(row["p"]) and math.isnan(row["p_corrected"])
+
+
+ESTIMATE = Estimate(-0.2, -0.5, -0.1, 0.95, 12, "percentile bootstrap", 0.01, 0.04)
+
+
+def test_an_estimate_turned_around_keeps_what_was_tested() -> None:
+    assert -ESTIMATE == dataclasses.replace(ESTIMATE, value=0.2, low=0.1, high=0.5) == abs(ESTIMATE)
+    assert abs(-ESTIMATE) == -ESTIMATE and ESTIMATE.scaled(2).ends == (-1.0, -0.2)
+
+
+def test_an_interval_excludes_zero_only_if_it_is_there() -> None:
+    assert ESTIMATE.excludes_zero and ESTIMATE.has_interval and ESTIMATE.width == pytest.approx(0.4)
+    assert not dataclasses.replace(ESTIMATE, high=0.0).excludes_zero
+    alone = Estimate.alone(1, level=0.95, n=3, method="no interval")
+    assert not alone.excludes_zero and not alone.has_interval and math.isnan(alone.width)
+
+
+def test_an_interval_around_a_value_stays_within_the_bounds() -> None:
+    around = Estimate.around(0.8, 0.3, (0, 1), level=0.9, n=4, method="Hoeffding")
+    assert (around.value, around.ends, around.n) == (0.8, (0.5, 1.0), 4)
+    assert not Estimate.around(0.8, math.nan, (0, 1), level=0.9, n=4, method="none").has_interval
+
+
+@pytest.mark.parametrize(("high", "p"), [(-0.05, (0.01, 0.04)), (0.0, (1.0, 1.0))])
+def test_a_p_value_says_nothing_where_only_a_wider_interval_holds_zero(high: float, p: tuple[float, float]) -> None:
+    wider = ESTIMATE.widened(-0.6, high, "widened for limits")
+    assert wider.ends == (-0.6, high) and (wider.p, wider.p_corrected) == p
+    assert wider.method == "percentile bootstrap, widened for limits"
+    # What held 0 before, or was not tested, is as before.
+    holds = dataclasses.replace(ESTIMATE, high=0.1).widened(-0.6, 0.2, "wider")
+    untested = dataclasses.replace(ESTIMATE, p=math.nan, p_corrected=math.nan).widened(-0.6, 0.2, "wider")
+    assert holds.p == 0.01 and math.isnan(untested.p)
+
+
+def test_the_label_of_a_group_is_sorted_by_key() -> None:
+    assert group_label({}) == "all"
+    assert group_label({"type": "type2", "occupation": "nurse"}) == "occupation=nurse,type=type2"
+
+
+@given(st.dictionaries(st.text(min_size=1), st.text()))
+def test_parse_group_undoes_group_label(parts: dict[str, str]) -> None:
+    assert parse_group(group_label(parts)) == parts
+
+
+@given(st.lists(st.dictionaries(st.text(",=%2CD5", min_size=1), st.text(",=%2CD5")), min_size=2, max_size=2))
+def test_different_groups_have_different_labels(two: list[dict[str, str]]) -> None:
+    assert (group_label(two[0]) == group_label(two[1])) == (two[0] == two[1])
+
+
+@pytest.mark.parametrize("label", ["", "nurse", "type=type2,nurse", "=nurse"])
+def test_a_label_that_is_none_is_refused(label: str) -> None:
+    with pytest.raises(EquipoiseError, match="is not `all` or key=value parts"):
+        parse_group(label)
