@@ -152,14 +152,7 @@ def _answers(key: RunKey, dataset: Dataset, ask: Callable[..., Outcomes], settin
     return Answers(key, sampled.dataset, ask(sampled.dataset.examples), sampled)
 
 
-def _finish(
-    folder: RunFolder,
-    answers: Sequence[Answers],
-    plan: Plan,
-    manifest: RunManifest,
-    report: Progress,
-    texts: Any = None,
-) -> Run:
+def _finish(folder: RunFolder, answers: Sequence[Answers], plan: Plan, manifest: RunManifest, report: Progress) -> Run:
     """Return the run, measured and written."""
     manifest = with_samples(manifest, [(a.key, a.sampled) for a in answers if a.sampled])
     measured, notes = measured_tables([(a.key, a.outcomes) for a in answers], plan, manifest, report)

@@ -31,10 +31,10 @@ def test_differences_are_those_of_the_runs(compared: Comparison, planted_run: Pa
         rows = [measured.get(test.row.metric, type=kinds[test.kind]) for measured in (first, second)]
         assert test.difference.value == pytest.approx(rows[0].value - rows[1].value, abs=1e-9)
         assert test.difference.low <= test.difference.value <= test.difference.high
-        assert test.corrected >= test.p
+        assert test.difference.p_corrected >= test.difference.p
     worse = {(test.row.metric, test.kind): test for test in compared.tests}
     assert worse["ucerf", "resolvable (type 2)"].difference.high < 0
-    assert worse["ucerf", "resolvable (type 2)"].corrected < 0.05
+    assert worse["ucerf", "resolvable (type 2)"].difference.p_corrected < 0.05
 
 
 def differences_in(metric: str, *runs: Path) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def test_calibration_is_compared(cloze_runs: tuple[Path, Path]) -> None:
     assert difference.value == pytest.approx(first.value - second.value)
     assert difference.n == first.n and difference.level == 0.95
     assert difference.low < difference.value < difference.high
-    assert 0 < differences["all items"].p < 0.05
+    assert 0 < differences["all items"].difference.p < 0.05
 
 
 def test_confidence_with_markers_counted_is_compared(tmp_path: Path) -> None:
@@ -83,8 +83,9 @@ def test_vocabulary_entropy_is_compared(tiny_llama: Callable[..., Path], tmp_pat
 
 def test_corrections_are_over_all_comparisons(planted_run: Path, mild_run: Path, compared: Comparison) -> None:
     other = compare([planted_run, mild_run], Choices(permutations=400, resamples=100, correction="bh"))
-    assert [test.difference for test in other.tests] == [test.difference for test in compared.tests]
-    assert all(a.corrected <= b.corrected for a, b in zip(other.tests, compared.tests, strict=True))
+    for test, same in zip(other.tests, compared.tests, strict=True):
+        assert test.corrected(1) == same.corrected(1)
+        assert test.difference.p_corrected <= same.difference.p_corrected
     with pytest.raises(EquipoiseError, match="unknown correction 'bonferoni'"):
         Choices(correction="bonferoni")
 
@@ -121,7 +122,7 @@ def test_a_difference_needs_a_test_and_an_interval(
 ) -> None:
     (first,) = [test for test in compared.tests if (test.row.metric, test.row.group) == ("ucerf", "type=type2")]
     row = replace(first.row, estimate=Estimate(0.1, low, 0.2, 0.95, 40, ""))
-    test = replace(first, row=row, corrected=corrected)
+    test = replace(first, row=row).corrected(corrected)
     assert test.detected == detected and test.better == ("planted (strong)" if detected else "")
 
 

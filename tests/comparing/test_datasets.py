@@ -56,7 +56,7 @@ def test_each_difference_is_of_its_own_run_and_ranks_are_of_each_dataset(folders
         assert [row.values[0].value, row.values[1].value] == [value.value for value in values if value]
         assert difference.value == pytest.approx(row.values[0].value - row.values[1].value)
         assert difference.low < difference.value < difference.high
-        assert row.test.corrected >= row.test.p
+        assert row.test.difference.p_corrected >= row.test.difference.p
         assert row.ranks is not None and set(row.ranks) <= {1, 2}
 
 
@@ -104,7 +104,7 @@ def test_the_command_writes_a_page_and_prints_what_holds(folders: list[str], tmp
 def test_what_holds_between_datasets_is_told_with_both_values(folders: list[str]) -> None:
     moved = between_datasets(folders, ("builtin", "mine"), metrics=("accuracy",))
     row = replace(moved[0].test.row, estimate=Estimate(-0.2, -0.3, -0.1, 0.95, 6, ""))
-    held = replace(moved[0], test=replace(moved[0].test, row=row, corrected=0.01))
+    held = replace(moved[0], test=replace(moved[0].test, row=row).corrected(0.01))
     told, count = moves([held, *(move for move in moved[1:] if not move.test.detected)])
     first, second = held.values
     assert f"accuracy is {first.value:.3f} on builtin (n = {first.n:,}) and {second.value:.3f} on mine" in told.text

@@ -106,7 +106,7 @@ def test_an_audit_with_a_precision_says_how_it_stopped(tmp_path: Path) -> None:
 
 
 def test_a_precision_is_a_width(tmp_path: Path) -> None:
-    with pytest.raises(EquipoiseError, match="greater than 0"):
+    with pytest.raises(EquipoiseError, match="precision must be above 0"):
         equipoise.audit(
             ENGINE,
             "winoidentity",

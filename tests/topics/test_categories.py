@@ -159,7 +159,6 @@ def test_runs_are_the_rows_of_a_comparison_and_papers_get_both(runs: tuple[Path,
 
 
 METRICS = ["flip_rate", "ucerf", "ucerf_signed", "certainty", "accuracy", "certainty_difference"]
-METRICS += ["certainty_difference_p", "certainty_difference_p_holm"]
 
 
 @pytest.fixture(scope="module")

@@ -65,7 +65,7 @@ def test_the_answer_is_the_planted_one(run: Run) -> None:
     assert [row.cells[1] for row in tables[0].rows] == ["no", "yes", "no", "no"]
     flips = {(one.second, one.kind): one for one in differences_of(run, "builtin") if one.metric == "flip_rate"}
     for task in ("next-word", "next-word-cot"):
-        assert flips[task, "type1"].estimate.value == -1 and flips[task, "type1"].p_holm < 0.05
+        assert flips[task, "type1"].estimate.value == -1 and flips[task, "type1"].estimate.p_corrected < 0.05
     # Two of three base sentences change their open answer with the pronoun.
     assert flips["open", "type1"].estimate.value == pytest.approx(-2 / 3, abs=0.12)
     assert str(findings[0]).startswith("Does offering options make the model look fairer? It does in")
@@ -101,7 +101,9 @@ def test_the_terminal_has_every_task_with_n_and_the_tests(run: Run, width: int) 
         for row in table.rows:
             assert all(f"{cell}" in out.getvalue() for cell in row.cells if isinstance(cell, Measurement))
     for difference in differences_of(run, "builtin"):
-        assert f"{difference.estimate:+}" in out.getvalue() and f"{difference.p_holm:.4f}" in out.getvalue()
+        assert (
+            f"{difference.estimate:+}" in out.getvalue() and f"{difference.estimate.p_corrected:.4f}" in out.getvalue()
+        )
     assert max(map(len, out.getvalue().splitlines())) <= width
 
 

@@ -55,7 +55,7 @@ def of(comparison: Comparison, metric: str, runs: str) -> Any:
 
 def test_a_sentence_tells_the_difference_of_the_better_run(three: Comparison) -> None:
     test = of(three, "flip_rate", "planted (strong) − planted (mild)")
-    assert test.corrected < 0.05 and test.better == "planted (mild)"
+    assert test.difference.p_corrected < 0.05 and test.better == "planted (mild)"
     found = told(three, "planted (strong) and planted (mild)", RESOLVABLE)
     points = f"{100 * test.difference.value:.0f}"
     words = f"planted (mild) changes its answer with the pronoun {points} points less often than planted (strong)"
@@ -127,7 +127,8 @@ def test_the_table_of_differences_has_every_test(two: Comparison) -> None:
     for row, test in zip(rows, two.tests, strict=True):
         cell, corrected = row.cells[1], row.cells[3]
         assert isinstance(cell, Cell) and cell.content == test.row and cell.strong == test.detected
-        assert isinstance(corrected, Cell) and corrected.content == test.corrected and row.cells[2] == test.p
+        assert isinstance(corrected, Cell) and corrected.content == test.difference.p_corrected
+        assert row.cells[2] == test.difference.p
         assert row.cells[4] == (test.better or None) and row.better == test.row.better
     written = plain(table).rows[1]
     assert written[1] == f"{two.tests[0].row:+}" and written[1][0] in "+-" and written[2] == f"{two.tests[0].row.n}"

@@ -86,8 +86,8 @@ def test_disparities_are_those_of_the_run_and_large_ones_are_marked(run: Run, wa
             large = isinstance(cell, Cell)
             assert (cell.content if isinstance(cell, Cell) else cell) == own and large == (own.value > 0.20)
             assert not isinstance(cell, Cell) or (cell.strong and cell.after == "*")
-        tested = measured.get("confidence_disparity_p_holm", **at)
-        assert tested is not None and p == tested.value
+        tested = measured.get("confidence_disparity", **at)
+        assert tested is not None and p == tested.estimate.p_corrected
     assert any(isinstance(cell, Cell) for row in table.rows for cell in row.cells)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from html import escape
 from io import StringIO
 from pathlib import Path
@@ -100,8 +99,8 @@ def test_terminal_page_and_first_screen_say_the_same_sentences(planted: tuple[st
 
 
 def a_change(marker: str, value: float, reach: float, p: float) -> Change:
-    estimate = Estimate(value, value - reach, value + reach, 0.95, 1030, "")
-    return Change("age", marker, Measurement("confidence_change", "m", "d", "t", "all", estimate, "neither"), p)
+    estimate = Estimate(value, value - reach, value + reach, 0.95, 1030, "", p, p)
+    return Change("age", marker, Measurement("confidence_change", "m", "d", "t", "all", estimate, "neither"))
 
 
 def test_a_small_p_beside_an_interval_that_holds_0_is_not_quoted() -> None:
@@ -109,7 +108,7 @@ def test_a_small_p_beside_an_interval_that_holds_0_is_not_quoted() -> None:
     (finding,) = change_sentence([wide, wide], "Here", "type2")
     ends = "(the intervals of all 2 markers include 0, n = 1,030)."
     assert finding.text == f"Here no attribute differs detectably from no marker {ends}"
-    (finding,) = change_sentence([replace(wide, p=0.4)], "Here", "type2")
+    (finding,) = change_sentence([a_change("old", -0.1, 0.2, 0.4)], "Here", "type2")
     assert "(smallest p = 0.400 after Holm over 1 marker, n = 1,030)" in finding.text and finding.kind == "type2"
 
 
