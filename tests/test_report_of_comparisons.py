@@ -71,7 +71,9 @@ def test_a_terminal_shows_sentences_and_what_differs(compared: Comparison) -> No
     text = console.file.getvalue()
     assert "planted (strong) − planted (mild) on builtin · next-word, resolvable (type 2)" in text
     for test in compared.tests:
-        shown = rf"^{test.row.metric}[ ↑↓]+{re.escape(f'{test.row:+}')} +{test.row.n} +{test.corrected:.4f}$"
+        shown = (
+            rf"^{test.row.metric}[ ↑↓]+{re.escape(f'{test.row:+}')} +{test.row.n} +{test.difference.p_corrected:.4f}$"
+        )
         assert bool(re.search(shown, text, re.MULTILINE)) == test.detected, test.row.metric
     held = sum(test.detected for test in compared.tests)
     assert f"{held} of {len(compared.tests)} differences hold after correction (holm)." in text
@@ -106,7 +108,8 @@ def test_a_comparison_shows_itself_in_a_notebook(planted_run: Path, mild_run: Pa
     comparison = equipoise.compare([equipoise.load(planted_run), mild_run], permutations=99, resamples=50)
     html = comparison._repr_html_()
     for test in comparison.tests:
-        cells = (f"{test.row:+}", f"{test.row.n:,}", f"{test.p:.4f}", f"{test.corrected:.4f}")
+        p, corrected = test.difference.p, test.difference.p_corrected
+        cells = (f"{test.row:+}", f"{test.row.n:,}", f"{p:.4f}", f"{corrected:.4f}")
         assert "".join(f"<td>{cell}</td>" for cell in cells) in html
     section = findings(comparison)
     assert section is not None and all(str(finding) in html for finding in section.every(Finding))
