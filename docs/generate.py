@@ -29,7 +29,7 @@ MODULES = (
     ("records.outcomes", "What a model made of each item."),
     ("records.limits", "How far probabilities are known."),
     ("records.measurements", "What was measured."),
-    ("records.errors", "What a user can do wrong, and what has no value."),
+    ("records.errors", "Errors: wrong input, and values that are not defined."),
     ("datasets", "Datasets by name or path."),
     ("datasets.dataset", "What a loader returns."),
     ("tasks", "Ways to ask an example."),

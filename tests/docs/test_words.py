@@ -25,6 +25,10 @@ PHRASES = {
     r"\bmend(?:s|ed)?\b": "fix",
     r"\breckon": "estimate",
     r"\bminding whom\b": "(signed)",
+    r"\b(?:a|one) (?:row|column|value|number) an? (?!be\b)\w+(?<!few)": "one row for each item",
+    r"\bso turned\b|\bwhat has no value\b|\bno value of these\b|\bmore groups? \(": "say what is missing where",
+    r"\bThe same of an?\b|\bchose nobody\b|\bprocess of that number\b|\bHow far a suite\b": "a plain sentence",
+    r"\bwith he - with she\b": "with he minus with she",
     r"\bkeeps? the rules\b|\brequirements are kept\b": "passes",
 }
 """Phrase -> what to write instead."""

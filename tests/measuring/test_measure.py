@@ -340,9 +340,9 @@ def test_without_any_pair_ucerf_is_undefined_and_noted(make_outcomes) -> None:
     assert {one.metric for one in found} == {"accuracy"}
     assert [note.split(" (")[0] for note in notes] == ["ucerf is undefined for all and 1 more group"]
     _, notes = measure(make_outcomes(rows), plan("ucerf", by=("stereotype",)), LABELS)
-    assert [note.split(" (")[0] for note in notes] == ["ucerf is undefined for all and 5 more groups"]
+    assert [note.split(" (")[0] for note in notes] == ["ucerf is undefined for all items and for 5 groups"]
     assert list(_undefined_notes({"ece": {"all": "no label", "type=a": "", "type=b": ""}})) == [
-        "ece is undefined for all and 2 more groups (no label)"
+        "ece is undefined for all items and for 2 groups (no label)"
     ]
 
 

@@ -77,7 +77,7 @@ def test_undefined_occupations_are_summed_up_in_one_line(make_outcomes) -> None:
     found, notes = measure(make_outcomes(rows), plan("accuracy_gap", "ucerf_group_disparity"), LABELS)
     assert ("accuracy_gap", "occupation=nurse") in {(row.metric, row.group) for row in found}
     assert notes == [
-        "some occupations have no value of these metrics, because items to compare are missing: "
+        "these metrics are not defined for some occupations, because items to compare are missing: "
         "accuracy_gap, ucerf_group_disparity (2 occupations)",
     ]
 

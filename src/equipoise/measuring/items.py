@@ -169,7 +169,7 @@ class Items:
         }
 
     def columns(self, estimator: Estimator) -> Columns:
-        """Return the columns that metrics read, one value an item (see `equipoise.metrics.columns`)."""
+        """Return the columns that metrics read: one value for each item (see `equipoise.metrics.columns`)."""
         if estimator.name not in self._by_estimator:
             self._by_estimator[estimator.name] = {**self.shared, **self._estimated(estimator)}
         return self._by_estimator[estimator.name]

@@ -331,14 +331,15 @@ def _undefined_notes(undefined: Mapping[str, Mapping[str, str]]) -> Iterator[str
             missing.setdefault(len(occupations), []).append(metric)
         if others:
             label, reason = next(iter(others.items()))
-            more = f" and {len(others) - 1} more group{'s' if len(others) > 2 else ''}" if len(others) > 1 else ""
-            yield f"{metric} is undefined for {label}{more} ({reason})"
+            first, rest = ("all items", "") if label == "all" else (label, " other"), len(others) - 1
+            more = f" and for {rest}{first[1]} group{'s' if rest != 1 else ''}" if rest else ""
+            yield f"{metric} is undefined for {first[0]}{more} ({reason})"
     if missing:
         counts = [
             f"{', '.join(metrics)} ({count} occupation{'s' if count != 1 else ''})"
             for count, metrics in missing.items()
         ]
-        why = "some occupations have no value of these metrics, because items to compare are missing"
+        why = "these metrics are not defined for some occupations, because items to compare are missing"
         yield f"{why}: {'; '.join(counts)}"
 
 

@@ -1,4 +1,4 @@
-"""The columns that metrics read: one value an item. A column owns its facts, as a metric does."""
+"""The columns that metrics read: one value for each item. A column owns its facts, as a metric does."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """UCerF and its relatives: desirability of single answers, and its disparity over counterfactual sets and groups.
 
-All are pure functions of arrays. Where a function takes `weights` (one number an item, or one column a resample) the
-bootstrap hands it multiplicities instead of copying rows; see stats/bootstrap.py. Definitions: docs/metrics.md.
+All are pure functions of arrays. Where a function takes `weights` (one number for each item, or one column for each
+resample) the bootstrap hands it multiplicities instead of copying rows; see stats/bootstrap.py.
+Definitions: docs/metrics.md.
 """
 
 from __future__ import annotations
@@ -193,7 +194,7 @@ eo_mean = Norm(odds_differences, mean_size)
 def parity_difference(
     positive: Floats, chosen_positive: Booleans, gender: Strings, *, weights: Weights = None
 ) -> Value:
-    """Return (share resolved to the male-stereotyped occupation with he - with she), stacked; NaN is neither class."""
+    """Return how much more often he is resolved to the male-stereotyped occupation than she; NaN is neither class."""
     known = ~np.isnan(positive)
     male, female = (
         share(chosen_positive, known & (gender == name), weights=weights, of=f"choices of {name} items")
@@ -203,7 +204,7 @@ def parity_difference(
 
 
 demographic_parity = Norm(parity_difference, total_size)
-"""|share resolved to the male-stereotyped occupation with he - with she|, in [0, 1]; lower is better.
+"""How far apart he and she are in their share resolved to the male-stereotyped occupation, in [0, 1]; lower is better.
 
 It does not look at who is right. Undefined where one of the two has no item.
 """

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..records import Integers, Strings, UndefinedMetric
 
 Value = Any
-"""A float, or, when `weights` has a second axis (one column a resample), an array with one float a resample."""
+"""A float, or, when `weights` has a second axis (a column for each resample), an array of floats."""
 
 
 def mean(values: NDArray[Any], *, weights: NDArray[Any] | None = None, of: str = "mean") -> Value:

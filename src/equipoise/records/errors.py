@@ -1,4 +1,4 @@
-"""What a user can do wrong, and what has no value."""
+"""Errors that a user can fix or should know of: wrong input, and values that are not defined."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class ScoreLimits:
 
 @dataclass(frozen=True)
 class Limits:
-    """How far the probabilities of items are known, as tables with a row an item.
+    """How far the probabilities of items are known, as tables with one row for each item.
 
     `low` and `high` have a column for each candidate, and so have those of candidates named with or without their
     marker; None where all are exact. `counts` are of sampled answers: each candidate, then (in items with markers) each

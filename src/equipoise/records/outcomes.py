@@ -21,7 +21,7 @@ ABSENT = -1  # in integer columns: this item has no such candidate (no gold answ
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What the model made of each item, as parallel columns; one row an example and variant.
+    """What the model made of each item, as parallel columns: one row for each example and variant.
 
     `logprobs` are as the engine gave them, `probs` renormalised over the k candidates. In `groups` an empty
     string means that the item belongs to no group of that name. `sides` names the candidates of a sentence pair
@@ -64,7 +64,7 @@ class Outcomes:
 
     @classmethod
     def _columns(cls) -> list[str]:
-        """Return the names of the columns with one value an item."""
+        """Return the names of the columns that have one value for each item."""
         others = ("probs", "logprobs", "logprobs_with_marker", "groups", "reductions", "limits")
         return [f.name for f in fields(cls) if f.name not in others]
 

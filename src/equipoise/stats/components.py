@@ -151,7 +151,7 @@ def _freedom_of_sentences(table: Table, subset: Factors, mean_square: float) -> 
 
 
 def _profiles(table: Table, subset: Factors) -> Floats:
-    """Return the effects of the other factors within each sentence, one row a sentence."""
+    """Return the effects of the other factors within each sentence: one row for each sentence."""
     effects = _effects(table, subset, within=table.resampled)
     place = table.factors.index(table.resampled)
     return np.moveaxis(effects, place, 0).reshape(table.sizes[table.resampled], -1)

@@ -112,7 +112,7 @@ def outcome_limits(
 
 
 def _ends(scores: Sequence[Score], places: Sequence[Places]) -> tuple[Floats, Floats]:
-    """Return the smallest and the largest probability of each candidate, one row a score."""
+    """Return the smallest and the largest probability of each candidate: one row for each score."""
     low, high = [], []
     for score, candidates in zip(scores, places, strict=True):
         exact = [min(1.0, math.exp(value)) for value in score.logprobs]

@@ -206,9 +206,9 @@ def _drops(run: Path, baseline: Path, drops: Sequence[str], rules: Rules) -> Ite
             raise EquipoiseError(f"drop {drop.text!r} matches nothing that both {run} and {baseline} have{shared}")
         for test in tests:
             # compare() takes the baseline less the run: for "higher is better" that is the drop itself.
-            tested, turned = test.difference, test.row.better == "lower"
-            if turned:
-                tested = replace(tested, value=-tested.value, low=-tested.high, high=-tested.low)
+            tested = test.difference
+            if test.row.better == "lower":
+                tested = -tested
             yield rules.check(f"drop of {drop.text}", test.data, tested, "<=", drop.bound)
 
 

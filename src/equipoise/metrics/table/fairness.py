@@ -171,7 +171,7 @@ FAIRNESS = (
         ("positive", "chosen_positive", "gender_within"),
         "lower",
         "Demographic parity",
-        "|share resolved to the male-stereotyped occupation with he - with she|",
+        "difference between he and she in the share resolved to the male-stereotyped occupation, without sign",
         (0, 1),
         paper="",
     ),
@@ -233,7 +233,7 @@ FAIRNESS = (
         ("certainty", "gender_within"),
         "neither",
         "Certainty gap",
-        "certainty with he - with she in the same sentences; 0 is best",
+        "certainty with he minus certainty with she, in the same sentences; 0 is best",
         (-1, 1),
     ),
     _gap(
@@ -242,7 +242,7 @@ FAIRNESS = (
         ("certainty", "gender"),
         "neither",
         "Certainty gap, pooled",
-        "certainty with he - with she over all sentences; 0 is best",
+        "certainty with he minus certainty with she, over all sentences; 0 is best",
         (-1, 1),
     ),
     mean_metric(

@@ -86,7 +86,7 @@ def _changes() -> Iterator[Metric]:
         ("confidence", "marked", "gender"),
         "neither",
         "Change of confidence, he - she",
-        "change of confidence with he - with she; 0: the marker changes both alike",
+        "change of confidence with he minus change with she; 0: the marker changes both alike",
         (-4, 4),
         null="he and she change alike",
     )
@@ -143,7 +143,7 @@ def _further() -> Iterator[Metric]:
         ("confidence", "marker", "gender"),
         "lower",
         "Gender gap of confidence",
-        "mean over markers of |confidence with he - with she|",
+        "mean over markers of the difference of confidence between he and she, without sign",
         (0, 2),
         levels=(ATTRIBUTE,),
     )

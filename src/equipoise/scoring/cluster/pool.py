@@ -27,7 +27,7 @@ TRIES = 3
 """How often a piece of work may end its actor before it is given up, or taken apart."""
 
 STARTS = 4
-"""How often in a row an actor may die before it has answered anything."""
+"""How often an actor may die in succession before it has answered anything."""
 
 
 @dataclass(frozen=True)

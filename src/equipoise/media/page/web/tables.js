@@ -9,7 +9,7 @@
     const body = table.tBodies[0];
     const rows = Array.from(body.rows).map(function (row, place) { return { row: row, place: place, key: value(row, column) }; });
     rows.sort(function (a, b) {
-      // What has no value comes last, whichever way the column is sorted.
+      // Cells without a value come last, whichever way the column is sorted.
       if (a.key === null || b.key === null) return (a.key === null) - (b.key === null) || a.place - b.place;
       const order = a.key < b.key ? -1 : a.key > b.key ? 1 : 0;
       return (up ? order : -order) || a.place - b.place;
