@@ -338,7 +338,7 @@ def test_without_any_pair_ucerf_is_undefined_and_noted(make_outcomes) -> None:
     rows = [{**row, "pair": f"alone {number}"} for number, row in enumerate(answerable_rows(8))]
     found, notes = measure(make_outcomes(rows), plan("ucerf", "accuracy", by=()), LABELS)
     assert {one.metric for one in found} == {"accuracy"}
-    assert [note.split(" (")[0] for note in notes] == ["ucerf is undefined for all and 1 more group"]
+    assert [note.split(" (")[0] for note in notes] == ["ucerf is undefined for all items and for 1 group"]
     _, notes = measure(make_outcomes(rows), plan("ucerf", by=("stereotype",)), LABELS)
     assert [note.split(" (")[0] for note in notes] == ["ucerf is undefined for all items and for 5 groups"]
     assert list(_undefined_notes({"ece": {"all": "no label", "type=a": "", "type=b": ""}})) == [

@@ -31,7 +31,7 @@ def test_pooling_is_refused_once_for_the_whole_or_once_for_a_type_that_mixes(mak
     rows = [row(f"{n}{gold}", 0.6, 0.4, gender="male", **gold) for n in range(3) for gold in ({"gold": 0}, {})]
     reason = "answerable and unanswerable items are never pooled; give each kind its own type"
     plan = Plan([METRICS["ucerf"]], resamples=5)
-    assert measure(Items(make_outcomes(rows)), plan, KEY)[1] == [f"ucerf is undefined for all ({reason})"]
+    assert measure(Items(make_outcomes(rows)), plan, KEY)[1] == [f"ucerf is undefined for all items ({reason})"]
     typed = make_outcomes([{**facts, "type": "mine"} for facts in rows])
     assert measure(Items(typed), plan, KEY)[1] == [f"ucerf is undefined for type=mine ({reason})"]
 
