@@ -67,7 +67,8 @@ def test_what_is_undefined_is_noted_with_its_reason_and_given_no_number(make_out
     found, notes = measure(make_outcomes(rows), plan("accuracy", "accuracy_gap", "eo_sum", by=()), LABELS)
     assert {one.metric for one in found} == {"accuracy"}
     assert notes == [
-        "accuracy_gap is undefined for all items and for 1 group (accuracy of anti-stereotypical items of an empty group)",
+        "accuracy_gap is undefined for all items and for 1 group"
+        " (accuracy of anti-stereotypical items of an empty group)",
         "eo_sum is undefined for all items and for 1 group (TPR of anti items of an empty group)",
     ]
 
