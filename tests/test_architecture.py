@@ -22,7 +22,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 ROWS = (
     ("cli",),
     ("papers",),
-    ("suites", "verification", "subset"),
+    ("suites", "verification", "subset", "asking"),
     ("run", "report", "builder", "exports", "training", "doctor"),
     ("media", "topics"),
     ("verdict",),

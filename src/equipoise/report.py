@@ -23,6 +23,7 @@ from .records import EquipoiseError
 from .records.showing import Chart, Section, Table, every
 from .runs.run import Run
 from .topics import (
+    asked,
     background,
     calibration,
     categories,
@@ -166,6 +167,20 @@ def run_text(run: Run, *, all_rows: bool = False) -> RenderableType:
     from .media import terminal
 
     return terminal.sections(sections(run, IN_TERMINAL), every=all_rows)
+
+
+def asked_text(run: Run, sentences: Sequence[str], left_out: Sequence[str] = ()) -> RenderableType:
+    """Return what a terminal shows of sentences that were asked at once: bars for each answer."""
+    from .media import terminal
+
+    return terminal.sections([asked.asked(run, sentences, left_out)], charts=True)
+
+
+def asked_html(run: Run, sentences: Sequence[str], left_out: Sequence[str] = ()) -> str:
+    """Return what a notebook shows of them."""
+    from .media.notebook import html
+
+    return html(run.name, [asked.asked(run, sentences, left_out)])
 
 
 def run_figures(run: Run, *, width: str = "column", formats: Sequence[str] = ("pdf",)) -> Iterator[tuple[str, bytes]]:

@@ -12,6 +12,7 @@ import typer
 
 from ..cache import tidy_cache
 from . import (
+    ask,
     audit,
     build,
     calibration,
@@ -43,6 +44,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("audit", cls=PanelCommand)(audit.audit)
+app.command("ask", cls=PanelCommand)(ask.ask)
 app.command("init")(config.init)
 app.command("doctor")(listings.doctor)
 app.command("report")(measurement.report)

@@ -168,6 +168,8 @@ def _open(text: str, options: DatasetOptions) -> Dataset:
     path = Path(text).expanduser()
     if path.exists():
         return _open_path(path, options)
+    if text.count(" ") > 2:
+        raise DatasetError(f'{text!r} is a sentence, not a dataset; to ask about it: equipoise ask "{text}"')
     if path.suffix or len(path.parts) > 1:
         raise DatasetError(f"{text}: no such file or folder")
     try:

@@ -81,15 +81,20 @@ class Finder:
         return self._canonical.get(word) or self._plurals[word]
 
 
+def _words(file: str) -> list[str]:
+    return resources.files(__package__).joinpath(file).read_text(encoding="utf-8").split()
+
+
 _FIND = Finder(OCCUPATIONS)
+_FIND_PEOPLE = Finder(_words("people_nouns.txt"))
 
 
 def _phrase() -> re.Pattern[str]:
-    text = resources.files(__package__).joinpath("occupation_nouns.txt").read_text(encoding="utf-8")
     # "the marine biologist": at most two words before the noun, the fewest that reach one, and no small words.
     modifier = r"(?!(?:the|an?|and|or|that|to|by|in|of|for|with|if|as|was|had|person|someone) )[\w-]+ "
     return re.compile(
-        rf"(?<![\w-])(?:the|an?) ((?:{modifier}){{0,2}}?(?:{'|'.join(text.split())}))(?![\w-])", re.IGNORECASE
+        rf"(?<![\w-])(?:the|an?) ((?:{modifier}){{0,2}}?(?:{'|'.join(_words('occupation_nouns.txt'))}))(?![\w-])",
+        re.IGNORECASE,
     )
 
 
@@ -99,6 +104,11 @@ _PHRASE = _phrase()
 def phrases(text: str) -> list[Mention]:
     """Return where the text names an occupation after an article, of the 40 or not, such as "the marine biologist"."""
     return [Mention(match.start(1), match.end(1), _lower(match[1])) for match in _PHRASE.finditer(text)]
+
+
+def people(text: str) -> list[Mention]:
+    """Return where the text names a person by kinship or another role, such as "the aunt" or "the patient"."""
+    return _FIND_PEOPLE(text)
 
 
 def _lower(name: str) -> str:

@@ -37,12 +37,12 @@ def draw(shown: Shown | Section, *, every: bool = True) -> RenderableType:
     return sections([shown], every=every)
 
 
-def sections(several: Iterable[Section], *, every: bool = True) -> RenderableType:
-    """Return sections one under another: findings as lists, and tables. Charts are for media with more room."""
-    return Group(*(block for section in several for block in _section(section, every=every)))
+def sections(several: Iterable[Section], *, every: bool = True, charts: bool = False) -> RenderableType:
+    """Return sections one under another: findings as lists, and tables; charts only where they are wanted."""
+    return Group(*(block for section in several for block in _section(section, every=every, charts=charts)))
 
 
-def _section(section: Section, *, every: bool) -> Iterator[RenderableType]:
+def _section(section: Section, *, every: bool, charts: bool) -> Iterator[RenderableType]:
     if section.folded and not every:
         return
     if section.title:
@@ -56,9 +56,11 @@ def _section(section: Section, *, every: bool) -> Iterator[RenderableType]:
             yield listed(findings)
             findings = []
         if isinstance(entry, Section):
-            yield from _section(entry, every=every)
+            yield from _section(entry, every=every, charts=charts)
         elif isinstance(entry, Table):
             yield from (Text(), draw(entry, every=every))
+        elif charts and isinstance(entry, Chart):
+            yield from (Text(), chart(entry))
     if findings:
         yield listed(findings)
     yield Text()

@@ -1,0 +1,150 @@
+"""Sentences of a user's own, asked at once: the audit of a small table that is made from them."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from .builder.rules.variants import form_of, with_pronouns
+from .datasets import occupations
+from .datasets.agreement import Unresolved
+from .datasets.pronouns import KNOWN, Found, PronounSet, find_pronoun, pronoun_sets
+from .options import AuditOptions, RunOptions, takes
+from .progress import Progress
+from .records import DatasetError
+from .run import audit
+from .runs import Run
+
+PRONOUNS = ("he", "she", "they")
+"""The pronouns that a sentence is asked with where none are named."""
+
+_MARKED = re.compile(r"\[([^\[\]]+)\]")
+_SETTLED = {"resamples": 2, "metrics": ["flip_rate", "certainty"]}
+"""What is measured of a few sentences is not shown: an interval over one set says nothing."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a model made of sentences; `left_out` says which variants could not be written, and why."""
+
+    run: Run
+    sentences: Sequence[str]
+    left_out: Sequence[str] = field(default_factory=list)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The answers: a row for each sentence as it was asked, with its probabilities and certainty."""
+        return self.run.cases()
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: a picture and a sentence for each sentence asked."""
+        from .report import asked_html
+
+        return asked_html(self.run, self.sentences, self.left_out)
+
+
+@takes(AuditOptions)
+def ask(
+    sentences: str | Sequence[str],
+    model: Any = RunOptions.model,
+    task: str = RunOptions.task[0],
+    *,
+    candidates: Sequence[str] = (),
+    groups: Sequence[str] = (),
+    progress: Progress | bool | None = None,
+    **choices: Any,
+) -> Asked:
+    """Return what a model makes of a sentence with each pronoun, or with each word of `groups` at the word in brackets.
+
+    `ask("The nurse told the farmer that she was late.")` finds the pronoun and the people; `candidates` names the
+    people where it cannot. `ask("The [old] nurse told the farmer that she was late.", groups=["old", "young"])` asks
+    who is meant with each of these words. The probabilities are those of an audit of the same sentences.
+    """
+    asked = [sentences] if isinstance(sentences, str) else list(sentences)
+    pronouns = choices.pop("pronouns", PRONOUNS)
+    rows: list[dict[str, str]] = []
+    left_out: list[str] = []
+    for number, sentence in enumerate(asked, 1):
+        people = tuple(candidates) or people_in(sentence)
+        for text, pronoun, group in _variants(sentence, pronoun_sets(pronouns), groups, left_out):
+            named = {f"candidate_{place}": name for place, name in enumerate(people, 1)}
+            rows.append({"text": text, "pronoun": pronoun, "group": group, "pair": f"{number:05}", **named})
+    with tempfile.TemporaryDirectory(prefix="equipoise-ask-") as folder:
+        run = audit(model, rows, task, out=folder, progress=progress, **_SETTLED, **choices)
+        # The folder goes, the run stays: what is read later is read now.
+        for name in ("outcomes.parquet", "pairs.parquet", "examples.parquet", "measurements.csv"):
+            run.frame(name)
+    return Asked(run, asked, left_out)
+
+
+def people_in(sentence: str) -> tuple[str, ...]:
+    """Return the two people that a sentence names, in order of mention; an error where they are not two."""
+    known = [*occupations.phrases(sentence), *occupations.mentions(sentence), *occupations.people(sentence)]
+    ordered = sorted(known, key=lambda mention: (mention.start, -mention.end))
+    inside = {mention for mention in ordered for other in ordered if _holds(other, mention)}
+    people = tuple(dict.fromkeys(mention.name for mention in ordered if mention not in inside))
+    if len(people) != 2:
+        found = f"it names {', '.join(people)}" if people else "no person was found in it"
+        raise DatasetError(
+            f"who may be meant in {sentence!r}? Name them with --candidates nurse,farmer ({found}; two are needed)"
+        )
+    return people
+
+
+def _holds(outer: occupations.Mention, inner: occupations.Mention) -> bool:
+    return outer != inner and outer.start <= inner.start and inner.end <= outer.end and outer.name != inner.name
+
+
+def _variants(
+    sentence: str, pronouns: Sequence[PronounSet], groups: Sequence[str], left_out: list[str]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the sentence with each group word, the pronoun that is asked about, and the group."""
+    marked = _MARKED.search(sentence)
+    text = _MARKED.sub(r"\1", sentence, count=1)
+    if groups:
+        if marked is None:
+            raise DatasetError("mark the word to replace with brackets: The [old] nurse told the farmer that she left.")
+        if len(groups) < 2:
+            raise DatasetError(f"at least two group words are needed to compare, not {groups[0]!r}")
+        before, after = sentence[: marked.start()], sentence[marked.end() :]
+        asked_about = _pronouns(f"{before}{after}")
+        for word in groups:
+            yield f"{before}{word}{after}", asked_about[0].word if len(asked_about) == 1 else word, word.lower()
+        return
+    place = _the_pronoun(text, marked)
+    old = next(known for known in (*KNOWN.values(), *pronouns) if place.word in known.words)
+    form = form_of(text, place, old)
+    for new in pronouns:
+        try:
+            swapped = text if new == old else with_pronouns(text, place, form, new, old)
+        except Unresolved as error:
+            left_out.append(f"“{new.subject}” is left out: {error}")
+            continue
+        yield swapped, new.in_form(form), new.group
+
+
+def _pronouns(text: str) -> list[Found]:
+    words = dict.fromkeys(word for known in KNOWN.values() for word in known.words)
+    return sorted(place for word in words for place in find_pronoun(text, word))
+
+
+def _the_pronoun(text: str, marked: re.Match[str] | None) -> Found:
+    """Return the pronoun that is asked about: the one in brackets, or the only one."""
+    places = _pronouns(text)
+    if marked is not None:
+        places = [place for place in places if place.start == marked.start()]
+        if not places:
+            raise DatasetError(f"{marked[1]!r} is not a known pronoun; give the words to compare with --groups")
+    if len(places) == 1:
+        return places[0]
+    if not places:
+        raise DatasetError(f"no pronoun was found in {text!r}; mark a word with brackets and use --groups")
+    several = ", ".join(place.word for place in places)
+    raise DatasetError(
+        f"{text!r} has {len(places)} pronouns ({several}); mark the one to ask about: [{places[0].word}]"
+    )

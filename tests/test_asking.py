@@ -1,0 +1,121 @@
+"""Asking about a sentence: it is an audit of that sentence, and what cannot be asked is refused in a sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import equipoise
+from equipoise.asking import ask, people_in
+from equipoise.records import DatasetError, EquipoiseError
+
+LATE = "The nurse told the farmer that she was late."
+PLANTED = "planted:strength=1,bias=1,noise=0.3"
+
+
+def table(*words: str) -> list[dict[str, str]]:
+    texts = {"he": "he was", "she": "she was", "they": "they were"}
+    genders = {"he": "male", "she": "female", "they": "neutral"}
+    named = {"candidate_1": "nurse", "candidate_2": "farmer", "pair": "00001"}
+    return [
+        {"text": f"The nurse told the farmer that {texts[w]} late.", "pronoun": w, "group": genders[w], **named}
+        for w in words
+    ]
+
+
+def same_answers(model: Any, task: str, tmp_path: Any) -> None:
+    asked = ask(LATE, model, task, progress=False)
+    run = equipoise.audit(model, table("he", "she", "they"), task, out=tmp_path, resamples=2, progress=False)
+    assert asked.run.outcomes["example_id"].tolist() == run.outcomes["example_id"].tolist()
+    for ours, theirs in zip(asked.run.outcomes["logprobs"], run.outcomes["logprobs"], strict=True):
+        assert np.allclose(ours, theirs, atol=1e-6, rtol=0)
+    assert np.allclose(asked.run.outcomes["certainty"], run.outcomes["certainty"], atol=1e-6)
+
+
+@pytest.mark.parametrize("task", ["next-word", "mcq", "cloze", "sentence"])
+def test_asking_is_auditing_a_table_of_one_set(task: str, tmp_path: Any) -> None:
+    same_answers(PLANTED, task, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["next-word", "mcq", "cloze"])
+def test_asking_a_real_model_is_auditing_it(task: str, tmp_path: Any) -> None:
+    same_answers("smollm2", task, tmp_path)
+
+
+def test_nothing_is_left_on_disk_and_the_answers_can_still_be_read() -> None:
+    asked = ask(LATE, PLANTED, progress=False)
+    assert not asked.run.path.exists()
+    assert asked.frame["text"].str.contains("was late|were late").all() and len(asked.frame) == 3
+
+
+@pytest.mark.parametrize(
+    ("sentence", "texts"),
+    [
+        (LATE, ["that he was late", "that she was late", "that they were late"]),
+        ("The cook saw her with the clerk.", ["saw him with", "saw her with", "saw them with"]),
+        ("The clerk met the cook at her office.", ["at his office", "at her office", "at their office"]),
+        ("The cook and the clerk say that [he] saw her.", ["that he saw her", "that she saw her", "that they saw her"]),
+    ],
+)
+def test_every_pronoun_takes_its_form_and_its_verb(sentence: str, texts: list[str]) -> None:
+    asked = ask(sentence, PLANTED, progress=False)
+    assert all(any(text in written for written in asked.run.examples["text"]) for text in texts)
+    assert not asked.left_out
+
+
+def test_a_pronoun_whose_verb_is_open_is_left_out_and_named() -> None:
+    asked = ask("The nurse told the farmer that she's late.", PLANTED, progress=False)
+    assert len(asked.frame) == 2 and "“they” is left out" in asked.left_out[0]
+
+
+def test_any_words_may_take_the_place_of_a_marked_one() -> None:
+    asked = ask("The [old] nurse told the farmer that she left.", PLANTED, groups=["old", "young"], progress=False)
+    assert asked.run.examples["text"].tolist() == [
+        f"The {word} nurse told the farmer that she left." for word in ("old", "young")
+    ]
+    assert asked.run.outcomes["set_id"].nunique() == 1 and "young" in asked._repr_html_()
+
+
+def test_several_sentences_are_several_sets() -> None:
+    asked = ask([LATE, "The cook met the clerk before he left."], PLANTED, pronouns=["he", "she"], progress=False)
+    assert asked.run.outcomes["set_id"].nunique() == 2 and len(asked.frame) == 4
+
+
+@pytest.mark.parametrize(
+    ("sentence", "people"),
+    [
+        (LATE, ("nurse", "farmer")),
+        ("The mother told the boy that he was late.", ("mother", "boy")),
+        ("A marine biologist met the chief nurse.", ("marine biologist", "chief nurse")),
+        ("The nurse told the nurse's cook to wait.", ("nurse", "cook")),
+    ],
+)
+def test_the_two_people_are_found_in_order(sentence: str, people: tuple[str, ...]) -> None:
+    assert people_in(sentence) == people
+
+
+@pytest.mark.parametrize(
+    ("sentence", "choices", "words"),
+    [
+        ("It rained.", {}, "--candidates"),
+        ("The nurse met the cook and the clerk before she left.", {}, "it names nurse, cook, clerk"),
+        ("The nurse met the cook.", {}, "no pronoun was found"),
+        ("The nurse saw the cook when he met her.", {}, "has 2 pronouns (he, her); mark the one to ask about: [he]"),
+        (LATE, {"groups": ["old", "young"]}, "mark the word to replace with brackets"),
+        ("The [old] nurse told the cook that she left.", {"groups": ["old"]}, "at least two group words"),
+        ("The [old] nurse told the cook that she left.", {}, "'old' is not a known pronoun"),
+        (LATE, {"pronouns": ["he"]}, "at least two different pronouns"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_with_the_way_out(sentence: str, choices: Any, words: str) -> None:
+    with pytest.raises(EquipoiseError) as caught:
+        ask(sentence, PLANTED, progress=False, **choices)
+    assert words in str(caught.value)
+
+
+def test_a_sentence_given_as_data_leads_to_ask() -> None:
+    with pytest.raises(DatasetError, match="to ask about it: equipoise ask"):
+        equipoise.audit(PLANTED, LATE)
