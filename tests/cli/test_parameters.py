@@ -10,7 +10,7 @@ import typer
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from equipoise.cli import app
+from equipoise.cli import GROUPS, app
 from equipoise.cli.parameters import AUDIT, with_options
 from equipoise.options import PANELS, RunOptions
 from equipoise.options.option import TUNING
@@ -103,3 +103,11 @@ def test_help_has_a_panel_for_each_subject_and_fits_80_columns() -> None:
     for option in AUDIT.values():
         if option.default not in (None, "", (), {}, False):
             assert "[default: " in " ".join(shown.partition(f" --{option.key} ")[2].split())[:700] or option.positional
+
+
+def test_every_command_is_under_one_heading_of_the_help() -> None:
+    listed = [name for names in GROUPS.values() for name in names]
+    known = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
+    assert sorted(listed) == sorted(known)
+    text = CliRunner().invoke(app, ["--help"]).output
+    assert all(f"\n{heading}:\n" in text for heading in GROUPS) and max(map(len, text.splitlines())) <= 80

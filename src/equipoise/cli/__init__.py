@@ -32,12 +32,24 @@ from . import (
     tune,
 )
 from .errors import clear_errors
-from .parameters import PanelCommand
+from .parameters import PanelCommand, grouped
+
+GROUPS = {
+    "Start": ("ask", "audit", "init", "doctor"),
+    "Read": ("report", "compare", "leaderboard", "figures", "tables", "identities", "reliability", "card"),
+    "Decide": ("gate", "verify", "suite", "paper"),
+    "Study": ("measure", "estimators", "sensitivity", "drawn"),
+    "Data": ("data", "build", "import", "export", "push"),
+    "Improve": ("tune", "calibrate"),
+    "List": ("metrics", "engines", "tasks", "schema"),
+}
+"""Heading of `equipoise --help` -> its commands, those first that most people need."""
 
 app = typer.Typer(
     name="equipoise",
+    cls=grouped(GROUPS),
     help="Measure whether a language model is as sure of itself for one group of people as for another.",
-    epilog="Start with `equipoise audit`: it needs no account, no data and no model of yours.",
+    epilog='Start with `equipoise ask "The nurse told the farmer that she was late."`, then `equipoise audit`.',
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     add_completion=True,

@@ -44,7 +44,10 @@ def ask(
     json: Annotated[bool, flag(AUDIT["json"])] = False,
     **choices: Any,
 ) -> None:
-    """Ask a model about one sentence with each pronoun, and see at once whom it means and how sure it is."""
+    """Ask a model about one sentence with each pronoun.
+
+    It draws whom the model means with each of them, and says how sure it is.
+    """
     from ..asking import ask as ask_model
     from ..report import asked_text
 

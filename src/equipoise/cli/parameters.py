@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from ..options import OUTPUT, PANELS, AuditOptions, Option, OutputOptions, RunOptions, options_of
 from ..records import EquipoiseError
@@ -141,6 +141,23 @@ def published_values(against: Sequence[PaperValues] | None) -> list[PublishedVal
     from ..papers.published import published_values as values_of
 
     return [value for name in against for value in values_of(name.removesuffix("-paper"))]
+
+
+def grouped(groups: Mapping[str, Sequence[str]]) -> type[TyperGroup]:
+    """Return a group of commands whose help lists them under headings."""
+
+    class Grouped(TyperGroup):
+        """Commands under headings; each with the first sentence of its help."""
+
+        def format_commands(self, ctx: Any, formatter: Any) -> None:
+            """Write the commands, heading by heading."""
+            for heading, commands in groups.items():
+                known = [(name, self.get_command(ctx, name)) for name in commands]
+                lines = [(name, command.get_short_help_str(70)) for name, command in known if command is not None]
+                with formatter.section(heading):
+                    formatter.write_dl(lines)
+
+    return Grouped
 
 
 class PanelCommand(TyperCommand):
