@@ -202,6 +202,7 @@ def test_the_public_names() -> None:
     assert sorted(equipoise.__all__) == [
         "Run",
         "__version__",
+        "ask",
         "audit",
         "compare",
         "gate",

@@ -89,9 +89,9 @@ def people_in(sentence: str) -> tuple[str, ...]:
     inside = {mention for mention in ordered for other in ordered if _holds(other, mention)}
     people = tuple(dict.fromkeys(mention.name for mention in ordered if mention not in inside))
     if len(people) != 2:
-        found = f"it names {', '.join(people)}" if people else "no person was found in it"
+        reason = f"it names {', '.join(people)}" if people else "no person was found in it"
         raise DatasetError(
-            f"who may be meant in {sentence!r}? Name them with --candidates nurse,farmer ({found}; two are needed)"
+            f"who may be meant in {sentence!r}? Name them with --candidates nurse,farmer ({reason}; two are needed)"
         )
     return people
 

@@ -166,8 +166,8 @@ class PanelCommand(TyperCommand):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the options, panel by panel."""
         common = [f"--{option.key}" for option in AUDIT.values() if option.common]
-        own = {name for parameter in self.get_params(ctx) for name in parameter.opts}
-        if set(common) <= own:
+        known = {name for parameter in self.get_params(ctx) for name in parameter.opts}
+        if set(common) <= known:
             formatter.write_paragraph()
             formatter.write_text(f"Most people need only: {', '.join(common)}.")
         panels: dict[str, list[tuple[str, str]]] = {panel: [] for panel in PANELS}

@@ -111,8 +111,8 @@ def _findings(answers: Sequence[Answer]) -> Iterator[Finding]:
     if len(answers) < 2:
         return
     if len({answer.chosen for answer in answers}) > 1:
-        told = [f"“{answer.word}”: {answer.chosen or 'a tie'}" for answer in answers]
-        yield Finding(f"The answer changes with the word: {', '.join(told)}.")
+        answers_by_word = [f"“{answer.word}”: {answer.chosen or 'a tie'}" for answer in answers]
+        yield Finding(f"The answer changes with the word: {', '.join(answers_by_word)}.")
     else:
         least, most = (pick(answers, key=lambda answer: answer.certainty) for pick in (min, max))
         ends = [f"“{answer.word}” ({answer.certainty:.2f})" for answer in (least, most)]
