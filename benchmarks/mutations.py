@@ -39,7 +39,7 @@ ROOMS = {
             "tests/metrics",
             "tests/test_invariants.py",
             "tests/measuring/test_sets.py",
-            "tests/measuring/test_disadvantage.py",
+            "tests/measuring/test_double_disadvantage.py",
         ),
     ),
     "stats": (

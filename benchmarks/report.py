@@ -22,6 +22,7 @@ from equipoise.datasets.builtin import load_builtin
 from equipoise.datasets.dataset import Dataset
 from equipoise.report import write_run_page
 from equipoise.run import audit
+from equipoise.runs import Run
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 WORDS = ("nurse", "because", "physician she")
@@ -71,7 +72,7 @@ def made(folder: Path, prompts: int, resamples: int) -> Path:
         audit("planted:strength=1.5,bias=0.8,noise=1", data=repeated(prompts), out=folder, resamples=resamples)
         print(f"audit of {prompts:,} prompts: {time.perf_counter() - start:.1f} s")
     start, busy = time.perf_counter(), time.process_time()
-    page = write_run_page(folder)
+    page = write_run_page(Run(folder))
     wall, cpu = time.perf_counter() - start, time.process_time() - busy
     print(f"page: {wall:.1f} s ({cpu:.1f} s of processor time), {page.stat().st_size / 1e6:.2f} MB")
     return page

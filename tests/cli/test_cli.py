@@ -38,7 +38,7 @@ def test_every_command_has_help(equipoise: Command, command: tuple[str, ...], tm
 
 def test_without_a_command_the_help_is_shown(equipoise: Command, tmp_path: Path) -> None:
     result = equipoise(cwd=tmp_path)
-    assert result.returncode == 0 and "Start with `equipoise audit`" in result.stdout
+    assert result.returncode == 0 and "Start with `equipoise ask" in result.stdout
     assert equipoise("data", cwd=tmp_path).stdout.startswith("Usage: ")
 
 
