@@ -83,7 +83,7 @@ def simulate(draw: Draw, n: int, draws: int, resamples: int) -> tuple[float, flo
         name, arrays, truth = draw(rng, n)
         metric = METRICS[name]
         statistic = Statistic(metric.function, arrays, np.tile(np.arange(n), len(arrays[0]) // n))
-        signed = getattr(metric.function, "differences", metric.function)
+        signed = metric.norm.differences if metric.norm else metric.function
         (samples,) = evaluate([Statistic(signed, arrays, statistic.clusters)], chunks)
         value = float(metric.function(*arrays))
         low, high = Evidence(metric, [statistic], value, 2, LEVEL).estimate(samples).ends
