@@ -156,10 +156,12 @@ def outcome_columns(key: Mapping[str, str], outcomes: Outcomes, derived: Columns
         "set_id": outcomes.set_id,
         "cluster_id": outcomes.cluster_id,
         "sides": outcomes.sides,
+        "letters": outcomes.letters,
         **outcomes.groups,
         "answerable": outcomes.answerable,
         "gold": outcomes.gold,
         "stereotype_index": outcomes.stereotype,
+        "first_named": outcomes.first,
         "predicted": outcomes.predicted,
         "probs": outcomes.probs,
         "logprobs": outcomes.logprobs,
@@ -236,7 +238,7 @@ FLAGS = {"outcomes.parquet": ("answerable",), "examples.parquet": ("answerable",
 LISTS = {"outcomes.parquet": ("probs", "logprobs")}
 DERIVED = {
     "outcomes.parquet": re.compile(
-        "correct|perplexity|candidate_mass|(certainty|desirability)(_.*)?|vocab_.*|ensemble_agreement|token_probability|p_true|y|p"
+        "first_named|correct|perplexity|candidate_mass|(certainty|desirability)(_.*)?|vocab_.*|ensemble_agreement|token_probability|p_true|y|p"
     ),
     "pairs.parquet": re.compile("[dc]_.*|u(_.*)?"),
 }
@@ -311,6 +313,8 @@ def outcomes_from_frame(frame: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
         set_id=text("set_id"),
         cluster_id=text("cluster_id"),
         sides=text("sides"),
+        letters=text("letters") if "letters" in frame else None,
+        first=frame["first_named"].to_numpy(dtype=np.int64) if _has_values(frame, "first_named") else None,
         probs=probs,
         logprobs=np.stack(frame["logprobs"].to_list()),
         gold=frame["gold"].to_numpy(dtype=np.int64),
