@@ -16,7 +16,7 @@ import numpy as np
 
 from ..records import Floats, Integers, Measurement, Strings, group_label
 from ..stats.separation import separations
-from ..stats.signs import tested
+from ..stats.signs import sign_tests
 from .cells import by_value
 from .group_pairs import GroupPair, group_pairs
 from .items import Columns, Items, suffix
@@ -76,7 +76,7 @@ def with_claims(
     sure = [claim for claim in _claims(items, plan, kinds, (OVERCONFIDENCE,)) if claim.name in names]
     for several, share in ((groups, SHARES["groups"]), (sure, SHARES["overconfidence"])):
         if several:
-            tests = tested(np.stack([claim.units for claim in several]), draws=DRAWS, seed=plan.seed)
+            tests = sign_tests(np.stack([claim.units for claim in several]), draws=DRAWS, seed=plan.seed)
             for claim, p, corrected in zip(several, tests.p.tolist(), tests.corrected.tolist(), strict=True):
                 p_values[claim.name] = (p, corrected / share)
     for name, corrected in _occupations(items, plan, kinds):
@@ -155,7 +155,8 @@ def _pair_claims(items: Items, plan: Plan, kind: str, pairs: Sequence[GroupPair]
         for pair in pairs:
             first, second = pair.rows
             if len(first):
-                units = np.bincount(items.clusters[first], values[first] - values[second], size)
+                apart = np.asarray(values[first] - values[second], dtype=np.float64)
+                units: Floats = np.bincount(items.clusters[first], apart, size).astype(np.float64)
                 yield Claim((metric.name, group_label({"pair": pair.name, **({"type": kind} if kind else {})})), units)
 
 

@@ -306,6 +306,9 @@ def outcomes_from_frame(frame: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
         return frame[name].fillna("").to_numpy(dtype=object)
 
     marker = "logprobs_with_marker"
+    places: dict[str, Any] = {"letters": text("letters")} if "letters" in frame else {}
+    if _has_values(frame, "first_named"):
+        places["first"] = frame["first_named"].to_numpy(dtype=np.int64)
     probs = np.stack(frame["probs"].to_list())
     outcomes = Outcomes(
         example_id=text("example_id"),
@@ -313,8 +316,6 @@ def outcomes_from_frame(frame: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
         set_id=text("set_id"),
         cluster_id=text("cluster_id"),
         sides=text("sides"),
-        letters=text("letters") if "letters" in frame else None,
-        first=frame["first_named"].to_numpy(dtype=np.int64) if _has_values(frame, "first_named") else None,
         probs=probs,
         logprobs=np.stack(frame["logprobs"].to_list()),
         gold=frame["gold"].to_numpy(dtype=np.int64),
@@ -325,6 +326,7 @@ def outcomes_from_frame(frame: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
         logprobs_with_marker=np.stack(frame[marker].to_list()) if _has_values(frame, marker) else None,
         reductions={name: frame[name].to_numpy(dtype=np.float64) for name in SUMMARIES if _has_values(frame, name)},
         limits=_limits(frame),
+        **places,
     )
     for column in (outcomes.gold, outcomes.stereotype):
         if len(column) and (column.min() < ABSENT or column.max() >= outcomes.k):

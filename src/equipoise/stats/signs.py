@@ -21,14 +21,14 @@ TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
-class Tests:
+class SignTests:
     """The p-value of each difference alone, and corrected for all of them."""
 
     p: Floats
     corrected: Floats
 
 
-def tested(units: Floats, *, draws: int = 4999, seed: int = 0) -> Tests:
+def sign_tests(units: Floats, *, draws: int = 4999, seed: int = 0) -> SignTests:
     """Return the tests of differences that are sums over clusters, from a (differences, clusters) table.
 
     The statistic of each is its sum over the root of its sum of squares. One that is 0 in every cluster has p = 1.
@@ -52,4 +52,4 @@ def tested(units: Floats, *, draws: int = 4999, seed: int = 0) -> Tests:
     p, steps = ((exceeding + 1) / (draws + 1) for exceeding in (alone, together[order]))
     corrected = np.empty(count)
     corrected[order] = np.maximum.accumulate(steps)
-    return Tests(np.where(flat, 1.0, p), np.where(flat, 1.0, corrected))
+    return SignTests(np.where(flat, 1.0, p), np.where(flat, 1.0, corrected))
