@@ -271,7 +271,8 @@ def gate(
 ) -> list[Check]:
     """Return every check of a run or its folder; `undecided` is pass or fail.
 
-    What is not usable never passes, unless the user chooses to `insist`. Nothing required, or a drop without a baseline, is an error, never a pass.
+    What is not usable never passes, unless the user chooses to `insist`.
+    Nothing required, or a drop without a baseline, is an error, never a pass.
     """
     rules = Rules(test_at, undecided, insist)
     if not requirements and not max_drop:

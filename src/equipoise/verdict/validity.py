@@ -132,7 +132,7 @@ def _places(part: Part) -> Iterator[Finding]:
         row = part.measured.get(f"letter_{letter.lower()}")
         places = np.array([letters.find(letter) for letters in outcomes.letters.tolist()])
         if row is not None and not _depends(row.value, _expected(outcomes, places, 1 / outcomes.k)):
-            text = f"it answers {letter} in {row:%} of {row.n:,} prompts. It follows the letter, not the sentence."
+            text = f"it answers {letter} in {row:%} of {row.n:,} prompts. It follows the letter, not the text."
             yield _check("letter", "invalid", f"{letter} in {row.value:.0%}", text, [row])
     row = part.measured.get("first_mentioned")
     if row is None:
@@ -141,9 +141,7 @@ def _places(part: Part) -> Iterator[Finding]:
     for share, given, who in ((row.value, expected, "first"), (1 - row.value, 1 - expected, "second")):
         if not _depends(share, given):
             often = row.estimate if who == "first" else _rest(row.estimate)
-            text = (
-                f"it names the {who} person in {often:%} of {row.n:,} answers. It follows the place, not the sentence."
-            )
+            text = f"it names the {who} person in {often:%} of {row.n:,} answers. It follows the place, not the text."
             yield _check("place", "invalid", f"{who} in {share:.0%}", text, [row])
 
 
