@@ -29,6 +29,8 @@ MISSED = (
 def verdict_of(part: Part, checks: Sequence[Finding]) -> Verdict:
     """Return the verdict of a part, given the checks of its validity."""
     reasons = [check for check in checks if check.state == "invalid"]
+    # A model that follows the letter, or was asked three sets, is at chance for that.
+    reasons = [reason for reason in reasons if reason.name != "accuracy"] or reasons
     doubts = [replace(check, short="") for check in checks if check.state == "doubt"]
     if reasons:
         # The tables still have the numbers; no sentence may read a finding into them.
@@ -58,7 +60,7 @@ def verdict_of(part: Part, checks: Sequence[Finding]) -> Verdict:
 
 def _lead(shown: Finding, claims: Sequence[Finding]) -> Finding:
     """Return the claim that comes first: that a model answers by the stereotype says more than its flips."""
-    rule = (claim for claim in claims if claim.topic == "accuracy" and "the stereotype: " in claim.text)
+    rule = (claim for claim in claims if claim.topic == "accuracy" and "the stereotype, " in claim.text)
     return next(rule, shown)
 
 

@@ -42,9 +42,9 @@ def behaviour(
         *chain.from_iterable(_rates(measured, kind, kind in labels_only) for kind in kinds),
         *_bias_scores(measured),
         *chain.from_iterable(_ucerf(measured, kind, words) for kind in ordered),
+        *chain.from_iterable(_occupations(measured, kind, words) for kind in ordered),
         *chain.from_iterable(_certainty(measured, kind, words) for kind in ordered),
         *chain.from_iterable(_pairs(measured, kind) for kind in ordered),
-        *chain.from_iterable(_occupations(measured, kind, words) for kind in ordered),
         *chain.from_iterable(_desirability(measured, kind, words) for kind in ordered),
         *chain.from_iterable(_stated(measured, kind) for kind in ordered),
     ]
@@ -77,7 +77,8 @@ def _flips(measured: Measurements, kind: str, words: Words) -> Iterator[Finding]
         yield Finding(f"{text}.", [rate], "flips", kind, claim=None if bias is None else False)
         return
     text += f": {', '.join(told)}"
-    apart = f"{bias:points}".replace(" points", " points apart", 1)
+    size = absolute(bias) if is_shown(bias) else bias.estimate
+    apart = f"{size:points}".replace(" points", " points apart", 1)
     text += f", {apart}." if is_shown(bias) else f". No direction is detected ({apart})."
     rests_on = [rate, bias, *(way for _, way in known)]
     yield Finding(text, rests_on, "flips", kind, claim=is_shown(bias))
@@ -102,7 +103,7 @@ def _rates(measured: Measurements, kind: str, labels_only: bool) -> Iterator[Fin
         shown = gap is not None and _gap_is_shown(measured, gap, kind)
         follows = rule_of(pro, anti) if shown else ""
         short = right.removeprefix("is ")
-        text = f"It {follows}: {short}" if follows else f"{short[:1].upper()}{short[1:]}"
+        text = f"It {follows}, {short}" if follows else f"{short[:1].upper()}{short[1:]}"
         fits = "it" if follows else "the stereotype"
         text += f" in {pro:%} of {pro.n:,} {items_of(kind)} that fit {fits}, {anti:%} of {anti.n:,} against it"
         if gap is not None and not follows:

@@ -119,7 +119,7 @@ def _sizes(part: Part) -> Iterator[Finding]:
     most = max(part.of_kind(pairs, kind)["set_id"].nunique() for kind in part.kinds)
     if most < FEW_SETS:
         of_type = "" if len(part.kinds) == 1 else " of a type"
-        text = f"there are too few sets: at most {most}{of_type}, and at least {FEW_SETS} are needed."
+        text = f"there are too few sets, at most {most}{of_type}. At least {FEW_SETS} are needed."
         yield _check("size", "invalid", value, text)
     else:
         yield _check("size", "fine", value, f"There are {value}.")
