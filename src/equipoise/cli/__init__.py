@@ -85,7 +85,7 @@ app.command("push")(exports.push)
 app.command("tune")(tune.tune)
 app.command("identities")(identity.identities)
 app.add_typer(data.app, name="data")
-for step in (survey.survey, survey.simulate, survey.links, survey.backup):
+for step in (survey.survey, survey.simulate, survey.links, survey.backup, survey.restore):
     build.app.command(step.__name__)(step)
 app.add_typer(build.app, name="build")
 
