@@ -118,10 +118,12 @@ def write_suite(name: str, models: Sequence[str], out: Path, **settings: Any) ->
 def _text(paper: Paper, settings: Mapping[str, Any]) -> str:
     """Return what the paper ran as a suite file, with these settings before its own."""
     text = resources.files(__package__).joinpath(f"{paper.name}.toml").read_text(encoding="utf-8")
-    own = tomllib.loads(text)["settings"]
+    papers_own = tomllib.loads(text)["settings"]
     given = "".join(f"{key} = {json.dumps(value)}\n" for key, value in settings.items())
     lines = text.splitlines(keepends=True)
-    kept = [line for line in lines if not any(line.startswith(f"{key} =") for key in settings.keys() & own.keys())]
+    kept = [
+        line for line in lines if not any(line.startswith(f"{key} =") for key in settings.keys() & papers_own.keys())
+    ]
     text = "".join(kept).replace(SETTINGS, f"{SETTINGS}{given}", 1)
     limit = settings.get("limit")
     return text if limit is None else text + "".join(reduction.override(limit) for reduction in paper.reductions)
