@@ -11,7 +11,7 @@ import typer
 from ..records import EquipoiseError
 from .console import plain_table, print_out, printable, progress_bar
 from .parameters import Quiet
-from .sensitivity import print_near_duplicates
+from .wording import print_near_duplicates
 
 if TYPE_CHECKING:
     from ..builder.steps import BuildFolder, Step

@@ -24,20 +24,20 @@ WRITTEN = "# Written by equipoise paper, which writes it anew unless you change 
 class Reduction:
     """Cells that take much longer than others for one base sentence: they get a share of the limit.
 
-    `one_in`: the limit is divided by it. `at_least`: no fewer base sentences. `seeds`: option orders, 0 for all.
+    `one_in`: the limit is divided by it. `at_least`: no fewer base sentences. `orders`: option orders, 0 for all.
     """
 
     data: str
     task: str
     one_in: int
     at_least: int = 1
-    seeds: int = 0
+    orders: int = 0
 
     def override(self, limit: int) -> str:
         """Return the table of `suite.toml` that limits the cells."""
-        seeds = f"seeds = {self.seeds}\n" if self.seeds else ""
+        orders = f"orders = {self.orders}\n" if self.orders else ""
         share = min(limit, max(self.at_least, limit // self.one_in))
-        return f'\n[[override]]\ndata = "{self.data}"\ntask = "{self.task}"\nlimit = {share}\n{seeds}'
+        return f'\n[[override]]\ndata = "{self.data}"\ntask = "{self.task}"\nlimit = {share}\n{orders}'
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ UCERF = Paper(
         "Table 9": "UCerF with other uncertainty estimators",
     },
     # A base question of BBQ has about 60 rows; a reasoning of 128 tokens takes as long as 50 prompts.
-    (Reduction("bbq", "mcq", 5, at_least=6, seeds=1), Reduction("winobias", "next-word-cot", 5)),
+    (Reduction("bbq", "mcq", 5, at_least=6, orders=1), Reduction("winobias", "next-word-cot", 5)),
 )
 WINOIDENTITY = Paper(
     "winoidentity",
