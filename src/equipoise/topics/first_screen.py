@@ -40,11 +40,10 @@ def findings(run: Run) -> Section:
     shown: list[Finding | Table | Section] = []
     if others:
         shown.append(Finding(f"{part}: {why}", state="note"))
-    shown.append(block(part))
+    shown += [block(part), *further(part)]
     if others:
         columns = (Column("asked", words=True), Column("found", words=True))
         shown.append(Table("The other datasets and tasks of this run", columns, others))
-    shown += further(part)
     level = f"Brackets are {100 * run.level:g}% intervals from resampling whole sets."
     shown.append(Finding(level, state="note"))
     notes = [Finding(note, state="note") for note in run.manifest.notes]
@@ -72,7 +71,7 @@ def lines(part: Part) -> list[Finding]:
 
 
 def block(part: Part) -> Section:
-    """Return a dataset and task: verdict, findings and pictures, beside the worst case and the checks."""
+    """Return a dataset and task: its verdict and pictures, beside the worst case and the checks."""
     summary = part_summary(part)
     verdict = summary.verdict
     # A picture of answers to a question that was not understood would be read as a finding.
@@ -95,8 +94,9 @@ def block(part: Part) -> Section:
 
 
 def further(part: Part) -> Iterator[Finding | Section]:
-    """Yield what comes after the verdict: how many differences were not detected, more findings, and other topics."""
+    """Yield what comes after the verdict: at most five findings, what was not detected, more findings, other topics."""
     verdict = part_summary(part).verdict
+    yield from verdict.first
     if verdict.uncounted:
         yield Finding(verdict.uncounted, state="note")
     if verdict.more:

@@ -14,7 +14,7 @@ from .items import labels_of, left_out
 from .words import adjective, words_of
 from .words import sentences as items_of
 
-ABOUT_PEOPLE = ("flips", "accuracy", "bias score", "certainty", "pairs", "occupations", "desirability")
+ABOUT_PEOPLE = ("labels", "flips", "accuracy", "bias score", "certainty", "pairs", "occupations", "desirability")
 """Topics of claims that are differences between groups; overconfidence, say, is not."""
 
 MISSED = (
@@ -52,6 +52,8 @@ def verdict_of(part: Part, checks: Sequence[Finding]) -> Verdict:
         rests_on = [row for finding in (*beside, lead) for row in finding.rests_on]
         return Verdict("difference found", sentence, rests_on, (), told, None, not_detected, len(beside))
     missed, text = _missed(part.measured, part.kinds if part.has_items else part.measured.kinds)
+    if any(finding.topic == "labels" for finding in findings):
+        missed, text = None, " between its probabilities and what people say."
     rests_on = [missed] if missed else []
     return Verdict(
         "no difference detected", f"No difference detected{text}", rests_on, (), findings, missed, not_detected
@@ -72,7 +74,7 @@ def _findings(part: Part, doubts: Sequence[Finding]) -> list[Finding]:
     """Return all that is told, the most important first: what qualifies every claim, then what was found."""
     kinds = part.kinds if part.has_items else part.measured.kinds
     labels = labels_of(part) if part.has_items else None
-    found = [Finding(labels.sentence, topic="labels")] if labels else []
+    found = [Finding(labels.sentence, topic="labels", claim=labels.claim)] if labels else []
     found += behaviour(part.measured, kinds, words_of([part]), _labels_only(part, kinds))
     grave = [doubt for doubt in doubts if doubt.beside]
     light = [doubt for doubt in doubts if not doubt.beside]

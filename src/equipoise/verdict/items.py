@@ -49,6 +49,11 @@ class Labels:
     apart: str
 
     @property
+    def claim(self) -> bool | None:
+        """Whether the model is shown to miss what people say; None without labels."""
+        return None if self.labelled is None else bool(self.apart)
+
+    @property
     def sentence(self) -> str:
         """Both numbers in words, and which way the model misses where that is shown."""
         model = f"the model gives {self.side} a probability of {self.stated:.2f}"

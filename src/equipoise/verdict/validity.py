@@ -75,7 +75,7 @@ def _mass(part: Part) -> Iterator[Finding]:
     if part.task in WHOLE_SENTENCES or bool((outcomes.sides != "").any()) or not len(outcomes):
         return
     row = part.measured.get("candidate_mass_median")
-    median = row.value if row else float(np.median(np.exp(outcomes.logprobs).sum(axis=1)))
+    median = float(np.median(np.exp(outcomes.logprobs).sum(axis=1)))
     shown = f"{median:.1%}" if median >= 5e-3 else f"{median:.2%}" if median >= 5e-5 else f"{median:.0e}"
     rests_on = [row] if row else []
     if median >= LITTLE_MASS:
@@ -152,8 +152,11 @@ def _expected(outcomes: Outcomes, places: Integers, without: float) -> float:
 
 
 def _depends(share: float, expected: float) -> bool:
-    """Return whether at least a tenth of the answers can depend on the sentence, by the share of one place."""
-    return expected >= 1 or (1 - share) / (1 - expected) >= LEAST_DEPENDENT
+    """Return whether at least a tenth of the answers can depend on the sentence, by the share of one place.
+
+    Where nearly all right answers are at one place, as in WinoBias type 2, it cannot be told from the sentence.
+    """
+    return expected > 1 - LEAST_DEPENDENT or (1 - share) / (1 - expected) >= LEAST_DEPENDENT
 
 
 def _rest(estimate: Estimate) -> Estimate:
