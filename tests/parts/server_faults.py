@@ -1,4 +1,4 @@
-"""A server on the loopback device with one fault: from the start, after it was tested, or once in a hundred requests."""
+"""A server on loopback with one fault: from the start, after it was tested, or once in a hundred requests."""
 
 from __future__ import annotations
 

@@ -38,11 +38,16 @@ def truth(ids: list[int], seed: int = 0) -> list[float]:
     return [float(distribution(ids[:i], seed)[ids[i]]) for i in range(1, len(ids))]
 
 
+class _Quiet(ThreadingHTTPServer):
+    def handle_error(self, *_: Any) -> None:
+        """Say nothing: clients that are killed, or give up, cut their connections."""
+
+
 class Listening:
     """Something that listens on loopback, at `url`, in threads of its own until it is closed."""
 
     def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server = _Quiet(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
         self.url = f"http://127.0.0.1:{self._server.server_port}/v1"

@@ -1,4 +1,4 @@
-"""Every score of a server with a fault is right, or refused: whatever the fault, whenever it begins, however one asks."""
+"""Every score of a server with a fault is right or refused: whatever the fault, whenever it begins, however we ask."""
 
 from __future__ import annotations
 
@@ -103,9 +103,8 @@ def good(way: str, is_chat: bool, template: str) -> Ended:
 
 
 @pytest.fixture(autouse=True)
-def _quick(serve: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _key(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EQUIPOISE_API_KEY", SECRET)
-    yield
 
 
 def cases() -> list[Any]:

@@ -222,7 +222,7 @@ def _checked(entries: Sequence[tuple[Any, float]], least: int, most: int) -> dic
 
 def _check_chosen(table: Mapping[Any, float], token: Any, value: Any, *, is_best: bool) -> None:
     """Raise Malformed where the token that was written has another value in the table, or is not the best one."""
-    if token is None or value is None or token not in table:
+    if token is None or token not in table:
         return
     if abs(_logprob(value) - table[token]) > SAME or (is_best and max(table.values()) - table[token] > SAME):
         raise Malformed(
