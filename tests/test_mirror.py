@@ -74,6 +74,7 @@ ACROSS_MODULES = {
     "scoring/server/test_faults.py": "a server with every kind of fault, in every way of asking",
     "scoring/server/test_killed_server.py": "a real llama.cpp server and its client, killed",
     "scoring/server/test_llama_cpp.py": "a real llama.cpp server against the same model in process",
+    "scoring/server/test_swapped_server.py": "a real llama.cpp server that comes back with other weights",
     "scoring/server/test_thinking_models.py": "a thinking model behind a real server, in every task",
     "stats/test_pinned_intervals.py": "what the functions of the room give for drawn data",
     "test_architecture.py": "the house plan",

@@ -49,15 +49,15 @@ class Faulty(Loopback):
 
     def answer(self, path: str, body: dict[str, Any]) -> tuple[int, Any]:
         status, answer = super().answer(path, body)
-        if status != 200 or not self.is_due(path):
+        if status != 200 or not self.is_due(path, body):
             return status, answer
         changed = self.fault.make(self, path, body, copy.deepcopy(answer))
         self.wrong += changed != answer
         return (200, changed) if isinstance(changed, dict) else changed
 
-    def is_due(self, path: str) -> bool:
+    def is_due(self, path: str, body: dict[str, Any]) -> bool:
         """Return whether this answer is to be wrong."""
-        if not any(path.endswith(end) for end in self.fault.paths):
+        if not any(path.endswith(end) for end in self.fault.paths) or not self.fault.meets(body):
             return False
         if self.when == "from the start":
             return True
@@ -69,10 +69,10 @@ class Faulty(Loopback):
 
 
 class Kind:
-    """A fault: what it does, and to the answers of which paths."""
+    """A fault: what it does, and to the answers of which paths, to which bodies."""
 
-    def __init__(self, make: Fault, *paths: str) -> None:
-        self.make, self.paths = make, paths or ("completions",)
+    def __init__(self, make: Fault, *paths: str, meets: Callable[[dict[str, Any]], bool] = lambda body: True) -> None:
+        self.make, self.paths, self.meets = make, paths or ("completions",), meets
 
 
 def _values(change: Callable[[list[float]], list[Any]]) -> Fault:
@@ -209,15 +209,16 @@ def _template(change: Callable[[str, str], str]) -> Kind:
     """Return a fault of the chat template, where the last turn is a begun answer."""
 
     def make(server: Faulty, path: str, body: dict[str, Any], answer: dict[str, Any]) -> Any:
-        if "messages" not in body or body["messages"][-1]["role"] != "assistant":
-            return answer
         begun = body["messages"][-1]["content"]
         if "prompt" in answer:
             return {**answer, "prompt": change(answer["prompt"], begun)}
         text = bytes(token for token in answer["tokens"] if token != BOS).decode()
         return {"tokens": list(change(text, begun).encode())}
 
-    return Kind(make, "/apply-template", "/tokenize")
+    def is_begun(body: dict[str, Any]) -> bool:
+        return "messages" in body and body["messages"][-1]["role"] == "assistant"
+
+    return Kind(make, "/apply-template", "/tokenize", meets=is_begun)
 
 
 def _ids(change: Callable[[list[Any]], Any]) -> Kind:

@@ -110,7 +110,7 @@ class Loopback(Listening):
             return 200, {"tokens": front + list(body["prompt"].encode())}
         if path == "/tokenize" and self.template == "ids":
             return 200, {"tokens": [BOS] * self.bos + list(self.rendered(body).encode())}
-        if path == "/detokenize" and self.template == "ids":
+        if path == "/detokenize" and "no tokenize" not in self.faults:
             text = bytes(token for token in body["tokens"] if token != BOS).decode()
             return 200, {"prompt": text + " " * ("odd text" in self.faults)}
         if path == "/apply-template" and self.template == "text":

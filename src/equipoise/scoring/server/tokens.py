@@ -17,6 +17,7 @@ from .http_client import ServerError
 
 QUESTION = (Message("user", "a"),)
 REASONED = "xyz"
+THERE_AND_BACK = "Die Ärztin sagte: in 1997 she sold 3 fish."
 LATER = (*QUESTION, Message("assistant", f"{THINK}\n{REASONED}\n{THOUGHT}\n\nb"), Message("user", "c"))
 
 _DATES = re.compile(r"\d+|\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\b")
@@ -107,6 +108,18 @@ class ServerTemplate:
         self.digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
+async def _check_ids(api: Api) -> None:
+    """Raise ServerError where token ids stand for another text; some tokenizers change its case or spaces."""
+    ids = await api.tokenize(THERE_AND_BACK, special=False)
+    try:
+        text = await api.detokenize(ids)
+    except ServerError:
+        return  # not every server has this
+    told, asked = ("".join(words.split()).casefold() for words in (text, THERE_AND_BACK))
+    if asked not in told:
+        raise ServerError("the server's token ids stand for another text than the one that was given")
+
+
 def _lack(text: str, messages: Sequence[Message]) -> str:
     """Return what is wrong with a conversation's text; "" where it has all turns and ends with a begun answer."""
     if not text:
@@ -137,6 +150,7 @@ class ServerTokens:
         leading = tuple(whole[: len(whole) - len(plain)])
         if bos == "always" and not leading:
             raise ModelError("bos is always, but the server's tokenizer puts no beginning-of-text token before a text")
+        await _check_ids(api)
         template = await ServerTemplate.open(api, leading)
         return cls(api, () if bos == "never" else leading, template)
 
