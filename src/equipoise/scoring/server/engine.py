@@ -6,7 +6,8 @@ import asyncio
 import threading
 import weakref
 from collections import deque
-from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any, TypeVar
 
 from ...options import EngineOptions
@@ -155,12 +156,14 @@ class ServerEngine(EngineDefaults):
         held: list[list[Score]] = []
         forms: set[str] = set()
         try:
-            async for scores in self._stream(batches, forms, failures):
-                held.append(scores)
-                if any(held) and self._proof.is_due(forms):
-                    await self._proof.prove(forms)
-                    while held:
-                        yield held.pop(0)
+            # Closed at once: what is under way is not asked of a server that is another one.
+            async with aclosing(self._stream(batches, forms, failures)) as stream:
+                async for scores in stream:
+                    held.append(scores)
+                    if any(held) and self._proof.is_due(forms):
+                        await self._proof.prove(forms)
+                        while held:
+                            yield held.pop(0)
             if any(held):
                 await self._proof.prove(forms)
             while held:
@@ -170,7 +173,7 @@ class ServerEngine(EngineDefaults):
 
     async def _stream(
         self, batches: Iterator[Sequence[Prompt]], forms: set[str], failures: _Failures
-    ) -> AsyncIterator[list[Score]]:
+    ) -> AsyncGenerator[list[Score]]:
         """Yield the scores of each batch in order; a few batches are under way at once."""
         identity = identity_key(self)
         tasks: deque[asyncio.Task[list[Score]]] = deque()
