@@ -14,7 +14,8 @@ from equipoise.records import (
 )
 from equipoise.runs.folder import RunFolder
 
-MANIFEST = RunManifest("m", {"weights": "w"}, {}, {}, {}, {}, "equipoise audit m", "2026-01-01T00:00:00+00:00")
+SETTINGS = {"level": 0.95, "resamples": 2, "seed": 0}
+MANIFEST = RunManifest("m", {"weights": "w"}, {}, {}, SETTINGS, {}, "equipoise audit m", "2026-01-01T00:00:00+00:00")
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,8 @@ Dataset --Example--> Task --Prompt--> Engine --Score--> Task --Outcomes--> measu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from dataclasses import replace as with_fields
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -27,7 +28,7 @@ from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManife
 from .runs import Held, Run, written
 from .runs.folder import RunFolder, default_folder
 from .runs.imported import read_results
-from .runs.manifest import IMPORTED, describe, describe_imported
+from .runs.manifest import IMPORTED, describe, describe_imported, described
 from .runs.measurements import measurements_frame
 from .runs.tables import column_rows, example_rows, outcome_columns
 from .scoring.opening import open_engine
@@ -54,13 +55,15 @@ def audit(
     task: str | Task | Sequence[str | Task] = RunOptions.task,
     *,
     out: str | Path | None = None,
+    replace: bool = RunOptions.replace,
     progress: Progress | bool | None = None,
     **choices: Any,
 ) -> Run:
     """Return the run of a model on every dataset as every task; the same call continues an interrupted run.
 
     `model` is a name, a path, (model, tokenizer) or a pipeline of transformers, or an engine. `data` is a name, a path,
-    a DataFrame, a list of dicts, a `datasets.Dataset`, a Dataset, or a list of these.
+    a DataFrame, a list of dicts, a `datasets.Dataset`, a Dataset, or a list of these. A folder belongs to one question:
+    one that holds another run (other model, data, task or settings) is refused, or with `replace` emptied first.
     `progress` is called with what is done; without it a notebook shows bars (False: never).
     For example: `audit("smollm2", data="winobias", limit=100, estimators=["renyi"])`.
     """
@@ -72,13 +75,13 @@ def audit(
     report("loading the model", 0, 1)
     engine = open_engine(model, settings.engine)
     report("loading the model", 1, 1)
-    names = ([dataset.name for dataset in datasets], [t.name for t in tasks])
+    names = ([dataset.label for dataset in datasets], [t.name for t in tasks])
     folder = RunFolder(Path(out) if out else default_folder(engine.name, *names, settings.asked))
     with folder.held():
+        manifest = describe(engine, datasets, tasks, asdict(settings))
+        folder.begin(manifest, replacing=replace)
         with ScoreStore(folder.scores) as store:
             texts = TextStore(folder.reasoning)
-            manifest = describe(engine, datasets, tasks, asdict(settings))
-            folder.begin(manifest)
             answers = []
             for dataset, asked in product(datasets, tasks):
                 engine.prepare(dataset.examples)
@@ -89,7 +92,7 @@ def audit(
                 answers.append(_answers(key, dataset, ask, settings))
             exposed = exposure_notes((model, settings.adapter), datasets)
             notes = [*exposed, *store.notes, *texts.notes, *engine.notes]
-            manifest = replace(manifest, engine={**engine.identity, **engine.description}, notes=notes)
+            manifest = with_fields(manifest, engine=described(engine), notes=notes)
         return _finish(folder, answers, plan, manifest, report).with_texts(texts.texts)
 
 
@@ -101,7 +104,7 @@ def remeasure(path: str | Path, *, progress: Progress | bool | None = None, **ch
         settings, parts = Settings.again(run.manifest.settings, **choices), list(run.answers())
         # Notes on the earlier measurements are written again where they still hold.
         notes = [note for note in run.manifest.notes if not note.startswith(tuple(f"{key}: " for key, _ in parts))]
-        manifest = replace(run.manifest, settings=asdict(settings), notes=notes)
+        manifest = with_fields(run.manifest, settings=asdict(settings), notes=notes)
         measured, notes = measured_tables(parts, settings.plan, manifest, shown(progress))
         return written(folder, measured, manifest, notes, examples=run.examples)
 
@@ -112,6 +115,7 @@ def import_results(
     *,
     format: str = "general",
     out: str | Path | None = None,
+    replace: bool = RunOptions.replace,
     model: str = "",
     dataset: str = "",
     progress: Progress | bool | None = None,
@@ -129,11 +133,11 @@ def import_results(
         raise RunError(
             "two of the files hold the same dataset and task; give them different names, or import one at a time"
         )
-    names = list(dict.fromkeys(result.dataset.name for result in results))
+    names = list(dict.fromkeys(result.dataset.label for result in results))
     folder = RunFolder(Path(out) if out else default_folder(models[0], names, [IMPORTED]))
     with folder.held():
         manifest = describe_imported(results, format, asdict(settings))
-        folder.begin(manifest)
+        folder.begin(manifest, replacing=replace)
         answers = [Answers(RunKey(r.model, r.dataset.name, r.task), r.dataset, r.outcomes) for r in results]
         return _finish(folder, answers, settings.plan, manifest, shown(progress))
 
@@ -157,6 +161,8 @@ def _finish(folder: RunFolder, answers: Sequence[Answers], plan: Plan, manifest:
     manifest = with_samples(manifest, [(a.key, a.sampled) for a in answers if a.sampled])
     measured, notes = measured_tables([(a.key, a.outcomes) for a in answers], plan, manifest, report)
     measured.tables["examples.parquet"] = example_rows(_asked(answers))
+    # The stores are complete by now: with their hashes, a change of an answer is found out.
+    manifest = with_fields(manifest, files=folder.stores())
     looks = [{**asdict(a.key), **look.row()} for a in answers if a.sampled for look in a.sampled.looks]
     if looks:
         measured.tables["looks.csv"] = pd.DataFrame(looks)

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import typer
 
 from ..options import OptionError
-from ..records import EquipoiseError
+from ..records import EquipoiseError, OtherRunError
 from .console import printable
 from .parameters import AUDIT
 
@@ -100,6 +100,8 @@ def clear_errors() -> Iterator[None]:
 
 def in_options(error: EquipoiseError) -> str:
     """Return an error of the library in the words of the command line: `--allow-pickle` for `allow_pickle`."""
+    if isinstance(error, OtherRunError):
+        return f"{error.fact}; choose another folder with --out, or delete that run with --replace"
     sentence = str(error)
     for name in error.names if isinstance(error, OptionError) else ():
         sentence = re.sub(rf"(?<![\w-]){name}(?![\w-])", _flag, sentence, count=1)

@@ -57,6 +57,9 @@ class RunOptions(Options):
         common=True,
         path=True,
     )
+    replace: bool = option(
+        False, "If the run folder holds another run (other model, data, task or settings), delete that run.", OUTPUT
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from filelock import BaseFileLock
 
 from ..records import EquipoiseError, Prompt, RunError, Score, ScoreLimits
 from .engine import Engine, identity_key
-from .line_file import damage_note, hold, read_lines
+from .line_file import appended, damage_note, hold, lines_of, read_lines
 
 Progress = Callable[[int, int], None]
 """Called with how much is done, and how much there is."""
@@ -50,7 +50,7 @@ class ScoreStore:
             raise RunError(f"the run folder {folder} cannot be made ({reason}); choose another out") from None
         try:
             self._read()
-            self._file = open(self.path, "ab")
+            self._file = appended(self.path)
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -160,5 +160,5 @@ def _parse(line: bytes) -> list[Score] | None:
         if not isinstance(batch, list):
             return None
         return [_score(*row) for row in batch]
-    except (ValueError, TypeError, KeyError, EquipoiseError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError, EquipoiseError):
         return None
