@@ -40,6 +40,15 @@ class ScoreStore:
         self._file: IO[bytes] | None = None
         self._lock: BaseFileLock | None = None
 
+    @classmethod
+    def kept(cls, path: Path) -> Self:
+        """Return the scores of a run to look up; the file is not changed, and one with a damaged line is an error."""
+        store = cls(path)
+        for number, line in enumerate(lines_of(path), 1):
+            if not store._accept(line):
+                raise RunError(f"{path}: line {number} is damaged")
+        return store
+
     def __enter__(self) -> Self:
         folder = self.path.parent
         try:
@@ -114,25 +123,25 @@ class ScoreStore:
 
     def _read(self) -> None:
         """Read the intact lines; damaged ones are removed from the file, and a note says so."""
-
-        def accept(line: bytes) -> bool:
-            scores = _parse(line)
-            if scores is None:
-                return False
-            self._scores.update((score.prompt_key, score) for score in scores)
-            return True
-
         # A million scores are many objects, none of them garbage: looking for some would double the time.
         collects = gc.isenabled()
         gc.disable()
         try:
-            removed = read_lines(self.path, accept)
+            removed = read_lines(self.path, self._accept)
         finally:
             if collects:
                 gc.enable()
         if removed:
             kept = f"{len(self._scores):,} scores are intact and kept; what is missing is scored again"
             self.notes.append(damage_note(self.path, removed, kept))
+
+    def _accept(self, line: bytes) -> bool:
+        """Take the scores of a line; return whether it is intact."""
+        scores = _parse(line)
+        if scores is None:
+            return False
+        self._scores.update((score.prompt_key, score) for score in scores)
+        return True
 
 
 def _row(score: Score) -> list[Any]:

@@ -13,9 +13,9 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from ..records import Context, Message, Sampling
+from ..records import Context, Message, RunError, Sampling
 from .engine import Engine, identity_key
 from .line_file import appended, damage_note, lines_of, read_lines
 from .score_store import Progress
@@ -28,6 +28,18 @@ class TextStore:
         self.path = path
         self.notes: list[str] = []
         self._kept: dict[str, tuple[Context, str]] | None = None
+
+    @classmethod
+    def kept(cls, path: Path) -> Self:
+        """Return the texts of a run to look up; the file is not changed, and one with a damaged line is an error."""
+        store = cls(path)
+        store._kept = {}
+        for number, line in enumerate(lines_of(path), 1):
+            entry = _parse(line)
+            if entry is None:
+                raise RunError(f"{path}: line {number} is damaged")
+            store._kept[entry["key"]] = (_question(entry), entry["reasoning"])
+        return store
 
     @property
     def texts(self) -> list[tuple[Context, str]] | None:

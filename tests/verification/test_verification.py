@@ -12,7 +12,9 @@ import pytest
 
 from equipoise.run import audit
 from equipoise.runs import RunFolder
-from equipoise.verification import Finding, compared, verify
+from equipoise.verification import verify
+from equipoise.verification.finding import Finding
+from equipoise.verification.tables import compared
 
 Change = Callable[[pd.DataFrame], pd.DataFrame]
 
