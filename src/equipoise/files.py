@@ -66,13 +66,17 @@ def read_plain(folder: Path, name: str, *, most: int) -> bytes:
 
 def _opened(path: Path) -> IO[bytes]:
     """Return a file opened for reading; StrangeFile where it is a special file, which may never end."""
-    # A pipe without a writer would be waited for.
-    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0)))
-    mode = os.fstat(file.fileno()).st_mode
+    return open(path, "rb", opener=_descriptor)
+
+
+def _descriptor(name: str, flags: int) -> int:
+    # Without waiting: a pipe would wait for its writer.
+    handle = os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
+    mode = os.fstat(handle).st_mode
     if not stat.S_ISREG(mode):
-        file.close()
-        raise StrangeFile(errno.EINVAL, f"is {_kind(mode)}, not a plain file", str(path))
-    return file
+        os.close(handle)
+        raise StrangeFile(errno.EINVAL, f"is {_kind(mode)}, not a plain file", str(name))
+    return handle
 
 
 def unlinked(path: Path) -> None:

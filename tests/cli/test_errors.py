@@ -196,7 +196,9 @@ def test_nan_log_probabilities_are_refused(forked: Command, tiny_llama: Callable
 
 def test_a_full_disk_is_one_sentence() -> None:
     body = 'open("/dev/full", "wb", buffering=0).write(b"scores")'
-    result = subprocess.run([sys.executable, "-c", ENDED.format(body=body)], capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        [sys.executable, "-c", ENDED.format(body=body)], capture_output=True, text=True, check=False
+    )
     assert result.returncode == 2 and result.stderr.startswith("equipoise: the disk is full")
     assert "run the command again" in result.stderr and result.stderr.count("\n") == 1
 

@@ -41,7 +41,11 @@ def changed_manifest(folder: Path, **changes: object) -> None:
 @pytest.mark.parametrize(
     ("place", "value", "fault"),
     [
-        *((name, value, name) for name in ("engine", "datasets", "tasks", "settings", "versions") for value in ([], "x")),
+        *(
+            (name, value, name)
+            for name in ("engine", "datasets", "tasks", "settings", "versions")
+            for value in ([], "x")
+        ),
         *((name, value, f"{name} is not text") for name in ("model", "command", "started") for value in (None, 3)),
         ("finished", 3, "finished is not text or null"),
         ("notes", "text", "notes is not a list of texts"),

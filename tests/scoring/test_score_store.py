@@ -244,7 +244,7 @@ def test_a_full_disk_is_an_error_at_once_and_lets_go_of_the_folder(
     if not full.exists():
         pytest.skip("this system has no /dev/full")
     path = tmp_path / "scores.jsonl"
-    monkeypatch.setattr(score_store, "appended", lambda path: open(full, "ab"))
+    monkeypatch.setattr(score_store, "appended", lambda path: full.open("ab"))
     engine = Recorder(questions())
     store = ScoreStore(path)
     store.__enter__()

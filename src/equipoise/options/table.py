@@ -256,7 +256,13 @@ class EngineOptions(TextOptions, SeedOption):
         SERVER,
     )
     concurrency: int = option(16, "Requests to a server at once.", SERVER, least=1, speed=True)
-    timeout: float = option(120.0, "Timeout of a request to a server, in seconds.", SERVER, above=0, speed=True)
+    timeout: float = option(
+        120.0,
+        "Timeout of a request to a server, or of the start of a cluster, in seconds.",
+        SERVER,
+        above=0,
+        speed=True,
+    )
     cluster: str | None = option(
         None,
         "Score on a Ray cluster: its address, or auto (what RAY_ADDRESS names, else a local one that ends with the "

@@ -98,7 +98,8 @@ def _settings(settings: Mapping[str, Any]) -> Iterator[str]:
         if name not in known:
             continue  # of a later version: whoever measures the run again says so
         option = known[name]
-        if not (value is None and option.default is None) and not option.accepts(value):
+        unset = value is None and option.default is None and name != "metrics"  # which are always written out
+        if not unset and not option.accepts(value):
             yield f"{name} is not {option.words}"
         elif isinstance(value, float) and not math.isfinite(value):
             yield f"{name} is not a finite number"
