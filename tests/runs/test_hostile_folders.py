@@ -29,7 +29,7 @@ Hostility = Callable[[Path], None]
 
 ALWAYS = (
     ("measure", "{run}", "--resamples", "2", "--quiet"),
-    ("tables", "{run}", "--format", "csv", "--quiet"),
+    ("report", "{run}", "--as", "tables", "--format", "csv", "--quiet"),
     ("audit", "planted:noise=1", *SMALL, "--out", "{run}"),
 )
 SOMETIMES = (
@@ -39,14 +39,14 @@ SOMETIMES = (
     ("gate", "{run}", "--require", "accuracy >= 0.1", "--quiet"),
     ("compare", "{run}", "{run}", "--out", "{out}/c.html", "--permutations", "2", "--resamples", "2", "-q"),
     ("leaderboard", "{run}", "--out", "{out}/site", "--quiet"),
-    ("reliability", "{run}", "--no-figures", "--quiet"),
-    ("calibrate", "{run}", "--splits", "2", "--method", "platt", "--quiet"),
-    ("identities", "{run}", "--out", "{out}/drawn"),
-    ("card", "{run}"),
-    ("estimators", "{run}", "--out", "{out}/estimators", "--resamples", "2"),
-    ("sensitivity", "{run}"),
+    ("report", "{run}", "--as", "reliability", "--format", "svg", "--quiet"),
+    ("study", "calibration", "{run}", "--splits", "2", "--method", "platt", "--quiet"),
+    ("report", "{run}", "--as", "identities", "--out", "{out}/drawn"),
+    ("report", "{run}", "--as", "card"),
+    ("study", "estimators", "{run}", "--out", "{out}/estimators", "--resamples", "2"),
+    ("study", "wording", "{run}"),
     ("measure", "{run}", "--where", "gender=female", "--out", "{out}/part", "--quiet", "--no-html"),
-    ("figures", "{run}", "--format", "svg", "--quiet"),
+    ("report", "{run}", "--as", "figures", "--format", "svg", "--quiet"),
 )
 """Commands that read a run folder; {run} is the folder, {out} another one."""
 
@@ -59,7 +59,7 @@ def run(*words: str | Path) -> None:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("finished") / "run"
     run("audit", "planted:noise=1", *SMALL, "--out", folder)
-    run("tables", folder, "--format", "csv", "--quiet")
+    run("report", folder, "--as", "tables", "--format", "csv", "--quiet")
     return folder
 
 

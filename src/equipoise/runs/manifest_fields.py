@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..files import is_inside
-from ..options import AuditOptions, options_of
+from ..options import RENAMED, AuditOptions, options_of
 
 Check = Callable[[Any], bool]
 """Returns whether a value is of the right kind."""
@@ -95,9 +95,9 @@ def _settings(settings: Mapping[str, Any]) -> Iterator[str]:
         if name not in settings:
             yield f"{name} is missing"
     for name, value in settings.items():
-        if name not in known:
+        option = known.get(RENAMED.get(name, name))
+        if option is None:
             continue  # of a later version: whoever measures the run again says so
-        option = known[name]
         unset = value is None and option.default is None and name != "metrics"  # which are always written out
         if not unset and not option.accepts(value):
             yield f"{name} is not {option.words}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from ..options import DatasetOptions, QuestionOptions, StoppingOptions, options_of
+from ..options import RENAMED, DatasetOptions, QuestionOptions, StoppingOptions, options_of
 from ..records import RunManifest
 
 HOW = ("device", "reductions", "config", "head")
@@ -21,6 +21,7 @@ def differences(earlier: RunManifest, now: RunManifest) -> list[str]:
     """Return what differs between two questions, in words; nothing where one run continues the other."""
     # As it would be read back: lists for tuples, texts for keys.
     before, after = (json.loads(json.dumps(asdict(manifest))) for manifest in (earlier, now))
+    before["settings"] = {RENAMED.get(name, name): value for name, value in before["settings"].items()}
     if before["model"] != after["model"]:
         return [f"the model is {before['model']}, not {after['model']}"]
     return [*_data(before, after), *_settings(before, after), *_tasks(before, after), *_engine(before, after)]
