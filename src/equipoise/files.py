@@ -64,7 +64,7 @@ def read_plain(folder: Path, name: str, *, most: int) -> bytes:
         return file.read()
 
 
-def _opened(path: Path) -> IO[bytes]:
+def _opened(path: Path) -> io.BufferedReader:
     """Return a file opened for reading; StrangeFile where it is a special file, which may never end."""
     return open(path, "rb", opener=_descriptor)
 

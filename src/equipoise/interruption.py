@@ -34,7 +34,7 @@ class _State:
 
     working = False
     interrupted = False
-    said = False
+    told_user = False
 
 
 _state = _State()
@@ -61,7 +61,7 @@ def unwinding() -> Iterator[None]:
     hook = sys.unraisablehook
     sys.unraisablehook = lambda fault: end_now() if fault.exc_type is Interrupted else hook(fault)
     watching = _watch()
-    _state.working, _state.interrupted, _state.said = True, False, False
+    _state.working, _state.interrupted, _state.told_user = True, False, False
     try:
         yield
     finally:
@@ -79,9 +79,9 @@ def interrupted() -> bool:
 
 def say() -> None:
     """Say once that the command was interrupted; nobody may be there any more to read it."""
-    if not _state.said:
+    if not _state.told_user:
         ignore()
-        _state.said = True
+        _state.told_user = True
         with suppress(OSError):
             os.write(2, (SHOW_CURSOR if os.isatty(2) else b"") + f"equipoise: {SENTENCE}\n".encode())
 

@@ -62,12 +62,12 @@ def audit(
     """Return the run of a model on every dataset as every task; the same call continues an interrupted run.
 
     `model` is a name, a path, (model, tokenizer) or a pipeline of transformers, or an engine. `data` is a name, a path,
-    a DataFrame, a list of dicts, a `datasets.Dataset`, a Dataset, or a list of these. A folder belongs to one question:
-    one that holds another run (other model, data, task or settings) is refused, or with `replace` emptied first.
+    a DataFrame, a list of dicts, a `datasets.Dataset`, a Dataset, or a list of these. A folder that
+    holds another run (other model, data, task or settings) is refused, or emptied first if `replace` is set.
     `progress` is called with what is done; without it a notebook shows bars (False: never).
     For example: `audit("smollm2", data="winobias", limit=100, estimators=["renyi"])`.
     """
-    check_arguments(choices, AuditOptions, "model", "data", "task", "out", "progress")
+    check_arguments(choices, AuditOptions, "model", "data", "task", "out", "replace", "progress")
     settings, report = Settings(**choices), shown(progress)
     plan = settings.plan
     datasets, tasks = open_datasets(data, settings.dataset), open_tasks(task, settings.task)
@@ -76,8 +76,8 @@ def audit(
     report("loading the model", 0, 1)
     engine = open_engine(model, settings.engine)
     report("loading the model", 1, 1)
-    names = ([dataset.label for dataset in datasets], [t.name for t in tasks])
-    folder = RunFolder(Path(out) if out else default_folder(engine.name, *names, settings.asked))
+    names = [dataset.label for dataset in datasets], [t.name for t in tasks], settings.asked
+    folder = RunFolder(Path(out) if out else default_folder(engine.name, *names))
     with folder.held():
         manifest = describe(engine, datasets, tasks, asdict(settings))
         folder.begin(manifest, replacing=replace)
@@ -123,8 +123,7 @@ def import_results(
     **choices: Any,
 ) -> Run:
     """Return a run made of one model's results from elsewhere (runs/imported); no model is run."""
-    known = ("files", "format", "out", "model", "dataset", "progress")
-    check_arguments(choices, MeasuringOptions, *known)
+    check_arguments(choices, MeasuringOptions, "files", "format", "out", "replace", "model", "dataset", "progress")
     settings = Settings(**choices)
     read = partial(read_results, format=format, model=model, dataset=dataset)
     paths: Sequence[str | Path] = [files] if isinstance(files, str | Path) else files
@@ -133,9 +132,7 @@ def import_results(
     if len(models) != 1:
         raise RunError(f"a run has one model, but these files have {len(models)}: {', '.join(models) or 'no results'}")
     if len({(result.dataset.name, result.task) for result in results}) < len(results):
-        raise RunError(
-            "two of the files hold the same dataset and task; give them different names, or import one at a time"
-        )
+        raise RunError("two of the files hold the same dataset and task; rename one, or import one at a time")
     names = list(dict.fromkeys(result.dataset.label for result in results))
     folder = RunFolder(Path(out) if out else default_folder(models[0], names, [IMPORTED]))
     with folder.held():
@@ -161,11 +158,10 @@ def _answers(key: RunKey, dataset: Dataset, ask: Callable[..., Outcomes], settin
 
 def _finish(folder: RunFolder, answers: Sequence[Answers], plan: Plan, manifest: RunManifest, report: Progress) -> Run:
     """Return the run, measured and written."""
+    manifest = with_fields(manifest, files=folder.stores())  # which are complete by now
     manifest = with_samples(manifest, [(a.key, a.sampled) for a in answers if a.sampled])
     measured, notes = measured_tables([(a.key, a.outcomes) for a in answers], plan, manifest, report)
     measured.tables["examples.parquet"] = example_rows(_asked(answers))
-    # The stores are complete by now: with their hashes, a change of an answer is found out.
-    manifest = with_fields(manifest, files=folder.stores())
     looks = [{**asdict(a.key), **look.row()} for a in answers if a.sampled for look in a.sampled.looks]
     if looks:
         measured.tables["looks.csv"] = pd.DataFrame(looks)

@@ -233,6 +233,9 @@ class EngineOptions(TextOptions, SeedOption):
     revision: str | None = option(None, "Revision of a hub's model.", MODEL, asked=29)
     trust_remote_code: bool = option(False, "Run code that comes with the model.", MODEL)
     allow_pickle: bool = option(False, "Load pickled weights, which can run code.", MODEL)
+    verify_weights: bool = option(
+        False, "Read all weights to check their hash, even if their size, times and inode are known.", MODEL, speed=True
+    )
     whole_vocabulary: bool = option(
         False, "Also store entropy, Rényi, Fisher-Rao and candidate mass over the whole vocabulary.", MODEL
     )

@@ -28,15 +28,15 @@ def differences(earlier: RunManifest, now: RunManifest) -> list[str]:
 
 
 def _data(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    there, here = before["datasets"], after["datasets"]
-    if set(there) != set(here):
-        yield f"the data is {' and '.join(there)}, not {' and '.join(here)}"
+    earlier, new = before["datasets"], after["datasets"]
+    if set(earlier) != set(new):
+        yield f"the data is {' and '.join(earlier)}, not {' and '.join(new)}"
         return
-    changed = [name for name in here if there[name]["sha256"] != here[name]["sha256"]]
+    changed = [name for name in new if earlier[name]["sha256"] != new[name]["sha256"]]
     chosen = list(_options(before, after, DatasetOptions)) if changed else []
     yield from chosen
     for name in () if chosen else changed:
-        counts = there[name]["examples"], here[name]["examples"]
+        counts = earlier[name]["examples"], new[name]["examples"]
         how = f"{counts[0]:,} sentences, not {counts[1]:,}" if counts[0] != counts[1] else f"{counts[0]:,} other ones"
         yield f"the data {name} has other sentences ({how})"
 
@@ -49,9 +49,9 @@ def _options(before: Mapping[str, Any], after: Mapping[str, Any], *takers: Any) 
     """Yield the options of these takers that change what is asked, and differ."""
     for name, option in options_of(*takers).items():
         usual = json.loads(json.dumps(option.default))
-        there, here = (manifest["settings"].get(name, usual) for manifest in (before, after))
-        if option.asked and name not in BY_CONTENT and there != here:
-            yield f"{name} is {_shown(there)}, not {_shown(here)}"
+        earlier, new = (manifest["settings"].get(name, usual) for manifest in (before, after))
+        if option.asked and name not in BY_CONTENT and earlier != new:
+            yield f"{name} is {_shown(earlier)}, not {_shown(new)}"
 
 
 def _shown(value: Any) -> str:
@@ -61,14 +61,14 @@ def _shown(value: Any) -> str:
 
 
 def _tasks(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    there, here = (
+    earlier, new = (
         {name: _without_sample(task) for name, task in manifest["tasks"].items()} for manifest in (before, after)
     )
-    if set(there) != set(here):
-        yield f"the task is {' and '.join(there)}, not {' and '.join(here)}"
+    if set(earlier) != set(new):
+        yield f"the task is {' and '.join(earlier)}, not {' and '.join(new)}"
         return
-    for name in here:
-        fields = [key for key in {**there[name], **here[name]} if there[name].get(key) != here[name].get(key)]
+    for name in new:
+        fields = [key for key in {**earlier[name], **new[name]} if earlier[name].get(key) != new[name].get(key)]
         if fields and not any(_settings(before, after)):
             yield f"the task {name} asks with other {', '.join(fields)}"
 
@@ -79,10 +79,10 @@ def _without_sample(task: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _engine(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    there, here = before["engine"], after["engine"]
-    names = [name for name in here.get("identity", here) if name not in HOW]
-    if "identity" not in there:  # an earlier version wrote the path of the adapter in place of its hash
+    earlier, new = before["engine"], after["engine"]
+    names = [name for name in new.get("identity", new) if name not in HOW]
+    if "identity" not in earlier:  # an earlier version wrote the path of the adapter in place of its hash
         names = [name for name in names if name != "adapter"]
-    differing = [name for name in names if there.get(name) != here.get(name)]
+    differing = [name for name in names if earlier.get(name) != new.get(name)]
     if differing:
         yield f"the model {after['model']} has other {', '.join(differing)}"

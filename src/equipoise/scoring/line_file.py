@@ -38,7 +38,7 @@ def read_lines(path: Path, accept: Callable[[bytes], bool]) -> int:
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file, if it exists; one that is too long in pieces, which are no lines."""
+    """Yield the lines of a file, if it exists; one that is too long comes in pieces."""
     checked(path)
     if path.is_file():
         with open(path, "rb") as file:

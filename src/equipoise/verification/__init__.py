@@ -7,8 +7,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -48,11 +48,11 @@ def verify(path: str | Path, *, progress: Progress | None = None) -> list[Findin
         return findings
     checks: tuple[Callable[[Run], Iterator[Finding]], ...] = (_examples, _tasks, _answers)
     for check in checks:
-        findings += _safely(check.__name__.strip("_"), lambda check=check: check(run))
+        findings += _safely(check.__name__.strip("_"), partial(check, run))
     return [*findings, *_recomputed(run, progress or (lambda what, done, total: None))]
 
 
-def _safely(name: str, check: Callable[[], Any]) -> list[Finding]:
+def _safely(name: str, check: Callable[[], Iterator[Finding]]) -> list[Finding]:
     try:
         return list(check())
     except UNREADABLE as error:
@@ -157,7 +157,7 @@ def _recomputed(run: Run, report: Progress) -> list[Finding]:
             parts = list(run.answers())
         except UNREADABLE as error:
             return [*findings, Finding("outcomes", False, f"cannot be read: {error}")]
-    return [*findings, *_safely("measurements", lambda: _tables(run, parts, source, report))]
+    return [*findings, *_safely("measurements", partial(_tables, run, parts, source, report))]
 
 
 def _tables(run: Run, parts: list[tuple[RunKey, Outcomes]], source: str, report: Progress) -> Iterator[Finding]:

@@ -38,6 +38,8 @@ _users = 0
 _started_here = False
 _address = ""
 _printer: Any = None
+_ended = threading.Event()
+"""Set once this process has left the cluster that it started or joined."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ def disconnect() -> None:
         _users -= 1
         if _users == 0 and _started_here and ray.is_initialized():
             ray.shutdown()
+            _ended.set()
             _started_here, _address = False, ""
             _unsilence()
 
@@ -141,18 +144,22 @@ def _fault_of(start: Callable[[], object], timeout: float) -> str | None:
     It starts in a thread: so it can be left waiting, and it leaves the handling of SIGTERM to us.
     """
     faults: list[BaseException] = []
+    started = threading.Event()
+    _ended.clear()
 
     def work() -> None:
         try:
             start()
         except BaseException as error:  # Ray raises a dozen kinds, and ends the process in some of its checks
             faults.append(error)
+        started.set()
+        # Linux ends the processes of a local cluster with the thread that started them.
+        _ended.wait()
 
-    thread = threading.Thread(target=work, daemon=True)
     with _logged_stderr():
-        thread.start()
-        thread.join(timeout)
-    if thread.is_alive():
+        threading.Thread(target=work, daemon=True).start()
+        started.wait(timeout)
+    if not started.is_set():
         return f"it did not answer within {timeout:g} seconds (timeout)"
     if not faults:
         return None

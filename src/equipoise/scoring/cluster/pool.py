@@ -169,7 +169,7 @@ class Pool:
         return [actor for actor in several if actor.ready and actor.calls]
 
     def _check_start(self, seconds: float) -> None:
-        """Raise an error where no actor has a place, or none its model, after so many seconds."""
+        """Raise an error where no actor has a place, or none its model, after this number of seconds."""
         patience = self._recipe.options.timeout
         if seconds > START_SECONDS:
             raise ModelError(f"no worker of the cluster was ready within {START_SECONDS:.0f} seconds")
