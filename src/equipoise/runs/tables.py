@@ -22,6 +22,9 @@ SUMMARIES = (*REDUCTIONS, ENSEMBLE_AGREEMENT, TOKEN_PROBABILITY, P_TRUE)
 ROWS = 65_536
 """Rows of a group: what is held in memory at once while a table is written."""
 
+MOST_VALUES, MOST_BYTES = 10**9, 2**34
+"""What a table may unpack to: a small file can hold a billion equal values."""
+
 Columns = Mapping[str, Any]
 """Column name -> an array with a value (or a row of numbers) for each row, or one text for all rows."""
 
@@ -369,7 +372,14 @@ def _objects(column: pd.Series[str], name: str) -> list[dict[str, str]]:
 
 
 def read_parquet(handle: IO[bytes]) -> Any:
-    """Return the arrow table of a Parquet file."""
+    """Return the arrow table of a Parquet file; ValueError where it would unpack to more than any run has."""
     import pyarrow.parquet as pq
 
+    facts = pq.read_metadata(handle)
+    columns = [facts.row_group(i).column(j) for i in range(facts.num_row_groups) for j in range(facts.num_columns)]
+    if sum(column.num_values for column in columns) > MOST_VALUES:
+        raise ValueError(f"it has more than {MOST_VALUES:,} values")
+    if sum(column.total_uncompressed_size for column in columns) > MOST_BYTES:
+        raise ValueError(f"it unpacks to more than {MOST_BYTES / 2**30:.0f} GiB")
+    handle.seek(0)
     return pq.read_table(handle, use_threads=False)
