@@ -25,7 +25,7 @@ from .options import AuditOptions, MeasuringOptions, RunOptions, takes
 from .progress import Progress, shown
 from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManifest
 from .runs import Held, Run, written
-from .runs.folder import RunFolder, default_folder
+from .runs.folder import RunFolder, default_folder, printed_time
 from .runs.imported import read_results
 from .runs.manifest import IMPORTED, describe, describe_imported
 from .runs.measurements import measurements_frame
@@ -75,6 +75,9 @@ def audit(
     names = ([dataset.name for dataset in datasets], [t.name for t in tasks])
     folder = RunFolder(Path(out) if out else default_folder(engine.name, *names, settings.asked))
     with folder.held():
+        if not settings.chat_time and folder.chat_time not in ("", printed_time(engine.identity)):
+            # A run that is continued keeps the time that its chat template printed, so it is the same conversation.
+            engine = open_engine(model, replace(settings.engine, chat_time=folder.chat_time))
         with ScoreStore(folder.scores) as store:
             texts = TextStore(folder.reasoning)
             manifest = describe(engine, datasets, tasks, asdict(settings))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from .option import (
     ASK,
@@ -175,6 +176,9 @@ class AnswerOptions(TextOptions):
         super().__post_init__()
         if self.system and not self.chat:
             raise OptionError("chat must be set, too: system is its system prompt", "chat", "system")
+        if self.chat and self.answer_turn == "plain":
+            sentence = "answer_turn plain has no turns, and chat asks in turns; give one of them"
+            raise OptionError(sentence, "chat", "answer_turn")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,6 +237,13 @@ class EngineOptions(TextOptions, SeedOption):
         choices=("auto", "always", "never"),
         asked=28,
     )
+    chat_time: str = option(
+        "",
+        "The time that a chat template prints, such as 2026-11-16T09:00:00. Default: when the run begins; it is "
+        "recorded, and a run that is continued keeps it.",
+        MODEL,
+        asked=38,
+    )
     revision: str | None = option(None, "Revision of a hub's model.", MODEL, asked=29)
     trust_remote_code: bool = option(False, "Run code that comes with the model.", MODEL)
     allow_pickle: bool = option(False, "Load pickled weights, which can run code.", MODEL)
@@ -268,6 +279,11 @@ class EngineOptions(TextOptions, SeedOption):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        try:
+            datetime.fromisoformat(self.chat_time or "2026-11-16")
+        except ValueError:
+            sentence = f"chat_time must be a time such as 2026-11-16T09:00:00, not {self.chat_time!r}"
+            raise OptionError(sentence, "chat_time") from None
         if self.dropout and self.server:
             raise OptionError("a server cannot put dropout into its model; load the model here")
         if self.cluster and self.server:

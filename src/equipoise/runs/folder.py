@@ -79,7 +79,7 @@ class RunFolder:
         earlier = self._earlier()
         if earlier is not None:
             # What may differ is what only says how it was computed; a planted engine is all its numbers.
-            kinds = ("engine", "weights", "dtype", "tokenizer", "bos", "members", "dropout")
+            kinds = ("engine", "weights", "dtype", "tokenizer", "bos", "members", "dropout", "chat_time")
             same = manifest.engine if str(manifest.engine.get("engine", "")).startswith("planted") else kinds
             if earlier.model != manifest.model or any(earlier.engine.get(k) != manifest.engine.get(k) for k in same):
                 raise RunError(f"{self.path} holds a run of {earlier.model} with other settings; choose another folder")
@@ -88,6 +88,12 @@ class RunFolder:
         stale = {name: digest for name, digest in earlier.files.items() if name not in TABLES} if earlier else {}
         self._write_manifest(replace(manifest, files=stale))
         remove_unchanged(self.path, stale)
+
+    @property
+    def chat_time(self) -> str:
+        """The time that chat templates printed in the run of this folder; "" where none did."""
+        earlier = self._earlier()
+        return printed_time(earlier.engine) if earlier else ""
 
     def _earlier(self) -> RunManifest | None:
         """Return the manifest of the run in the folder; None without one, or where a damaged one says nothing."""
@@ -192,6 +198,12 @@ class RunFolder:
     def _write_next(self, name: str, content: Content) -> str:
         """Write a file beside its place, and return its hash."""
         return write_waiting(self.path, name, content.write if isinstance(content, Rows) else _encoded(name, content))
+
+
+def printed_time(engine: Mapping[str, Any]) -> str:
+    """Return the time that an engine's chat template prints, "" where it prints none; members of one share theirs."""
+    members = engine.get("members") or ()
+    return str(engine.get("chat_time") or next(filter(None, map(printed_time, members)), ""))
 
 
 def _encoded(name: str, content: pd.DataFrame | str | bytes) -> bytes:

@@ -8,13 +8,15 @@ from functools import lru_cache
 
 from ..measuring.task_pairs import TaskDifference, task_differences
 from ..metrics import METRICS
-from ..records import OPEN_ANSWER, Message
+from ..records import OPEN_ANSWER, Context, Message
 from ..records.showing import Cell, Column, Finding, Row, Section, Table
+from ..records.thinking import has_thought
 from ..runs.measurements import kind_title
 from ..runs.run import Part, Run
 from ..runs.tables import examples_from_frame
 from ..scoring.text_store import read_texts
 from ..stats.paired import Trial, is_detected
+from ..tasks.chat import without_system
 from ..tasks.open_answer import meaning_of, open_questions
 from ..tasks.outcomes import MEANINGS
 from ..verdict.words import adjective
@@ -207,14 +209,23 @@ def read_answers(part: Part) -> Mapping[str, Sequence[tuple[str, str]]]:
     asked = set(part.items["example_id"])
     rows = run.examples[(run.examples["dataset"] == part.dataset) & run.examples["id"].isin(asked)]
     questions = list(run.manifest.settings.get("questions") or ())
-    candidates: dict[tuple[Message, ...] | str, tuple[str, ...]] = {}
+    candidates: dict[Context, tuple[str, ...]] = {}
     for example in examples_from_frame(rows):
         for context in open_questions(example, questions).values():
             candidates[context] = example.candidates
     by_meaning: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for context, text in read_texts(run.folder.reasoning):
-        if context in candidates and not isinstance(context, str):
-            meaning = meaning_of(text, candidates[context])
+    for question, text in _written(run):
+        if question in candidates:
+            meaning = meaning_of(text, candidates[question])
             name = meaning if isinstance(meaning, str) else "one of the candidates"
-            by_meaning[name].append((context[-1].content, text))
+            by_meaning[name].append((question[-1].content, text))
     return {name: by_meaning[name] for name in (*reversed(MEANINGS), "one of the candidates") if name in by_meaning}
+
+
+def _written(run: Run) -> Iterator[tuple[tuple[Message, ...], str]]:
+    """Yield the questions that the model answered in writing, with its answers; not with its reasoning before them."""
+    thinks = bool(run.manifest.engine.get("thinks"))
+    for context, text in read_texts(run.folder.reasoning):
+        asked = without_system(context)
+        if not isinstance(asked, str) and has_thought(asked) == thinks:
+            yield asked[:-1] if thinks else asked, text

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...records import Floats, Message
 from ...records.thinking import THINK, THOUGHT
+from ..conversation import End
 from .http_client import Client, Refused, ServerError, Unusable
 
 Ids = Sequence[int]
@@ -34,6 +35,20 @@ class Reply:
     attempts: int
 
 
+@dataclass(frozen=True, slots=True)
+class TemplateSource:
+    """A server's chat template as its source, and what it calls the special tokens."""
+
+    text: str
+    tokens: Mapping[str, str]
+
+    def render(self, messages: Sequence[Message], end: End, time: str, variables: Mapping[str, Any]) -> str:
+        """Return a conversation as text, at that time."""
+        from ..huggingface.templates import render_template
+
+        return render_template(self.text, {**self.tokens, **variables}, messages, end, time)
+
+
 class Api:
     """A model on a server."""
 
@@ -49,17 +64,27 @@ class Api:
         answer = await self.client.post(f"{self.client.root}/tokenize", {"model": self.model, **body})
         return _ids(answer)
 
-    async def apply_template(self, messages: Sequence[Message], **settings: Any) -> str:
+    async def apply_template(self, messages: Sequence[Message], end: End, **settings: Any) -> str:
         """Return a conversation as text, by the server's chat template (llama.cpp)."""
-        answer = await self.client.post(f"{self.client.root}/apply-template", {**self._turns(messages), **settings})
+        body = {**self._turns(messages, end), **settings}
+        answer = await self.client.post(f"{self.client.root}/apply-template", body)
         try:
             return str(answer["prompt"])
         except (KeyError, TypeError):
             raise ServerError("the server's answer has no prompt") from None
 
-    async def chat_tokens(self, messages: Sequence[Message], **settings: Any) -> list[int]:
+    async def template_source(self) -> TemplateSource | None:
+        """Return the server's chat template as its source, None where it does not show it (llama.cpp does)."""
+        try:
+            shown = await self.client.get(f"{self.client.root}/props")
+            names = {name: shown[name] for name in ("bos_token", "eos_token") if isinstance(shown.get(name), str)}
+            return TemplateSource(shown["chat_template"], names) if isinstance(shown["chat_template"], str) else None
+        except (ServerError, KeyError, TypeError, AttributeError):
+            return None
+
+    async def chat_tokens(self, messages: Sequence[Message], end: End, **settings: Any) -> list[int]:
         """Return a conversation as token ids, by the server's chat template (vLLM)."""
-        body = {**self._turns(messages), "continue_final_message": messages[-1].role == "assistant", **settings}
+        body = {**self._turns(messages, end), "continue_final_message": end == "continued", **settings}
         return _ids(await self.client.post(f"{self.client.root}/tokenize", body))
 
     async def detokenize(self, ids: Ids) -> str:
@@ -70,9 +95,9 @@ class Api:
         except (KeyError, TypeError):
             raise ServerError("the server's answer has no text of the token ids") from None
 
-    def _turns(self, messages: Sequence[Message]) -> dict[str, Any]:
+    def _turns(self, messages: Sequence[Message], end: End) -> dict[str, Any]:
         turns = [message._asdict() for message in messages]
-        return {"model": self.model, "messages": turns, "add_generation_prompt": messages[-1].role != "assistant"}
+        return {"model": self.model, "messages": turns, "add_generation_prompt": end == "answer"}
 
     async def next_tokens(self, ids: Ids, k: int, *, temperature: float = 0.0) -> dict[int, float]:
         """Return the log-probabilities of up to k tokens that may follow, the most probable ones."""

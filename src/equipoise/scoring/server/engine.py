@@ -49,7 +49,7 @@ class ServerEngine(EngineDefaults):
         self._prompts_at_once = asyncio.Semaphore(options.concurrency)
         self._batches_at_once = 2 + options.concurrency // BATCH
         api = Api(self._client, await _served_name(self._client, model))
-        return api, await probe(api, bos=options.bos, samples=options.samples, reasoning=options.reasoning_tokens)
+        return api, await probe(api, options)
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -60,7 +60,7 @@ class ServerEngine(EngineDefaults):
             "fingerprint": self._fingerprint,
             "method": self._method.name,
             "leading_ids": list(tokens.front) if tokens else None,
-            "chat_template": tokens.template.digest if tokens and tokens.template else None,
+            **(tokens.template.identity if tokens and tokens.template else {"chat_template": None}),
         }
 
     @property
@@ -117,8 +117,8 @@ class ServerEngine(EngineDefaults):
 
         async def write(context: Context) -> str:
             tokens, reasoning = self._findings.tokens, self._findings.chat_reasoning
-            # A server's own chat may take the reasoning of a thinking model apart, or leave it out.
-            if tokens is not None and (isinstance(context, str) or tokens.thinks):
+            # The same tokens as for scoring. A server's own chat may print another time, or take reasoning apart.
+            if tokens is not None and tokens.takes(context):
                 ids = await tokens.context(context)
                 (text,) = await self._api.write(ids, tokens=max_new_tokens, temperature=temperature)
                 return text.strip()
@@ -126,7 +126,13 @@ class ServerEngine(EngineDefaults):
             (text,) = await self._api.write(turns, tokens=max_new_tokens + reasoning, temperature=temperature)
             return (answer_of(text) or "") if reasoning else text.strip()
 
-        return list(await asyncio.gather(*map(write, contexts)))
+        texts = list(await asyncio.gather(*map(write, contexts)))
+        await self._check_clock()
+        return texts
+
+    async def _check_clock(self) -> None:
+        if self._findings.tokens is not None:
+            await self._findings.tokens.check_clock()
 
     async def _stream(
         self, batches: Iterator[Sequence[Prompt]], failures: list[tuple[Prompt, EquipoiseError]]
@@ -151,6 +157,7 @@ class ServerEngine(EngineDefaults):
                 return answer
 
         answers = await asyncio.gather(*map(score, batch), return_exceptions=True)
+        await self._check_clock()
         scores = []
         for prompt, answer in zip(batch, answers, strict=True):
             if isinstance(answer, Score):

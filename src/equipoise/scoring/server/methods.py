@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from ...records import Message, ModelError, Prompt, Score, ScoreLimits
 from ...records.limits import BOUNDED, PSEUDOCOUNT, SAMPLED
 from ...records.thinking import answer_of
+from ..nesting import apart, stops
 from .api import Api
 from .http_client import ServerError
 from .tokens import ServerTokens
@@ -61,7 +62,8 @@ class GivenText:
         question = await self.tokens.question(prompt)
         rows = await self.api.given_tokens(question.sequences)
         starts = zip(rows, question.starts, strict=True)
-        return Score(key, tuple(tuple(row[start - 1 :]) for row, start in starts), flags=question.flags)
+        logprobs = tuple(tuple(row[start - 1 :]) for row, start in starts)
+        return Score(key, logprobs, flags=question.flags, stops=stops(logprobs, question.nested))
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ class NextToken:
             for sequence, start in zip(question.sequences, question.starts, strict=True)
         )
         if not bounded:
-            return Score(key, logprobs, flags=question.flags)
+            return Score(key, logprobs, flags=question.flags, stops=stops(logprobs, question.nested))
         seen = [
             all(sequence[place] in table_of[sequence[:place]] for place in range(start, len(sequence)))
             for sequence, start in zip(question.sequences, question.starts, strict=True)
@@ -107,7 +109,8 @@ class NextToken:
         # A token outside of the k may be next to impossible, and so may a candidate that has one.
         high = tuple(min(1.0, math.exp(math.fsum(tokens))) for tokens in logprobs)
         low = tuple(value if is_seen else 0.0 for value, is_seen in zip(high, seen, strict=True))
-        return Score(key, logprobs, flags=(*question.flags, BOUNDED), limits=ScoreLimits(low, high))
+        limits, ends = apart(ScoreLimits(low, high), question.nested), stops(logprobs, question.nested)
+        return Score(key, logprobs, flags=(*question.flags, BOUNDED), limits=limits, stops=ends)
 
     async def _table(self, ids: tuple[int, ...], targets: set[int]) -> Mapping[int, float]:
         table = await self.api.next_tokens(ids, min(FIRST_K, self.most))

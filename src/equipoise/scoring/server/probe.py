@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ...options import EngineOptions
 from ...records import Message, ModelError
 from ...records.thinking import THINK, THOUGHT
 from .api import Api
@@ -57,24 +58,24 @@ class Findings:
         return self.tokens is not None and self.tokens.thinks
 
 
-async def probe(api: Api, *, bos: str, samples: int, reasoning: int) -> Findings:
+async def probe(api: Api, options: EngineOptions) -> Findings:
     """Return the best method that the server supports; ModelError says what is missing where there is none."""
     findings = Findings()
     try:
-        findings.tokens = await ServerTokens.open(api, bos=bos)
+        findings.tokens = await ServerTokens.open(api, bos=options.bos, time=options.chat_time)
         findings.capabilities["token ids"] = "yes"
     except ServerError as error:
         findings.capabilities["token ids"] = f"no: {error}"
     if findings.tokens is not None:
         await _probe_tokens(api, findings)
     chats = findings.tokens is not None and findings.tokens.template is not None
-    asks_chat = not chats and (samples > 0 or findings.method is None)
+    asks_chat = not chats and (options.samples > 0 or findings.method is None)
     if asks_chat and await _thinks_in_chat(api, findings):
-        findings.chat_reasoning = reasoning
+        findings.chat_reasoning = options.reasoning_tokens
     if findings.method is None:
         await _probe_chat(api, findings)
-    if samples:
-        findings.method = Samples(api, findings.tokens, samples, reasoning=findings.chat_reasoning)
+    if options.samples:
+        findings.method = Samples(api, findings.tokens, options.samples, reasoning=findings.chat_reasoning)
         if not findings.answers:
             await _remember_text(api, findings)
     if findings.method is None:
