@@ -35,6 +35,7 @@ from .scoring.score_store import ScoreStore
 from .scoring.text_store import TextStore
 from .settings import Settings
 from .tasks import Task, open_tasks
+from .tasks.outcomes import flag_notes
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,7 @@ def measured_tables(
         items = measured_items(outcomes, plan)
         rows, undefined = measure_part(items, plan, key, sample_of(manifest, key))
         measurements += rows
-        notes += [f"{key}: {sentence}" for sentence in undefined]
+        notes += [f"{key}: {sentence}" for sentence in (*flag_notes(outcomes), *undefined)]
         outcome_parts.append(outcome_columns(asdict(key), outcomes, item_columns(items, plan.estimators)))
         set_parts.append({**asdict(key), **set_columns(items, plan.estimators)})
     report("measuring", len(parts), len(parts))

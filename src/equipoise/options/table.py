@@ -171,11 +171,20 @@ class AnswerOptions(TextOptions):
     )
     temperature: float = option(1.0, "Temperature of sampled answers and reasonings.", PROMPT, above=0, asked=34)
     answer_tokens: int = option(32, "Maximum tokens of an open answer.", PROMPT, least=1, asked=35)
+    second_reader: bool = option(
+        False,
+        "open: also ask the model whom its answer names; how often this agrees with the rules is reported.",
+        PROMPT,
+        asked=39,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.system and not self.chat:
             raise OptionError("chat must be set, too: system is its system prompt", "chat", "system")
+        if self.second_reader and self.samples:
+            sentence = "second_reader reads one answer for each question; leave samples out"
+            raise OptionError(sentence, "second_reader", "samples")
         if self.chat and self.answer_turn == "plain":
             sentence = "answer_turn plain has no turns, and chat asks in turns; give one of them"
             raise OptionError(sentence, "chat", "answer_turn")

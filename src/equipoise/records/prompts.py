@@ -32,10 +32,15 @@ class Sampling(NamedTuple):
     seed: int
 
 
-OPEN_ANSWER = "open-answer"  # the flag of a free answer: its last classes are both, neither, refused, unparsed
+OPEN_ANSWER = "open-answer"  # the flag of a free answer: its last classes are both, neither, refused, unclear
 BOTH_OFFERED = "both-offered"  # the flag of a multiple choice whose last option is "Both of them"
+SPLIT_JOIN = "split-join"  # the flag of a prompt whose last token would merge with a continuation: tokenised apart
 NESTED = "nested"  # the flag of a prompt with a continuation that begins another: "police" and "police officer"
 BASELINE = "baseline"  # the variant of a prompt that asks for an example's words without its sentence
+SECOND_READER = "second-reader"  # the variant of a prompt that asks whom an open answer names
+
+SECOND_READING, SECOND_PROBABILITY = "second_reading", "second_reading_probability"
+"""The columns of what the second reader says: the candidate by number, and its probability."""
 
 
 @dataclass(frozen=True, slots=True)

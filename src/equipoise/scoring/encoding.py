@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..records import Context, Example, Message, ModelError, Prompt
-from ..records.prompts import NESTED
+from ..records.prompts import NESTED, SPLIT_JOIN
 from ..records.thinking import THOUGHT, continued, has_thought
 from .conversation import (
     CLOCK,
@@ -25,9 +25,6 @@ from .conversation import (
     template_error,
 )
 from .nesting import Nesting, nesting
-
-SPLIT_JOIN = "split-join"
-"""Flag of a prompt whose last token would merge with the continuation: they are tokenised separately."""
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,8 @@ def _mcq(options: TaskOptions) -> Task:
 def _open(options: TaskOptions) -> Task:
     """`Who does "she" refer to?`, answered freely and read by explicit rules."""
     drawn = (options.samples, options.temperature, options.seeds[0])
-    return OpenAnswer(options.questions, *drawn, options.answer_tokens, options.reasoning_tokens)
+    tokens = (options.answer_tokens, options.reasoning_tokens)
+    return OpenAnswer(options.questions, *drawn, *tokens, second_reader=options.second_reader)
 
 
 def _cloze(options: TaskOptions) -> Task:
