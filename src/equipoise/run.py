@@ -21,11 +21,11 @@ from .measuring.items import item_columns, set_columns
 from .measuring.measure import Plan, measured_items
 from .measuring.part import measure_part
 from .measuring.sampling import Sampled, outcomes_of, sample_of, until_precise, with_samples
-from .options import AuditOptions, MeasuringOptions, RunOptions, takes
+from .options import AuditOptions, MeasuringOptions, RunOptions, check_arguments, takes
 from .progress import Progress, shown
 from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManifest
 from .runs import Held, Run, written
-from .runs.folder import RunFolder, default_folder, printed_time
+from .runs.folder import RunFolder, default_folder
 from .runs.imported import read_results
 from .runs.manifest import IMPORTED, describe, describe_imported
 from .runs.measurements import measurements_frame
@@ -34,8 +34,7 @@ from .scoring.opening import open_engine
 from .scoring.score_store import ScoreStore
 from .scoring.text_store import TextStore
 from .settings import Settings
-from .tasks import Task, open_tasks
-from .tasks.outcomes import flag_notes
+from .tasks import Task, flag_notes, open_tasks
 
 
 @dataclass(frozen=True)
@@ -65,6 +64,7 @@ def audit(
     `progress` is called with what is done; without it a notebook shows bars (False: never).
     For example: `audit("smollm2", data="winobias", limit=100, estimators=["renyi"])`.
     """
+    check_arguments(choices, AuditOptions, "model", "data", "task", "out", "progress")
     settings, report = Settings(**choices), shown(progress)
     plan = settings.plan
     datasets, tasks = open_datasets(data, settings.dataset), open_tasks(task, settings.task)
@@ -76,9 +76,8 @@ def audit(
     names = ([dataset.name for dataset in datasets], [t.name for t in tasks])
     folder = RunFolder(Path(out) if out else default_folder(engine.name, *names, settings.asked))
     with folder.held():
-        if not settings.chat_time and folder.chat_time not in ("", printed_time(engine.identity)):
-            # A run that is continued keeps the time that its chat template printed, so it is the same conversation.
-            engine = open_engine(model, replace(settings.engine, chat_time=folder.chat_time))
+        if not settings.chat_time and (time := folder.time_to_keep(engine.identity)):
+            engine = open_engine(model, replace(settings.engine, chat_time=time))
         with ScoreStore(folder.scores) as store:
             texts = TextStore(folder.reasoning)
             manifest = describe(engine, datasets, tasks, asdict(settings))
@@ -122,6 +121,8 @@ def import_results(
     **choices: Any,
 ) -> Run:
     """Return a run made of one model's results from elsewhere (runs/imported); no model is run."""
+    known = ("files", "format", "out", "model", "dataset", "progress")
+    check_arguments(choices, MeasuringOptions, *known)
     settings = Settings(**choices)
     read = partial(read_results, format=format, model=model, dataset=dataset)
     paths: Sequence[str | Path] = [files] if isinstance(files, str | Path) else files
@@ -148,11 +149,11 @@ def load(path: str | Path) -> Run:
 
 
 def _answers(key: RunKey, dataset: Dataset, ask: Callable[..., Outcomes], settings: Settings) -> Answers:
-    """Return the outcomes of the dataset, or of as much of it as the precision asked for needs."""
-    if settings.precision is None:
+    """Return the outcomes of the dataset, or of as much of it as the width asked for needs."""
+    if settings.until_width is None:
         return Answers(key, dataset, outcomes_of(dataset, ask))
     joint, drop = settings.joint, settings.drop_settled
-    sampled = until_precise(dataset, ask, settings.plan, precision=settings.precision, joint=joint, drop=drop)
+    sampled = until_precise(dataset, ask, settings.plan, width=settings.until_width, joint=joint, drop=drop)
     return Answers(key, sampled.dataset, ask(sampled.dataset.examples), sampled)
 
 

@@ -95,6 +95,13 @@ class RunFolder:
         earlier = self._earlier()
         return printed_time(earlier.engine) if earlier else ""
 
+    def time_to_keep(self, engine: Mapping[str, Any]) -> str:
+        """Return the time that an engine of this identity has to print instead of its own, "" where it need not.
+
+        A run that is continued keeps the time that its chat template printed, so it is the same conversation.
+        """
+        return "" if self.chat_time == printed_time(engine) else self.chat_time
+
     def _earlier(self) -> RunManifest | None:
         """Return the manifest of the run in the folder; None without one, or where a damaged one says nothing."""
         try:

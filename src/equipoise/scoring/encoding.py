@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..records import Context, Example, Message, ModelError, Prompt
+from ..records import Context, Example, Message, ModelError, Prompt, TaskNotPossible
 from ..records.prompts import NESTED, SPLIT_JOIN
 from ..records.thinking import THOUGHT, continued, has_thought
 from .conversation import (
@@ -153,7 +153,7 @@ class Encoder:
 
     def _chat(self, messages: Sequence[Message]) -> str:
         if not self._template:
-            raise ModelError(
+            raise TaskNotPossible(
                 "the model has no chat template; use a task without chat, or answer_turn plain for a chain of thought"
             )
         if has_thought(messages):

@@ -16,6 +16,7 @@ from .chat import Chat
 from .multiple_choice import MultipleChoice
 from .next_word import NextWord
 from .open_answer import OpenAnswer
+from .outcomes import flag_notes as flag_notes
 from .p_true import SelfChecked
 from .pronoun_cloze import PronounCloze
 from .task import Task as Task

@@ -32,7 +32,9 @@ def _any(name: str) -> str:
 
 _PATTERNS = {name: re.compile(_any(name)) for name in ("refused", "neither", "both")}
 _SENTENCE = re.compile(r"(?<=[.!?])[\")]*\s+|\n+|;\s+|\s+[-–—]+\s+|…\s*")
-_MARKS = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "*": "", "_": "", "`": '"', "«": '"', "»": '"'})
+_MARKS = str.maketrans(
+    {"’": "'", "‘": "'", "“": '"', "”": '"', "*": "", "_": "", "`": '"', "«": '"', "»": '"', "§": ""}
+)
 _NAMED = re.compile(r"§(\d+)")
 _NOT = r"(?:\b(?:not|never|n't|isn't|doesn't|don't|wasn't|cannot|can't|won't|rather than|instead of|unlike)\b|n't\b)"
 _ARTICLE = r"(?:the|an?|this|that|our|said|its)"
@@ -122,15 +124,15 @@ def meaning_of(answer: str, candidates: Sequence[str], asked: str = "") -> Meani
         claims = [claim for claim in claims if claim.rank]
     if not claims:
         claims = [*_described(text, _marked(_plain(asked), tuple(candidates)))]
-    said = _agreed(claims)
-    if said is not None:
-        return said
+    agreed = _agreed(claims)
+    if agreed is not None:
+        return agreed
     for meaning in (REFUSED, NEITHER, BOTH):
         if _PATTERNS[meaning].search(_plain(answer)):
             # An answer such as "unknown" may be one of the candidates.
             named = {int(number) for number in _NAMED.findall(text)}
-            own = [number for number in named if _PATTERNS[NEITHER].search(_plain(candidates[number]))]
-            return own[0] if meaning == NEITHER and len(own) == 1 else meaning
+            open_ones = [number for number in named if _PATTERNS[NEITHER].search(_plain(candidates[number]))]
+            return open_ones[0] if meaning == NEITHER and len(open_ones) == 1 else meaning
     return UNCLEAR
 
 
@@ -138,11 +140,11 @@ def _agreed(claims: Sequence[Claim]) -> Meaning | None:
     """Return what the firmest claims say; None where nobody is said to be meant."""
     denied = {claim.who for claim in claims if claim.denied}
     for rank in (2, 1, 0):
-        said = [claim.who for claim in claims if claim.rank == rank and not claim.denied]
-        if rank == 2 and said:
-            return said[-1]
-        if said:
-            return said[0] if len(set(said)) == 1 and said[0] not in denied else UNCLEAR
+        meanings = [claim.who for claim in claims if claim.rank == rank and not claim.denied]
+        if rank == 2 and meanings:
+            return meanings[-1]
+        if meanings:
+            return meanings[0] if len(set(meanings)) == 1 and meanings[0] not in denied else UNCLEAR
     return UNCLEAR if denied else None
 
 
@@ -211,10 +213,10 @@ def _clause_claims(clause: str, *, is_cut: bool) -> Iterator[Claim]:
         # A question says nothing, unless it is only a name.
         if (clause.endswith("?") and pattern is not _ALONE) or (is_cut and pattern in (_ALONE, _ONE_WHO)):
             continue
-        found = [_said(clause, match) for match in pattern.finditer(clause)]
-        said = [number for number in found if number is not None and number not in denied]
-        if said:
-            yield from (Claim(number, 0 if clause.endswith("?") else rank) for number in said)
+        numbers = [_said(clause, match) for match in pattern.finditer(clause)]
+        meant = [number for number in numbers if number is not None and number not in denied]
+        if meant:
+            yield from (Claim(number, 0 if clause.endswith("?") else rank) for number in meant)
             return
 
 
