@@ -32,9 +32,8 @@ def _any(name: str) -> str:
 
 _PATTERNS = {name: re.compile(_any(name)) for name in ("refused", "neither", "both")}
 _SENTENCE = re.compile(r"(?<=[.!?])[\")]*\s+|\n+|;\s+|\s+[-–—]+\s+|…\s*")
-_MARKS = str.maketrans(
-    {"’": "'", "‘": "'", "“": '"', "”": '"', "*": "", "_": "", "`": '"', "«": '"', "»": '"', "§": ""}
-)
+_QUOTES = {"’": "'", "‘": "'", "“": '"', "”": '"', "`": '"', "«": '"', "»": '"'}
+_MARKS = str.maketrans({**_QUOTES, "*": "", "_": "", "§": ""})
 _NAMED = re.compile(r"§(\d+)")
 _NOT = r"(?:\b(?:not|never|n't|isn't|doesn't|don't|wasn't|cannot|can't|won't|rather than|instead of|unlike)\b|n't\b)"
 _ARTICLE = r"(?:the|an?|this|that|our|said|its)"
