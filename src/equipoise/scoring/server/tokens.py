@@ -11,12 +11,13 @@ from typing import Any
 
 from ...records import Context, Message, ModelError, Prompt
 from ...records.thinking import THINK, THOUGHT, continued, has_thought, is_open
-from ..conversation import CLOCK, MARKED, QUESTION, WITH_SYSTEM, End, answer_header, check_system, end_of, local_time
+from ..conversation import CLOCK, MARKED, QUESTION, WITH_SYSTEM, End, answer_header, end_of, local_time
 from ..encoding import Question, is_joined
 from .api import Api, TemplateSource
 from .http_client import ServerError
 
 REASONED = "xyz"
+THERE_AND_BACK = "Die Ärztin sagte: in 1997 she sold 3 fish."
 LATER = (Message("assistant", f"{THINK}\n{REASONED}\n{THOUGHT}\n\nb"), Message("user", "c"))
 """Turns after a question: an answer with reasoning, and the next question."""
 
@@ -93,7 +94,7 @@ class ServerTemplate:
         return Rendered([*prompt.ids, *await self._api.tokenize(rest, special=False)], None)
 
     async def _conversation(self, messages: Sequence[Message]) -> tuple[Rendered, str]:
-        """Return a conversation up to where the model goes on, and its text even where that gives other ids."""
+        """Return a conversation up to where the model goes on, and its text; no turn is missing, no answer closed."""
         end = end_of(messages)
         if end == "continued" and self._header and self._as_text:
             # llama.cpp puts a last answer right after what the template calls its beginning, which is nothing here.
@@ -101,8 +102,10 @@ class ServerTemplate:
             text += messages[-1].content
             return await self._tokenised(text, before.front), text
         rendered, text = await self._rendered(messages, end)
-        if text:
-            check_system(messages, text)
+        if _lack(text, messages):
+            rendered, text = await self._rendered(messages, end)
+        if lack := _lack(text, messages):
+            raise ServerError(f"the server's chat template {lack}")
         if end == "continued" or not self._header:
             return rendered, text
         if rendered.text is not None:
@@ -157,6 +160,30 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+async def _check_ids(api: Api) -> None:
+    """Raise ServerError where token ids stand for another text; some tokenizers change its case or spaces."""
+    ids = await api.tokenize(THERE_AND_BACK, special=False)
+    try:
+        text = await api.detokenize(ids)
+    except ServerError:
+        return  # not every server has this
+    told, asked = ("".join(words.split()).casefold() for words in (text, THERE_AND_BACK))
+    if asked not in told:
+        raise ServerError("the server's token ids stand for another text than the one that was given")
+
+
+def _lack(text: str, messages: Sequence[Message]) -> str:
+    """Return what is wrong with a conversation's text; "" where it has all turns and ends with a begun answer."""
+    if not text:
+        return "cannot be read: the server does not turn token ids into text"
+    contents = [message.content.rpartition(THOUGHT)[2].strip() for message in messages]
+    if missing := [message.role for message, said in zip(messages, contents, strict=True) if said not in text]:
+        return f"leaves out what the {missing[0]} says"
+    if messages[-1].role == "assistant" and not text.rstrip().endswith(contents[-1]):
+        return "closes the turn of the assistant, whose answer is only begun"
+    return ""
+
+
 class ServerTokens:
     """A server's tokenizer. `front`: what is put before a text; `template`: its chat template, where it has one."""
 
@@ -164,6 +191,7 @@ class ServerTokens:
         self._api = api
         self.front = front
         self.template = template
+        self._tails: dict[str, set[tuple[int, ...]]] = {}
 
     @classmethod
     async def open(cls, api: Api, *, bos: str, time: str = "") -> ServerTokens:
@@ -174,6 +202,7 @@ class ServerTokens:
         leading = tuple(whole[: len(whole) - len(plain)])
         if bos == "always" and not leading:
             raise ModelError("bos is always, but the server's tokenizer puts no beginning-of-text token before a text")
+        await _check_ids(api)
         template = await ServerTemplate.open(api, leading, time or local_time())
         return cls(api, () if bos == "never" else leading, template)
 
@@ -215,12 +244,27 @@ class ServerTokens:
 
     async def _joined(self, context: Rendered, continuation: str) -> tuple[list[int], bool]:
         """Return context and continuation as ids, and whether they had to be tokenised separately."""
-        ids: list[int] = []
-        if context.text is not None:
-            ids = [*context.front, *await self._api.tokenize(context.text + continuation, special=False)]
+        ids = await self._whole(context, continuation)
         apart = not is_joined(context.ids, ids)
-        if apart:
+        tail, tails = tuple(ids[len(context.ids) :]), self._tails.setdefault(continuation, set())
+        # What is not as before may be a wrong answer of the tokenizer, so it is asked a second time.
+        if (apart or tail not in tails) and await self._whole(context, continuation) != ids:
+            raise ServerError("the server's tokenizer has two answers for one text")
+        if not apart:
+            tails.add(tail)
+        else:
+            if (
+                context.text
+                and await self._api.tokenize(context.text, special=False) != context.ids[len(context.front) :]
+            ):
+                raise ServerError("the server's tokenizer has two answers for one text")
             ids = [*context.ids, *await self._api.tokenize(continuation, special=False)]
         if len(ids) == len(context.ids):
             raise ModelError(f"the server's tokenizer has no tokens for the candidate {continuation!r}")
         return ids, apart
+
+    async def _whole(self, context: Rendered, continuation: str) -> list[int]:
+        """Return context and continuation, tokenised as one text; nothing where the context has no text."""
+        if context.text is None:
+            return []
+        return [*context.front, *await self._api.tokenize(context.text + continuation, special=False)]
