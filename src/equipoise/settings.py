@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from .catalog import find
+from .catalog import find, names
 from .datasets import open_dataset
 from .datasets.conditions import conditions
 from .measuring.measure import Plan
@@ -49,7 +49,9 @@ class Settings(AuditOptions):
         except (TypeError, ValueError, EquipoiseError):
             raise RunError("the run has settings that this version does not know; run its audit again") from None
         # Asking for one metric must not lose the others: their rows are what reports and gates read.
-        metrics = dict.fromkeys([*(before.metrics or ()), *choices.get("metrics", ())])
+        # One that this version does not have any more cannot be measured again.
+        known = [name for name in before.metrics or () if name in names(METRICS, kind="metric")]
+        metrics = dict.fromkeys([*known, *choices.get("metrics", ())])
         return cls(**{**earlier, **choices, "metrics": list(metrics)})
 
     @property
@@ -110,6 +112,8 @@ class Settings(AuditOptions):
             raise OptionError(sentence, "samples")
         if self.both and not {"mcq", "mcq-cot"} & set(asked.task):
             raise OptionError("both is for multiple choice: add task mcq or mcq-cot", "both", "task")
+        if self.second_reader and "open" not in asked.task:
+            raise OptionError("second_reader is for open answers: add task open", "second_reader", "task")
         if "passes" in changed and not self.dropout:
             raise OptionError("passes is for dropout", "passes", "dropout")
 

@@ -15,6 +15,7 @@ from ..measuring.leeway.alternatives import undecided
 from ..metrics.columns import LETTERS
 from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER, Estimate, Integers, Measurement, Outcomes
 from ..records.limits import BOUNDED, SAMPLED
+from ..records.prompts import NESTED
 from ..records.showing import Finding, State
 from ..runs.run import Part
 from .findings import is_shown, rule_of
@@ -222,7 +223,7 @@ def _joins(part: Part) -> Iterator[Finding]:
 
 def _flags(part: Part) -> Iterator[Finding]:
     flags = part.items["flags"].fillna("").astype(str)
-    expected = {"", "split-join", *EXPECTED_FLAGS}
+    expected = {"", "split-join", NESTED, *EXPECTED_FLAGS}
     if part.outcomes.limits is not None:
         expected |= {BOUNDED, SAMPLED}  # they have a check of their own
     others = sum(bool(set(text.split(",")) - expected) for text in flags)
