@@ -159,10 +159,12 @@ def outcome_columns(key: Mapping[str, str], outcomes: Outcomes, derived: Columns
         "set_id": outcomes.set_id,
         "cluster_id": outcomes.cluster_id,
         "sides": outcomes.sides,
+        "letters": outcomes.letters,
         **outcomes.groups,
         "answerable": outcomes.answerable,
         "gold": outcomes.gold,
         "stereotype_index": outcomes.stereotype,
+        "first_named": outcomes.first,
         "predicted": outcomes.predicted,
         "probs": outcomes.probs,
         "logprobs": outcomes.logprobs,
@@ -239,7 +241,7 @@ FLAGS = {"outcomes.parquet": ("answerable",), "examples.parquet": ("answerable",
 LISTS = {"outcomes.parquet": ("probs", "logprobs")}
 DERIVED = {
     "outcomes.parquet": re.compile(
-        "correct|perplexity|candidate_mass|(certainty|desirability)(_.*)?|vocab_.*|ensemble_agreement|token_probability|p_true|y|p"
+        "first_named|correct|perplexity|candidate_mass|(certainty|desirability)(_.*)?|vocab_.*|ensemble_agreement|token_probability|p_true|y|p"
     ),
     "pairs.parquet": re.compile("[dc]_.*|u(_.*)?"),
 }
@@ -307,6 +309,9 @@ def outcomes_from_frame(frame: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
         return frame[name].fillna("").to_numpy(dtype=object)
 
     marker = "logprobs_with_marker"
+    places: dict[str, Any] = {"letters": text("letters")} if "letters" in frame else {}
+    if _has_values(frame, "first_named"):
+        places["first"] = frame["first_named"].to_numpy(dtype=np.int64)
     probs = np.stack(frame["probs"].to_list())
     outcomes = Outcomes(
         example_id=text("example_id"),
@@ -324,6 +329,7 @@ def outcomes_from_frame(frame: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
         logprobs_with_marker=np.stack(frame[marker].to_list()) if _has_values(frame, marker) else None,
         reductions={name: frame[name].to_numpy(dtype=np.float64) for name in SUMMARIES if _has_values(frame, name)},
         limits=_limits(frame),
+        **places,
     )
     for column in (outcomes.gold, outcomes.stereotype):
         if len(column) and (column.min() < ABSENT or column.max() >= outcomes.k):
