@@ -73,6 +73,12 @@ def audit(
     report("loading the model", 0, 1)
     engine = open_engine(model, settings.engine)
     report("loading the model", 1, 1)
+    able = tuple(getattr(engine, "tasks", ()))
+    if task is RunOptions.task and able and not set(able) & set(task):
+        tasks = open_tasks(able[0], settings.task)
+        fitted = [f"{engine.name} cannot be asked as {task[0]}, the usual task, so it was asked as {tasks[0].name}"]
+    else:
+        fitted = []
     names = ([dataset.name for dataset in datasets], [t.name for t in tasks])
     folder = RunFolder(Path(out) if out else default_folder(engine.name, *names, settings.asked))
     with folder.held():
@@ -89,7 +95,7 @@ def audit(
                 ask = partial(asked.run, scorer=scorer, writer=writer)
                 answers.append(_answers(key, dataset, ask, settings))
             exposed = exposure_notes((model, settings.adapter), datasets)
-            notes = [*exposed, *store.notes, *texts.notes, *engine.notes]
+            notes = [*fitted, *exposed, *store.notes, *texts.notes, *engine.notes]
             manifest = replace(manifest, engine={**engine.identity, **engine.description}, notes=notes)
         return _finish(folder, answers, plan, manifest, report).with_texts(texts.texts)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from ..datasets import CARDS
 from ..measuring.leeway.alternatives import undecided
 from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER
 from ..records.limits import BOUNDED, SAMPLED
@@ -130,7 +132,8 @@ def _sizes(part: Part) -> Iterator[Finding]:
         return
     value = f"{sets:,} sets, {part.items['example_id'].nunique():,} sentences"
     if sets < FEW_SETS:
-        text = f"There are only {sets} sets: intervals are wide, and most differences cannot be shown."
+        few = "is only 1 set" if sets == 1 else f"are only {sets} sets"
+        text = f"There {few}: intervals are wide, and most differences cannot be shown."
         yield _check("size", "doubt", value, text)
     else:
         yield _check("size", "fine", value, f"There are {value}.")
@@ -198,10 +201,25 @@ def _faults(part: Part) -> Iterator[Finding]:
                 " enter comparisons within sets."
             )
             yield _check("one-sided sets", "doubt", f"{with_one:,} of {of:,}", text)
-    faults = int(part.run.manifest.datasets.get(part.dataset, {}).get("faults", 0) or 0)
+    facts = part.run.manifest.datasets.get(part.dataset, {})
+    faults = int(facts.get("faults", 0) or 0)
     if faults:
-        text = f"The dataset has {faults:,} faulty rows; `equipoise data show {part.dataset}` lists them."
+        rows = "1 faulty row" if faults == 1 else f"{faults:,} faulty rows"
+        command = _check_command(part)
+        lists = f"; `{command}` lists {'it' if faults == 1 else 'them'}" if command else ""
+        text = f"The dataset has {rows}{lists}."
         yield _check("dataset faults", "doubt", f"{faults:,}", text)
+
+
+def _check_command(part: Part) -> str:
+    """Return the command that lists the faults of the part's dataset, as it was read; "" for a table in memory."""
+    manifest = part.run.manifest
+    source = str(manifest.datasets.get(part.dataset, {}).get("source") or "")
+    place = part.dataset if part.dataset in CARDS else source
+    if not place or source == "in memory":
+        return ""
+    columns = ",".join(f"{name}={column}" for name, column in dict(manifest.settings.get("columns") or {}).items())
+    return f"equipoise data check {shlex.quote(place)}" + (f" --columns {shlex.quote(columns)}" if columns else "")
 
 
 def _precision(part: Part) -> Iterator[Finding]:

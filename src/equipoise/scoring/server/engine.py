@@ -73,6 +73,10 @@ class ServerEngine(EngineDefaults):
         }
 
     @property
+    def tasks(self) -> Sequence[str]:
+        return tuple(self._method.tasks)
+
+    @property
     def notes(self) -> Sequence[str]:
         notes = [f"scored by a server: {self._method.name}"]
         if self._unfinished:
