@@ -62,13 +62,15 @@ def compare(
     """
     from ..comparing.datasets import are_apart, between_datasets
     from ..report import comparison_page, comparison_text, datasets_page, datasets_text, write_page
+    from ..runs.run import Run
 
     chosen: dict[str, Any] = {"intersect": intersect, "correction": correction, "permutations": permutations}
     chosen |= {"resamples": resamples, "seed": seed, "where": tuple(where or ()), "data": tuple(data or ())}
     chosen |= {"metrics": tuple(metric)} if metric else {}
     if are_apart(data or ()):
-        moved = between_datasets([str(run) for run in runs], data or (), metrics=metric or (), correction=correction)
-        write_page(out, datasets_page(moved))
+        opened = [Run(run) for run in runs]
+        moved = between_datasets(opened, data or (), metrics=metric or (), correction=correction)
+        write_page(out, datasets_page(moved, opened))
         if not quiet:
             print_out(datasets_text(moved))
         return
