@@ -33,7 +33,7 @@ from .runs.tables import column_rows, example_rows, outcome_columns
 from .scoring.opening import open_engine
 from .scoring.score_store import ScoreStore
 from .scoring.text_store import TextStore
-from .settings import Settings
+from .settings import Settings, fitting_notes, fitting_task
 from .tasks import Task, open_tasks
 
 
@@ -73,12 +73,8 @@ def audit(
     report("loading the model", 0, 1)
     engine = open_engine(model, settings.engine)
     report("loading the model", 1, 1)
-    able = tuple(getattr(engine, "tasks", ()))
-    if task is RunOptions.task and able and not set(able) & set(task):
-        tasks = open_tasks(able[0], settings.task)
-        fitted = [f"{engine.name} cannot be asked as {task[0]}, the usual task, so it was asked as {tasks[0].name}"]
-    else:
-        fitted = []
+    if fitted := fitting_task(task, engine):
+        tasks = open_tasks(fitted, settings.task)
     names = ([dataset.name for dataset in datasets], [t.name for t in tasks])
     folder = RunFolder(Path(out) if out else default_folder(engine.name, *names, settings.asked))
     with folder.held():
@@ -95,7 +91,7 @@ def audit(
                 ask = partial(asked.run, scorer=scorer, writer=writer)
                 answers.append(_answers(key, dataset, ask, settings))
             exposed = exposure_notes((model, settings.adapter), datasets)
-            notes = [*fitted, *exposed, *store.notes, *texts.notes, *engine.notes]
+            notes = [*fitting_notes(fitted, engine), *exposed, *store.notes, *texts.notes, *engine.notes]
             manifest = replace(manifest, engine={**engine.identity, **engine.description}, notes=notes)
         return _finish(folder, answers, plan, manifest, report).with_texts(texts.texts)
 

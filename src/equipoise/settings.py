@@ -118,6 +118,18 @@ SETTINGS = options_of(Settings)
 """The options of an audit by name."""
 
 
+def fitting_task(task: Any, engine: Any) -> str:
+    """Return the task for an engine that cannot be asked the usual one; "" where the user chose, or it can."""
+    able = tuple(getattr(engine, "tasks", ()))
+    return str(able[0]) if task is RunOptions.task and able and not set(able) & set(task) else ""
+
+
+def fitting_notes(fitted: str, engine: Any) -> list[str]:
+    """Return what a run says where its task followed the engine."""
+    usual = RunOptions.task[0]
+    return [f"{engine.name} cannot be asked as {usual}, the usual task, so it was asked as {fitted}"] if fitted else []
+
+
 def _label(value: object) -> str:
     """Return a choice as a part of a folder's name."""
     if isinstance(value, Mapping):

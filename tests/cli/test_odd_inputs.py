@@ -230,7 +230,6 @@ COMMANDS: Mapping[str, str] = {
     "audit planted --nonsense": "No such option: --nonsense",
     "audit planted:bias=big": "planted: bias must be a number, not 'big'",
     "audit planted:bios=1": "planted: unknown setting 'bios'",
-    "audit ./nowhere": "./nowhere is not a folder with a model",
     "audit nowhere.gguf": "GGUF file nowhere.gguf does not exist",
     "audit gpu:x": "unknown engine 'gpu'",
     "audit empty": "empty holds no weights",

@@ -87,8 +87,8 @@ def map_columns(file: str, header: Sequence[str], given: Mapping[str, str]) -> C
         what = " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
         named = ",".join(name for _, name in missing)
         slot = SLOTS if any(name.startswith("pronoun") for _, name in missing) else ""
-        there = f"it has {', '.join(header)}"
-        raise DatasetError(f"{file}: no column holds {what}; {there}; name with columns {named}{slot}", "columns")
+        held = ", ".join(header)
+        raise DatasetError(f"{file}: no column holds {what}; it has {held}; name with columns {named}{slot}", "columns")
     return Columns(column_of, set(header) >= _SYNTHBIAS and "gold" not in column_of)
 
 

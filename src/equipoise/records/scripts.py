@@ -22,7 +22,7 @@ PLURALS = "们們"
 """Characters that make another word of a Chinese pronoun: 她们 is not 她."""
 
 JOINERS = "\u200c\u200d"
-"""Characters without width that stand inside of words, as in Persian."""
+"""Characters without width inside of words, as in Persian."""
 
 
 def is_spaceless(character: str) -> bool:
