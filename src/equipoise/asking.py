@@ -25,7 +25,7 @@ PRONOUNS = ("he", "she", "they")
 
 _MARKED = re.compile(r"\[([^\[\]]+)\]")
 _NAMED = re.compile(r"\b(?:the|an?|my|our|your)\s+([a-z]+)\b", re.IGNORECASE)
-_SETTLED = {"resamples": 2, "metrics": ["flip_rate", "certainty"]}
+_SETTLED: dict[str, Any] = {"resamples": 2, "metrics": ["flip_rate", "certainty"]}
 """What is measured of a few sentences is not shown: an interval over one set says nothing."""
 
 

@@ -24,7 +24,7 @@ from .options import (
     options_of,
 )
 from .records import EquipoiseError, RunError
-from .tasks import NO_SHOTS, Shots, TaskOptions, read_wordings
+from .tasks import NO_SHOTS, Shots, Task, TaskOptions, open_tasks, read_wordings
 from .uncertainty import ESTIMATORS, P_TRUE
 
 
@@ -118,16 +118,13 @@ SETTINGS = options_of(Settings)
 """The options of an audit by name."""
 
 
-def fitting_task(task: Any, engine: Any) -> str:
-    """Return the task for an engine that cannot be asked the usual one; "" where the user chose, or it can."""
+def fitting(task: Any, tasks: list[Task], engine: Any, settings: Settings) -> tuple[list[Task], list[str]]:
+    """Return the tasks; where no task was chosen and the engine cannot be asked the usual one, what it can, and why."""
     able = tuple(getattr(engine, "tasks", ()))
-    return str(able[0]) if task is RunOptions.task and able and not set(able) & set(task) else ""
-
-
-def fitting_notes(fitted: str, engine: Any) -> list[str]:
-    """Return what a run says where its task followed the engine."""
-    usual = RunOptions.task[0]
-    return [f"{engine.name} cannot be asked as {usual}, the usual task, so it was asked as {fitted}"] if fitted else []
+    if task is not RunOptions.task or not able or set(able) & set(task):
+        return tasks, []
+    note = f"{engine.name} cannot be asked as {task[0]}, the usual task, so it was asked as {able[0]}"
+    return open_tasks(able[0], settings.task), [note]
 
 
 def _label(value: object) -> str:
