@@ -60,6 +60,7 @@ TESTED_THROUGH = {
 """Modules without a test file of their own, and where they are tested."""
 
 ACROSS_MODULES = {
+    "cli/test_odd_inputs.py": "what newcomers type and open: one right sentence each",
     "builder/survey/test_accessibility.py": "every page of the survey, with axe in a browser",
     "builder/survey/test_penetration.py": "attacks on the survey's server",
     "builder/survey/test_survey_under_fault.py": "raters, kills and both databases together",

@@ -34,7 +34,7 @@ from .runs.tables import column_rows, example_rows, outcome_columns
 from .scoring.opening import open_engine
 from .scoring.score_store import ScoreStore
 from .scoring.text_store import TextStore
-from .settings import Settings
+from .settings import Settings, fitting
 from .tasks import Task, flag_notes, open_tasks
 
 
@@ -75,6 +75,7 @@ def audit(
     report("loading the model", 0, 1)
     engine = open_engine(model, settings.engine)
     report("loading the model", 1, 1)
+    tasks, fitted = fitting(task, tasks, engine, settings)
     names = [dataset.label for dataset in datasets], [t.name for t in tasks], settings.asked
     folder = RunFolder(Path(out) if out else default_folder(engine.name, *names))
     with folder.held():
@@ -92,7 +93,8 @@ def audit(
                 writer = texts.writer(engine, partial(report, f"{key}, reasoning"))
                 ask = partial(asked.run, scorer=scorer, writer=writer)
                 answers.append(_answers(key, dataset, ask, settings))
-            notes = [*exposure_notes((model, settings.adapter), datasets), *store.notes, *texts.notes, *engine.notes]
+            exposed = exposure_notes((model, settings.adapter), datasets)
+            notes = [*fitted, *exposed, *store.notes, *texts.notes, *engine.notes]
             manifest = with_fields(manifest, engine=described(engine), notes=notes)
         return _finish(folder, answers, plan, manifest, report).with_texts(texts.texts)
 
