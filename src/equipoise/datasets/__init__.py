@@ -94,6 +94,13 @@ def _sentiment(options: DatasetOptions) -> Dataset:
     return load_sentiment()
 
 
+def _gendered(options: DatasetOptions, part: str = "") -> Dataset:
+    from .gendered import load_gendered
+
+    _only_he_and_she("gendered", options.pronouns)
+    return load_gendered(part)
+
+
 def _bbq(options: DatasetOptions, part: str = "") -> Dataset:
     load = partial(load_bbq, category=part, as_published=options.as_published)
     return _as_published("bbq", load, HE_SHE)
@@ -124,6 +131,7 @@ DATASETS: Mapping[str, Loader] = {
     "winoidentity": _winoidentity,
     "bbq": _bbq,
     "sentiment": _sentiment,
+    "gendered": _gendered,
 }
 """Name -> loader. Other packages add theirs by the entry point `equipoise.datasets`."""
 
@@ -153,7 +161,7 @@ def open_dataset(spec: Any, options: DatasetOptions | None = None) -> Dataset:
     return neutralised(chosen, options.neutral) if options.neutral else chosen
 
 
-IN_PARTS = {"bbq": _bbq}
+IN_PARTS = {"bbq": _bbq, "gendered": _gendered}
 """The datasets whose name may be followed by a colon and a part, such as `bbq:Age`, with their loaders."""
 
 

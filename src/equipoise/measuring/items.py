@@ -14,7 +14,7 @@ from ..datasets.occupations import OCCUPATIONS
 from ..metrics import confidence, fairness, stereotyped_answers
 from ..metrics.sides import side_columns
 from ..metrics.table.questions import MEANINGS
-from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER, Booleans, EquipoiseError, Floats, Integers, Outcomes
+from ..records import ABSENT, BOTH_OFFERED, DECIDED, OPEN_ANSWER, Booleans, EquipoiseError, Floats, Integers, Outcomes
 from ..stats.bootstrap import cluster_numbers, joint_numbers, resampling_units
 from ..uncertainty import ENSEMBLE_AGREEMENT, P_TRUE, PERPLEXITY, TOKEN_PROBABILITY, Estimator, perplexity
 from .conformal import conformal_certainty
@@ -104,6 +104,8 @@ class Items:
             "polarity": outcomes.group("polarity") != "",
             "open answers": self.open_answers,
             "both offered": self.flagged(BOTH_OFFERED),
+            "decided": outcomes.group("type") == DECIDED,
+            "alike": outcomes.group("type") != DECIDED,
         }
 
     @cached_property

@@ -54,6 +54,13 @@ class Wording:
 
 
 WORDINGS: Mapping[str, Wording] = {
+    "named": Wording(  # a pronoun for somebody with a name: no article
+        '{text} The pronoun "{pronoun}" refers to',
+        "The pronoun refers to",
+        "{text} The pronoun {pronoun} refers to",
+        '{text} Who does "{pronoun}" refer to?',
+        adds_none=True,
+    ),
     "pronoun": Wording(
         '{text} The pronoun "{pronoun}" refers to the',
         "The pronoun refers to the",
