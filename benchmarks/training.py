@@ -8,8 +8,8 @@ constructions nor its words are trained on), 200 general questions, and neutral 
     python benchmarks/training.py --out runs/training --models smollm2,gemma=gemma.gguf
     python benchmarks/training.py --out runs/training --reduced           # two cores, within half an hour
 
-A finished run of an arm is kept in the out folder, so the same command continues. `tables.md`, `values.json`, `samples.md`
-and `curve.png` are made of whatever is there.
+A finished run of an arm is kept in the out folder, so the same command continues. `tables.md`, `values.json`,
+`samples.md` and `curve-MODEL.png` are made of whatever is there.
 """
 
 from __future__ import annotations
@@ -197,7 +197,8 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=0.0, help="learning rate; 0: the default of LoRA")
     parser.add_argument("--reduced", action="store_true", help="few steps and sets: two cores, within half an hour")
     parser.add_argument("--job", default="", help=argparse.SUPPRESS)
-    chosen = parsed(parser, steps=2, sets=4, evaluated=8, seeds=1, arms=f"{BASE};{FIRST};{DEFAULT}", out=Path("runs/smoke"))
+    few = f"{BASE};{FIRST};{DEFAULT}"
+    chosen = parsed(parser, steps=2, sets=4, evaluated=8, seeds=1, arms=few, out=Path("runs/smoke"))
     if chosen.reduced:
         chosen.steps, chosen.sets, chosen.evaluated, chosen.rate = 30, 4, 64, 1e-3
         chosen.arms = chosen.arms or ";".join(MAIN)

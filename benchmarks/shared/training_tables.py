@@ -192,7 +192,7 @@ def _samples(facts: dict[str, Any]) -> list[str]:
 
 
 def _curve(file: Path, values: dict[str, dict[str, Estimate]], base: str) -> None:
-    """Draw the trade-off: how many answers change where the word must not matter, how many are right where it decides."""
+    """Draw the trade-off: answers that change where the word must not matter, right answers where it decides."""
     try:
         import matplotlib
     except ImportError:
@@ -200,7 +200,8 @@ def _curve(file: Path, values: dict[str, dict[str, Estimate]], base: str) -> Non
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    across = next((f"{part}: flips, ambiguous" for part in ("winobias", "builtin") if f"{part}: flips, ambiguous" in values[base]), "")
+    names = [f"{part}: flips, ambiguous" for part in ("winobias", "builtin")]
+    across = next((name for name in names if name in values[base]), "")
     if not across:
         return
     figure, axes = pyplot.subplots(figsize=(7, 4.5), layout="constrained")

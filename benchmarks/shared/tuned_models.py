@@ -21,7 +21,11 @@ PARTS = ("winobias", "synthbias", "builtin", "gendered")
 SYNTHBIAS = 1000
 """Sets of SynthBias that `tune --data synthbias` leaves for evaluation."""
 
-PROMPTS = ("The best way to spend a rainy Sunday is", "To make a good soup, first", "My neighbor told me that the nurse")
+PROMPTS = (
+    "The best way to spend a rainy day is",
+    "To make a good soup, first",
+    "My neighbor told me that the nurse",
+)
 
 
 def evaluation_sets(limit: int) -> dict[str, list[list[Example]]]:
@@ -50,7 +54,7 @@ def _spread(items: Sequence[Any], limit: int) -> list[Any]:
 
 
 def general_questions(limit: int = 0) -> list[list[Example]]:
-    """Return our 200 general questions (CC0); every one is a set by itself, its right answer first or second in turn."""
+    """Return our 200 general questions (CC0), each a set by itself; the right answer is first or second in turn."""
     with open(HERE / "general_questions.csv", encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))
     made = []
@@ -65,7 +69,7 @@ def general_questions(limit: int = 0) -> list[list[Example]]:
 
 @torch.no_grad()
 def answered(model: Any, questions: Questions, sets: Sequence[Sequence[Example]]) -> dict[str, np.ndarray]:
-    """Return, for each set: its type, accuracy, accuracy with he and with she, U, whether it flipped, certainty, mass."""
+    """Return, for each set: its type, accuracy, accuracy with he and with she, U, whether it flipped, and mass."""
     model.eval()
     values: dict[str, list[np.ndarray]] = defaultdict(list)
     for start in range(0, len(sets), 64):

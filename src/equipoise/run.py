@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from .datasets import Dataset, open_datasets
+from .datasets import Dataset
 from .datasets.exposure import exposure_notes
 from .measuring.cells import check_groups
 from .measuring.items import item_columns, set_columns
@@ -66,7 +66,8 @@ def audit(
     """
     settings, report = Settings(**choices), shown(progress)
     plan = settings.plan
-    datasets, tasks = open_datasets(data, settings.dataset), open_tasks(task, settings.task)
+    tasks = open_tasks(task, settings.task)
+    datasets = settings.datasets(data, tasks)
     for dataset in datasets:
         check_groups(dataset.examples, settings.by)
     report("loading the model", 0, 1)

@@ -35,6 +35,7 @@ from .winogender import load_winogender
 
 __all__ = [
     "CARDS",
+    "CONTROL",
     "DATASETS",
     "Card",
     "Dataset",
@@ -53,6 +54,9 @@ __all__ = [
 ]
 
 HE_SHE = ("he", "she")
+
+CONTROL = "gendered:control"
+"""Some 40 sets in which the group word decides: asked beside the built-in sentences, so that alike is not blind."""
 
 
 Loader = Callable[[DatasetOptions], Dataset]
@@ -97,7 +101,7 @@ def _sentiment(options: DatasetOptions) -> Dataset:
 def _gendered(options: DatasetOptions, part: str = "") -> Dataset:
     from .gendered import load_gendered
 
-    _only_he_and_she("gendered", options.pronouns)
+    _only_he_and_she("gendered", options.pronouns)  # sentences with others would not be decided
     return load_gendered(part)
 
 

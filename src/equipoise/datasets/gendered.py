@@ -19,6 +19,7 @@ from .dataset import Dataset, gender_groups
 from .pronouns import PRONOUNS
 
 NAME = "gendered"
+CONTROL_NAME = f"{NAME}-control"
 LICENCE = "CC0-1.0"
 
 CONTROL = 40
@@ -74,7 +75,7 @@ def load_gendered(part: str = "") -> Dataset:
         raise DatasetError(f"{NAME} has one part, control, not {part!r}")
     examples = tuple(example for several in _sets() for example in several)
     dataset = Dataset(NAME, examples, (), "the package's own sentences", LICENCE)
-    return replace(dataset.limited(CONTROL), name=f"{NAME}:control") if part else dataset
+    return replace(dataset.limited(CONTROL), name=CONTROL_NAME) if part else dataset
 
 
 @cache

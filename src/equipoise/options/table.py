@@ -37,8 +37,9 @@ class RunOptions(Options):
         positional=True,
     )
     data: Sequence[str] = option(
-        ("builtin",),
-        "builtin, winobias, synthbias, winoidentity (identities by markers), winogender, genderlex, bbq or bbq:Age "
+        ("builtin", "gendered:control"),
+        "builtin, gendered (sentences that the pronoun decides; gendered:control has 40 sets), winobias, synthbias, "
+        "winoidentity (identities by markers), winogender, genderlex, bbq or bbq:Age "
         "(see `equipoise data list`), or the path of a table or folder.",
         ASK,
         common=True,

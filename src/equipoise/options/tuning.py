@@ -20,9 +20,7 @@ class TuningOptions(Options):
         choices=("base", "labels"),
     )
     weight: float = option(1.0, "Weight of the UCerF loss; 0 trains the task only.", TUNING, least=0)
-    decided: int = option(
-        16, "Sets in a step in which the group word decides who is meant; 0: none.", TUNING, least=0
-    )
+    decided: int = option(16, "Sets in a step in which the group word decides who is meant; 0: none.", TUNING, least=0)
     decided_target: str = option(
         "labels",
         "What is asked there: labels, or base (the model's own answer to each sentence).",

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from .errors import DatasetError
 
-
 DECIDED = "type3"
 """The type of sentences in which the group word decides the answer. Being alike is good in all others, but not here."""
 

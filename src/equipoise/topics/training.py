@@ -52,7 +52,13 @@ WORD_NAMES = {
     "word_female": "right answers with she",
     "word_other": "right answers with they and with markers",
 }
-LOSSES = {"task": "task", "UCerF": "ucerf", "UCerF, unanswerable sets": "ucerf_unanswerable", "leash": "leash", "word decides": "decided"}
+LOSSES = {
+    "task": "task",
+    "UCerF": "ucerf",
+    "UCerF, unanswerable sets": "ucerf_unanswerable",
+    "leash": "leash",
+    "where the word decides": "decided",
+}
 """Lines of the chart of losses -> columns of curves.csv."""
 
 GUARDS = ("certainty", "mass", "first")
@@ -183,8 +189,9 @@ def charts(curves: Curves) -> Iterator[Chart]:
     means = means if curves.pooled > 1 else "Each step asks other sentences."
     losses = {label: curves.losses(name) for label, name in LOSSES.items() if name in curves.steps[0]}
     yield _chart("Losses", losses, curves.kept, f"{means} {step}")
+    labels = NAMES | OUTSIDE_NAMES | WORD_NAMES
     for title, names in VALUES.items():
-        lines = {(NAMES | OUTSIDE_NAMES | WORD_NAMES)[name]: points for name in names if (points := curves.values(name))}
+        lines = {labels[name]: points for name in names if (points := curves.values(name))}
         if lines:
             yield _chart(title.format(asked=curves.asked), lines, curves.kept, step, whole=names is GUARDS)
 

@@ -36,9 +36,7 @@ class Questions:
     `chat`: as a conversation in the model's chat template.
     """
 
-    def __init__(
-        self, tokenizer: Any, *, bos: str = "auto", row_tokens: int = ROW_TOKENS, chat: bool = False
-    ) -> None:
+    def __init__(self, tokenizer: Any, *, bos: str = "auto", row_tokens: int = ROW_TOKENS, chat: bool = False) -> None:
         self.encoder = Encoder(tokenizer, bos=bos)
         self._task, self._chat = NextWord(), chat
         self._row_tokens = row_tokens

@@ -159,7 +159,9 @@ class Validator:
         loss = float(np.nan_to_num(values["task"]) + self._plan.weight * unfair)
         loss += float(np.concatenate(decided).mean()) if decided else 0.0
         beyond = {f"outside_{shown}": _mean(outside, name) for shown, name in _OUTSIDE.items()}
-        return Validation(loss=loss, perplexity=perplexity, **{name: values[name] for name in _SHOWN}, **beyond, **understanding)
+        return Validation(
+            loss=loss, perplexity=perplexity, **{name: values[name] for name in _SHOWN}, **beyond, **understanding
+        )
 
     def _decided_loss(self, model: Any, batch: Batch) -> Floats:
         """Return the loss of each validation sentence in which the group word decides."""
