@@ -20,7 +20,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ from equipoise.training import Limits, Plan, Questions, open_training_sets, spli
 from equipoise.training.leash import NeutralText, Reference, neutral_paragraphs
 from equipoise.training.step_loss import StepLoss
 from equipoise.training.trained_model import load_for_training, prepare
-from equipoise.training.training_sets import TrainingSet, control_sets, outside_sets
+from equipoise.training.training_sets import Splits, control_sets, outside_sets
 from equipoise.training.tuning import TuneRun
 from equipoise.training.validation import Outside, Validator
 
@@ -75,18 +75,20 @@ class Sizes:
         changes["steps"] = max(1, changes["steps"])
         changes["decided"] = changes.get("decided", 0) * self.sets // 16
         sets = {"answerable": self.sets, "unanswerable": self.sets // 2}
-        return Plan(**sets, seed=seed, learning_rate=self.rate, validation_sets=128, **changes)
+        return Plan(**sets, seed=seed, learning_rate=self.rate, validation_sets=8 * self.sets, **changes)
 
 
-def training_sets(arm: str, seed: int) -> tuple[TrainingSet, ...]:
-    """Return the sets that an arm trains on."""
-    train = split_sets(open_training_sets("grammar", seed=seed), seed=seed).train
+def sets_for(arm: str, seed: int) -> Splits:
+    """Return the sets that an arm trains and validates on."""
+    splits = split_sets(open_training_sets("grammar", seed=seed), seed=seed)
+    train = splits.train
     if arm != "labels x 16, no contrast":
-        return train
+        return splits
     # Half of the templates for sets in which the word decides, the other half for ambiguous ones.
     shared = sorted({item.template for item in train if item.decided} & {s.template for s in train if not s.decided})
     half = set(shared[::2])
-    return tuple(s for s in train if s.template not in shared or (s.template in half) == s.decided)
+    kept = tuple(s for s in train if s.template not in shared or (s.template in half) == s.decided)
+    return replace(splits, train=kept)
 
 
 def upper_layers_only(model: Any) -> None:
@@ -101,6 +103,7 @@ def upper_layers_only(model: Any) -> None:
 def run_job(folder: Path, model: str, arm: str, seed: int, sizes: Sizes, out: Path) -> None:
     """Tune one arm and write its values by set, its guards' sentences and what it writes."""
     torch.manual_seed(seed)
+    torch.set_float32_matmul_precision("high")  # on a GPU products of 19 bits; several times as fast
     begun = time.perf_counter()
     network, tokenizer = load_for_training(str(folder), device=device())
     faults: list[str] = []
@@ -110,28 +113,28 @@ def run_job(folder: Path, model: str, arm: str, seed: int, sizes: Sizes, out: Pa
         network, reference = prepare(network, model, plan)
         if arm == "labels x 16, upper layers":
             upper_layers_only(network)
-        faults, validation = tuned(network, tokenizer, reference, plan, training_sets(arm, seed))
+        faults, validation = tuned(network, tokenizer, reference, plan, sets_for(arm, seed))
     trained = time.perf_counter()
     parts, texts = described(network, tokenizer, sizes.evaluated)
     saved(out.with_suffix(".npz"), parts)
     times = {"training": trained - begun, "evaluation": time.perf_counter() - trained}
+    times["processor"] = time.process_time()
     facts = {"model": model, "arm": arm, "seed": seed, "faults": faults, "samples": texts, "seconds": times}
     out.with_suffix(".json").write_text(json.dumps({**facts, "validation": validation}, indent=1) + "\n")
 
 
 def tuned(
-    network: Any, tokenizer: Any, reference: Reference, plan: Plan, sets: tuple[TrainingSet, ...]
+    network: Any, tokenizer: Any, reference: Reference, plan: Plan, sets: Splits
 ) -> tuple[list[str], dict[str, float]]:
     """Take all steps, and return what the guards say of the last one, with its validation."""
     questions = Questions(tokenizer)
     paragraphs = neutral_paragraphs()
     cut = 3 * len(paragraphs) // 4
-    losses = StepLoss(sets, questions, NeutralText(tokenizer, paragraphs[:cut]), reference, plan)
-    validation = split_sets(open_training_sets("grammar", seed=plan.seed), seed=plan.seed).validation
+    losses = StepLoss(sets.train, questions, NeutralText(tokenizer, paragraphs[:cut]), reference, plan)
     few = 64 if plan.steps < 100 else 0
     outside = Outside(outside_sets(few), control_sets(few))
     unseen = NeutralText(tokenizer, paragraphs[cut:])
-    validator = Validator(validation, questions, unseen, plan, outside, reference)
+    validator = Validator(sets.validation, questions, unseen, plan, outside, reference)
     run = TuneRun(network, losses, validator, plan, Limits())
     before = validator.run(network)
     for step in range(plan.steps):
