@@ -74,7 +74,7 @@ class Settings(AuditOptions):
         """
         usual = isinstance(data, list | tuple) and all(isinstance(entry, str) for entry in data)
         if usual and tuple(data) == RunOptions.data:
-            plain = self.dataset == DatasetOptions() and self.by is None and self.precision is None and not self.shots
+            plain = self.dataset == DatasetOptions() and self.by is None and self.until_width is None and not self.shots
             if not plain or any(task.name.startswith(("cloze", "sentence")) for task in tasks):
                 data = [entry for entry in data if entry != CONTROL]
         return open_datasets(data, self.dataset)

@@ -5,6 +5,7 @@ All other validation sentences are ones in which the word must not matter, so a 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -13,7 +14,6 @@ import numpy as np
 import torch
 
 from ..records import Floats
-from ..stats.bounded import mean_interval
 from .batches import Questions, candidate_logprobs
 from .leash import Reference
 from .training_sets import TrainingSet
@@ -42,6 +42,16 @@ class Understanding:
         return {f"word_{name}": value for name, value in asdict(self).items()}
 
 
+def mean_interval(values: Floats) -> tuple[float, float]:
+    """Return the 95% interval of the mean over sets; equal values have one as well, from two sets half a point apart.
+
+    The betting intervals of audits hold at any number of sets, but exclude a loss of 2 points only from thousands on.
+    """
+    n, mean = len(values), float(values.mean())
+    spread = math.sqrt((float(((values - mean) ** 2).sum()) + 0.5) / n)
+    return mean - 1.96 * spread / math.sqrt(n), mean + 1.96 * spread / math.sqrt(n)
+
+
 class Control:
     """Asks a model the sentences that only the group word settles, and compares it with its base, set by set."""
 
@@ -59,7 +69,6 @@ class Control:
             return Understanding()
         right = self._right(model)
         by_set = self._by_set(right)
-        whole = mean_interval(by_set, (0.0, 1.0), level=0.95)
         groups = {
             "male": self._groups == "male",
             "female": self._groups == "female",
@@ -71,9 +80,9 @@ class Control:
             if self._base is None:
                 with self._reference.model() as base:
                     self._base = self._by_set(self._right(base))
-            change = mean_interval(by_set - self._base, (-1.0, 1.0), level=0.95)
-            changes = {"change_low": float(change.low), "change_high": float(change.high)}
-        return Understanding(float(by_set.mean()), float(whole.low), **shares, **changes)
+            low, high = mean_interval(by_set - self._base)
+            changes = {"change_low": low, "change_high": high}
+        return Understanding(float(by_set.mean()), mean_interval(by_set)[0], **shares, **changes)
 
     def _right(self, model: Any) -> Floats:
         """Return 1 for each sentence whose most probable candidate is the right one, else 0."""

@@ -11,6 +11,7 @@ from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER
 from ..records.limits import BOUNDED, SAMPLED
 from ..records.showing import Finding, State
 from ..runs.run import Part
+from .control import control
 from .words import sentences
 
 LITTLE_MASS = 0.05
@@ -39,7 +40,7 @@ def _check(name: str, state: State, short: str, text: str, beside: str = "") -> 
 def checks(part: Part) -> list[Finding]:
     """Return every check that applies to the run on this dataset and task, the gravest first."""
     listed = [*_mass(part), *_comparable(part), *_ties(part), *_accuracy(part), *_sizes(part)]
-    listed += [*_joins(part), *_flags(part), *_limits(part), *_faults(part), *_precision(part)]
+    listed += [*control(part), *_joins(part), *_flags(part), *_limits(part), *_faults(part), *_precision(part)]
     order: Sequence[State] = ("invalid", "doubt", "fine")
     return sorted(listed, key=lambda check: order.index(check.state))
 
