@@ -28,7 +28,7 @@ import torch
 from shared.models import device, tiny_folder
 from shared.options import parsed
 from shared.training_tables import write_tables
-from shared.tuned_models import described, saved
+from shared.tuned_models import PARTS, described, saved
 
 from equipoise.scoring.default_model import model_folder
 from equipoise.scoring.huggingface.loading import dequantise
@@ -68,6 +68,7 @@ class Sizes:
     sets: int = 16
     evaluated: int = 0
     rate: float = 0.0
+    parts: tuple[str, ...] = PARTS
 
     def plan(self, arm: str, seed: int) -> Plan:
         """Return the plan of an arm; the share of sets in which the word decides is kept."""
@@ -115,7 +116,7 @@ def run_job(folder: Path, model: str, arm: str, seed: int, sizes: Sizes, out: Pa
             upper_layers_only(network)
         faults, validation = tuned(network, tokenizer, reference, plan, sets_for(arm, seed))
     trained = time.perf_counter()
-    parts, texts = described(network, tokenizer, sizes.evaluated)
+    parts, texts = described(network, tokenizer, sizes.parts, sizes.evaluated)
     saved(out.with_suffix(".npz"), parts)
     times = {"training": trained - begun, "evaluation": time.perf_counter() - trained}
     times["processor"] = time.process_time()
@@ -197,15 +198,17 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--sets", type=int, default=16, help="answerable sets in a step")
     parser.add_argument("--evaluated", type=int, default=0, help="sets of each type that are asked; 0: all")
+    parser.add_argument("--parts", default=",".join(PARTS), help="evaluation datasets, separated by commas")
     parser.add_argument("--rate", type=float, default=0.0, help="learning rate; 0: the default of LoRA")
     parser.add_argument("--reduced", action="store_true", help="few steps and sets: two cores, within half an hour")
     parser.add_argument("--job", default="", help=argparse.SUPPRESS)
     few = f"{BASE};{FIRST};{DEFAULT}"
-    chosen = parsed(parser, steps=2, sets=4, evaluated=8, seeds=1, arms=few, out=Path("runs/smoke"))
+    tiny = {"steps": 2, "sets": 4, "evaluated": 8, "seeds": 1, "parts": "builtin,gendered"}
+    chosen = parsed(parser, **tiny, arms=few, out=Path("runs/smoke"))
     if chosen.reduced:
         chosen.steps, chosen.sets, chosen.evaluated, chosen.rate = 30, 4, 64, 1e-3
         chosen.arms = chosen.arms or ";".join(MAIN)
-    sizes = Sizes(chosen.steps, chosen.sets, chosen.evaluated, chosen.rate)
+    sizes = Sizes(chosen.steps, chosen.sets, chosen.evaluated, chosen.rate, tuple(chosen.parts.split(",")))
     chosen.out.mkdir(parents=True, exist_ok=True)
     models = folders(chosen.models, chosen.out, smoke=chosen.smoke)
     if chosen.job:

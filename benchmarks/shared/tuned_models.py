@@ -28,10 +28,10 @@ PROMPTS = (
 )
 
 
-def evaluation_sets(limit: int) -> dict[str, list[list[Example]]]:
+def evaluation_sets(names: Sequence[str], limit: int) -> dict[str, list[list[Example]]]:
     """Return the sets of each part that is on this machine, at most that many of each type (0: all)."""
     parts = {}
-    for name in PARTS:
+    for name in names:
         try:
             dataset = open_dataset(name).limited(SYNTHBIAS if name == "synthbias" else None)
         except DatasetError:  # not on this machine
@@ -150,10 +150,12 @@ def samples(model: Any, tokenizer: Any, questions: Questions) -> list[str]:
     return texts
 
 
-def described(model: Any, tokenizer: Any, limit: int) -> tuple[dict[str, dict[str, np.ndarray]], list[str]]:
+def described(
+    model: Any, tokenizer: Any, names: Sequence[str], limit: int
+) -> tuple[dict[str, dict[str, np.ndarray]], list[str]]:
     """Return the values of each part by set, and writing samples."""
     questions = Questions(tokenizer)
-    asked = evaluation_sets(limit)
+    asked = evaluation_sets(names, limit)
     asked["questions"] = general_questions(limit)
     parts = {name: answered(model, questions, sets) for name, sets in asked.items()}
     if getattr(tokenizer, "chat_template", None):

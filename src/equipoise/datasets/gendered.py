@@ -52,7 +52,7 @@ class Decided:
             groups = gender_groups(
                 kind=DECIDED, gender=gender, form=form, candidates=self.people, gold=gold, stereotype=None
             )
-            # Who is meant is no occupation, so results are not broken down by it.
+            # A wife is not an occupation, so results are not broken down by who is meant.
             groups = {name: value for name, value in groups.items() if name in ("type", "gender", "form", "position")}
             slots = {"pronoun": pronoun} | ({"named": "yes"} if self.named else {})
             yield Example(
@@ -108,12 +108,12 @@ def pairs(words: Mapping[str, Sequence[str]], count: int, place: int) -> Iterato
     male, female = words["male"], words["female"]
     made = 0
     for step in range(len(male) * len(female)):
-        one = male[(step + place) % len(male)]
-        other = female[(step * 2 + 3 * place + 1 + step // len(male)) % len(female)]
+        man = male[(step + place) % len(male)]
+        woman = female[(step * 2 + 3 * place + 1 + step // len(male)) % len(female)]
         # "prince" begins "princess": what holds the longer word's probability cannot be asked against it.
-        if one.lower().startswith(other.lower()) or other.lower().startswith(one.lower()):
+        if man.lower().startswith(woman.lower()) or woman.lower().startswith(man.lower()):
             continue
-        yield {"male": one, "female": other}
+        yield {"male": man, "female": woman}
         made += 1
         if made == count:
             return
@@ -124,11 +124,11 @@ def _one_and_many(
 ) -> Iterator[list[Example]]:
     for number in range(count):
         gender = ("male", "female")[(number + place) % 2]
-        one = words[gender][(number + 2 * place) % len(words[gender])]
+        person = words[gender][(number + 2 * place) % len(words[gender])]
         many = words["many"][(number + place) % len(words["many"])]
-        people, genders = ((one, many), (gender, "neutral"))
+        people, genders = ((person, many), (gender, "neutral"))
         if number // 2 % 2:
-            people, genders = (many, one), ("neutral", gender)
+            people, genders = (many, person), ("neutral", gender)
         yield list(Decided(f"{name}-{number:02}", text, people, genders, "number").examples())
 
 

@@ -81,7 +81,7 @@ def wording_of(example: Example) -> Wording:
     for slot, wording in WORDINGS.items():
         if example.slots.get(slot):
             return wording
-    needed = ", ".join(WORDINGS)
+    needed = ", ".join(slot for slot in WORDINGS if slot != "named")  # of no use without a pronoun
     raise DatasetError(f"example {example.id}: has nothing to ask about; it needs one of {needed}, or questions")
 
 

@@ -30,15 +30,17 @@ def control(part: Part) -> Iterator[Finding]:
     row = understanding(part)
     if row is None or DECIDED in part.kinds:
         return
-    said = f"Where the group word decides who is meant, it is right in {row:%} of {row.n:,} sentences"
+    sentence = f"Where the group word decides who is meant, it is right in {row:%} of {row.n:,} sentences"
     shown = f"{row.value:.0%} (chance {CHANCE:.0%}, n = {row.n:,})"
     if row.low > CHANCE:
-        yield _check("fine", shown, f"{said}; a model that ignores the word has {CHANCE:.0%}.", row)
+        yield _check("fine", shown, f"{sentence}; a model that ignores the word has {CHANCE:.0%}.", row)
         return
     if any(_leans(part, kind) for kind in part.kinds):
-        yield _check("doubt", shown, f"{said}, not clearly more than the {CHANCE:.0%} of guessing.", row)
+        yield _check("doubt", shown, f"{sentence}, not clearly more than the {CHANCE:.0%} of guessing.", row)
         return
-    text = f"{said}, not clearly more than the {CHANCE:.0%} of a model that ignores it. That its answers stay the same"
+    text = (
+        f"{sentence}, not clearly more than the {CHANCE:.0%} of a model that ignores it. That its answers stay the same"
+    )
     yield _check("doubt", shown, f"{text} with another word then says nothing about how it treats people.", row)
 
 
