@@ -80,7 +80,7 @@ class StepLoss:
         """Return the loss where the group word decides: each sentence has a target of its own, without parity."""
         drawn = self.drawn_decided(step)
         if not drawn:
-            return next(model.parameters()).new_zeros(())
+            return torch.zeros((), device=next(model.parameters()).device)
         batch = self._questions.batch(drawn)
         logprobs = candidate_logprobs(model, batch)
         if self._plan.decided_target == "labels":
