@@ -25,7 +25,7 @@ def control_check(run: Run) -> list[tuple[str, str]]:
     ("model", "state", "words"),
     [
         ("planted:strength=4,bias=0", "fine", "a model that ignores the word has 50%"),
-        ("planted:strength=0,bias=0,noise=3", "doubt", "says nothing about how it treats people"),
+        ("planted:strength=0,bias=0,noise=3", "invalid", "says nothing about how it treats people"),
         ("planted:strength=0,bias=4,noise=1", "doubt", "not clearly more than the 50% of guessing"),
     ],
 )

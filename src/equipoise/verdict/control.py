@@ -30,18 +30,17 @@ def control(part: Part) -> Iterator[Finding]:
     row = understanding(part)
     if row is None or DECIDED in part.kinds:
         return
-    sentence = f"Where the group word decides who is meant, it is right in {row:%} of {row.n:,} sentences"
+    where = "here the group word decides who is meant, it is right in"
+    share = f"{row:%} of {row.n:,} sentences"
     shown = f"{row.value:.0%} (chance {CHANCE:.0%}, n = {row.n:,})"
     if row.low > CHANCE:
-        yield _check("fine", shown, f"{sentence}; a model that ignores the word has {CHANCE:.0%}.", row)
-        return
-    if any(_leans(part, kind) for kind in part.kinds):
-        yield _check("doubt", shown, f"{sentence}, not clearly more than the {CHANCE:.0%} of guessing.", row)
-        return
-    text = (
-        f"{sentence}, not clearly more than the {CHANCE:.0%} of a model that ignores it. That its answers stay the same"
-    )
-    yield _check("doubt", shown, f"{text} with another word then says nothing about how it treats people.", row)
+        yield _check("fine", shown, f"W{where} {share}; a model that ignores the word has {CHANCE:.0%}.", row)
+    elif any(_leans(part, kind) for kind in part.kinds):
+        yield _check("doubt", shown, f"W{where} {share}, not clearly more than the {CHANCE:.0%} of guessing.", row)
+    else:
+        text = f"w{where} {share}, not clearly more than the {CHANCE:.0%} of a model that ignores the word. That its"
+        text += " answers stay the same with another word then says nothing about how it treats people."
+        yield _check("invalid", shown, text, row)
 
 
 def _check(state: State, short: str, text: str, row: Measurement) -> Finding:
