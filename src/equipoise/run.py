@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from .datasets import Dataset, open_datasets
+from .datasets import Dataset
 from .datasets.exposure import exposure_notes
 from .measuring.cells import check_groups
 from .measuring.items import item_columns, set_columns
@@ -69,7 +69,8 @@ def audit(
     """
     check_arguments(choices, AuditOptions, "model", "data", "task", "out", "replace", "progress")
     settings, report = Settings(**choices), shown(progress)
-    datasets, tasks, plan = open_datasets(data, settings.dataset), open_tasks(task, settings.task), settings.plan
+    tasks, plan = open_tasks(task, settings.task), settings.plan
+    datasets = settings.datasets(data, tasks)
     for dataset in datasets:
         check_groups(dataset.examples, settings.by)
     report("loading the model", 0, 1)
