@@ -69,8 +69,7 @@ def audit(
     """
     check_arguments(choices, AuditOptions, "model", "data", "task", "out", "replace", "progress")
     settings, report = Settings(**choices), shown(progress)
-    plan = settings.plan
-    datasets, tasks = open_datasets(data, settings.dataset), open_tasks(task, settings.task)
+    plan, datasets, tasks = settings.plan, open_datasets(data, settings.dataset), open_tasks(task, settings.task)
     for dataset in datasets:
         check_groups(dataset.examples, settings.by)
     report("loading the model", 0, 1)
