@@ -37,7 +37,7 @@ def test_an_address_where_nothing_listens_is_refused_at_once() -> None:
         check_listening("127.0.0.1:1", 60)
     assert time.monotonic() - began < 5
     for address in ("nonsense", "host:port", ":1", "127.0.0.1:99999999"):
-        with pytest.raises(ModelError, match="is not the address of a Ray cluster|no Ray cluster answers"):
+        with pytest.raises(ModelError, match=r"is not the address of a Ray cluster|no Ray cluster answers"):
             check_listening(address, 60)
 
 
