@@ -37,6 +37,7 @@ TESTED_THROUGH = {
     "measuring/leeway/fillings.py": "measuring/leeway/test_widening.py",
     "metrics/columns.py": "metrics/test_sides.py and measuring/test_items.py compute every column",
     "metrics/stereotyped_answers.py": "reference/test_bbq_bias.py",
+    "metrics/table/answers.py": "a table: test_invariants.py takes every metric of it",
     "metrics/table/calibration.py": "a table: test_invariants.py takes every metric of it",
     "metrics/table/fairness.py": "a table: test_invariants.py takes every metric of it",
     "metrics/table/group_wise.py": "a table: test_invariants.py takes every metric of it",
@@ -59,9 +60,11 @@ TESTED_THROUGH = {
 """Modules without a test file of their own, and where they are tested."""
 
 ACROSS_MODULES = {
+    "cli/test_odd_inputs.py": "what newcomers type and open: one right sentence each",
     "builder/survey/test_accessibility.py": "every page of the survey, with axe in a browser",
     "builder/survey/test_penetration.py": "attacks on the survey's server",
     "builder/survey/test_survey_under_fault.py": "raters, kills and both databases together",
+    "builder/rules/test_hard_drafts.py": "variants, agreement and her together, on 120 drafts",
     "builder/test_commands.py": "every command of a build, from the word list to the dataset",
     "builder/test_killed_builds.py": "every step of a build, killed everywhere",
     "builder/test_loop.py": "a whole build with a model, a survey and raters",

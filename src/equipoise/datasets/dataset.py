@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
+from itertools import permutations
 from typing import TypeVar
 
 from ..records import DatasetError, Example
@@ -111,6 +112,16 @@ def repeated(items: Iterable[Item], key: Callable[[Item], Hashable]) -> Iterator
         earlier = seen.setdefault(key(item), item)
         if earlier is not item:
             yield item, earlier
+
+
+def nested_candidates(examples: Iterable[Example]) -> Iterator[Fault]:
+    """Yield a fault for every candidate that begins another one of its example, such as "police", "police officer"."""
+    for example in examples:
+        for shorter, longer in permutations(example.candidates, 2):
+            if longer.lower().startswith(f"{shorter.lower()} "):
+                what = f"{shorter!r} begins {longer!r}"
+                handling = "what goes on into the longer one is not counted for the shorter one"
+                yield Fault(example.id, "candidate begins another", what, handling)
 
 
 def third_occupations(where: str, text: str, candidates: Sequence[str]) -> Iterator[Fault]:
