@@ -59,9 +59,11 @@ TESTED_THROUGH = {
 """Modules without a test file of their own, and where they are tested."""
 
 ACROSS_MODULES = {
+    "cli/test_odd_inputs.py": "what newcomers type and open: one right sentence each",
     "builder/survey/test_accessibility.py": "every page of the survey, with axe in a browser",
     "builder/survey/test_penetration.py": "attacks on the survey's server",
     "builder/survey/test_survey_under_fault.py": "raters, kills and both databases together",
+    "builder/rules/test_hard_drafts.py": "variants, agreement and her together, on 120 drafts",
     "builder/test_commands.py": "every command of a build, from the word list to the dataset",
     "builder/test_killed_builds.py": "every step of a build, killed everywhere",
     "builder/test_loop.py": "a whole build with a model, a survey and raters",

@@ -34,7 +34,7 @@ from .runs.tables import column_rows, example_rows, outcome_columns
 from .scoring.opening import open_engine
 from .scoring.score_store import ScoreStore
 from .scoring.text_store import TextStore
-from .settings import Settings
+from .settings import Settings, fitting
 from .tasks import Task, flag_notes, open_tasks
 
 
@@ -62,19 +62,19 @@ def audit(
     """Return the run of a model on every dataset as every task; the same call continues an interrupted run.
 
     `model` is a name, a path, (model, tokenizer) or a pipeline of transformers, or an engine. `data` is a name, a path,
-    a DataFrame, a list of dicts, a `datasets.Dataset`, a Dataset, or a list of these. A folder that
-    holds another run (other model, data, task or settings) is refused, or emptied first if `replace` is set.
-    `progress` is called with what is done; without it a notebook shows bars (False: never).
+    a DataFrame, a list of dicts, a `datasets.Dataset`, a Dataset, or a list of these. A folder with
+    another run is refused, or emptied first with `replace`. `progress` is called with what is done (False: no bars).
     For example: `audit("smollm2", data="winobias", limit=100, estimators=["renyi"])`.
     """
     check_arguments(choices, AuditOptions, "model", "data", "task", "out", "replace", "progress")
     settings, report = Settings(**choices), shown(progress)
-    datasets, tasks, plan = open_datasets(data, settings.dataset), open_tasks(task, settings.task), settings.plan
+    plan, datasets, tasks = settings.plan, open_datasets(data, settings.dataset), open_tasks(task, settings.task)
     for dataset in datasets:
         check_groups(dataset.examples, settings.by)
     report("loading the model", 0, 1)
     engine = open_engine(model, settings.engine)
     report("loading the model", 1, 1)
+    tasks, fitted = fitting(task, tasks, engine, settings)
     names = [dataset.label for dataset in datasets], [t.name for t in tasks], settings.asked
     folder = RunFolder(Path(out) if out else default_folder(engine.name, *names))
     with folder.held():
@@ -92,8 +92,8 @@ def audit(
                 writer = texts.writer(engine, partial(report, f"{key}, reasoning"))
                 ask = partial(asked.run, scorer=scorer, writer=writer)
                 answers.append(_answers(key, dataset, ask, settings))
-            notes = [*exposure_notes((model, settings.adapter), datasets), *store.notes, *texts.notes, *engine.notes]
-            manifest = with_fields(manifest, engine=described(engine), notes=notes)
+            notes = [*fitted, *exposure_notes((model, settings.adapter), datasets), *store.notes, *texts.notes]
+            manifest = with_fields(manifest, engine=described(engine), notes=[*notes, *engine.notes])
         return _finish(folder, answers, plan, manifest, report).with_texts(texts.texts)
 
 

@@ -24,7 +24,7 @@ from .options import (
     options_of,
 )
 from .records import EquipoiseError, RunError
-from .tasks import NO_SHOTS, Shots, TaskOptions, read_wordings
+from .tasks import NO_SHOTS, Shots, Task, TaskOptions, open_tasks, read_wordings
 from .uncertainty import ESTIMATORS, P_TRUE
 
 
@@ -120,6 +120,15 @@ class Settings(AuditOptions):
 
 SETTINGS = options_of(Settings)
 """The options of an audit by name."""
+
+
+def fitting(task: Any, tasks: list[Task], engine: Any, settings: Settings) -> tuple[list[Task], list[str]]:
+    """Return the tasks; where no task was chosen and the engine cannot be asked the usual one, what it can, and why."""
+    able = tuple(getattr(engine, "tasks", ()))
+    if task is not RunOptions.task or not able or set(able) & set(task):
+        return tasks, []
+    note = f"{engine.name} cannot be asked as {task[0]}, the usual task, so it was asked as {able[0]}"
+    return open_tasks(able[0], settings.task), [note]
 
 
 def _label(value: object) -> str:

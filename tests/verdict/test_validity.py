@@ -119,7 +119,7 @@ def test_one_sided_sets_and_faulty_rows_are_counted(sound: Run, tmp_path: Path) 
     datasets = {"builtin": {**sound.manifest.datasets["builtin"], "faults": 7}}
     found = checked(changed(sound, tmp_path, one_sided, datasets=datasets))
     assert (found["one-sided sets"].state, found["one-sided sets"].short) == ("doubt", f"2 of {sets}")
-    assert "has 7 faulty rows; `equipoise data show builtin` lists them" in found["dataset faults"].text
+    assert "has 7 faulty rows; `equipoise data check builtin` lists them" in found["dataset faults"].text
 
 
 def test_flags_of_prompts_are_counted(sound: Run, tmp_path: Path) -> None:

@@ -83,7 +83,9 @@ def check(
     from ..datasets.dataset import nested_candidates
 
     dataset = open_dataset(path, DatasetOptions(**choices))
-    counts = f"{len(dataset.examples):,} examples, {dataset.sets:,} sets can be compared"
+    sets = "1 set" if dataset.sets == 1 else f"{dataset.sets:,} sets"
+    examples = "1 example" if len(dataset.examples) == 1 else f"{len(dataset.examples):,} examples"
+    counts = f"{examples}, {sets} can be compared"
     typer.echo(printable(f"{dataset.name}: {counts}"))
     kinds: dict[str, list[str]] = {}
     for fault in (*dataset.faults, *nested_candidates(dataset.examples)):

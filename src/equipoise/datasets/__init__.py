@@ -24,7 +24,7 @@ from .downloads import fetch, file_faults, find_dataset_folder
 from .identity import NAME as IDENTITY
 from .identity import identity_dataset, recipe
 from .neutral import neutralised
-from .rows import READERS, Rows, read_rows, rows_in_memory
+from .rows import OTHER_SHEETS, READERS, Rows, read_rows, rows_in_memory
 from .sentence_pairs import is_pair_table, load_sentence_pairs
 from .stereoset import is_stereoset, load_stereoset
 from .synthbias import COLUMNS as SYNTHBIAS_COLUMNS
@@ -138,6 +138,8 @@ DATASETS: Mapping[str, Loader] = {
 def open_datasets(data: Any, options: DatasetOptions | None = None) -> list[Dataset]:
     """Return the datasets that were given: one, or a list of them. A list of dicts is one table."""
     several = isinstance(data, (list, tuple)) and not (data and isinstance(data[0], Mapping))
+    if several and not data:
+        raise DatasetError("data has no rows and names no dataset")
     return _named_apart([open_dataset(entry, options) for entry in (data if several else [data])])
 
 
@@ -230,7 +232,7 @@ def _open_path(path: Path, options: DatasetOptions) -> Dataset:
         _only_he_and_she(str(path), pronouns)
         return load_stereoset(path)
     # Read once: a table may have a million rows.
-    table = read_rows(path) if path.is_file() and path.suffix.lower() in READERS else None
+    table = read_rows(path) if path.is_file() and path.suffix.lower() in (*READERS, *OTHER_SHEETS) else None
     if table is not None and is_pair_table(table.columns, columns):
         _only_he_and_she(str(path), pronouns)
         return load_sentence_pairs(table, columns)

@@ -6,11 +6,13 @@ are too few sets; answers follow the letter or the place; or the model guesses a
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from ..datasets import CARDS
 from ..measuring.leeway.alternatives import undecided
 from ..metrics.columns import LETTERS
 from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER, Estimate, Integers, Measurement, Outcomes
@@ -270,10 +272,25 @@ def _faults(part: Part) -> Iterator[Finding]:
                 " enter comparisons within sets."
             )
             yield _check("one-sided sets", "doubt", f"{with_one:,} of {of:,}", text)
-    faults = int(part.run.manifest.datasets.get(part.dataset, {}).get("faults", 0) or 0)
+    facts = part.run.manifest.datasets.get(part.dataset, {})
+    faults = int(facts.get("faults", 0) or 0)
     if faults:
-        text = f"The dataset has {faults:,} faulty rows; `equipoise data show {part.dataset}` lists them."
+        rows = "1 faulty row" if faults == 1 else f"{faults:,} faulty rows"
+        command = _check_command(part)
+        lists = f"; `{command}` lists {'it' if faults == 1 else 'them'}" if command else ""
+        text = f"The dataset has {rows}{lists}."
         yield _check("dataset faults", "doubt", f"{faults:,}", text)
+
+
+def _check_command(part: Part) -> str:
+    """Return the command that lists the faults of the part's dataset, as it was read; "" for a table in memory."""
+    manifest = part.run.manifest
+    source = str(manifest.datasets.get(part.dataset, {}).get("source") or "")
+    place = part.dataset if part.dataset in CARDS else source
+    if not place or source == "in memory":
+        return ""
+    columns = ",".join(f"{name}={column}" for name, column in dict(manifest.settings.get("columns") or {}).items())
+    return f"equipoise data check {shlex.quote(place)}" + (f" --columns {shlex.quote(columns)}" if columns else "")
 
 
 def _precision(part: Part) -> Iterator[Finding]:

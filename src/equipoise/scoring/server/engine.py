@@ -78,6 +78,10 @@ class ServerEngine(EngineDefaults):
         }
 
     @property
+    def tasks(self) -> Sequence[str]:
+        return tuple(self._method.tasks)
+
+    @property
     def notes(self) -> Sequence[str]:
         notes = [f"scored by a server: {self._method.name}", f"proof of the server: {self._proof.note}"]
         if self._left_out:
