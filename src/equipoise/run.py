@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from .datasets import Dataset, open_datasets
+from .datasets import Dataset
 from .datasets.exposure import exposure_notes
 from .measuring.cells import check_groups
 from .measuring.items import item_columns, set_columns
@@ -62,13 +62,14 @@ def audit(
     """Return the run of a model on every dataset as every task; the same call continues an interrupted run.
 
     `model` is a name, a path, (model, tokenizer) or a pipeline of transformers, or an engine. `data` is a name, a path,
-    a DataFrame, a list of dicts, a `datasets.Dataset`, a Dataset, or a list of these. A folder with
-    another run is refused, or emptied first with `replace`. `progress` is called with what is done (False: no bars).
+    a DataFrame, a list of dicts, a `datasets.Dataset`, a Dataset, or a list of these. A folder that holds another run
+    is refused, or emptied if `replace` is set. `progress` is called; without it a notebook has bars (False: never).
     For example: `audit("smollm2", data="winobias", limit=100, estimators=["renyi"])`.
     """
     check_arguments(choices, AuditOptions, "model", "data", "task", "out", "replace", "progress")
     settings, report = Settings(**choices), shown(progress)
-    plan, datasets, tasks = settings.plan, open_datasets(data, settings.dataset), open_tasks(task, settings.task)
+    tasks, plan = open_tasks(task, settings.task), settings.plan
+    datasets = settings.datasets(data, tasks)
     for dataset in datasets:
         check_groups(dataset.examples, settings.by)
     report("loading the model", 0, 1)
@@ -158,12 +159,11 @@ def _answers(key: RunKey, dataset: Dataset, ask: Callable[..., Outcomes], settin
 
 def _finish(folder: RunFolder, answers: Sequence[Answers], plan: Plan, manifest: RunManifest, report: Progress) -> Run:
     """Return the run, measured and written."""
-    manifest = with_fields(manifest, files=folder.stores())  # which are complete by now
-    manifest = with_samples(manifest, [(a.key, a.sampled) for a in answers if a.sampled])
+    sampled = [(answer.key, answer.sampled) for answer in answers if answer.sampled]
+    manifest = with_samples(with_fields(manifest, files=folder.stores()), sampled)
     measured, notes = measured_tables([(a.key, a.outcomes) for a in answers], plan, manifest, report)
     measured.tables["examples.parquet"] = example_rows(_asked(answers))
-    looks = [{**asdict(a.key), **look.row()} for a in answers if a.sampled for look in a.sampled.looks]
-    if looks:
+    if looks := [{**asdict(key), **look.row()} for key, drawn in sampled for look in drawn.looks]:
         measured.tables["looks.csv"] = pd.DataFrame(looks)
     return written(folder, measured, manifest, notes)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from .catalog import find, names
-from .datasets import open_dataset
+from .datasets import CONTROL, Dataset, open_dataset, open_datasets
 from .datasets.conditions import conditions
 from .measuring.measure import Plan
 from .metrics import METRICS
@@ -67,6 +67,19 @@ class Settings(AuditOptions):
         metrics = [find(name, METRICS, kind="metric") for name in self.metrics or ()]
         estimators = [find(name, ESTIMATORS, kind="estimator") for name in self.estimators]
         return Plan(metrics, estimators, **vars(self.part(PlanOptions)))
+
+    def datasets(self, data: Any, tasks: Sequence[Task]) -> list[Dataset]:
+        """Return the datasets that were asked for.
+
+        Of the default, the control is left out where an option changes what is asked or compared, or where a task asks
+        for the pronoun itself.
+        """
+        usual = isinstance(data, list | tuple) and all(isinstance(entry, str) for entry in data)
+        if usual and tuple(data) == RunOptions.data:
+            plain = self.dataset == DatasetOptions() and self.by is None and self.until_width is None and not self.shots
+            if not plain or any(task.name.startswith(("cloze", "sentence")) for task in tasks):
+                data = [entry for entry in data if entry != CONTROL]
+        return open_datasets(data, self.dataset)
 
     @property
     def dataset(self) -> DatasetOptions:

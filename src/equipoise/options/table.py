@@ -38,9 +38,10 @@ class RunOptions(Options):
         positional=True,
     )
     data: Sequence[str] = option(
-        ("builtin",),
-        "builtin, decisions, winobias, synthbias, winoidentity (identities by markers), winogender, genderlex, bbq or "
-        "bbq:Age (see `equipoise data list`), or the path of a table, a folder or a file of templates.",
+        ("builtin", "gendered:control"),
+        "builtin, gendered (the pronoun decides; gendered:control has 40 sets), decisions, winobias, synthbias, "
+        "winoidentity (identities by markers), winogender, genderlex, bbq or bbq:Age (see `equipoise data list`), or "
+        "the path of a table, a folder or a file of templates.",
         ASK,
     )
     task: Sequence[str] = option(

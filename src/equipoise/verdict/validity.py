@@ -20,6 +20,7 @@ from ..records.limits import BOUNDED, SAMPLED
 from ..records.prompts import NESTED
 from ..records.showing import Finding, State
 from ..runs.run import Part
+from .control import control
 from .findings import is_shown, rule_of
 from .words import sentences
 
@@ -55,7 +56,7 @@ def _check(name: str, state: State, short: str, text: str, rests_on: Sequence[Me
 def checks(part: Part) -> list[Finding]:
     """Return every check that applies to the run on this dataset and task, the gravest first."""
     listed = [*_mass(part), *_ties(part), *_sizes(part), *_places(part), *_accuracy(part), *_comparable(part)]
-    listed += [*_joins(part), *_flags(part), *_limits(part), *_faults(part), *_precision(part)]
+    listed += [*control(part), *_joins(part), *_flags(part), *_limits(part), *_faults(part), *_precision(part)]
     order: Sequence[State] = ("invalid", "doubt", "fine")
     return sorted(listed, key=lambda check: order.index(check.state))
 
