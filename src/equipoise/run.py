@@ -62,9 +62,8 @@ def audit(
     """Return the run of a model on every dataset as every task; the same call continues an interrupted run.
 
     `model` is a name, a path, (model, tokenizer) or a pipeline of transformers, or an engine. `data` is a name, a path,
-    a DataFrame, a list of dicts, a `datasets.Dataset`, a Dataset, or a list of these. A folder that
-    holds another run (other model, data, task or settings) is refused, or emptied first if `replace` is set.
-    `progress` is called with what is done; without it a notebook shows bars (False: never).
+    a DataFrame, a list of dicts, a `datasets.Dataset`, a Dataset, or a list of these. A folder that holds another run
+    is refused, or emptied if `replace` is set. `progress` is called; without it a notebook has bars (False: never).
     For example: `audit("smollm2", data="winobias", limit=100, estimators=["renyi"])`.
     """
     check_arguments(choices, AuditOptions, "model", "data", "task", "out", "replace", "progress")
@@ -94,9 +93,8 @@ def audit(
                 writer = texts.writer(engine, partial(report, f"{key}, reasoning"))
                 ask = partial(asked.run, scorer=scorer, writer=writer)
                 answers.append(_answers(key, dataset, ask, settings))
-            exposed = exposure_notes((model, settings.adapter), datasets)
-            notes = [*fitted, *exposed, *store.notes, *texts.notes, *engine.notes]
-            manifest = with_fields(manifest, engine=described(engine), notes=notes)
+            notes = [*fitted, *exposure_notes((model, settings.adapter), datasets), *store.notes, *texts.notes]
+            manifest = with_fields(manifest, engine=described(engine), notes=[*notes, *engine.notes])
         return _finish(folder, answers, plan, manifest, report).with_texts(texts.texts)
 
 
@@ -161,12 +159,11 @@ def _answers(key: RunKey, dataset: Dataset, ask: Callable[..., Outcomes], settin
 
 def _finish(folder: RunFolder, answers: Sequence[Answers], plan: Plan, manifest: RunManifest, report: Progress) -> Run:
     """Return the run, measured and written."""
-    manifest = with_fields(manifest, files=folder.stores())  # which are complete by now
-    manifest = with_samples(manifest, [(a.key, a.sampled) for a in answers if a.sampled])
+    sampled = [(answer.key, answer.sampled) for answer in answers if answer.sampled]
+    manifest = with_samples(with_fields(manifest, files=folder.stores()), sampled)
     measured, notes = measured_tables([(a.key, a.outcomes) for a in answers], plan, manifest, report)
     measured.tables["examples.parquet"] = example_rows(_asked(answers))
-    looks = [{**asdict(a.key), **look.row()} for a in answers if a.sampled for look in a.sampled.looks]
-    if looks:
+    if looks := [{**asdict(key), **look.row()} for key, drawn in sampled for look in drawn.looks]:
         measured.tables["looks.csv"] = pd.DataFrame(looks)
     return written(folder, measured, manifest, notes)
 
