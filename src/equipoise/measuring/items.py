@@ -125,9 +125,7 @@ class Items:
     @cached_property
     def chose_first(self) -> Floats:
         """Whether the answer is the person that the text names first; NaN where it names neither of the two."""
-        named = (
-            (self.outcomes.first != ABSENT) & (self.predicted != ABSENT) & (self.predicted < stereotyped_answers.PEOPLE)
-        )
+        named = (self.outcomes.first != ABSENT) & np.isin(self.predicted, range(stereotyped_answers.PEOPLE))
         return np.where(named, self.predicted == self.outcomes.first, np.nan)
 
     def chose_letter(self, letter: str) -> Floats:
