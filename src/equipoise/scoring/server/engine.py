@@ -54,8 +54,7 @@ class ServerEngine(EngineDefaults):
         self._prompts_at_once = asyncio.Semaphore(options.concurrency)
         self._batches_at_once = 2 + options.concurrency // BATCH
         api = Api(self._client, await _served_name(self._client, model))
-        found = await probe(api, bos=options.bos, samples=options.samples, reasoning=options.reasoning_tokens)
-        return api, *found
+        return api, *await probe(api, bos=options.bos, samples=options.samples, reasoning=options.reasoning_tokens)
 
     @property
     def identity(self) -> Mapping[str, Any]:
