@@ -273,7 +273,7 @@ def test_what_cannot_be_is_refused_before_the_model_is_asked(tmp_path: Path) -> 
 def test_a_folder_of_another_planted_engine_is_left_alone(tmp_path: Path) -> None:
     audit("planted:bias=1", out=tmp_path, **QUICK)
     audit("planted:bias=1", out=tmp_path, **QUICK)
-    with pytest.raises(RunError, match="holds a run of planted with other settings"):
+    with pytest.raises(RunError, match="holds another run: the model planted has other bias"):
         audit("planted:bias=2", out=tmp_path, **QUICK)
 
 
@@ -309,7 +309,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 def test_the_folder_of_another_model_is_left_alone(tiny_run: Run) -> None:
     before = files_of(tiny_run.path)
-    with pytest.raises(RunError, match="holds a run of tiny-llama-1 with other settings; choose another folder"):
+    with pytest.raises(RunError, match="holds another run: the model is tiny-llama-1, not planted; choose another out"):
         audit("planted", out=tiny_run.path, **QUICK)
     assert before == files_of(tiny_run.path)
 
@@ -347,3 +347,19 @@ def test_a_wrong_choice_is_an_error_with_the_fact_needed(
 ) -> None:
     with pytest.raises(EquipoiseError, match=sentence.replace("(", r"\(")):
         audit("planted", out=tmp_path / "run", **{"limit": 4, "resamples": 10, **choices})
+
+
+class OnlyChoices(PlantedEngine):
+    """A planted engine that, like some servers, can be asked multiple choice only."""
+
+    @property
+    def tasks(self) -> Sequence[str]:
+        return ("mcq",)
+
+
+def test_the_usual_task_follows_what_the_engine_can_be_asked(tmp_path: Path) -> None:
+    run = audit(OnlyChoices(strength=1), out=tmp_path / "fitted", limit=4, resamples=5)
+    assert [part.task for part in run.parts] == ["mcq"]
+    assert "cannot be asked as next-word, the usual task, so it was asked as mcq" in run.manifest.notes[0]
+    asked = audit(OnlyChoices(strength=1), task="next-word", out=tmp_path / "asked", limit=4, resamples=5)
+    assert [part.task for part in asked.parts] == ["next-word"] and not any("usual" in n for n in asked.manifest.notes)

@@ -81,7 +81,7 @@ def refused(result: Result) -> str:
 BAD_TABLES = {
     "missing-column.csv": (
         "text,pronoun\nHe ran.,he\n",
-        "missing-column.csv: the columns of the candidates are missing",
+        "missing-column.csv: no column holds the candidates; it has text, pronoun; name with --columns",
     ),
     "pronoun.csv": (f"{HEADER}\n{HE}\n{SHE.replace(',she,', ',hers,')}\n", "pronoun.csv:3: pronoun 'hers' is not in"),
     "empty.csv": ("", "empty.csv: is empty"),
@@ -93,7 +93,10 @@ BAD_TABLES = {
     ),
     "cells.csv": (f"{HEADER}\n{HE},more\n", "cells.csv:2: has 6 cells"),
     "cut.jsonl": ('{"text": "He ran."', "cut.jsonl:1: is not JSON"),
-    "long.csv": (f"{HEADER}\n{'x' * 10_000_000}{HE}\n", "long.csv:2: is not well-formed"),
+    "long.csv": (
+        f"{HEADER}\n{'x' * 10_000_000}{HE}\n",
+        "long.csv:2: has a cell of more than 131,072 characters; is a quote missing?",
+    ),
     "long.jsonl": (
         json.dumps({"text": "He ran", "pronoun": "x" * 10**7, "candidates": "a|b"}),
         "long.jsonl:1: pronoun",
@@ -194,16 +197,18 @@ def test_nan_log_probabilities_are_refused(forked: Command, tiny_llama: Callable
     assert (tmp_path / "run" / "scores.jsonl").read_bytes() == b""
 
 
-def test_a_full_disk_is_one_sentence(forked: Command, tmp_path: Path) -> None:
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "scores.jsonl").symlink_to("/dev/full")
-    said = refused(forked("audit", "planted", "--limit", "4", "--out", "run", cwd=tmp_path))
-    assert said.startswith("the disk is full") and "run the command again" in said
+def test_a_full_disk_is_one_sentence() -> None:
+    body = 'open("/dev/full", "wb", buffering=0).write(b"scores")'
+    result = subprocess.run(
+        [sys.executable, "-c", ENDED.format(body=body)], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 2 and result.stderr.startswith("equipoise: the disk is full")
+    assert "run the command again" in result.stderr and result.stderr.count("\n") == 1
 
 
 def test_a_folder_of_another_model_is_refused(forked: Command, run_copy: Path, model: Path) -> None:
     said = refused(forked("audit", model, "--limit", "4", "--out", run_copy, cwd=run_copy.parent))
-    assert "holds a run of planted with other settings; choose another folder" in said
+    assert "choose another folder with --out, or delete that run with --replace" in said
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from io import TextIOWrapper
 import typer
 
 from ..cache import tidy_cache
+from ..interruption import ignore
 from . import (
     ask,
     audit,
@@ -73,7 +74,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 }
 for name, command in COMMANDS.items():
     app.command(name, cls=PanelCommand)(with_help_all(name, command))
-for step in (survey.survey, survey.simulate, survey.links, survey.backup):
+for step in (survey.survey, survey.simulate, survey.links, survey.backup, survey.restore):
     build.app.command(step.__name__)(step)
 for name, group in {"study": study, "data": data, "build": build, "export": exports, "list": lists}.items():
     app.add_typer(group.app, name=name)
@@ -107,5 +108,6 @@ def main() -> None:
             code = app(standalone_mode=False)
         sys.exit(code)
     finally:
+        ignore()
         # The process is about to end: walking through every object of torch once more would take a second.
         gc.freeze()

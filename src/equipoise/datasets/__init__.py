@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -23,7 +24,7 @@ from .downloads import fetch, file_faults, find_dataset_folder
 from .identity import NAME as IDENTITY
 from .identity import identity_dataset, recipe
 from .neutral import neutralised
-from .rows import READERS, Rows, read_rows, rows_in_memory
+from .rows import OTHER_SHEETS, READERS, Rows, read_rows, rows_in_memory
 from .sentence_pairs import is_pair_table, load_sentence_pairs
 from .stereoset import is_stereoset, load_stereoset
 from .synthbias import COLUMNS as SYNTHBIAS_COLUMNS
@@ -36,6 +37,7 @@ from .winogender import load_winogender
 
 __all__ = [
     "CARDS",
+    "CONTROL",
     "DATASETS",
     "Card",
     "Dataset",
@@ -54,6 +56,9 @@ __all__ = [
 ]
 
 HE_SHE = ("he", "she")
+
+CONTROL = "gendered:control"
+"""Some 40 sets in which the group word decides: asked beside the built-in sentences, so that alike is not blind."""
 
 
 Loader = Callable[[DatasetOptions], Dataset]
@@ -95,6 +100,13 @@ def _sentiment(options: DatasetOptions) -> Dataset:
     return load_sentiment()
 
 
+def _gendered(options: DatasetOptions, part: str = "") -> Dataset:
+    from .gendered import load_gendered
+
+    _only_he_and_she("gendered", options.pronouns)  # sentences with others would not be decided
+    return load_gendered(part)
+
+
 def _bbq(options: DatasetOptions, part: str = "") -> Dataset:
     load = partial(load_bbq, category=part, as_published=options.as_published)
     return _as_published("bbq", load, HE_SHE)
@@ -129,6 +141,7 @@ DATASETS: Mapping[str, Loader] = {
     "winoidentity": _winoidentity,
     "bbq": _bbq,
     "sentiment": _sentiment,
+    "gendered": _gendered,
     "decisions": _decisions,
 }
 """Name -> loader. Other packages add theirs by the entry point `equipoise.datasets`."""
@@ -137,7 +150,19 @@ DATASETS: Mapping[str, Loader] = {
 def open_datasets(data: Any, options: DatasetOptions | None = None) -> list[Dataset]:
     """Return the datasets that were given: one, or a list of them. A list of dicts is one table."""
     several = isinstance(data, (list, tuple)) and not (data and isinstance(data[0], Mapping))
-    return [open_dataset(entry, options) for entry in (data if several else [data])]
+    if several and not data:
+        raise DatasetError("data has no rows and names no dataset")
+    return _named_apart([open_dataset(entry, options) for entry in (data if several else [data])])
+
+
+def _named_apart(datasets: Sequence[Dataset]) -> list[Dataset]:
+    """Return the datasets; those of one name get another one, which tells their content apart."""
+    counts = Counter(dataset.name for dataset in datasets)
+    labels = Counter((dataset.name, dataset.sha256) for dataset in datasets if counts[dataset.name] > 1)
+    for (name, _), count in labels.items():
+        if count > 1:
+            raise DatasetError(f"the data {name} is named {count} times, with the same sentences; name it once")
+    return [replace(d, name=f"{d.name}-{d.sha256[:8]}") if counts[d.name] > 1 else d for d in datasets]
 
 
 def open_dataset(spec: Any, options: DatasetOptions | None = None) -> Dataset:
@@ -153,7 +178,7 @@ def open_dataset(spec: Any, options: DatasetOptions | None = None) -> Dataset:
     if options.where:  # a limit counts what is selected
         options = replace(options, limit=None)
     if isinstance(spec, str | os.PathLike):
-        dataset = _open(os.fspath(spec), options)
+        dataset = replace(_open(os.fspath(spec), options), listed=_is_listed(os.fspath(spec), options))
     elif isinstance(spec, Mapping):
         dataset = load_templates(spec)
     else:
@@ -162,14 +187,26 @@ def open_dataset(spec: Any, options: DatasetOptions | None = None) -> Dataset:
     return neutralised(chosen, options.neutral) if options.neutral else chosen
 
 
-IN_PARTS = {"bbq": _bbq, "decisions": _decisions}
+IN_PARTS = {"bbq": _bbq, "decisions": _decisions, "gendered": _gendered}
 """The datasets whose name may be followed by a colon and a part, such as `bbq:Age`, with their loaders."""
+
+
+def _is_name(text: str) -> bool:
+    """Return whether a text names a dataset of the table, or a part of one; else it is a path."""
+    name, _, part = text.partition(":")
+    return (part != "" and name in IN_PARTS) or text in names(DATASETS, kind="dataset")
+
+
+def _is_listed(text: str, options: DatasetOptions) -> bool:
+    """Return whether what is read is ours by its name: no file of the user's is part of it."""
+    own_files = text == IDENTITY and (options.markers or not _is_name(options.base))
+    return _is_name(text) and not own_files
 
 
 def _open(text: str, options: DatasetOptions) -> Dataset:
     name, _, part = text.partition(":")
     in_part = part != "" and name in IN_PARTS
-    if in_part or text in names(DATASETS, kind="dataset"):
+    if _is_name(text):
         # WinoIdentity hands the columns on to its base, which may be a table.
         if options.columns and text != IDENTITY:
             raise DatasetError(f"{name} is not a table: columns can be named for a CSV, TSV, JSON or Parquet file only")
@@ -207,7 +244,7 @@ def _open_path(path: Path, options: DatasetOptions) -> Dataset:
         _only_he_and_she(str(path), pronouns)
         return load_stereoset(path)
     # Read once: a table may have a million rows.
-    table = read_rows(path) if path.is_file() and path.suffix.lower() in READERS else None
+    table = read_rows(path) if path.is_file() and path.suffix.lower() in (*READERS, *OTHER_SHEETS) else None
     if table is not None and is_pair_table(table.columns, columns):
         _only_he_and_she(str(path), pronouns)
         return load_sentence_pairs(table, columns)

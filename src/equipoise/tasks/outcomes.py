@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER, Example, Floats, Limits, Outcomes, Prompt, Score
 from ..records.limits import NO_CLASS
+from ..records.prompts import NESTED, SPLIT_JOIN
 from ..uncertainty import TOKEN_PROBABILITY, renormalise
+from .reading import MEANINGS
 
 NONE_OF_THE_ABOVE = "None of the above"
 BOTH_OF_THEM = "Both of them"
-MEANINGS = ("both", "neither", "refused", "unparsed")
-"""What an open answer can mean besides one of the candidates."""
+NOTED_SPLITS = 0.01
+"""Share of prompts with a split join from which it is noted."""
+
+PEOPLE = 2
+"""The first two candidates are people."""
 
 Places = Sequence[Sequence[int]]
 """For each candidate the places of the continuations that name it; their probabilities add up."""
@@ -48,10 +55,37 @@ def gather(
         probs=renormalise(logprobs if preferences is None else preferences),
         logprobs=logprobs,
         flags=strings(",".join(score.flags) for score in scores),
+        letters=strings(_letters(prompt.continuations) for prompt, _ in answers),
         logprobs_with_marker=logprobs_with_marker,
         reductions={**_reductions(scores), **_token_probabilities(scores, logprobs.shape[1])},
         limits=limits,
     )
+
+
+def flag_notes(outcomes: Outcomes) -> list[str]:
+    """Return what the user should know of prompts that had to be asked in another way than the rest."""
+    flags = [str(text).split(",") for text in outcomes.flags]
+    nested = sum(NESTED in marks for marks in flags)
+    split = sum(SPLIT_JOIN in marks for marks in flags)
+    notes = []
+    if nested:
+        notes.append(
+            f"in {nested:,} of {len(flags):,} prompts a candidate begins another one, as in police and police officer;"
+            " what goes on into the longer one is not counted for the shorter one"
+        )
+    if split > NOTED_SPLITS * len(flags):
+        notes.append(
+            f"in {split:,} of {len(flags):,} prompts ({split / len(flags):.0%}) a candidate would have merged with the"
+            " prompt's last token; these were tokenised separately, which the model may rarely have seen"
+        )
+    return notes
+
+
+def _letters(continuations: Sequence[str]) -> str:
+    """Return the letters that the candidates of a multiple choice were offered under, in their order; else ""."""
+    letters = [continuation.strip() for continuation in continuations]
+    are_letters = len(set(letters)) == len(letters) and all(len(text) == 1 and text.isupper() for text in letters)
+    return "".join(letters) if are_letters else ""
 
 
 def _reductions(scores: Sequence[Score]) -> dict[str, Floats]:
@@ -80,8 +114,27 @@ def example_columns(examples: Sequence[Example]) -> dict[str, Any]:
         "gold": np.array([ABSENT if e.gold is None else e.gold for e in examples], dtype=np.int64),
         "stereotype": np.array([ABSENT if e.stereotype is None else e.stereotype for e in examples], dtype=np.int64),
         "answerable": np.array([example.answerable for example in examples], dtype=bool),
+        "first": np.array([first_named(example) for example in examples], dtype=np.int64),
         "groups": {name: strings(example.groups.get(name, "") for example in examples) for name in names},
     }
+
+
+def first_named(example: Example) -> int:
+    """Return which of an example's people its text names first; ABSENT where one of the first two is not in it."""
+    starts = [_place(example.text, candidate) for candidate in example.candidates[:PEOPLE]]
+    if example.pair or None in starts or len(set(starts)) < len(starts):
+        return ABSENT
+    return min(range(len(starts)), key=lambda index: starts[index] or 0)
+
+
+def _place(text: str, candidate: str) -> int | None:
+    found = _mention(candidate.strip()).search(text)
+    return found.start() if found else None
+
+
+@lru_cache(maxsize=4096)
+def _mention(candidate: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(candidate)}(?!\w)", re.IGNORECASE)
 
 
 def strings(values: Iterable[str]) -> Any:

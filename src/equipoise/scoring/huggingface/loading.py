@@ -18,7 +18,7 @@ from transformers.utils import logging as transformers_logging
 from ...options import EngineOptions
 from ...records import ModelError
 from ..encoding import Encoder
-from ..weights import weights_sha256
+from ..weights import CHECKED, weights_sha256
 from .engine import HuggingFaceEngine
 from .model import parameters_sha256
 from .quantisation import round_weights
@@ -33,7 +33,7 @@ def open_huggingface(name: str, options: EngineOptions) -> HuggingFaceEngine:
     if folder.is_dir():
         if (folder / "adapter_config.json").is_file() and not (folder / "config.json").is_file():
             raise ModelError(f"{name} is a peft adapter: name its base model, and give this folder as adapter")
-        weights = {"source": name, "sha256": weights_sha256(_weight_files(folder, options))}
+        weights = {"source": name, **_checked(_weight_files(folder, options), options)}
         return open_folder(folder, options, name=folder.resolve().name, weights=weights)
     if name.startswith((".", "/", "~")) or folder.exists():
         raise ModelError(f"{name} is not a folder with a model")
@@ -41,8 +41,7 @@ def open_huggingface(name: str, options: EngineOptions) -> HuggingFaceEngine:
     extra = {"revision": revision or options.revision} if revision or options.revision else {}
     model, tokenizer = load(source, options, {**extra, "local_files_only": only_cached(source, **extra)})
     snapshot = Path(snapshot_download(source, local_files_only=True, **extra))
-    weights = {"source": source, "revision": snapshot.name}
-    weights["sha256"] = weights_sha256(_weight_files(snapshot, options))
+    weights = {"source": source, "revision": snapshot.name, **_checked(_weight_files(snapshot, options), options)}
     return _engine(model, tokenizer, source, weights, options)
 
 
@@ -77,7 +76,7 @@ def open_folder(folder: Path, options: EngineOptions, *, name: str, weights: Map
 def open_gguf(path: Path, options: EngineOptions) -> HuggingFaceEngine:
     """Return the engine of a GGUF file, dequantised to the dtype in the options."""
     model, tokenizer = load(str(path.resolve().parent), options, {"gguf_file": path.name})
-    weights = {"source": str(path), "sha256": weights_sha256([path]), "quantisation": "dequantised GGUF"}
+    weights = {"source": str(path), **_checked([path], options), "quantisation": "dequantised GGUF"}
     return _engine(model, tokenizer, path.stem, weights, options)
 
 
@@ -100,6 +99,13 @@ def dequantise(gguf: Path, folder: Path) -> None:
     tokenizer.save_pretrained(folder)
 
 
+CLASSIFIER_HEADS = ("score", "classifier", "classification_head", "qa_outputs")
+"""What the weights of heads that do not predict words are called."""
+
+PICKLED = ("*.bin", "*.pt")
+"""Files of weights that can run code when they are read."""
+
+
 def load(source: str, options: EngineOptions, extra: Mapping[str, Any]) -> tuple[Any, Any]:
     """Return model and tokenizer on their device; every failure becomes one sentence."""
     transformers_logging.set_verbosity_error()
@@ -119,17 +125,21 @@ def load(source: str, options: EngineOptions, extra: Mapping[str, Any]) -> tuple
             model, loaded = AutoModelForCausalLM.from_pretrained(
                 source, dtype=_dtype(options.dtype, device), output_loading_info=True, **safe, **place, **extra
             )
+        if heads := sorted(key for key in loaded["unexpected_keys"] if key.partition(".")[0] in CLASSIFIER_HEADS):
+            raise ModelError(f"the model {name} is a classifier (it has {heads[0]}); it does not predict words")
         if missing := sorted(loaded["missing_keys"]):
             raise ModelError(f"the model {name} has no weights for {', '.join(missing[:3])}; they would be random")
         return model if spread else model.to(device), tokenizer
     except ModelError:
         raise
     except Exception as error:  # transformers raises a dozen kinds, down to bare Exception from its Rust parts
-        raise ModelError(f"the model {name} cannot be loaded: {_reason(error, options)}") from error
+        raise ModelError(f"the model {name} cannot be loaded: {_reason(error, options, Path(source))}") from error
 
 
-def _reason(error: Exception, options: EngineOptions) -> str:
+def _reason(error: Exception, options: EngineOptions, folder: Path) -> str:
     text = " ".join(str(error).split())
+    if folder.is_dir() and not _any_weights(folder):
+        return "the folder holds no weights (*.safetensors)"
     if "trust_remote_code" in text:
         return "it comes with code, which runs only if trust_remote_code is set"
     if "safetensors" in text and not options.allow_pickle:
@@ -139,6 +149,11 @@ def _reason(error: Exception, options: EngineOptions) -> str:
     if "ignore_mismatched_sizes" in text:
         return "its weights do not fit its config.json"
     return f"{type(error).__name__}: {text[:300]}"
+
+
+def _any_weights(folder: Path) -> bool:
+    """Return whether a folder holds weights of any kind."""
+    return any(file for pattern in ("*.safetensors", "*.gguf", *PICKLED) for file in folder.glob(pattern))
 
 
 def _device(name: str) -> torch.device:
@@ -160,11 +175,19 @@ def _dtype(name: str, device: torch.device) -> Any:
     return {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[name]
 
 
+def _checked(files: Sequence[Path], options: EngineOptions) -> dict[str, str]:
+    """Return the hash of weight files, and how it was made sure that they have it."""
+    content = options.verify_weights
+    return {"sha256": weights_sha256(files, content=content), "weights_checked": CHECKED[content]}
+
+
 def _weight_files(folder: Path, options: EngineOptions) -> list[Path]:
     """Return the files that hold the weights."""
     files = sorted(folder.glob("*.safetensors"))
     if not files and options.allow_pickle:
-        files = sorted(file for pattern in ("*.bin", "*.pt") for file in folder.glob(pattern))
+        files = sorted(file for pattern in PICKLED for file in folder.glob(pattern))
+    if not files and not _any_weights(folder):
+        raise ModelError(f"{folder} holds no weights (*.safetensors)")
     if not files:
         raise ModelError(
             f"{folder} has no safetensors weights; set allow_pickle to load pickled ones, which can run code"
@@ -177,7 +200,7 @@ def changed(model: Any, options: EngineOptions) -> tuple[Any, dict[str, str]]:
     record: dict[str, str] = {}
     if options.adapter is not None:
         model = _adapted(model, Path(options.adapter).expanduser(), options)
-        record = {"adapter": options.adapter, "adapter_sha256": _adapter_sha256(Path(options.adapter).expanduser())}
+        record = {"adapter": options.adapter, "adapter_sha256": _adapter_sha256(options)}
         record["adapter_merged"] = "yes" if options.merge_adapter else "no"
     elif options.merge_adapter:
         raise ModelError("merge_adapter needs an adapter")
@@ -206,9 +229,10 @@ def _adapted(model: Any, folder: Path, options: EngineOptions) -> Any:
         raise ModelError(f"the adapter {folder} cannot be loaded: {type(error).__name__}: {reason}") from error
 
 
-def _adapter_sha256(folder: Path) -> str:
+def _adapter_sha256(options: EngineOptions) -> str:
+    folder = Path(str(options.adapter)).expanduser()
     files = [folder / "adapter_config.json", *sorted(folder.glob("adapter_model.*"))]
-    return weights_sha256(files)
+    return weights_sha256(files, content=options.verify_weights)
 
 
 ABOUT_LOADING = (

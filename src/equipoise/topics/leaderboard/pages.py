@@ -125,11 +125,12 @@ def _by_metric(site: Site, having: Sequence[Board], metric: MetricName, root: st
     columns = [Column("model", words=True)]
     for board in having:
         filters = {"dataset": board.dataset_title, "task": board.task, "type": kind_title(board.kind)}
-        columns.append(Column(board.title, link=root + site.datasets[board.dataset_title], filters=filters))
+        signed = " (signed)" if board.ranked_by(metric.name) != metric.name else ""
+        columns.append(Column(board.title + signed, link=root + site.datasets[board.dataset_title], filters=filters))
     sign = -1 if metric.better == "higher" else 1
     rows = []
     for model in site.models:
-        standings = [board.standing(model, metric.name) for board in having]
+        standings = [board.standing(model, board.ranked_by(metric.name)) for board in having]
         if any(standings):
             first = standings[0].row if standings[0] else None
             date = _newest(run for run in site.submissions.runs if run.model == model)[:10]
@@ -187,7 +188,7 @@ def _cell(standing: Standing | None, root: str = "../") -> Content:
     cases = cases_link(part=f"{entry.dataset} · {entry.task}", type=standing.kind)
     link = root + quote(entry.submission.page) + cases
     if entry.invalid:
-        return Cell("not valid", link=link, hint=entry.invalid)
+        return Cell("not usable", link=link, hint=entry.invalid)
     return Cell(standing.row, rank is not None and rank.best == 1, link=link, before=str(rank or ""))
 
 
@@ -271,7 +272,8 @@ def model_page(site: Site, model: str) -> SitePage:
 def _found(entry: Entry) -> Section:
     """Return the headline and the checks of a dataset and task."""
     title = f"{entry.dataset} · {entry.task}, {entry.submission.finished[:10]}"
-    shown = [*entry.summary.sentences[:1], *entry.summary.checks]
+    verdict = entry.summary.verdict
+    shown = [verdict.line, *verdict.first, *entry.summary.checks]
     return Section(title, shown, link=f"../{entry.submission.page}")
 
 
