@@ -35,7 +35,8 @@ def rendered(table: pd.DataFrame, width: int = WIDE, *, terminal: bool = False, 
 def written(table: pd.DataFrame, folder: Path) -> Run:
     """Return the run of a folder that holds only these measurements."""
     model = str(table["model"].iloc[0])
-    manifest = RunManifest(model, {}, {}, {}, {}, {}, "equipoise audit", "2026-01-01", finished="2026-01-01")
+    settings = {"level": 0.95}
+    manifest = RunManifest(model, {}, {}, {}, settings, {}, "equipoise audit", "2026-01-01", finished="2026-01-01")
     RunFolder(folder).commit({"measurements.csv": table}, manifest)
     return Run(folder)
 

@@ -125,10 +125,13 @@ def nested_candidates(examples: Iterable[Example]) -> Iterator[Fault]:
 
 
 def third_occupations(where: str, text: str, candidates: Sequence[str]) -> Iterator[Fault]:
-    """Yield a fault where a sentence names occupations beyond its candidates."""
+    """Yield a fault where a sentence names occupations, or other single people, beyond its candidates."""
     third = occupations.third_occupations(text, candidates)
     if third:
         yield Fault(where, "third occupation", f"also names {', '.join(third)}", "not a candidate")
+    people = occupations.third_people(text, candidates)
+    if people:
+        yield Fault(where, "third person", f"also names the {', the '.join(people)}", "not a candidate")
 
 
 def odd_letters(where: str, text: str, pronoun: str) -> Iterator[Fault]:
