@@ -24,7 +24,7 @@ The pilot paid the waiter because she had eaten.,she,pilot,waiter
 """
 STEPS = (
     ("Ask about one sentence", 'equipoise ask "The nurse told the farmer that she was late."', (0,)),
-    ("Audit the model on 60 base sentences", "equipoise audit --limit 60 --out first", (0,)),
+    ("Audit the model on 30 base sentences", "equipoise audit --limit 30 --out first", (0,)),
     ("The page, to open in a browser", "ls -l first/report.html", (0,)),
     ("Check a table of your own", "equipoise data check mine.csv", (0,)),
     ("Audit it", "equipoise audit --data mine.csv --out mine", (0,)),

@@ -37,6 +37,7 @@ TESTED_THROUGH = {
     "measuring/leeway/fillings.py": "measuring/leeway/test_widening.py",
     "metrics/columns.py": "metrics/test_sides.py and measuring/test_items.py compute every column",
     "metrics/stereotyped_answers.py": "reference/test_bbq_bias.py",
+    "metrics/table/answers.py": "a table: test_invariants.py takes every metric of it",
     "metrics/table/calibration.py": "a table: test_invariants.py takes every metric of it",
     "metrics/table/fairness.py": "a table: test_invariants.py takes every metric of it",
     "metrics/table/group_wise.py": "a table: test_invariants.py takes every metric of it",

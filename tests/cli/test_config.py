@@ -88,7 +88,7 @@ def test_init_writes_every_option_and_all_of_them_can_be_set(printed: Callable[.
     assert printed("init", "--all") == "audit.toml is written; edit it, then run: equipoise audit --config audit.toml\n"
     text = Path("audit.toml").read_text(encoding="utf-8")
     assert printed("audit", "--config", "audit.toml", "--print-config") == printed(
-        "audit", "--data", "builtin", "--task", "next-word", "--print-config"
+        "audit", "--data", "builtin", "--data", "gendered:control", "--task", "next-word", "--print-config"
     )
     # Every option is there, and every commented example is accepted once its # is taken away.
     everything = re.sub(r"^# ([a-z-]+ = )", r"\1", text, flags=re.MULTILINE)

@@ -80,6 +80,7 @@ def check(
 ) -> None:
     """Check a dataset: list its faults, where they are, and how the loader handles them."""
     from ..datasets import open_dataset
+    from ..datasets.dataset import nested_candidates
 
     dataset = open_dataset(path, DatasetOptions(**choices))
     sets = "1 set" if dataset.sets == 1 else f"{dataset.sets:,} sets"
@@ -87,7 +88,7 @@ def check(
     counts = f"{examples}, {sets} can be compared"
     typer.echo(printable(f"{dataset.name}: {counts}"))
     kinds: dict[str, list[str]] = {}
-    for fault in dataset.faults:
+    for fault in (*dataset.faults, *nested_candidates(dataset.examples)):
         kinds.setdefault(fault.kind, []).append(f"{fault.where}: {fault.what}; {fault.handling}")
     for kind, lines in kinds.items():
         typer.echo(f"\n{kind} ({len(lines):,})")

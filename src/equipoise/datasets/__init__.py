@@ -37,6 +37,7 @@ from .winogender import load_winogender
 
 __all__ = [
     "CARDS",
+    "CONTROL",
     "DATASETS",
     "Card",
     "Dataset",
@@ -55,6 +56,9 @@ __all__ = [
 ]
 
 HE_SHE = ("he", "she")
+
+CONTROL = "gendered:control"
+"""Some 40 sets in which the group word decides: asked beside the built-in sentences, so that alike is not blind."""
 
 
 Loader = Callable[[DatasetOptions], Dataset]
@@ -96,6 +100,13 @@ def _sentiment(options: DatasetOptions) -> Dataset:
     return load_sentiment()
 
 
+def _gendered(options: DatasetOptions, part: str = "") -> Dataset:
+    from .gendered import load_gendered
+
+    _only_he_and_she("gendered", options.pronouns)  # sentences with others would not be decided
+    return load_gendered(part)
+
+
 def _bbq(options: DatasetOptions, part: str = "") -> Dataset:
     load = partial(load_bbq, category=part, as_published=options.as_published)
     return _as_published("bbq", load, HE_SHE)
@@ -130,6 +141,7 @@ DATASETS: Mapping[str, Loader] = {
     "winoidentity": _winoidentity,
     "bbq": _bbq,
     "sentiment": _sentiment,
+    "gendered": _gendered,
     "decisions": _decisions,
 }
 """Name -> loader. Other packages add theirs by the entry point `equipoise.datasets`."""
@@ -175,7 +187,7 @@ def open_dataset(spec: Any, options: DatasetOptions | None = None) -> Dataset:
     return neutralised(chosen, options.neutral) if options.neutral else chosen
 
 
-IN_PARTS = {"bbq": _bbq, "decisions": _decisions}
+IN_PARTS = {"bbq": _bbq, "decisions": _decisions, "gendered": _gendered}
 """The datasets whose name may be followed by a colon and a part, such as `bbq:Age`, with their loaders."""
 
 

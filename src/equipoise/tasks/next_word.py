@@ -92,7 +92,7 @@ class NextWord:
         preferences = None
         if self.token_aggregate == "mean":
             tokens = [score.token_logprobs[:k] for (_, score), k in zip(answers, sizes, strict=True)]
-            preferences = np.array([[np.mean(candidate) for candidate in row] for row in tokens])
+            preferences = logprobs / np.array([[len(candidate) for candidate in row] for row in tokens])
         elif self.token_aggregate == "pmi":
             _check_exact([score for prompt, score in zip(prompts, scores, strict=True) if prompt.variant == BASELINE])
             baseline = {p.example_id: s.logprobs for p, s in zip(prompts, scores, strict=True) if p.variant == BASELINE}

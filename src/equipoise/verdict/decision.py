@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..records import Measurement
 from ..records.showing import Finding, Verdict
-from ..runs.measurements import Measurements
+from ..runs.measurements import Measurements, metric_named
 from ..runs.run import Part
 from .findings import behaviour, count
 from .items import labels_of, left_out
@@ -21,6 +21,7 @@ MISSED = (
     ("accuracy_gap", "an accuracy gap of up to {:.1f} points", 100),
     ("flip_bias", "a bias of flips of up to {:.1f} points", 100),
     ("bbq_bias_disambiguated", "a bias score of up to {:.3f}", 1),
+    ("desirability_gap", "a difference of scores of up to {:.3f}", 1),
     ("certainty_gap", "a difference of certainty of up to {:.3f}", 1),
 )
 """Of which metric it is said how much could have been missed, the first that was measured; as words, and its factor."""
@@ -103,10 +104,10 @@ def _missed(measured: Measurements, kinds: Sequence[str]) -> tuple[Measurement |
                 return row, f": it could have missed {text} (n = {row.n:,}{_of(row, kind)})."
     rate = next((row for kind in kinds if (row := measured.get("flip_rate", type=kind))), None)
     if rate is None:
-        return None, ": these data have no two groups to compare."
+        return None, ": there was nothing to test."
     text = f": nothing says which way a change goes; {count(rate):,} of {rate.n:,} {adjective(kinds[0])}sets changed."
     return rate, text
 
 
 def _of(row: Measurement, kind: str) -> str:
-    return f" {items_of(kind)}" if row.metric in ("accuracy_gap", "certainty_gap") else f" {adjective(kind)}sets"
+    return f" {items_of(kind)}" if metric_named(row.metric).unit == "contrast" else f" {adjective(kind)}sets"

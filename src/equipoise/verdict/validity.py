@@ -17,8 +17,10 @@ from ..measuring.leeway.alternatives import undecided
 from ..metrics.columns import LETTERS
 from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER, Estimate, Integers, Measurement, Outcomes
 from ..records.limits import BOUNDED, SAMPLED
+from ..records.prompts import NESTED
 from ..records.showing import Finding, State
 from ..runs.run import Part
+from .control import control
 from .findings import is_shown, rule_of
 from .words import sentences
 
@@ -54,7 +56,7 @@ def _check(name: str, state: State, short: str, text: str, rests_on: Sequence[Me
 def checks(part: Part) -> list[Finding]:
     """Return every check that applies to the run on this dataset and task, the gravest first."""
     listed = [*_mass(part), *_ties(part), *_sizes(part), *_places(part), *_accuracy(part), *_comparable(part)]
-    listed += [*_joins(part), *_flags(part), *_limits(part), *_faults(part), *_precision(part)]
+    listed += [*control(part), *_joins(part), *_flags(part), *_limits(part), *_faults(part), *_precision(part)]
     order: Sequence[State] = ("invalid", "doubt", "fine")
     return sorted(listed, key=lambda check: order.index(check.state))
 
@@ -224,7 +226,7 @@ def _joins(part: Part) -> Iterator[Finding]:
 
 def _flags(part: Part) -> Iterator[Finding]:
     flags = part.items["flags"].fillna("").astype(str)
-    expected = {"", "split-join", *EXPECTED_FLAGS}
+    expected = {"", "split-join", NESTED, *EXPECTED_FLAGS}
     if part.outcomes.limits is not None:
         expected |= {BOUNDED, SAMPLED}  # they have a check of their own
     others = sum(bool(set(text.split(",")) - expected) for text in flags)
