@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -35,7 +36,7 @@ def rendered(table: pd.DataFrame, width: int = WIDE, *, terminal: bool = False, 
 def written(table: pd.DataFrame, folder: Path) -> Run:
     """Return the run of a folder that holds only these measurements."""
     model = str(table["model"].iloc[0])
-    settings = {"level": 0.95}
+    settings = asdict(Settings())
     manifest = RunManifest(model, {}, {}, {}, settings, {}, "equipoise audit", "2026-01-01", finished="2026-01-01")
     RunFolder(folder).commit({"measurements.csv": table}, manifest)
     return Run(folder)
