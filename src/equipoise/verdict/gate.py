@@ -13,11 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from xml.etree import ElementTree
 
-from ..catalog import find
 from ..comparing.comparison import Choices, Tested, compare
-from ..metrics import METRICS
 from ..records import EquipoiseError, Estimate, Measurement, group_label, parse_group
-from ..runs.measurements import metric_of
+from ..runs.measurements import metric_named, metric_of
 from ..runs.run import Part, Run
 
 ENDS = ("cautious", "low", "value", "high")
@@ -134,7 +132,7 @@ def parse_drop(text: str) -> Requirement:
     drop = _parsed(text)
     if drop is None or drop.sign != "=":
         raise EquipoiseError(f"{text!r} is not a drop; write it as metric=0.02 or metric[type=type2]=0.02")
-    if find(drop.metric, METRICS, kind="metric").better == "neither":
+    if metric_named(drop.metric).better == "neither":
         raise EquipoiseError(f"drop {text!r}: {drop.metric} has no better direction, so it cannot drop")
     return drop
 
