@@ -1,4 +1,4 @@
-"""How much does `--precision` save, and do its intervals hold? Betting sequences against planned looks.
+"""How much does `--until-width` save, and do its intervals hold? Betting sequences against planned looks.
 
     python benchmarks/stopping.py [--audits 500] [--sizes 780 8000]
 

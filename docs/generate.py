@@ -71,7 +71,7 @@ def _values(parameter: Any) -> str:
 
 def _options(command: Any) -> Iterator[str]:
     """Yield a table of the parameters, or one for each panel of the command's help."""
-    from equipoise.cli.parameters import PanelCommand
+    from equipoise.cli.help import COMMON
     from equipoise.options import PANELS
 
     panels: dict[str, list[str]] = {}
@@ -84,7 +84,7 @@ def _options(command: Any) -> Iterator[str]:
         several = "; repeatable" if parameter.multiple or parameter.nargs == -1 else ""
         text = plain(parameter.help or "")
         cells = (name, _values(parameter) + several, _default(parameter), text)
-        panel = getattr(parameter, "rich_help_panel", None) if isinstance(command, PanelCommand) else None
+        panel = getattr(parameter, "rich_help_panel", None) if command.name in COMMON else None
         panels.setdefault(panel or "", []).append(f"| {' | '.join(cells)} |")
     for panel, rows in sorted(panels.items(), key=lambda item: PANELS.index(item[0]) if item[0] else -1):
         heading = f"**{panel}**\n\n" if panel else ""
@@ -242,7 +242,7 @@ def metrics_page() -> str:
         cells = (f"`{metric.name}`", *map(plain, words), plain(metric.summary), plain(metric.null), plain(metric.paper))
         lines.append(f"| {' | '.join(cells)} |")
     intro = (
-        "# Table of metrics\n\n`equipoise metrics` prints this table, with the metrics of your plug-ins. "
+        "# Table of metrics\n\n`equipoise list metrics` prints this table, with the metrics of your plug-ins. "
         "The definitions are in [Metrics](../metrics.md).\n"
     )
     return "\n".join((NOTE, intro, *lines, ""))
@@ -257,8 +257,8 @@ def formats_page() -> str:
         kinds = kind if isinstance(kind, str) else " or ".join(kind)
         lines.append(f"| `{name}` | {kinds} | {plain(column['description'])} |")
     intro = (
-        f"# Measurements\n\n{schema['title']} (`{schema['$id']}`). {schema['description']} `equipoise schema` prints "
-        "the JSON Schema. The other files of a run are described in [The run folder](../run-folder.md).\n"
+        f"# Measurements\n\n{schema['title']} (`{schema['$id']}`). {schema['description']} `equipoise list schema` "
+        "prints the JSON Schema. The other files of a run are described in [The run folder](../run-folder.md).\n"
     )
     return "\n".join((NOTE, intro, *lines, ""))
 

@@ -95,13 +95,21 @@ def start(newcomer: Newcomer, wheel: Path) -> None:
     for name in ("report.html", "measurements.csv", "manifest.json"):
         if not (newcomer.folder / "run" / name).is_file():
             raise Broken(f"the run has no {name}")
-    newcomer.equipoise("equipoise figures, not installed", "figures", "run", code=2, shows="equipoise[figures]")
+    newcomer.equipoise(
+        "equipoise report --as figures, not installed",
+        "report",
+        "run",
+        "--as",
+        "figures",
+        code=2,
+        shows="equipoise[figures]",
+    )
 
 
 def look(newcomer: Newcomer, wheel: Path) -> None:
     """Install the extra for figures, and look at the run in a notebook."""
     newcomer.install("install the extra [figures] and a notebook", f"{wheel}[figures]", "nbclient", "ipykernel")
-    newcomer.equipoise("equipoise figures", "figures", "run", "--format", "png")
+    newcomer.equipoise("equipoise report --as figures", "report", "run", "--as", "figures", "--format", "png")
     cells = ("import equipoise\nrun = equipoise.load('run')\nrun", "run.plot.flips()")
     shown = newcomer.run("a notebook", [newcomer.programs / "python", "-c", NOTEBOOK, *cells])
     if "text/html" not in shown or "image/png" not in shown:

@@ -63,7 +63,7 @@ def test_the_wheel_works_in_an_empty_environment_without_extras(wheel: Path, tmp
     ran = python(start, "audit", "planted:strength=2", "--limit", "6", "--resamples", "20", "--out", "run")
     assert ran.returncode == 0, ran.stderr
     assert (tmp_path / "run" / "report.html").is_file()
-    figures = python(start, "figures", "run")
+    figures = python(start, "report", "run", "--as", "figures")
     assert figures.returncode == 2 and figures.stderr.count("\n") == 1
     assert "matplotlib: pip install 'equipoise[figures]'" in figures.stderr
     survey = python(start, "build", "survey", "folder")

@@ -30,7 +30,7 @@ QUICK = {"limit": 24, "resamples": 50}
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Return a small finished run of two tasks, one of them with two seeds."""
     out = tmp_path_factory.mktemp("run") / "two-tasks"
-    return audit("planted:noise=0.7", task=["next-word", "mcq"], seeds=2, out=out, **QUICK)
+    return audit("planted:noise=0.7", task=["next-word", "mcq"], orders=2, out=out, **QUICK)
 
 
 @pytest.fixture(scope="module")
@@ -294,7 +294,7 @@ def test_a_table_that_mixes_both_kinds_in_one_type_is_told_why_it_has_no_ucerf(t
 @pytest.mark.slow
 def test_two_processes_agree_to_the_byte(tmp_path: Path) -> None:
     for number in (1, 2):
-        code = f"import equipoise; equipoise.audit('planted:noise=1', task=['mcq'], seeds=2, out='{number}', limit=20)"
+        code = f"import equipoise; equipoise.audit('planted:noise=1', task=['mcq'], orders=2, out='{number}', limit=20)"
         # Another hash seed orders every set of strings differently.
         env = {**os.environ, "PYTHONHASHSEED": str(number)}
         subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, env=env)
@@ -326,7 +326,7 @@ def test_what_was_loaded_is_what_was_returned(run: Run) -> None:
     ("choices", "sentence"),
     [
         ({"limit": 0}, "limit must be at least 1, not 0"),
-        ({"seeds": 0}, "seeds must be at least 1"),
+        ({"orders": 0}, "orders must be at least 1"),
         ({"seed": -1}, "seed must be at least 0, not -1"),
         ({"resamples": 0}, "resamples must be at least 1"),
         ({"level": 1.0}, "level must lie between 0 and 1"),

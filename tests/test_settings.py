@@ -24,7 +24,7 @@ def test_the_manifest_names_all_metrics_that_are_measured() -> None:
 
 
 def test_each_part_gets_the_options_that_were_chosen_for_it() -> None:
-    settings = Settings(limit=3, level=0.9, seed=5, dtype="float32", chat=True, system="Be brief.", seeds=2)
+    settings = Settings(limit=3, level=0.9, seed=5, dtype="float32", chat=True, system="Be brief.", orders=2)
     assert (settings.dataset.limit, settings.engine.dtype, settings.engine.seed) == (3, "float32", 5)
     assert (settings.plan.level, settings.plan.seed) == (0.9, 5)
     assert (settings.task.seeds, settings.task.system) == ((5, 6), "Be brief.")
@@ -32,8 +32,8 @@ def test_each_part_gets_the_options_that_were_chosen_for_it() -> None:
 
 
 def test_an_estimator_over_the_vocabulary_needs_reductions() -> None:
-    assert not Settings().engine.reductions
-    assert Settings(estimators=["vocab-renyi"]).engine.reductions
+    assert not Settings().engine.whole_vocabulary
+    assert Settings(estimators=["vocab-renyi"]).engine.whole_vocabulary
     assert Settings(estimators=["p-true"]).task.p_true and not Settings().task.p_true
 
 
@@ -44,18 +44,20 @@ def test_only_a_server_samples_for_the_engine() -> None:
 
 
 def test_what_is_asked_names_the_run_folder_in_an_order_that_stays() -> None:
-    assert Settings(device="cpu", level=0.9, metrics=["ucerf"], server="http://s", reductions=True).asked == {}
-    settings = Settings(passes=3, dropout=0.1, columns={"text": "a"}, pronouns=["he", "they"], seed=2, seeds=3, limit=4)
+    assert Settings(device="cpu", level=0.9, metrics=["ucerf"], server="http://s", whole_vocabulary=True).asked == {}
+    settings = Settings(
+        passes=3, dropout=0.1, columns={"text": "a"}, pronouns=["he", "they"], seed=2, orders=3, limit=4
+    )
     assert settings.asked == {
         "limit": "4",
-        "seeds": "3",
+        "orders": "3",
         "seed": "2",
         "pronouns": "he+they",
         "columns": "text=a",
         "dropout": "0.1",
         "passes": "3",
     }
-    assert list(settings.asked) == ["limit", "seeds", "seed", "pronouns", "columns", "dropout", "passes"]
+    assert list(settings.asked) == ["limit", "orders", "seed", "pronouns", "columns", "dropout", "passes"]
 
 
 def test_an_earlier_run_is_measured_with_its_own_metrics_too() -> None:

@@ -274,15 +274,14 @@ def comparison_html(comparison: Comparison) -> str:
     return html(" · ".join(comparison.names), shown)
 
 
-def datasets_page(moved: Sequence[Moved]) -> str:
-    """Return the page of runs on two datasets with different sentences."""
+def datasets_page(moved: Sequence[Moved], compared: Sequence[Run]) -> str:
+    """Return the page of runs on two datasets with different sentences: what differs, and D and U on each."""
     from .media.page.html import Head, page
 
     test = moved[0].test
     runs = ", ".join(dict.fromkeys(move.test.row.model for move in moved))
-    return page(
-        Head(f"{test.first} and {test.second}", "Datasets", [("Runs", runs)]), [differences.between_datasets(moved)]
-    )
+    head = Head(f"{test.first} and {test.second}", "Datasets", [("Runs", runs)])
+    return page(head, [differences.between_datasets(moved), scale.dataset_section(compared)])
 
 
 def datasets_text(moved: Sequence[Moved]) -> RenderableType:

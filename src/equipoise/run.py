@@ -21,7 +21,7 @@ from .measuring.items import item_columns, set_columns
 from .measuring.measure import Plan, measured_items
 from .measuring.part import measure_part
 from .measuring.sampling import Sampled, outcomes_of, sample_of, until_precise, with_samples
-from .options import AuditOptions, MeasuringOptions, RunOptions, takes
+from .options import AuditOptions, MeasuringOptions, RunOptions, check_arguments, takes
 from .progress import Progress, shown
 from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManifest
 from .runs import Held, Run, written
@@ -64,6 +64,7 @@ def audit(
     `progress` is called with what is done; without it a notebook shows bars (False: never).
     For example: `audit("smollm2", data="winobias", limit=100, estimators=["renyi"])`.
     """
+    check_arguments(choices, AuditOptions, "model", "data", "task", "out", "progress")
     settings, report = Settings(**choices), shown(progress)
     plan = settings.plan
     datasets, tasks = open_datasets(data, settings.dataset), open_tasks(task, settings.task)
@@ -118,6 +119,8 @@ def import_results(
     **choices: Any,
 ) -> Run:
     """Return a run made of one model's results from elsewhere (runs/imported); no model is run."""
+    known = ("files", "format", "out", "model", "dataset", "progress")
+    check_arguments(choices, MeasuringOptions, *known)
     settings = Settings(**choices)
     read = partial(read_results, format=format, model=model, dataset=dataset)
     paths: Sequence[str | Path] = [files] if isinstance(files, str | Path) else files
@@ -144,11 +147,11 @@ def load(path: str | Path) -> Run:
 
 
 def _answers(key: RunKey, dataset: Dataset, ask: Callable[..., Outcomes], settings: Settings) -> Answers:
-    """Return the outcomes of the dataset, or of as much of it as the precision asked for needs."""
-    if settings.precision is None:
+    """Return the outcomes of the dataset, or of as much of it as the width asked for needs."""
+    if settings.until_width is None:
         return Answers(key, dataset, outcomes_of(dataset, ask))
     joint, drop = settings.joint, settings.drop_settled
-    sampled = until_precise(dataset, ask, settings.plan, precision=settings.precision, joint=joint, drop=drop)
+    sampled = until_precise(dataset, ask, settings.plan, width=settings.until_width, joint=joint, drop=drop)
     return Answers(key, sampled.dataset, ask(sampled.dataset.examples), sampled)
 
 

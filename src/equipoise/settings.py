@@ -12,6 +12,7 @@ from .datasets.conditions import conditions
 from .measuring.measure import Plan
 from .metrics import METRICS
 from .options import (
+    RENAMED,
     AnswerOptions,
     AuditOptions,
     DatasetOptions,
@@ -19,6 +20,7 @@ from .options import (
     OptionError,
     PlanOptions,
     RunOptions,
+    check_arguments,
     options_of,
 )
 from .records import EquipoiseError, RunError
@@ -40,6 +42,8 @@ class Settings(AuditOptions):
     @classmethod
     def again(cls, earlier: Mapping[str, Any], **choices: Any) -> Self:
         """Return the settings of an earlier run, with other choices in their place; metrics are added to its own."""
+        check_arguments(choices, cls)
+        earlier = {RENAMED.get(name, name): value for name, value in earlier.items()}
         try:
             before = cls(**earlier)
         except (TypeError, ValueError, EquipoiseError):
@@ -70,17 +74,17 @@ class Settings(AuditOptions):
     @property
     def engine(self) -> EngineOptions:
         """How to load the model."""
-        # An estimator over the whole vocabulary cannot do without reductions.
+        # An estimator over the whole vocabulary cannot do without it.
         needed = any(column.startswith("vocab") for column in self._columns_needed)
         # Without a server only open answers and reasonings are sampled, by their task.
         samples = self.samples if self.server else 0
-        return replace(self.part(EngineOptions), reductions=self.reductions or needed, samples=samples)
+        return replace(self.part(EngineOptions), whole_vocabulary=self.whole_vocabulary or needed, samples=samples)
 
     @property
     def task(self) -> TaskOptions:
         """How to ask."""
         return TaskOptions(
-            seeds=tuple(range(self.seed, self.seed + self.seeds)),
+            seeds=tuple(range(self.seed, self.seed + self.orders)),
             questions=read_wordings(self.wordings) if self.wordings else tuple(self.questions),
             shots=Shots(open_dataset(self.shots).examples) if self.shots else NO_SHOTS,
             # A server's samples stand for probabilities that it does not give.

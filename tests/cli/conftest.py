@@ -14,7 +14,7 @@ import pytest
 
 Result = subprocess.CompletedProcess[str]
 AUDIT = (
-    *("audit", "planted:noise=0.7", "--task", "next-word", "--task", "mcq", "--seeds", "2", "--limit", "60"),
+    *("audit", "planted:noise=0.7", "--task", "next-word", "--task", "mcq", "--orders", "2", "--limit", "60"),
     *("--by", "gender", "--resamples", "20", "--out", "run"),
 )
 

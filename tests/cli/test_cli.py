@@ -15,10 +15,11 @@ Result = subprocess.CompletedProcess[str]
 Command = Callable[..., Result]
 
 COMMANDS = {
-    ("audit",): ("--data", "--task", "--seeds", "--limit", "--out", "--estimator", "--quiet", "--json", "--columns"),
+    ("audit",): ("--data", "--task", "--limit", "--server", "--device", "--by", "--config", "--out", "--help-all"),
     ("report",): ("--json",),
     ("measure",): ("--estimator", "--level", "--by", "--resamples", "--metric"),
-    ("metrics",): (),
+    ("list",): ("metrics", "engines", "tasks", "schema"),
+    ("study",): ("estimators", "wording", "temperature", "calibration"),
     ("data",): ("list", "show", "check", "fetch"),
     ("data", "list"): (),
     ("data", "show"): ("--columns",),

@@ -32,11 +32,11 @@ def config(text: str) -> str:
 
 def test_a_file_sets_options_and_the_command_line_wins(printed: Callable[..., str]) -> None:
     path = config(
-        'model = "planted:bias=1"\ndata = "winobias"\nseeds = 3\nlevel = 0.9\ncrossed = true\n'
+        'model = "planted:bias=1"\ndata = "winobias"\norders = 3\nlevel = 0.9\ncrossed = true\n'
         'attributes = ["age", "race"]\ncolumns = {text = "a", gold = "b"}\nreasoning_tokens = 7\n'
     )
-    values = tomllib.loads(printed("audit", "--config", path, "--seeds", "4", "--data", "builtin", "--print-config"))
-    assert values["model"] == "planted:bias=1" and values["data"] == ["builtin"] and values["seeds"] == 4
+    values = tomllib.loads(printed("audit", "--config", path, "--orders", "4", "--data", "builtin", "--print-config"))
+    assert values["model"] == "planted:bias=1" and values["data"] == ["builtin"] and values["orders"] == 4
     assert values["level"] == 0.9 and values["crossed"] is True and values["reasoning-tokens"] == 7
     assert values["attributes"] == ["age", "race"] and values["columns"] == ["text=a", "gold=b"]
     assert tomllib.loads(printed("audit", "planted", "--config", path, "--print-config"))["model"] == "planted"
@@ -51,13 +51,13 @@ def test_what_is_printed_is_a_file_that_says_the_same(printed: Callable[..., str
     ("text", "sentence"),
     [
         ('taks = "mcq"', "audit.toml: unknown option 'taks'; did you mean 'task'?"),
-        ('seeds = "many"', "audit.toml: seeds must be a whole number, not 'many'"),
-        ("seeds = true", "audit.toml: seeds must be a whole number, not True"),
+        ('orders = "many"', "audit.toml: orders must be a whole number, not 'many'"),
+        ("orders = true", "audit.toml: orders must be a whole number, not True"),
         ("task = [1]", "audit.toml: task must be text, not 1"),
         ('bos = "sometimes"', "audit.toml: bos must be one of auto, always, never, not 'sometimes'"),
         ('log = ["paper"]', "audit.toml: log must be one of mlflow, wandb, tensorboard, not 'paper'"),
         ("crossed = 1", "audit.toml: crossed must be true or false, not 1"),
-        ("seeds = ?", "audit.toml: is not a TOML file: Invalid value (at line 1, column 9)"),
+        ("orders = ?", "audit.toml: is not a TOML file: Invalid value (at line 1, column 10)"),
     ],
 )
 def test_a_mistake_in_the_file_is_one_sentence(printed: Callable[..., str], text: str, sentence: str) -> None:

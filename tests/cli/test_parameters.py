@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -10,10 +9,9 @@ import typer
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from equipoise.cli import GROUPS, app
+from equipoise.cli import app
 from equipoise.cli.parameters import AUDIT, with_options
-from equipoise.options import PANELS, RunOptions
-from equipoise.options.option import TUNING
+from equipoise.options import RunOptions
 from equipoise.settings import Settings
 
 SHARED = {
@@ -23,8 +21,6 @@ SHARED = {
     "import": ("metrics", "by", "level", "resamples", "quiet", "json"),
     "suite": ("cluster", "workers", "worker_cores", "quiet"),
     "compare": ("where", "resamples", "quiet"),
-    "estimators": ("resamples", "level", "quiet"),
-    "sensitivity": ("resamples", "quiet"),
 }
 COMMANDS: Any = get_command(app)
 
@@ -84,30 +80,3 @@ def test_a_shared_option_has_one_flag_and_one_help(command: str) -> None:
         parameter = by_flag[option.name if option.positional else f"--{option.key}"]
         assert parameter.help.startswith(option.help)
         assert ("Repeatable." in parameter.help) == (option.several or option.pairs)
-
-
-def test_help_has_a_panel_for_each_subject_and_fits_80_columns() -> None:
-    shown = CliRunner().invoke(app, ["audit", "--help"], env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"}).output
-    headings = re.findall(r"^(\w[\w ]+):$", shown, re.MULTILINE)
-    assert headings == [panel for panel in PANELS if panel != TUNING]
-    assert max(map(len, shown.splitlines())) <= 80
-    assert "Most people need only: --data, --task, --limit," in shown
-    for panel in headings:
-        section = shown.partition(f"\n{panel}:\n")[2].partition("\n\n")[0]
-        names = [
-            option.name if option.positional else f"--{option.key}"
-            for option in AUDIT.values()
-            if option.panel == panel
-        ]
-        assert names and all(re.search(rf"^  (?:-\w, )?{name}\b", section, re.MULTILINE) for name in names)
-    for option in AUDIT.values():
-        if option.default not in (None, "", (), {}, False):
-            assert "[default: " in " ".join(shown.partition(f" --{option.key} ")[2].split())[:700] or option.positional
-
-
-def test_every_command_is_under_one_heading_of_the_help() -> None:
-    listed = [name for names in GROUPS.values() for name in names]
-    known = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
-    assert sorted(listed) == sorted(known)
-    text = CliRunner().invoke(app, ["--help"]).output
-    assert all(f"\n{heading}:\n" in text for heading in GROUPS) and max(map(len, text.splitlines())) <= 80

@@ -73,7 +73,7 @@ def test_confidence_with_markers_counted_is_compared(tmp_path: Path) -> None:
 
 
 def test_vocabulary_entropy_is_compared(tiny_llama: Callable[..., Path], tmp_path: Path) -> None:
-    choices = {"limit": 8, "resamples": 20, "device": "cpu", "reductions": True}
+    choices = {"limit": 8, "resamples": 20, "device": "cpu", "whole_vocabulary": True}
     runs = [equipoise.audit(str(tiny_llama(seed=seed)), out=tmp_path / str(seed), **choices) for seed in (1, 2)]
     first, second = (run.parts[0].measured.get("vocab_bits", type="type2") for run in runs)
     differences = differences_in("vocab_bits", *(run.path for run in runs))

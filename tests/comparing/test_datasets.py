@@ -18,9 +18,11 @@ from equipoise.records import EquipoiseError, Estimate, Prompt
 from equipoise.records.showing import Table
 from equipoise.report import datasets_page
 from equipoise.run import audit
+from equipoise.runs import Run
 from equipoise.scoring.planted import PlantedEngine
 from equipoise.stats.independent import independent_difference
 from equipoise.topics.comparison.differences import moves, order_findings, order_section
+from equipoise.topics.scale import dataset_spreads
 
 QUICK = {"resamples": 60, "progress": False, "metrics": ["ucerf", "accuracy"]}
 
@@ -42,8 +44,12 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [str(folder / "weak"), str(folder / "strong")]
 
 
+def opened(folders: list[str]) -> list[Run]:
+    return [equipoise.load(folder) for folder in folders]
+
+
 def test_each_difference_is_of_its_own_run_and_ranks_are_of_each_dataset(folders: list[str]) -> None:
-    moved = between_datasets(folders, ("builtin", "mine"), metrics=("ucerf", "accuracy"))
+    moved = between_datasets(opened(folders), ("builtin", "mine"), metrics=("ucerf", "accuracy"))
     assert {row.test.row.metric for row in moved} == {"accuracy", "ucerf"} and len(moved) >= 2
     for row in moved:
         run, metric, difference = row.test.row.model, row.test.row.metric, row.test.difference
@@ -79,18 +85,23 @@ def test_the_interval_of_a_difference_comes_from_both_and_covers() -> None:
 def test_datasets_are_apart_unless_one_is_the_neutral_form_of_the_other(folders: list[str]) -> None:
     assert are_apart(("winobias", "synthbias")) and not are_apart(("genderlex", "genderlex-someone"))
     with pytest.raises(EquipoiseError, match=r"has no dataset 'synthbias' in .*; there are builtin, mine"):
-        between_datasets(folders, ("builtin", "synthbias"))
+        between_datasets(opened(folders), ("builtin", "synthbias"))
 
 
 def test_two_runs_of_a_model_may_have_a_dataset_each(folders: list[str], tmp_path: Path) -> None:
     other = equipoise.audit("planted:strength=1,bias=0.2", "builtin", out=tmp_path / "other", **QUICK)
     with pytest.raises(EquipoiseError, match="has no dataset 'mine'"):
-        between_datasets([str(other.path)], ("builtin", "mine"))
+        between_datasets([other], ("builtin", "mine"))
     table = Path(folders[0]).parent / "mine.csv"
-    equipoise.audit("planted:strength=1,bias=0.2", str(table), out=tmp_path / "mine", **QUICK)
-    joined = between_datasets([str(other.path), str(tmp_path / "mine")], ("builtin", "mine"), metrics=("accuracy",))
-    whole = between_datasets([folders[0]], ("builtin", "mine"), metrics=("accuracy",))
+    mine = equipoise.audit("planted:strength=1,bias=0.2", str(table), out=tmp_path / "mine", **QUICK)
+    joined = between_datasets([other, mine], ("builtin", "mine"), metrics=("accuracy",))
+    whole = between_datasets(opened(folders[:1]), ("builtin", "mine"), metrics=("accuracy",))
     assert [row.test.row.value for row in joined] == [row.test.row.value for row in whole]
+    apart, together = (
+        [replace(chart, title="", about={}) for chart in dataset_spreads(runs)]
+        for runs in ([other, mine], opened(folders[:1]))
+    )
+    assert apart == together and {key.label.split(":")[0] for key in apart[0].legend} == {"builtin", "mine"}
 
 
 def test_the_command_writes_a_page_and_prints_what_holds(folders: list[str], tmp_path: Path) -> None:
@@ -98,11 +109,12 @@ def test_the_command_writes_a_page_and_prints_what_holds(folders: list[str], tmp
     result = CliRunner().invoke(app, ["compare", folders[0], "--data", "builtin", "--data", "mine", "--out", str(out)])
     assert result.exit_code == 0, result.output
     assert "differences between the datasets hold after correction" in result.output
-    assert "builtin and mine" in out.read_text(encoding="utf-8")
+    page = out.read_text(encoding="utf-8")
+    assert "builtin and mine" in page and "D and U on each dataset" in page
 
 
 def test_what_holds_between_datasets_is_told_with_both_values(folders: list[str]) -> None:
-    moved = between_datasets(folders, ("builtin", "mine"), metrics=("accuracy",))
+    moved = between_datasets(opened(folders), ("builtin", "mine"), metrics=("accuracy",))
     row = replace(moved[0].test.row, estimate=Estimate(-0.2, -0.3, -0.1, 0.95, 6, ""))
     held = replace(moved[0], test=replace(moved[0].test, row=row).corrected(0.01))
     told, count = moves([held, *(move for move in moved[1:] if not move.test.detected)])
@@ -110,7 +122,7 @@ def test_what_holds_between_datasets_is_told_with_both_values(folders: list[str]
     assert f"accuracy is {first.value:.3f} on builtin (n = {first.n:,}) and {second.value:.3f} on mine" in told.text
     assert told.text.endswith("a difference of -0.200 [-0.300, -0.100].") and told.rests_on == [first, second]
     assert count.text.startswith("1 of ")
-    assert '<td class="number shown">-0.200' in datasets_page([held])
+    assert '<td class="number shown">-0.200' in datasets_page([held], [])
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Studies of estimators on run folders, and what `equipoise estimators` writes of them."""
+"""Studies of estimators on run folders, and what `equipoise study estimators` writes of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from equipoise.runs import Run
 @pytest.fixture(scope="module")
 def written(planted_run: Path, mild_run: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     out = tmp_path_factory.mktemp("estimators")
-    words = ["estimators", str(planted_run), str(mild_run), "--out", str(out), "--resamples", "60"]
+    words = ["study", "estimators", str(planted_run), str(mild_run), "--out", str(out), "--resamples", "60"]
     result = CliRunner().invoke(app, words, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.output, out
@@ -70,12 +70,12 @@ def test_too_few_sets_are_refused(make_run: Callable[..., Path]) -> None:
 
 def test_different_sentences_are_refused(make_run: Callable[..., Path], mild_run: Path) -> None:
     other = make_run("few", limit=10)
-    result = CliRunner().invoke(app, ["estimators", str(mild_run), str(other)])
+    result = CliRunner().invoke(app, ["study", "estimators", str(mild_run), str(other)])
     assert result.exit_code != 0 and "different items" in str(result.exception)
 
 
 def test_human_labels_are_studied_where_there_are_some(cloze_runs: tuple[Path, Path], tmp_path: Path) -> None:
-    words = ["estimators", *map(str, cloze_runs), "--out", str(tmp_path), "--resamples", "60"]
+    words = ["study", "estimators", *map(str, cloze_runs), "--out", str(tmp_path), "--resamples", "60"]
     result = CliRunner().invoke(app, words, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     table = pd.read_csv(tmp_path / "human.csv")

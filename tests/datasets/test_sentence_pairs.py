@@ -174,3 +174,18 @@ def test_the_ceiling_of_the_winogender_file_is_reported(real_data) -> None:
 def test_a_name_that_no_column_can_have_is_refused_with_those_it_can(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"'label' is not a known column .*: more, less, y, id or group:NAME"):
         load(tmp_path, "sent_more,sent_less\nHe ran.,She ran.\n", columns={"label": "sent_more"})
+
+
+def test_a_limit_chooses_the_same_rows_of_every_form(tmp_path: Path) -> None:
+    """In the neutral form two rows share their beginning, so it has one cluster less."""
+    chosen = []
+    for name, first in (("plain", "The nurse"), ("neutral", "The person")):
+        starts = [first, "The person", *(f"Person {number}" for number in range(9))]
+        rows = [f"{start} said he was late.,{start} said she was late.,1\n" for start in starts]
+        path = tmp_path / f"{name}.csv"
+        path.write_text("sent_more,sent_less,y\n" + "".join(rows))
+        table = load_sentence_pairs(path)
+        assert len({example.cluster_id for example in table.examples}) == (11 if name == "plain" else 10)
+        numbers = [example.id.rsplit("-", 1)[1] for example in table.limited(4).examples]
+        chosen.append(numbers)
+    assert chosen[0] == chosen[1] and len(chosen[0]) == 4

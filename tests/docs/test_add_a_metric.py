@@ -48,7 +48,7 @@ def test_the_commands_of_the_page_work(page) -> None:
     gated = page.run(*gate)
     low, high = table["low"].item(), table["high"].item()
     assert gated.returncode == (0 if high <= 0.2 else 1 if low > 0.2 else 3), gated.stderr
-    listed = page.run("metrics").stdout
+    listed = page.run("list", "metrics").stdout
     line = next(line for line in listed.splitlines() if line.startswith("sure_and_wrong"))
     assert "share of items answered wrong with certainty above 0.5" in line
 

@@ -36,7 +36,7 @@ def equipoise(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
 
 @pytest.mark.slow
 def test_the_engine_is_listed_audits_and_refuses_to_write(plugin: Path) -> None:
-    listed = equipoise(plugin, "engines")
+    listed = equipoise(plugin, "list", "engines")
     assert "word-counts:  Word frequencies of a text file, as a baseline: `word-counts:FILE`." in listed.stdout
     ran = equipoise(plugin, "audit", "word-counts:corpus.txt", "--limit", "4", "--out", "run", "--resamples", "20")
     assert ran.returncode == 0, ran.stderr
@@ -51,5 +51,5 @@ def test_the_engine_is_listed_audits_and_refuses_to_write(plugin: Path) -> None:
 
 def test_a_plug_in_that_cannot_be_loaded_is_listed_with_the_reason(plugin: Path) -> None:
     (plugin / "word_counts.py").write_text("import nothing_of_that_name")
-    listed = equipoise(plugin, "engines")
+    listed = equipoise(plugin, "list", "engines")
     assert listed.returncode == 0 and "No module named 'nothing_of_that_name'" in listed.stdout

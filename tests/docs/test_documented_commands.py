@@ -40,7 +40,7 @@ ELSEWHERE = {"add-a-dataset.md", "add-a-metric.md", "add-a-task.md", "configure.
 ENGINE = "planted:strength=1,noise=1"
 SMALL = {"audit": ["--limit", "4", "--resamples", "10", "--no-html"], "import": ["--resamples", "10"]}
 SMALL |= {"measure": ["--resamples", "10"], "compare": ["--resamples", "10", "--permutations", "9"]}
-SMALL |= {"calibrate": ["--splits", "2"], "export": ["--limit", "2"]}
+SMALL |= {"study calibration": ["--splits", "2"], "export": ["--limit", "2"]}
 MODELS = ("smollm2", "./my-model", "./model")
 PLACES = {
     "RUN": "runs/a",
@@ -199,7 +199,7 @@ def executable(command: Command, number: int) -> list[str]:
         words = [*words, *(["--base", "builtin"] if "winoidentity" in words else [])]
     if words[0] == "audit" and "--out" not in words:
         words += ["--out", f"run-{number}"]
-    return [*words, *SMALL.get(words[0], [])]
+    return [*words, *SMALL.get(words[0], []), *SMALL.get(" ".join(words[:2]), [])]
 
 
 RUNNABLE = [c for c in OURS if not c.reason and Path(c.page).name not in ELSEWHERE]

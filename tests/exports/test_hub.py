@@ -97,7 +97,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_run_is_uploaded_without_its_sentences(hub: Hub, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    app(["push", str(run), "--to", "me/results", "--yes"], standalone_mode=False)
+    app(["export", "hub", str(run), "--to", "me/results", "--yes"], standalone_mode=False)
     assert "uploaded: " in capsys.readouterr().out
     assert hub.made[0]["visibility"] == "private" and hub.made[0]["type"] == "dataset"
     assert set(hub.files) == {
@@ -110,7 +110,7 @@ def test_a_run_is_uploaded_without_its_sentences(hub: Hub, run: Path, capsys: py
 
 
 def test_sentences_are_uploaded_on_request(hub: Hub, run: Path) -> None:
-    words = ["push", str(run), "--to", "me/results", "--yes", "--quiet", "--sentences", "--public"]
+    words = ["export", "hub", str(run), "--to", "me/results", "--yes", "--quiet", "--sentences", "--public"]
     app(words, standalone_mode=False)
     assert "examples.parquet" in hub.files and hub.made[0]["visibility"] == "public"
 
@@ -119,7 +119,7 @@ def test_a_dataset_is_uploaded_whole(hub: Hub, tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("text\na\n")
     (tmp_path / "part").mkdir()
     (tmp_path / "part" / "DATASHEET.md").write_text("# Mine")
-    app(["push", str(tmp_path), "--to", "me/mine", "--yes", "--quiet"], standalone_mode=False)
+    app(["export", "hub", str(tmp_path), "--to", "me/mine", "--yes", "--quiet"], standalone_mode=False)
     assert hub.files == {"mine.csv": b"text\na\n", "part/DATASHEET.md": b"# Mine"}
 
 
@@ -127,16 +127,16 @@ def test_nothing_is_uploaded_without_a_yes(hub: Hub, run: Path, monkeypatch: pyt
     monkeypatch.setattr("builtins.input", lambda *_: "n")
     monkeypatch.setattr("typer.confirm", lambda *_: False)
     with pytest.raises(EquipoiseError, match="nothing was uploaded"):
-        app(["push", str(run), "--to", "me/results"], standalone_mode=False)
+        app(["export", "hub", str(run), "--to", "me/results"], standalone_mode=False)
     assert not hub.files and not hub.made
 
 
 def test_refusals_are_one_sentence(hub: Hub, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hub.refuse = True
     with pytest.raises(EquipoiseError, match=r"the hub refused me/results: .*is a token set \(HF_TOKEN\)\?"):
-        app(["push", str(run), "--to", "me/results", "--yes"], standalone_mode=False)
+        app(["export", "hub", str(run), "--to", "me/results", "--yes"], standalone_mode=False)
     with pytest.raises(EquipoiseError, match="'a/b/c' is not the name of a repository"):
-        app(["push", str(run), "--to", "a/b/c", "--yes"], standalone_mode=False)
+        app(["export", "hub", str(run), "--to", "a/b/c", "--yes"], standalone_mode=False)
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(EquipoiseError, match="the hub cannot be reached"):
-        app(["push", str(run), "--to", "me/results", "--yes"], standalone_mode=False)
+        app(["export", "hub", str(run), "--to", "me/results", "--yes"], standalone_mode=False)

@@ -47,7 +47,7 @@ def audited(model: Path, real_data: Callable[[str], Path], tmp_path_factory: pyt
     parts = []
     for name, tasks in ASKED.items():
         data, out = open_dataset(name).limited(LIMITS[name]), tmp_path_factory.mktemp("audit") / "run"
-        parts += equipoise.audit(str(model), data=[data], task=list(tasks), seeds=2, resamples=20, out=out).parts
+        parts += equipoise.audit(str(model), data=[data], task=list(tasks), orders=2, resamples=20, out=out).parts
     return parts
 
 
@@ -58,7 +58,7 @@ def exported(audited: list[Part], tmp_path_factory: pytest.TempPathFactory) -> P
     for tool in ("lm-eval", "inspect"):
         for data, tasks in ASKED.items():
             words = ["export", tool, "--data", data, *(word for task in tasks for word in ("--task", task))]
-            words += ["--limit", str(LIMITS[data]), "--seeds", "2", "--out", str(folder / tool), "--quiet"]
+            words += ["--limit", str(LIMITS[data]), "--orders", "2", "--out", str(folder / tool), "--quiet"]
             app(words, standalone_mode=False)
     return folder
 

@@ -26,7 +26,7 @@ def test_they_agree_with_the_metrics_of_a_run(
         real_data("bbq")
     dataset = open_dataset(data).limited(LIMITS[data])
     engine = "planted:strength=0.4,bias=1,noise=1.5"
-    run = equipoise.audit(engine, data=[dataset], task=task, seeds=3, resamples=5, out=tmp_path)
+    run = equipoise.audit(engine, data=[dataset], task=task, orders=3, resamples=5, out=tmp_path)
     options = TaskOptions(seeds=(0, 1, 2))
     outcomes = run.parts[0].outcomes
     answers = dict(zip(zip(outcomes.example_id, outcomes.variant, strict=True), outcomes.logprobs, strict=True))

@@ -102,7 +102,7 @@ def test_the_gender_gap_and_both_kinds_of_ucerf_are_compared(identity_runs: list
 
 
 def test_vocabulary_entropy_is_compared(tiny_llama: Callable[..., Path], tmp_path: Path) -> None:
-    choices: dict[str, Any] = {"limit": 6, "resamples": 10, "device": "cpu", "reductions": True}
+    choices: dict[str, Any] = {"limit": 6, "resamples": 10, "device": "cpu", "whole_vocabulary": True}
     runs = [equipoise.audit(str(tiny_llama(seed=seed)), out=tmp_path / str(seed), **choices) for seed in (1, 2)]
     assert {"all", "type=type2"} <= agree_with_the_audits(runs, "vocab_bits", "vocab_mass")
 
@@ -111,7 +111,7 @@ def test_vocabulary_entropy_is_compared(tiny_llama: Callable[..., Path], tmp_pat
 def test_seeds_are_averaged_and_counted_once(tmp_path: Path) -> None:
     runs = [
         equipoise.audit(
-            f"planted:bias={bias},noise=1", task="mcq", seeds=3, limit=12, resamples=20, out=tmp_path / bias
+            f"planted:bias={bias},noise=1", task="mcq", orders=3, limit=12, resamples=20, out=tmp_path / bias
         )
         for bias in ("1.5", "0.1")
     ]

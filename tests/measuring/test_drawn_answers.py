@@ -23,7 +23,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def test_expected_accuracy_is_exact_and_seeds_scatter_as_binomials_do(run: Run) -> None:
     part = run.parts[0]
-    greedy, cold, one = drawn_answers(part.outcomes, [0.01, 1.0], seeds=400)
+    greedy, cold, one = drawn_answers(part.outcomes, [0.01, 1.0], draws=400)
     measured = {name: part.measured.get(name, type="type2") for name in ("accuracy", "eo_sum", "accuracy_sampled")}
     assert greedy.expected == pytest.approx(measured["accuracy"].value) == pytest.approx(greedy.accuracy[0])
     assert greedy.odds[0] == pytest.approx(measured["eo_sum"].value)
@@ -44,10 +44,10 @@ def test_a_temperature_sharpens_or_flattens() -> None:
 
 
 def test_the_command_prints_a_row_for_each_temperature(run: Run, tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["drawn", str(run.path), "--temperature", "0.7", "--seeds", "5"])
+    result = CliRunner().invoke(app, ["study", "temperature", str(run.path), "--temperature", "0.7", "--draws", "5"])
     assert result.exit_code == 0, result.output
     assert "most probable" in result.output and " 0.7 " in result.output and "±" in result.output
     with pytest.raises(EquipoiseError, match="temperature must be above 0"):
         list(drawn_answers(run.parts[0].outcomes, [0.0]))
-    with pytest.raises(EquipoiseError, match="seeds must be at least 2, not 1"):
-        list(drawn_answers(run.parts[0].outcomes, [1.0], seeds=1))
+    with pytest.raises(EquipoiseError, match="draws must be at least 2, not 1"):
+        list(drawn_answers(run.parts[0].outcomes, [1.0], draws=1))

@@ -30,7 +30,7 @@ PAIRS = [
 AUDITS: dict[str, dict[str, Any]] = {
     "coreference": {
         "task": ["next-word", "mcq"],
-        "seeds": 2,
+        "orders": 2,
         "limit": 24,
         "estimators": ["perplexity", "fisher-rao"],
         "resamples": 40,

@@ -46,14 +46,14 @@ def test_sampling_stops_early_and_covers_what_asking_all_would_give(data, tmp_pa
     engine = replace(ENGINE, noise=0.03)
     ask = outcomes_of(engine, data, tmp_path / "scores.jsonl")
     plan = Plan([], resamples=300)
-    found = until_precise(data, ask, plan, precision=0.05)
+    found = until_precise(data, ask, plan, width=0.05)
     assert found.sample is not None
     assert len(found.dataset.examples) < len(data.examples) / 2
     assert found.looks[-1].width < 0.05
     everything = confidence_disparities(Items(ask(data.examples)), plan, Sample())
     for name, estimate in confidence_disparities(Items(ask(found.dataset.examples)), plan, found.sample).items():
         assert estimate.low <= everything[name].value <= estimate.high
-    exact = until_precise(data, ask, plan, precision=1e-9)
+    exact = until_precise(data, ask, plan, width=1e-9)
     assert exact.sample is None and exact.dataset is data
     types = {e.groups["type"] for e in found.dataset.examples}
     assert types == {e.groups["type"] for e in data.examples}
@@ -64,12 +64,12 @@ def test_markers_of_settled_attributes_are_not_asked_again(tmp_path: Path) -> No
     ask = outcomes_of(replace(ENGINE, noise=0.1), data, tmp_path / "scores.jsonl")
     plan = Plan([], resamples=300)
     everything = confidence_disparities(Items(ask(data.examples)), plan, Sample())
-    first = until_precise(data, ask, plan, precision=2.0)
+    first = until_precise(data, ask, plan, width=2.0)
     assert first.sample is not None and len(first.looks) == 1
     rows = confidence_disparities(Items(ask(first.dataset.examples)), plan, first.sample).values()
     # Race has more markers than age, so its disparity takes longer to be known.
     between = sum(row.high - row.low for row in rows) / 2
-    thin, whole = (until_precise(data, ask, plan, precision=between, drop=drop) for drop in (True, False))
+    thin, whole = (until_precise(data, ask, plan, width=between, drop=drop) for drop in (True, False))
     assert thin.sample is not None and len(thin.dataset.examples) < len(whole.dataset.examples)
     disparities = confidence_disparities(Items(ask(thin.dataset.examples)), plan, thin.sample)
     asked = {name.split(",")[0]: row.n for name, row in disparities.items()}
@@ -83,9 +83,9 @@ def test_what_is_never_settled_is_asked_of_all_sentences(tmp_path: Path) -> None
     data = identity_dataset(open_dataset("builtin"), recipe(augmentations=["R"], attributes=["age", "race"]))
     ask = outcomes_of(replace(ENGINE, noise=0.3), data, tmp_path / "scores.jsonl")
     plan = Plan([], resamples=200)
-    last = until_precise(data, ask, plan, precision=1e-9).looks[-1]
+    last = until_precise(data, ask, plan, width=1e-9).looks[-1]
     assert "race" in last.widest
-    hard = until_precise(data, ask, plan, precision=last.width - 1e-6, drop=True)
+    hard = until_precise(data, ask, plan, width=last.width - 1e-6, drop=True)
     assert hard.sample is not None and not hard.sample.population
     rows = confidence_disparities(Items(ask(hard.dataset.examples)), plan, hard.sample)
     asked = {name.split(",")[0]: row.n for name, row in rows.items()}
@@ -95,7 +95,7 @@ def test_what_is_never_settled_is_asked_of_all_sentences(tmp_path: Path) -> None
 
 def test_an_audit_with_a_precision_says_how_it_stopped(tmp_path: Path) -> None:
     choices = {"base": "builtin", "augment": ["R"], "attributes": ["age"], "resamples": 200, "metrics": ["confidence"]}
-    run = equipoise.audit(replace(ENGINE, noise=0.03), "winoidentity", out=tmp_path, precision=0.1, **choices)
+    run = equipoise.audit(replace(ENGINE, noise=0.03), "winoidentity", out=tmp_path, until_width=0.1, **choices)
     assert any("stopped at look 1 of" in note for note in run.manifest.notes)
     assert len(run.examples) == 96 * 2 * 3
     before = run.measurements
@@ -106,7 +106,7 @@ def test_an_audit_with_a_precision_says_how_it_stopped(tmp_path: Path) -> None:
 
 
 def test_a_precision_is_a_width(tmp_path: Path) -> None:
-    with pytest.raises(EquipoiseError, match="precision must be above 0"):
+    with pytest.raises(EquipoiseError, match="until_width must be above 0"):
         equipoise.audit(
             ENGINE,
             "winoidentity",
@@ -114,5 +114,5 @@ def test_a_precision_is_a_width(tmp_path: Path) -> None:
             augment=["R"],
             attributes=["age"],
             out=tmp_path / "2",
-            precision=-1.0,
+            until_width=-1.0,
         )

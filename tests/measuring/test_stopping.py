@@ -45,7 +45,7 @@ def test_all_sentences_give_the_metrics_themselves(whole: dict[str, float]) -> N
 
 
 def test_an_audit_stops_early_and_its_intervals_hold_the_value_of_all(whole: dict[str, float]) -> None:
-    stopped = until_precise(DATA, ask, PLAN, precision=0.3)
+    stopped = until_precise(DATA, ask, PLAN, width=0.3)
     assert stopped.sample is not None and len(stopped.dataset.examples) < 0.8 * len(DATA.examples)
     assert [look.width < 0.3 for look in stopped.looks] == [False] * (len(stopped.looks) - 1) + [True]
     for name, estimate in guaranteed(Items(ask(stopped.dataset.examples)), stopped.sample, 0.95).items():
@@ -56,12 +56,12 @@ def test_an_audit_stops_early_and_its_intervals_hold_the_value_of_all(whole: dic
 
 
 def test_a_precision_that_is_never_reached_asks_everything() -> None:
-    stopped = until_precise(DATA, ask, PLAN, precision=1e-9)
+    stopped = until_precise(DATA, ask, PLAN, width=1e-9)
     assert stopped.sample is None and len(stopped.dataset.examples) == len(DATA.examples)
 
 
 def test_only_the_metrics_that_were_asked_for_are_waited_for(tmp_path: Path) -> None:
-    run = equipoise.audit(ENGINE, "builtin", out=tmp_path, precision=0.1, metrics=["ucerf"], by=[], resamples=20)
+    run = equipoise.audit(ENGINE, "builtin", out=tmp_path, until_width=0.1, metrics=["ucerf"], by=[], resamples=20)
     (part,) = run.parts
     row = part.measured.get("ucerf", type="type2")
     assert row is not None and row.high - row.low < 0.1 and "betting" in row.estimate.method
@@ -71,8 +71,8 @@ def test_only_the_metrics_that_were_asked_for_are_waited_for(tmp_path: Path) -> 
 
 
 def test_metrics_without_a_guarantee_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(EquipoiseError, match="precision needs one of these metrics"):
-        equipoise.audit(ENGINE, "builtin", out=tmp_path, precision=0.1, metrics=["perplexity"])
+    with pytest.raises(EquipoiseError, match="until_width needs one of these metrics"):
+        equipoise.audit(ENGINE, "builtin", out=tmp_path, until_width=0.1, metrics=["perplexity"])
 
 
 def test_joint_intervals_are_wider() -> None:
@@ -88,4 +88,4 @@ def test_costs_are_told_before_they_are_spent(tmp_path: Path, monkeypatch: pytes
     result = CliRunner().invoke(app, words, catch_exceptions=False)
     assert result.exit_code == 0 and not list(tmp_path.iterdir()), "nothing is asked, nothing is written"
     assert "600" in result.output, "30 sentences, two pronouns, ten wordings"
-    assert "precision 0.02" in " ".join(result.output.split())
+    assert "width 0.02" in " ".join(result.output.split())

@@ -64,7 +64,7 @@ def in_one_line(text: str) -> str:
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     """Return the measurements of a run with all that a run can have: seeds, estimators, both types, many groups."""
-    choices = {"estimators": ["perplexity", "top-probability"], "seeds": 2, "limit": 40, "resamples": 20}
+    choices = {"estimators": ["perplexity", "top-probability"], "orders": 2, "limit": 40, "resamples": 20}
     choices["by"] = ["gender", "stereotype"]
     model = "planted:noise=2,strength=0.5"
     return audit(model, task=["next-word", "mcq"], out=tmp_path_factory.mktemp("r"), **choices).measurements

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from equipoise.options.option import ASK, MODEL, OptionError, Options, option, options_of, takes
+from equipoise.options.option import ASK, MODEL, OptionError, Options, check_arguments, option, options_of, takes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +22,7 @@ class Tea(Options):
     milk: str = option("none", "Milk.", ASK, choices=("none", "oat"), flag="--with-milk")
     herbs: Sequence[str] = option((), "Herbs.", ASK, choices=("mint", "sage"), commas=True)
     names: Mapping[str, str] = option({}, "Names.", ASK)
-    iced: bool = option(False, "Ice.", ASK, common=True)
+    iced: bool = option(False, "Ice.", ASK, positional=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,9 +35,22 @@ class Party(Tea):
 OPTIONS = options_of(Tea)
 
 
-def test_options_come_panel_by_panel_the_common_ones_first() -> None:
+def test_options_come_panel_by_panel_arguments_first() -> None:
     assert list(OPTIONS) == ["iced", "milk", "herbs", "names", "cups", "heat"]
     assert list(options_of(Party))[-1] == "guests"
+
+
+def test_an_unknown_argument_is_named_with_its_new_or_nearest_name() -> None:
+    for name, reason in {
+        "herb": "; did you mean 'herbs'?",
+        "precision": "; it is now 'until-width'",
+        "zzz": "",
+    }.items():
+        with pytest.raises(OptionError, match=f"^unknown argument '{name}'{re.escape(reason)}$"):
+            check_arguments([name], Tea, "task")
+    with pytest.raises(OptionError, match="did you mean 'task'"):
+        check_arguments(["tasks"], Tea, "task")
+    check_arguments(["herbs", "task"], Tea, "task")
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,47 @@ def test_tables_of_winoidentity_agree_with_each_other() -> None:
             assert number("winoidentity", "Table 4", model="mistral", **of) == pytest.approx(row.value, abs=ROUNDING)
 
 
+TABLE_10 = (("llama3", "type1"), ("llama3", "type2"), ("mistral", "type1"), ("mistral", "type2"), ("mixtral", "type1"))
+"""Whose values the pairs of columns (masc, fem) of Table 10 are, whatever their headers say."""
+
+
+def test_gaps_between_genders_are_those_of_the_means_but_for_mistrals() -> None:
+    """Every gap that the means by gender give: unmarked it is that number, for an attribute it is at most that."""
+    means: dict[tuple[str, str, str, str, str], list[float]] = {}
+    for table in ("Table 6", "Table 7"):
+        for row in numbers("winoidentity", table):
+            means.setdefault((row.model, row.task, row.type, row.augmentation, row.attribute), []).append(row.value)
+    for attribute in ("", "non-demographic", "disability"):
+        cells = [row.value for row in numbers("winoidentity", "Table 10", attribute=attribute)]
+        for (model, kind), pair in zip(TABLE_10, zip(cells[::2], cells[1::2], strict=True), strict=True):
+            key = (model, "next-word", kind, "R" if attribute else "none", attribute)
+            means.setdefault(key, list(pair))
+    wrong, checked = set(), 0
+    for (model, task, kind, augmentation, attribute), values in means.items():
+        of = {"model": model, "task": task, "type": kind, "augmentation": augmentation, "attribute": attribute}
+        gap = max(values[:2]) - min(values[:2])
+        for row in [row for table in ("Table 4", "Table 8", "Table 9") for row in numbers("winoidentity", table, **of)]:
+            exact = attribute in ("", "non-demographic")
+            fits = abs(row.value - gap) <= 0.0015 if exact else row.value >= gap - 0.0015
+            checked += 1
+            wrong |= set() if fits else {(row.place, model, kind, attribute)}
+    assert checked == 93
+    assert wrong == {
+        *((table, "mistral", "type1", "") for table in ("Table 4", "Table 8", "Table 9")),
+        *(("Table 4", "mistral", kind, "non-demographic") for kind in ("type1", "type2")),
+    }
+    doubts = [row for row in published() if row.doubt == "winoidentity-gaps"]
+    doubtful = {(row.place, row.model, row.type, row.attribute) for row in doubts}
+    assert doubtful == wrong | {("Table 3", "mistral", "type1", "")}
+
+
+def test_confidence_unmarked_is_the_mean_of_both_genders_but_once() -> None:
+    for kind, fits in (("type1", False), ("type2", True)):
+        values = [row.value for row in numbers("winoidentity", "Table 6", task="next-word", type=kind, attribute="")]
+        of = {"model": "mistral", "type": kind, "metric": "confidence", "augmentation": "none"}
+        assert (abs(number("winoidentity", "Table 3", **of) - sum(values) / 2) <= ROUNDING) == fits
+
+
 def test_two_columns_of_the_neutral_table_repeat_genderlex() -> None:
     for repeated, dataset, original in (
         ("LLAMA-3.1-8B", "genderlex-someone", "GPT-J-6B"),

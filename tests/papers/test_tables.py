@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -113,6 +114,15 @@ def test_tables_are_made_from_runs_that_exist(parts: dict[tuple[str, str, str], 
     command = ["paper", "ucerf", "--run", str(first.path), "--out", str(tmp_path)]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0 and (tmp_path / "tables" / "ucerf-table-4.md").is_file()
+
+
+def test_runs_have_the_names_of_their_suite_or_of_their_folders(tmp_path: Path) -> None:
+    runs = [equipoise.audit("planted", out=tmp_path / name, **QUICK) for name in ("alpha", "beta")]
+    assert [name for name, _, _ in parts_of(runs)] == [f"{runs[0].manifest.model} ({n})" for n in ("alpha", "beta")]
+    for name, run in zip(("alpha", "beta"), runs, strict=True):
+        cell = f"equipoise suite s.toml --only '{name} / builtin / next-word'"
+        run.manifest = replace(run.manifest, command=cell)
+    assert [name for name, _, _ in parts_of(runs)] == ["alpha", "beta"]
 
 
 MODELS = ("first", "second")

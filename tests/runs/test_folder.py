@@ -155,7 +155,7 @@ def test_the_default_folder_tells_apart_what_is_asked_but_not_how_it_is_measured
     def folder(**choices: object) -> Path:
         return default_folder("m", ["builtin"], ["mcq"], Settings(**choices).asked)  # type: ignore[arg-type]
 
-    several = [{"limit": 4}, {"limit": 8}, {"seeds": 2}, {"pronouns": ["he", "she", "they"]}, {"columns": {"a": "b"}}]
+    several = [{"limit": 4}, {"limit": 8}, {"orders": 2}, {"pronouns": ["he", "she", "they"]}, {"columns": {"a": "b"}}]
     assert len({folder(), *(folder(**choices) for choices in several)}) == 6
     assert folder(limit=4) == Path("runs/m--builtin--mcq--limit-4")
     assert folder(level=0.9, resamples=10, by=["gender"], pronouns=["he", "she"]) == folder()

@@ -120,23 +120,24 @@ def test_a_killed_import_leaves_no_mixture(tmp_path: Path) -> None:
 
 
 ADDING = {
-    "report": ("--json",),
+    "page": ("--json",),
     "tables": ("--format", "csv", "--quiet"),
     "figures": ("--format", "svg", "--quiet"),
 }
 
 
-@pytest.mark.parametrize("command", ADDING)
-def test_a_command_that_adds_files_is_killed_without_harm(command: str, finished: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ADDING)
+def test_a_report_that_adds_files_is_killed_without_harm(kind: str, finished: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(finished, tmp_path / "run"))
-    _replayed(folder, (command, folder, *ADDING[command]), tmp_path)
+    _replayed(folder, ("report", folder, "--as", kind, *ADDING[kind]), tmp_path)
 
 
-@pytest.mark.parametrize("command", ["reliability", "calibrate"])
+@pytest.mark.parametrize("command", ["report", "study"])
 def test_a_killed_calibration_leaves_the_old_or_the_new_tables(command: str, pairs: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(pairs, tmp_path / "run"))
-    more = ("--splits", "2", "--method", "platt") if command == "calibrate" else ()
-    _replayed(folder, (command, folder, "--quiet", *more), tmp_path)
+    study = ("study", "calibration", folder, "--splits", "2", "--method", "platt", "--quiet")
+    report = ("report", folder, "--as", "reliability", "--quiet")
+    _replayed(folder, study if command == "study" else report, tmp_path)
 
 
 def test_killed_identities_leave_all_drawings_or_none(tmp_path: Path) -> None:
@@ -144,7 +145,7 @@ def test_killed_identities_leave_all_drawings_or_none(tmp_path: Path) -> None:
     marking = ("--data", "winoidentity", "--base", "builtin", "--augment", "R", "--attributes", "age")
     small = ("--limit", "2", "--resamples", "2", "--quiet", "--no-html")
     run("audit", "planted:noise=1", *marking, *small, "--out", folder)
-    _replayed(folder, ("identities", folder), tmp_path)
+    _replayed(folder, ("report", folder, "--as", "identities"), tmp_path)
 
 
 def _replayed(folder: Path, words: Sequence[str | Path], scratch: Path) -> None:

@@ -22,11 +22,11 @@ from equipoise.runs.measurements import measurements_frame, measurements_from_fr
 
 
 def test_measurements_follow_their_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    app(["schema"], standalone_mode=False)
+    app(["list", "schema"], standalone_mode=False)
     schema = json.loads(capsys.readouterr().out)
     Draft202012Validator.check_schema(schema)
     assert tuple(schema["items"]["properties"]) == Measurement.COLUMNS
-    words = ["audit", "planted:strength=2", "--limit", "12", "--task", "next-word", "--task", "mcq", "--seeds", "2"]
+    words = ["audit", "planted:strength=2", "--limit", "12", "--task", "next-word", "--task", "mcq", "--orders", "2"]
     app([*words, "--resamples", "20", "--no-html", "--json", "--out", str(tmp_path / "run")], standalone_mode=False)
     rows = json.loads(capsys.readouterr().out)
     errors = [error.message for error in Draft202012Validator(schema).iter_errors(rows)]

@@ -50,7 +50,7 @@ def test_two_clean_runs_are_equal_byte_for_byte(
         monkeypatch.chdir(place)
         spec = model if engine == "model" else engine
         run("audit", spec, "--limit", "3", "--task", "next-word", "--task", "mcq", "--resamples", "20", "--out", "run")
-        run("tables", "run", "--format", "csv", "--quiet")
+        run("report", "run", "--as", "tables", "--format", "csv", "--quiet")
         run("gate", "run", "--require", "accuracy >= 0", "--junit", "junit.xml", "--quiet")
         made.append(contents(place))
     first, second = made

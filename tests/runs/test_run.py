@@ -126,7 +126,7 @@ MADE: dict[str, Callable[[Path], Run]] = {
         "planted:noise=1", data=["builtin", "sentiment"], task=["next-word", "mcq"], out=folder / "run", **FEW
     ),
     "precise": lambda folder: audit(
-        "planted:noise=1", precision=0.2, metrics=["accuracy"], by=[], out=folder / "run", resamples=20
+        "planted:noise=1", until_width=0.2, metrics=["accuracy"], by=[], out=folder / "run", resamples=20
     ),
     "measure": _measured_again,
     "part": _part,

@@ -42,7 +42,7 @@ def audit(folder: Path) -> None:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("finished") / "run"
     audit(folder)
-    run("tables", folder, "--format", "csv", "--quiet")
+    run("report", folder, "--as", "tables", "--format", "csv", "--quiet")
     return folder
 
 
@@ -152,14 +152,14 @@ def every_reader(folder: Path) -> None:
     in_one_sentence(
         "compare", folder, folder, "--out", folder / "c.html", "--permutations", "2", "--resamples", "2", "-q"
     )
-    in_one_sentence("tables", folder, "--format", "csv", "--quiet")
+    in_one_sentence("report", folder, "--as", "tables", "--format", "csv", "--quiet")
     in_one_sentence("measure", folder, "--no-html", *SMALL)
-    in_one_sentence("reliability", folder, "--no-figures", "--quiet")
-    in_one_sentence("calibrate", folder, "--splits", "2", "--method", "platt", "--quiet")
-    in_one_sentence("identities", folder, "--out", folder / "drawn")
-    in_one_sentence("card", folder)
-    in_one_sentence("estimators", folder, "--out", folder / "estimators", "--resamples", "2")
-    in_one_sentence("sensitivity", folder)
+    in_one_sentence("report", folder, "--as", "reliability", "--quiet")
+    in_one_sentence("study", "calibration", folder, "--splits", "2", "--method", "platt", "--quiet")
+    in_one_sentence("report", folder, "--as", "identities", "--out", folder / "drawn")
+    in_one_sentence("report", folder, "--as", "card")
+    in_one_sentence("study", "estimators", folder, "--out", folder / "estimators", "--resamples", "2")
+    in_one_sentence("study", "wording", folder)
 
 
 JSON = st.recursive(

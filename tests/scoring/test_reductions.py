@@ -63,7 +63,7 @@ def test_continuations_that_begin_alike_count_once() -> None:
 
 def test_an_engine_gives_them_beside_the_scores(tiny_llama: Callable[..., Path]) -> None:
     folder = str(tiny_llama())
-    engine: Any = open_engine(folder, EngineOptions(reductions=True))
+    engine: Any = open_engine(folder, EngineOptions(whole_vocabulary=True))
     (packed,) = engine.score([PROMPTS])
     single = plain_scores(engine, PROMPTS)
     plain: Any = open_engine(folder)
@@ -108,12 +108,12 @@ def test_a_run_without_them_says_what_to_do(tmp_path: Path) -> None:
     run = equipoise.audit("planted", limit=8, resamples=5, out=tmp_path / "run")
     assert not set(REDUCTIONS) & set(run.outcomes.columns)
     assert not {"vocab_bits", "vocab_mass"} & set(run.measurements["metric"])
-    with pytest.raises(EquipoiseError, match="audit the model with reductions"):
+    with pytest.raises(EquipoiseError, match="audit the model with whole_vocabulary"):
         equipoise.remeasure(run.path, estimators=["vocab-entropy"])
 
 
 def test_the_command_line_has_them(tiny_llama: Callable[..., Path], tmp_path: Path) -> None:
-    arguments = ["audit", str(tiny_llama()), "--limit", "8", "--resamples", "5", "--reductions", "--no-html"]
+    arguments = ["audit", str(tiny_llama()), "--limit", "8", "--resamples", "5", "--whole-vocabulary", "--no-html"]
     result = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / "run")], catch_exceptions=False)
     assert result.exit_code == 0
     shown = CliRunner().invoke(app, ["report", str(tmp_path / "run"), "--all", "--no-html"], catch_exceptions=False)

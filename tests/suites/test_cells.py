@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.records import EquipoiseError
-from equipoise.suites.cells import by_model, cells
+from equipoise.suites.cells import by_model, cells, model_in
 from equipoise.suites.execution import Choices, plan
 from equipoise.suites.suite_file import SuiteError, read_suite
 
@@ -28,12 +28,14 @@ def test_every_cell_is_checked_before_anything_is_loaded(suite_file: Write, tmp_
     assert len(problems) == 27
     assert problems["planted / builtin / next-word"] == ""
     assert "unknown task 'no-task'" in problems["planted / builtin / no-task"]
-    assert "a planted engine cannot" in problems["planted / builtin / open"]
+    left_out = {cell.name: cell.skipped for cell in made if cell.skipped}
+    assert list(left_out) == ["planted / builtin / open"]
+    assert "a planted engine cannot" in left_out["planted / builtin / open"]
     assert "unknown dataset 'no-data'" in problems["planted / no-data / next-word"]
     assert "mine.csv" in problems[f"planted / {tmp_path}/mine.csv / next-word"]
     assert "unknown setting 'strenth'" in problems["planted:strenth=2 / builtin / next-word"]
     assert "no-model" in problems[f"{tmp_path}/no-model / builtin / next-word"]
-    with pytest.raises(SuiteError, match="and 25 more cells"):
+    with pytest.raises(SuiteError, match="and 24 more cells"):
         plan(read_suite(suite_file(f"models = {models}\ndata = {data}\ntask = {tasks}\n")), Choices())
 
 
@@ -56,10 +58,35 @@ def test_overrides_choose_settings_and_leave_cells_out(suite_file: Write) -> Non
         ["next-word", "mcq"],
         ["next-word", "mcq"],
     ]
-    only = cells(read_suite(suite_file(text)), only=["biased / *mcq"])
+    only = cells(read_suite(suite_file(text)), only=["biased / * / mcq"])
     assert [cell.name for cell in only] == ["biased / builtin / mcq", "biased / sentiment / mcq"]
     with pytest.raises(EquipoiseError, match="only 'nobody' matches no cell"):
         cells(read_suite(suite_file(text)), only=["nobody"])
+
+
+def test_a_pattern_names_whole_parts(suite_file: Write) -> None:
+    parts = 'data = ["builtin", "sentiment"]\ntask = ["next-word", "mcq", "cloze"]\n[settings]\n'
+    suite = read_suite(suite_file(f'models = ["planted", "planted:bias=2"]\n{parts}'))
+
+    def named(pattern: str) -> list[str]:
+        return [cell.name for cell in cells(suite, only=[pattern])]
+
+    everything = [cell.name for cell in cells(suite)]
+    assert named("*") == named("* / *") == named("* / * / *") == everything
+    assert named("mcq") == [name for name in everything if name.endswith("/ mcq")]
+    assert named("planted") == everything[:6]
+    assert named("planted*") == everything
+    assert named("sentiment / mcq") == ["planted / sentiment / mcq", "planted:bias=2 / sentiment / mcq"]
+    assert named("planted / sentiment") == everything[3:6]
+    for part in ("mc", "next", "word", "planted / mcq", "builtin / sentiment", ""):
+        with pytest.raises(EquipoiseError, match="matches no cell"):
+            named(part)
+
+
+def test_a_cell_names_its_model_in_the_command_that_makes_it_again() -> None:
+    assert model_in("equipoise suite suite.toml --only 'alpha 2 / builtin / mcq'") == "alpha 2"
+    for other in ("equipoise audit smollm2", "equipoise suite suite.toml", "python -m equipoise audit x --only y", ""):
+        assert model_in(other) == ""
 
 
 def test_another_choice_is_another_folder_and_how_it_is_computed_is_not(suite_file: Write) -> None:

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from tiny import make_model, make_tokenizer
 
 from equipoise.run import audit
 from equipoise.runs import Run
 from equipoise.suites.execution import Choices, plan, run_suite
 from equipoise.suites.results import write_results
-from equipoise.suites.status import DONE, FAILED, WAITING, Status
+from equipoise.suites.status import DONE, FAILED, SKIPPED, WAITING, Status
 from equipoise.suites.suite_file import SuiteError, read_suite
 
 Write = Callable[..., Path]
@@ -39,6 +40,20 @@ def test_budgets_are_kept(suite_file: Write) -> None:
     late = read_suite(suite_file(BASIS + "[settings]\n[budget]\nhours = 1e-9"))
     status = run_suite(late, Choices(), show=silent)
     assert [cell.name for cell in status.of(WAITING)] == ["planted / builtin / next-word"]
+
+
+@pytest.mark.slow
+def test_a_task_that_a_model_cannot_be_asked_is_left_out_and_the_rest_runs(suite_file: Write, tmp_path: Path) -> None:
+    model, tokenizer = tmp_path / "plain", make_tokenizer()
+    make_model("LlamaConfig", len(tokenizer)).save_pretrained(model)
+    tokenizer.save_pretrained(model)
+    text = f'models = ["{model}", "planted"]\ndata = ["builtin"]\ntask = ["next-word", "next-word-cot"]\n'
+    status = run_suite(read_suite(suite_file(text)), Choices(), show=silent)
+    assert [cell.name for cell in status.of(DONE)] == [f"{name} / builtin / next-word" for name in (model, "planted")]
+    reasons = {cell.name: status.states[cell.name].note for cell in status.of(SKIPPED)}
+    assert "the model has no chat template" in reasons[f"{model} / builtin / next-word-cot"]
+    assert "a planted engine cannot" in reasons["planted / builtin / next-word-cot"]
+    assert not status.of(FAILED, WAITING)
 
 
 def _run(path: Path) -> None:

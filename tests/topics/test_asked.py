@@ -39,7 +39,7 @@ def test_a_model_that_would_say_something_else_is_a_caution() -> None:
 
 
 def test_orders_of_options_are_averaged() -> None:
-    made = ask(LATE, "planted:strength=1,bias=1,noise=0.5", "mcq", progress=False, seeds=3)
+    made = ask(LATE, "planted:strength=1,bias=1,noise=0.5", "mcq", progress=False, orders=3)
     (answers,) = answers_of(made.run.parts[0])
     of_he = made.run.outcomes[made.run.outcomes["gender"] == "male"]["probs"]
     assert len(of_he) == 3

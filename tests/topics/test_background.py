@@ -24,7 +24,7 @@ def test_facts_say_what_was_asked_of_what(planted_run: Path) -> None:
 
 
 def test_option_orders_are_counted(tmp_path: Path) -> None:
-    run = audit("planted", task="mcq", seeds=2, limit=6, resamples=5, out=tmp_path / "run")
+    run = audit("planted", task="mcq", orders=2, limit=6, resamples=5, out=tmp_path / "run")
     assert dict(facts(run))["Prompts"] == "24, 6 sets in 2 option orders"
 
 

@@ -29,7 +29,7 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
     dropped = next(example for example in examples if example.answerable and example.set_id in chosen)
     kept = tuple(example for example in examples if example.set_id in chosen and example is not dropped)
     folder = tmp_path_factory.mktemp("several") / "run"
-    shown = {"task": ["next-word", "mcq"], "seeds": 2, "resamples": 30, "by": []}
+    shown = {"task": ["next-word", "mcq"], "orders": 2, "resamples": 30, "by": []}
     audit(PlantedEngine(strength=0, bias=1.5, other=1.0, noise=0.7), data=Dataset("cut", kept), out=folder, **shown)
     return folder
 

@@ -48,7 +48,7 @@ def test_of_many_sets_a_sample_is_drawn_and_said_to_be_one(planted_run: Path, mo
 
 
 def test_a_set_in_several_option_orders_is_one_set_with_the_fate_of_most(tmp_path: Path) -> None:
-    run = audit("planted:strength=1,bias=1,noise=1", task="mcq", seeds=3, limit=12, resamples=10, out=tmp_path / "run")
+    run = audit("planted:strength=1,bias=1,noise=1", task="mcq", orders=3, limit=12, resamples=10, out=tmp_path / "run")
     fates = list(set_fates(run.parts[0]))
     assert sum(one.n for one in fates) == 12 and {one.orders for one in fates} == {3}
     assert "most of its 3 option orders" in squares(fates[0]).caption

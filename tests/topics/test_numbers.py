@@ -31,7 +31,7 @@ def test_a_run_that_was_asked_for_certain_metrics_shows_them_all(tmp_path: Path)
 
 
 def test_spreads_over_seeds_are_beside_their_values(tmp_path: Path) -> None:
-    run = audit("planted:noise=1", task="mcq", seeds=2, limit=10, resamples=10, out=tmp_path / "run")
+    run = audit("planted:noise=1", task="mcq", orders=2, limit=10, resamples=10, out=tmp_path / "run")
     part = run.parts[0]
     cells = [cell for row in metrics(part).rows for cell in row.cells if isinstance(cell, Cell)]
     assert cells

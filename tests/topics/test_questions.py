@@ -50,7 +50,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("tasks") / "run"
     tasks = ["next-word", "mcq", "next-word-cot", "open"]
     shown = {"metrics": list(SHOWN), "by": [], "resamples": 20}
-    return audit(Talker(strength=2, bias=5), task=tasks, limit=40, seeds=2, out=folder, **shown)
+    return audit(Talker(strength=2, bias=5), task=tasks, limit=40, orders=2, out=folder, **shown)
 
 
 def shown_ways(run: Run) -> tuple[list[Finding], list[Table]]:

@@ -1,4 +1,4 @@
-"""What `equipoise sensitivity` says of wordings and `equipoise drawn` of seeds: sentences and tables."""
+"""What `equipoise study wording` says of wordings and `equipoise study temperature` of seeds: sentences and tables."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_sentences_name_the_worst_wording_the_shares_and_the_order(worded_runs: 
 
 
 def test_sensitivity_prints_them_and_writes_its_files(worded_runs: list[Path], tmp_path: Path) -> None:
-    words = ["sensitivity", *map(str, worded_runs), "--out", str(tmp_path), "--resamples", "40"]
+    words = ["study", "wording", *map(str, worded_runs), "--out", str(tmp_path), "--resamples", "40"]
     result = CliRunner().invoke(app, words, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     printed = " ".join(result.output.split())
@@ -44,7 +44,7 @@ def test_sensitivity_prints_them_and_writes_its_files(worded_runs: list[Path], t
 
 
 def test_drawn_answers_vary_and_the_most_probable_do_not(planted_run: Path) -> None:
-    table = drawn_table([Run(planted_run)], [1.0], seeds=20, seed=0)
+    table = drawn_table([Run(planted_run)], [1.0], draws=20, seed=0)
     still, drawn = (row.cells for row in table.rows[:2])
     assert (still[2], drawn[2]) == ("most probable", "1")
     assert isinstance(still[5], Cell) and still[5].after == "± 0.000" and still[5].content == still[4]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Callable
 from io import TextIOWrapper
 
 import typer
@@ -15,33 +16,31 @@ from . import (
     ask,
     audit,
     build,
-    calibration,
     config,
     data,
-    drawn,
-    estimators,
+    doctor,
     exports,
-    identity,
     leaderboard,
-    listings,
+    lists,
     measurement,
+    report,
     reports,
-    sensitivity,
+    study,
     suite,
     survey,
     tune,
 )
 from .errors import clear_errors
-from .parameters import PanelCommand, grouped
+from .help import PanelCommand, grouped, with_help_all
 
 GROUPS = {
     "Start": ("ask", "audit", "init", "doctor"),
-    "Read": ("report", "compare", "leaderboard", "figures", "tables", "identities", "reliability", "card"),
-    "Decide": ("gate", "verify", "suite", "paper"),
-    "Study": ("measure", "estimators", "sensitivity", "drawn"),
-    "Data": ("data", "build", "import", "export", "push"),
-    "Improve": ("tune", "calibrate"),
-    "List": ("metrics", "engines", "tasks", "schema"),
+    "Read": ("report", "compare", "leaderboard", "measure", "verify"),
+    "Decide": ("gate", "suite", "paper"),
+    "Study": ("study",),
+    "Data": ("data", "build", "import", "export"),
+    "Improve": ("tune",),
+    "List": ("list",),
 }
 """Heading of `equipoise --help` -> its commands, those first that most people need."""
 
@@ -49,45 +48,35 @@ app = typer.Typer(
     name="equipoise",
     cls=grouped(GROUPS),
     help="Measure whether a language model is as sure of itself for one group of people as for another.",
-    epilog='Start with `equipoise ask "The nurse told the farmer that she was late."`, then `equipoise audit`.',
+    epilog='Start with `equipoise ask "The nurse told the farmer that she was late."`, then `equipoise audit`. '
+    "`equipoise COMMAND --help` says more.",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     add_completion=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("audit", cls=PanelCommand)(audit.audit)
-app.command("ask", cls=PanelCommand)(ask.ask)
-app.command("init")(config.init)
-app.command("doctor")(listings.doctor)
-app.command("report")(measurement.report)
-app.command("measure")(measurement.measure)
-app.command("metrics")(listings.metrics)
-app.command("engines")(listings.engines)
-app.command("tasks")(listings.tasks)
-app.command("schema")(listings.schema)
-app.command("compare")(reports.compare)
-app.command("estimators")(estimators.estimators)
-app.command("sensitivity")(sensitivity.sensitivity)
-app.command("drawn")(drawn.drawn)
-app.command("figures")(reports.figures)
-app.command("tables")(reports.tables)
-app.command("gate")(reports.gate)
-app.command("suite")(suite.suite)
-app.command("paper")(suite.paper)
-app.command("leaderboard")(leaderboard.leaderboard)
-app.command("verify")(leaderboard.verify)
-app.command("reliability")(calibration.reliability)
-app.command("calibrate")(calibration.calibrate)
-app.command("import")(measurement.import_results)
-app.add_typer(exports.app, name="export")
-app.command("card")(exports.card)
-app.command("push")(exports.push)
-app.command("tune")(tune.tune)
-app.command("identities")(identity.identities)
-app.add_typer(data.app, name="data")
+COMMANDS: dict[str, Callable[..., None]] = {
+    "audit": audit.audit,
+    "ask": ask.ask,
+    "init": config.init,
+    "doctor": doctor.doctor,
+    "report": report.report,
+    "measure": measurement.measure,
+    "compare": reports.compare,
+    "gate": reports.gate,
+    "suite": suite.suite,
+    "paper": suite.paper,
+    "leaderboard": leaderboard.leaderboard,
+    "verify": leaderboard.verify,
+    "import": measurement.import_results,
+    "tune": tune.tune,
+}
+for name, command in COMMANDS.items():
+    app.command(name, cls=PanelCommand)(with_help_all(name, command))
 for step in (survey.survey, survey.simulate, survey.links, survey.backup):
     build.app.command(step.__name__)(step)
-app.add_typer(build.app, name="build")
+for name, group in {"study": study, "data": data, "build": build, "export": exports, "list": lists}.items():
+    app.add_typer(group.app, name=name)
 
 
 @app.callback(invoke_without_command=True)

@@ -50,10 +50,10 @@ def audit(context: typer.Context, config: Config = None, print_config: PrintConf
 
 
 def _show_costs(expected: Expectation) -> None:
-    """Print the prompts of each dataset and task, about how long they take, and how many a precision would need."""
-    from ..suites.costs import PRECISIONS
+    """Print the prompts of each dataset and task, about how long they take, and how many narrow intervals need."""
+    from ..suites.costs import WIDTHS
 
-    widths = [f"prompts at precision {width:g}" for width in PRECISIONS]
+    widths = [f"prompts at width {width:g}" for width in WIDTHS]
     rows = [_cost_row(cost) for cost in expected.costs]
     print_out(listing(("data", "base sentences", "prompts", "texts", "time", *widths), rows))
     if expected.reasons is None:
@@ -65,8 +65,8 @@ def _show_costs(expected: Expectation) -> None:
     rough = "A rough time is within a factor of about three; after one audit it is measured. " if any_rough else ""
     typer.echo(
         printable(
-            f"{rough}The prompts at a precision are estimated for an accuracy of 0.75 and two types of equal size;"
-            " flips and UCerF need fewer."
+            f"{rough}The prompts at a width (--until-width) are estimated for an accuracy of 0.75 and two types of"
+            " equal size; flips and UCerF need fewer."
         )
     )
 
@@ -77,4 +77,4 @@ def _cost_row(cost: Cost) -> tuple[str, ...]:
     how = "(measured)" if cost.measured else ROUGH
     time = "not known" if cost.seconds is None else f"{duration(max(1.0, cost.seconds))} {how}"
     counts = (f"{cost.sentences:,}", f"{cost.prompts:,}", f"{cost.texts:,}")
-    return (f"{cost.dataset} · {cost.task}", *counts, time, *(f"{prompts:,}" for prompts in cost.at_precisions))
+    return (f"{cost.dataset} · {cost.task}", *counts, time, *(f"{prompts:,}" for prompts in cost.at_widths))

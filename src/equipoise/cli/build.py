@@ -11,7 +11,7 @@ import typer
 from ..records import EquipoiseError
 from .console import plain_table, print_out, printable, progress_bar
 from .parameters import Quiet
-from .sensitivity import print_near_duplicates
+from .wording import print_near_duplicates
 
 if TYPE_CHECKING:
     from ..builder.steps import BuildFolder, Step
@@ -311,7 +311,7 @@ def stats(
     data: Annotated[list[str], typer.Argument(help="Datasets to compare: names or paths.")],
     out: Annotated[Path, typer.Option("--out", help="Folder for the table and the maps.")] = Path("statistics"),
     model: Annotated[
-        str, typer.Option("--embeddings", help="minilm (offline), st:NAME, a folder, http://host/v1#MODEL, or nrow.")
+        str, typer.Option("--embeddings", help="minilm (offline), st:NAME, a folder, http://host/v1#MODEL, or none.")
     ] = "minilm",
     clusters: Annotated[int, typer.Option("--clusters", help="Clusters of the silhouette.")] = 20,
     shown: Annotated[int, typer.Option("--shown", help="Sentences of each dataset on the maps.")] = 4000,

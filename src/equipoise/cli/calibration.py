@@ -1,4 +1,4 @@
-"""`equipoise reliability` and `equipoise calibrate`: do a run's probabilities come true, and what do maps change?"""
+"""`report --as reliability` and `study calibration`: do a run's probabilities come true, and what do maps change?"""
 
 from __future__ import annotations
 
@@ -27,17 +27,8 @@ FILES = {"workforce": "occupations"}
 """What a file of this command is called, where that is not the chart's own name."""
 
 
-def reliability(
-    folder: Annotated[Path, typer.Argument(help="A run folder with sentence pairs (tasks cloze or sentence).")],
-    by: Group = "",
-    bins: Annotated[int, typer.Option("--bins", help="Number of bins of equal width.", min=1)] = 10,
-    figures: Figures = True,
-    quiet: Quiet = False,
-) -> None:
-    """Show how well probabilities match the labels. Prints a table of bins, and draws a reliability diagram by group.
-
-    Also draws mean P(male) by occupation against the share of men in it, where that is known.
-    """
+def reliability(folder: Path, *, by: str, bins: int, quiet: bool) -> None:
+    """Print a table of bins, and draw a reliability diagram by group and P(male) by occupation, where it is known."""
     import pandas as pd
 
     from ..media import terminal
@@ -56,7 +47,7 @@ def reliability(
             tables.append(table.assign(dataset=part.dataset, task=part.task))
             if not quiet:
                 print_out(terminal.draw(calibration.bin_table(table, calibration.first_side(part), title)))
-    drawn = _drawn(charts) if figures else {}
+    drawn = _drawn(charts)
     if not tables and not drawn:
         raise EquipoiseError(f"{folder} has no sentence pairs with a human label; ask for --task cloze or sentence")
     run.folder.add({**({"reliability.csv": pd.concat(tables)} if tables else {}), **drawn}, made_from=run.manifest)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import textwrap
 import tomllib
@@ -12,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..options import OUTPUT, Option, RunOptions, options_of
+from ..options import OUTPUT, Option, RunOptions, hint, options_of
 from ..options.option import WORDS, fits
 from ..records import EquipoiseError
 from .parameters import AUDIT, shown_default
@@ -36,9 +35,8 @@ def read_config(path: Path) -> dict[str, Any]:
     for key, value in values.items():
         option = FILE_OPTIONS.get(key.replace("_", "-"))
         if option is None:
-            close = difflib.get_close_matches(key, FILE_OPTIONS, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else "; `equipoise init` writes a file with all options"
-            raise EquipoiseError(f"{path}: unknown option {key!r}{hint}")
+            known = hint(key, FILE_OPTIONS) or "; `equipoise init --all` writes a file with all options"
+            raise EquipoiseError(f"{path}: unknown option {key!r}{known}")
         chosen[option.name] = _value(value, option, f"{path}: {key}")
     return chosen
 

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from ..options import OptionError
+from ..options import RENAMED, OptionError
 from ..records import EquipoiseError
 from .console import printable
 from .parameters import AUDIT
@@ -126,6 +126,9 @@ def _leave_quietly() -> NoReturn:
 
 
 def _usage(error: Any) -> str:
+    old = str(getattr(error, "option_name", "")).lstrip("-").replace("-", "_")
+    if old in RENAMED:
+        return f"{error.option_name} is now --{RENAMED[old].replace('_', '-')}"
     where = f" (see {error.ctx.command_path} --help)" if getattr(error, "ctx", None) else ""
     return str(error.format_message()).replace("Value error, ", "").rstrip(".") + where
 

@@ -1,4 +1,4 @@
-"""`equipoise estimators`: does the choice of uncertainty estimator change what runs say?"""
+"""`equipoise study estimators`: does the choice of uncertainty estimator change what runs say?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`equipoise export`, `card` and `push`: questions for other tools, and a run for a model's README or a hub."""
+"""`equipoise export`: questions for other tools, and a run or a dataset for a hub."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .parameters import Quiet, with_options
 if TYPE_CHECKING:
     from ..exports.hub import Upload
 
-app = typer.Typer(help="Write tasks for other tools. `equipoise import` reads their logs back.", rich_markup_mode=None)
+app = typer.Typer(help="Write tasks for other tools, or upload to a hub.", rich_markup_mode=None)
 
 Out = Annotated[Path, typer.Option("--out", help="The folder to write into.")]
-ASKED = ("data", "task", "limit", "seeds", "columns")
+ASKED = ("data", "task", "limit", "orders", "columns")
 """The options of `audit` that say what is written."""
 
 
@@ -32,7 +32,10 @@ def _main(context: typer.Context) -> None:
 @app.command("lm-eval")
 @with_options(*ASKED, unset=False)
 def lm_eval(out: Out = Path("tasks"), quiet: Quiet = False, **choices: Any) -> None:
-    """Write tasks for lm-evaluation-harness, with UCerF, flips and equalized odds as metrics."""
+    """Write tasks for lm-evaluation-harness, with UCerF, flips and equalized odds as metrics.
+
+    `equipoise import` reads its logs back.
+    """
     from ..exports.task_folders import write_lm_eval_tasks
 
     names = _written(write_lm_eval_tasks, out, choices)
@@ -45,7 +48,10 @@ def lm_eval(out: Out = Path("tasks"), quiet: Quiet = False, **choices: Any) -> N
 @app.command("inspect")
 @with_options(*ASKED, unset=False)
 def inspect(out: Out = Path("tasks"), quiet: Quiet = False, **choices: Any) -> None:
-    """Write tasks for inspect, with UCerF, flips and equalized odds as metrics."""
+    """Write tasks for inspect, with UCerF, flips and equalized odds as metrics.
+
+    `equipoise import` reads its logs back.
+    """
     from ..exports.task_folders import write_inspect_tasks
 
     files = _written(write_inspect_tasks, out, choices)
@@ -65,24 +71,8 @@ def _written(write: Callable[..., Any], out: Path, choices: Mapping[str, Any]) -
     return [write(dataset, task, settings.task, out) for dataset in datasets for task in tasks]
 
 
-def card(
-    folder: Annotated[Path, typer.Argument(help="A run folder.")],
-    out: Annotated[Path | None, typer.Option("--out", help="A file to write instead of printing.")] = None,
-) -> None:
-    """Print a section for a model card. It has the hub's model-index metadata."""
-    from ..exports.card import model_card
-    from ..files import write_file
-    from ..run import load
-
-    text = model_card(load(folder))
-    if out is None:
-        typer.echo(text, nl=False)
-    else:
-        write_file(out, text.encode())
-        typer.echo(printable(f"{out} is written"))
-
-
-def push(
+@app.command("hub")
+def hub(
     folder: Annotated[Path, typer.Argument(help="A run folder, or a folder with a dataset of yours.")],
     to: Annotated[str, typer.Option("--to", help="The repository, as owner/name; it is made if it does not exist.")],
     sentences: Annotated[

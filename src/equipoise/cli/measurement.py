@@ -1,4 +1,4 @@
-"""`equipoise report`, `measure` and `import`: what is made of a run, of a part of it, or of others' results."""
+"""`equipoise measure` and `import`: a run or a part of it measured again, and the results of other tools."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from ..records import EquipoiseError
 from .console import progress_bar
 from .parameters import Json, NoHtml, Quiet, with_options
-from .results import check_trackers, log_run, show_run, write_page
+from .results import show_run, write_page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,34 +21,6 @@ Folder = Annotated[Path, typer.Argument(help="A run folder.")]
 PartOut = Annotated[
     Path | None, typer.Option("--out", help="With --where: the folder of the part; by default beside the run's.")
 ]
-
-
-@with_options("where", "log")
-def report(
-    folder: Folder,
-    out: PartOut = None,
-    html: Annotated[
-        Path | None, typer.Option("--html", help="Where to write the page; by default report.html in the run's folder.")
-    ] = None,
-    no_sentences: Annotated[
-        bool,
-        typer.Option("--no-sentences", help="Leave the sentences out of the page, for data that must not be shared."),
-    ] = False,
-    every: Annotated[bool, typer.Option("--all", help="Print every metric, not only the leading ones.")] = False,
-    no_html: NoHtml = False,
-    as_json: Json = False,
-    **choices: Any,
-) -> None:
-    """Print a run's tables again, and write its page. No model is needed.
-
-    With --where, this is done for a part of the run, in a new run folder.
-    """
-    trackers = choices.get("log", ())
-    check_trackers(trackers)
-    run = _part(folder, choices.get("where"), out, quiet=as_json)
-    write_page(run, no_html=no_html, out=html, sentences=not no_sentences)
-    show_run(run, quiet=False, as_json=as_json, every=every)
-    log_run(run, trackers, quiet=as_json)
 
 
 @with_options(
@@ -69,7 +41,7 @@ def measure(
     """
     where = choices.pop("where", None)
     if where or out:
-        run = _part(folder, where, out, quiet=quiet, **choices)
+        run = part_of(folder, where, out, quiet=quiet, **choices)
     else:
         from ..run import remeasure
 
@@ -79,7 +51,7 @@ def measure(
     show_run(run, quiet=quiet, as_json=as_json)
 
 
-def _part(folder: Path, where: Sequence[str] | None, out: Path | None, *, quiet: bool, **choices: Any) -> Run:
+def part_of(folder: Path, where: Sequence[str] | None, out: Path | None, *, quiet: bool, **choices: Any) -> Run:
     """Return the part of the run that was asked for; the run itself where none was."""
     if not where:
         if out is not None:

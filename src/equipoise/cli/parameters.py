@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 
-from ..options import OUTPUT, PANELS, AuditOptions, Option, OutputOptions, RunOptions, options_of
+from ..options import AuditOptions, Option, OutputOptions, RunOptions, options_of
 from ..records import EquipoiseError
 
 if TYPE_CHECKING:
@@ -123,8 +122,6 @@ def _column_map(parts: Sequence[str]) -> dict[str, str]:
 
 
 # typer knows no list of literals.
-FigureFormat = StrEnum("FigureFormat", ["pdf", "svg", "png"])
-TableFormat = StrEnum("TableFormat", ["markdown", "latex", "csv"])
 Recalibration = StrEnum("Recalibration", ["beta", "platt", "isotonic", "temperature", "histogram"])
 PaperValues = StrEnum("PaperValues", ["ucerf-paper", "winoidentity-paper", "gender-ece-paper"])
 
@@ -141,41 +138,3 @@ def published_values(against: Sequence[PaperValues] | None) -> list[PublishedVal
     from ..papers.published import published_values as values_of
 
     return [value for name in against for value in values_of(name.removesuffix("-paper"))]
-
-
-def grouped(groups: Mapping[str, Sequence[str]]) -> type[TyperGroup]:
-    """Return a group of commands whose help lists them under headings."""
-
-    class Grouped(TyperGroup):
-        """Commands under headings; each with the first sentence of its help."""
-
-        def format_commands(self, ctx: Any, formatter: Any) -> None:
-            """Write the commands, heading by heading."""
-            for heading, commands in groups.items():
-                known = [(name, self.get_command(ctx, name)) for name in commands]
-                lines = [(name, command.get_short_help_str(70)) for name, command in known if command is not None]
-                with formatter.section(heading):
-                    formatter.write_dl(lines)
-
-    return Grouped
-
-
-class PanelCommand(TyperCommand):
-    """A command whose help groups its options in panels, after a line with those that most people need."""
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options, panel by panel."""
-        common = [f"--{option.key}" for option in AUDIT.values() if option.common]
-        known = {name for parameter in self.get_params(ctx) for name in parameter.opts}
-        if set(common) <= known:
-            formatter.write_paragraph()
-            formatter.write_text(f"Most people need only: {', '.join(common)}.")
-        panels: dict[str, list[tuple[str, str]]] = {panel: [] for panel in PANELS}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is not None:
-                panels[getattr(parameter, "rich_help_panel", None) or OUTPUT].append(record)
-        for panel, records in panels.items():
-            if records:
-                with formatter.section(panel):
-                    formatter.write_dl(records)

@@ -1,8 +1,8 @@
-"""`equipoise compare`, `figures`, `tables` and `gate`: what is made of finished runs, without the model."""
+"""`equipoise compare` and `gate`: finished runs, against each other and against requirements."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,7 +11,7 @@ import typer
 from ..options import PlanOptions
 from ..records import EquipoiseError
 from .console import listing, print_out, printable, progress_bar
-from .parameters import Against, FigureFormat, Quiet, Resamples, TableFormat, Where, published_values
+from .parameters import Against, Quiet, Resamples, Where, published_values
 
 if TYPE_CHECKING:
     from ..comparing.comparison import Comparison
@@ -65,77 +65,26 @@ def compare(
     """
     from ..comparing.datasets import are_apart, between_datasets
     from ..report import comparison_page, comparison_text, datasets_page, datasets_text, write_page
+    from ..runs.run import Run
 
     chosen: dict[str, Any] = {"intersect": intersect, "correction": correction, "permutations": permutations}
     chosen |= {"resamples": resamples, "seed": seed, "where": tuple(where or ()), "data": tuple(data or ())}
     chosen |= {"metrics": tuple(metric)} if metric else {}
     if are_apart(data or ()):
-        moved = between_datasets([str(run) for run in runs], data or (), metrics=metric or (), correction=correction)
-        write_page(out, datasets_page(moved))
+        opened = [Run(run) for run in runs]
+        moved = between_datasets(opened, data or (), metrics=metric or (), correction=correction)
+        write_page(out, datasets_page(moved, opened))
         if not quiet:
             print_out(datasets_text(moved))
         return
     published = published_values(against)
     chosen["alone"] = bool(published)
-    made = _compared(runs, chosen, quiet=quiet)
+    made = compared(runs, chosen, quiet=quiet)
     write_page(out, comparison_page(made, published))
     if quiet:
         return
     print_out(comparison_text(made))
     typer.echo(printable(f"To look at the comparison, open {out} in a browser."))
-
-
-def figures(
-    runs: Runs,
-    kind: Annotated[
-        list[FigureFormat] | None, typer.Option("--format", help="Repeatable; by default all three.")
-    ] = None,
-    width: Annotated[
-        Literal["column", "page"],
-        typer.Option("--width", help="Width in a paper: column (3.25 inches) or page (6.75)."),
-    ] = "column",
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Output folder; by default figures/ in the run folder.")
-    ] = None,
-    intersect: Intersect = False,
-    quiet: Quiet = False,
-) -> None:
-    """Write all figures of a run for publication. For several runs, write the figures of their comparison."""
-    from ..report import comparison_figures, run_figures
-    from ..runs.run import Run
-
-    formats = tuple(kind or FigureFormat)
-    if len(runs) == 1:
-        drawn = run_figures(Run(runs[0]), width=width, formats=formats)
-    else:
-        drawn = comparison_figures(_compared(runs, {"intersect": intersect}, quiet=quiet), width=width, formats=formats)
-    _write_all(drawn, runs, out, "figures", quiet=quiet)
-
-
-def tables(
-    runs: Runs,
-    kind: Annotated[
-        list[TableFormat] | None, typer.Option("--format", help="Repeatable; by default all three.")
-    ] = None,
-    fit: Annotated[
-        Literal["column", "page", "longtable"], typer.Option(help="Width of LaTeX tables, or longtable over pages.")
-    ] = "column",
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Output folder; by default tables/ in the run folder.")
-    ] = None,
-    intersect: Intersect = False,
-    quiet: Quiet = False,
-) -> None:
-    """Write all tables of a run for publication. For several runs, write the tables of their comparison."""
-    from ..report import comparison_tables, run_tables
-    from ..runs.run import Run
-
-    formats = tuple(kind or TableFormat)
-    if len(runs) == 1:
-        files = run_tables(Run(runs[0]), formats=formats, fit=fit)
-    else:
-        files = comparison_tables(_compared(runs, {"intersect": intersect}, quiet=quiet), formats=formats, fit=fit)
-    _write_all(files, runs, out, "tables", quiet=quiet)
 
 
 def gate(
@@ -202,29 +151,10 @@ def gate(
         typer.echo(f"{passed} of {len(checks)} requirements passed{more}")
 
 
-def _compared(runs: list[Path], chosen: dict[str, Any], *, quiet: bool) -> Comparison:
+def compared(runs: Sequence[Path], chosen: dict[str, Any], *, quiet: bool) -> Comparison:
+    """Return the comparison of runs."""
     from ..comparing.comparison import Choices
     from ..comparing.comparison import compare as compare_runs
 
     with progress_bar(quiet=quiet) as progress:
         return compare_runs(runs, Choices(**chosen), progress=progress)
-
-
-def _write_all(
-    files: Iterable[tuple[str, bytes]], runs: list[Path], out: Path | None, what: str, *, quiet: bool
-) -> None:
-    """Write files into the run's own folder, in one step, or into another one."""
-    from ..runs import RunFolder
-    from .results import keep_files
-
-    if out is None and len(runs) > 1:
-        raise EquipoiseError(f"--out is needed to write the {what} of several runs")
-    made_from = RunFolder(runs[0]).manifest()
-    contents: dict[str, bytes] = {}
-    with progress_bar(quiet=quiet) as progress:
-        for count, (name, content) in enumerate(files, 1):
-            contents[name] = content
-            progress(f"making {what}", count, count)
-    keep_files(contents, runs[0], out, what, made_from=made_from)
-    if not quiet:
-        typer.echo(printable(f"{len(contents)} files in {out or runs[0] / what}/"))

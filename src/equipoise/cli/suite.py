@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ..options import RunOptions
+from ..options import QuestionOptions, options_of
 from .console import plain_table, print_out, printable, progress_bar
 from .errors import FAILED
 from .parameters import Quiet, with_options
@@ -26,7 +26,11 @@ FAILED_GATE, UNDECIDED_GATE = 1, 3
 
 Only = Annotated[
     list[str] | None,
-    typer.Option("--only", help="Run the cells whose name ('MODEL / DATA / TASK') has this in it. Repeatable."),
+    typer.Option(
+        "--only",
+        help="Run the cells of this model, data or task, or of several ('MODEL / DATA'); * stands for anything. "
+        "Repeatable.",
+    ),
 ]
 Jobs = Annotated[
     int, typer.Option("--jobs", help="Number of models that run at the same time, each in its own process.")
@@ -58,7 +62,7 @@ def suite(
     _carry_out(read_suite(file), choices, dry_run=dry_run, quiet=quiet)
 
 
-@with_options(limit="Ask at most N base sentences of each dataset, spread evenly.")
+@with_options(*options_of(QuestionOptions), limit="Ask at most N base sentences of each dataset, spread evenly.")
 def paper(
     name: Annotated[Literal["ucerf", "winoidentity", "gender-ece"], typer.Argument(help="The paper.")],
     model: Annotated[
@@ -77,8 +81,8 @@ def paper(
 ) -> None:
     """Repeat a paper's experiments as a suite of runs. Writes its tables with the printed values beside yours.
 
-    The suite is written as suite.toml into the folder; the same command continues. Tables are made from the finished
-    cells. Exit codes are those of `equipoise suite`.
+    The suite is written as suite.toml into the folder; the same command continues, and what you change in the file
+    stays. Tables are made from the finished cells. Exit codes are those of `equipoise suite`.
     """
     from ..papers.experiments import PAPERS, write_suite
     from ..papers.tables import finished_parts, parts_of, write_tables
@@ -90,7 +94,9 @@ def paper(
         paths = write_tables(PAPERS[name], parts_of(Run(path) for path in run), folder / "tables")
         typer.echo(printable(f"{len(paths)} files with the paper's tables in {folder / 'tables'}/"))
         return
-    given = write_suite(name, model or [RunOptions.model], folder, limit=choices.get("limit"))
+    # A switch that is not given is False: the paper's own setting counts then.
+    settings = {key: value for key, value in choices.items() if value is not False}
+    given = write_suite(name, model or [], folder, **settings)
 
     def tables(status: Status) -> None:
         paths = write_tables(PAPERS[name], finished_parts(status), folder / "tables")

@@ -85,10 +85,10 @@ def are_apart(data: Sequence[str]) -> bool:
 
 
 def between_datasets(
-    paths: Sequence[str], data: Sequence[str], *, metrics: Sequence[str] = (), correction: str = "holm"
+    runs: Sequence[Run], data: Sequence[str], *, metrics: Sequence[str] = (), correction: str = "holm"
 ) -> list[Moved]:
     """Return how each metric of each run differs between two datasets, for every task and type that both have."""
-    several = _series([Run(path) for path in paths], data)
+    several = _series(runs, data)
     compared = [
         (name, *values) for name, parts in several.items() for values in _values(parts, data, metrics or TESTED)
     ]

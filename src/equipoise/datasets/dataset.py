@@ -69,17 +69,23 @@ class Dataset:
         return replace(self, examples=tuple(example for example in self.examples if example.set_id not in sets))
 
     def limited(self, limit: int | None) -> Dataset:
-        """Return the dataset with at most `limit` base sentences (whole clusters; None: all), spread evenly over it."""
+        """Return the dataset with at most `limit` base sentences (whole clusters; None: all), spread evenly over it.
+
+        Of sentence pairs rows count instead: which of them share a cluster differs between the forms of a dataset,
+        and a limit chooses the same rows of each.
+        """
         if limit is None:
             return self
         if limit < 1:
             raise DatasetError(f"limit must be at least 1, not {limit}")
-        names = list(dict.fromkeys(example.cluster_id for example in self.examples))
+        units = [example.cluster_id if example.pair is None else example.set_id for example in self.examples]
+        names = list(dict.fromkeys(units))
         if limit >= len(names):
             return self
         # Spread, because files are sorted by type: the first 100 lines would hold one type only.
         kept = {names[i * len(names) // limit] for i in range(limit)}
-        return replace(self, examples=tuple(example for example in self.examples if example.cluster_id in kept))
+        chosen = [example for example, unit in zip(self.examples, units, strict=True) if unit in kept]
+        return replace(self, examples=tuple(chosen))
 
 
 def in_file_order(faults: Iterable[Fault], places: Iterable[str]) -> tuple[Fault, ...]:

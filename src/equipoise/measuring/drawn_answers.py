@@ -19,9 +19,9 @@ GREEDY = 0.0
 
 @dataclass(frozen=True)
 class Drawn:
-    """A type's answers at one temperature: means over seeds and their standard deviations; NaN where undefined.
+    """A type's answers at one temperature: means over draws and their standard deviations; NaN where undefined.
 
-    `expected` is the accuracy over all possible seeds, computed exactly.
+    `expected` is the accuracy over all possible draws, computed exactly.
     """
 
     kind: str
@@ -33,11 +33,11 @@ class Drawn:
 
 
 def drawn_answers(
-    outcomes: Outcomes, temperatures: Sequence[float], *, seeds: int = 100, seed: int = 0
+    outcomes: Outcomes, temperatures: Sequence[float], *, draws: int = 100, seed: int = 0
 ) -> Iterator[Drawn]:
     """Yield accuracy and equalized odds of the most probable answers, then of drawn ones, for each type with labels."""
-    if seeds < 2:
-        raise EquipoiseError(f"seeds must be at least 2, not {seeds}")
+    if draws < 2:
+        raise EquipoiseError(f"draws must be at least 2, not {draws}")
     if any(not temperature > 0 for temperature in temperatures):
         raise EquipoiseError("temperature must be above 0")
     kinds = outcomes.group("type")
@@ -45,10 +45,10 @@ def drawn_answers(
     for kind in sorted(set(kinds[usable].tolist())):
         items = outcomes.take(usable & (kinds == kind))
         for temperature in (GREEDY, *temperatures):
-            yield _drawn(items, kind, temperature, seeds, seed)
+            yield _drawn(items, kind, temperature, draws, seed)
 
 
-def _drawn(items: Outcomes, kind: str, temperature: float, seeds: int, seed: int) -> Drawn:
+def _drawn(items: Outcomes, kind: str, temperature: float, draws: int, seed: int) -> Drawn:
     if temperature == GREEDY:
         right = float((items.predicted == items.gold).mean())
         return Drawn(kind, temperature, len(items), right, (right, 0.0), (_odds(items, items.predicted), 0.0))
@@ -57,7 +57,7 @@ def _drawn(items: Outcomes, kind: str, temperature: float, seeds: int, seed: int
     rng = np.random.default_rng(seed)
     cumulative = probs.cumsum(axis=1)
     rights, odds = [], []
-    for _ in range(seeds):
+    for _ in range(draws):
         chosen = (rng.random((len(items), 1)) > cumulative[:, :-1]).sum(axis=1)
         rights.append(float((chosen == items.gold).mean()))
         odds.append(_odds(items, chosen))

@@ -27,7 +27,7 @@ MISSING = {
     ENSEMBLE_AGREEMENT: "needs the members of an ensemble, but one model answered; audit ensemble:A+B or set dropout",
     TOKEN_PROBABILITY: "needs candidates of several tokens; where each has one it is sequence-probability",
     P_TRUE: "needs the model's word on its own answers; audit with this estimator, too",
-    "": "looks at the whole vocabulary, but these items have no reductions; audit the model with reductions",
+    "": "looks at the whole vocabulary, which was not stored; audit the model with whole_vocabulary",
 }
 """What to say where the column of an estimator is missing, by the column ("" for all others)."""
 

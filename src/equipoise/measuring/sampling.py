@@ -55,7 +55,7 @@ class Sampled:
     def note(self) -> str:
         """What to say of it, in one sentence."""
         if self.sample is None:
-            return "all base sentences were needed for the precision asked; intervals are those of a full audit"
+            return "all base sentences were needed for the width asked; intervals are those of a full audit"
         last = self.looks[-1]
         return (
             f"stopped at look {last.look} of {last.looks}, after {last.sentences:,} of {last.of:,} base sentences "
@@ -64,9 +64,9 @@ class Sampled:
 
 
 def until_precise(
-    dataset: Dataset, ask: Ask, plan: Plan, *, precision: float, joint: bool = False, drop: bool = False
+    dataset: Dataset, ask: Ask, plan: Plan, *, width: float, joint: bool = False, drop: bool = False
 ) -> Sampled:
-    """Return the sample at which every interval that was asked for is narrower than `precision`.
+    """Return the sample at which every interval that was asked for is narrower than `width`.
 
     On marked sentences these are all confidence disparities, else UCerF, flip rate, accuracy and gaps (stopping.py).
 
@@ -75,12 +75,12 @@ def until_precise(
     would give. The guarantee is for each by itself, or with `joint` for all of them at once (Bonferroni). With `drop`,
     the markers of an attribute are not asked of further sentences once its disparity is known that closely.
     """
-    if precision <= 0:
-        raise EquipoiseError(f"precision must be greater than 0, not {precision}")
+    if width <= 0:
+        raise EquipoiseError(f"width must be greater than 0, not {width}")
     marked = any("marker" in example.groups for example in dataset.examples)
     ordered = _ordered(dataset, ("type", "occupation") if marked else ("type",), plan.seed)
     sizes = planned_looks(len(ordered)) if marked else frequent_looks(len(ordered))
-    sample = _marked_sample(ordered, len(sizes), joint) if marked else _sample(dataset, plan, precision, joint)
+    sample = _marked_sample(ordered, len(sizes), joint) if marked else _sample(dataset, plan, width, joint)
     looks: list[Look] = []
     settled: set[str] = set()
     examples: tuple[Example, ...] = ()
@@ -93,10 +93,10 @@ def until_precise(
         widths = {name: float(np.nan_to_num(e.width, nan=np.inf)) for name, e in estimates.items()}
         name = max(widths, key=lambda name: widths[name])
         looks.append(Look(number, len(sizes), size, len(ordered), len(examples), widths[name], name))
-        if widths[name] < precision and len(widths) >= len(sample.totals):
+        if widths[name] < width and len(widths) >= len(sample.totals):
             return Sampled(replace(dataset, examples=examples), tuple(looks), sample)
         if drop and marked:
-            settled |= {name for name, width in widths.items() if width < precision}
+            settled |= {name for name, reached in widths.items() if reached < width}
     if not settled:
         return Sampled(dataset, tuple(looks), None)
     # What is left is asked of all sentences, so its interval is not about a part of them.
@@ -122,12 +122,12 @@ def _marked_sample(ordered: Sequence[Sequence[Example]], looks: int, joint: bool
     return Sample(dict(population), looks=max(1, looks), together=len(families) if joint else 1)
 
 
-def _sample(dataset: Dataset, plan: Plan, precision: float, joint: bool) -> Sample:
+def _sample(dataset: Dataset, plan: Plan, width: float, joint: bool) -> Sample:
     """Return how the base sentences of any other audit are sampled."""
     wanted = [metric.name for metric in plan.metrics if metric.name in GUARANTEED]
-    sample = planned_sample(dataset.examples, wanted, precision, joint=joint)
+    sample = planned_sample(dataset.examples, wanted, width, joint=joint)
     if not sample.totals:
-        raise EquipoiseError(f"precision needs one of these metrics, and data that has it: {', '.join(GUARANTEED)}")
+        raise EquipoiseError(f"until_width needs one of these metrics, and data that has it: {', '.join(GUARANTEED)}")
     return sample
 
 

@@ -1,4 +1,4 @@
-"""How base sentences are drawn, which metrics an audit with a precision waits for, and their intervals.
+"""How base sentences are drawn, which metrics an audit with `until_width` waits for, and their intervals.
 
 Each of these metrics is a mean over base sentences: of all of a type, in an order drawn at random. So its interval
 comes from a betting sequence without replacement. It holds whenever the audit stops, and is about the whole dataset.
@@ -26,13 +26,13 @@ class Sample:
     """How base sentences were drawn: how many there are of each type, and how many looks share the error.
 
     `together` is the number of intervals that hold at once: 1 gives a guarantee for each by itself. `totals` are those
-    of the metrics that an audit without markers waits for, `precision` is the width asked for.
+    of the metrics that an audit without markers waits for, `width` is the one asked for.
     """
 
     population: Mapping[str, int] = field(default_factory=dict)
     looks: int = 1
     together: int = 1
-    precision: float = 0.0
+    width: float = 0.0
     totals: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     @property
@@ -123,7 +123,7 @@ def facts_of(examples: Sequence[Example]) -> Facts:
     )
 
 
-def planned_sample(examples: Sequence[Example], metrics: Sequence[str], precision: float, *, joint: bool) -> Sample:
+def planned_sample(examples: Sequence[Example], metrics: Sequence[str], width: float, *, joint: bool) -> Sample:
     """Return how the base sentences are sampled: how many there are, and each metric's totals and bounds."""
     facts = facts_of(examples)
     population = {kind: len(np.unique(facts.cluster[facts.kind == kind])) for kind in sorted(set(facts.kind))}
@@ -140,7 +140,7 @@ def planned_sample(examples: Sequence[Example], metrics: Sequence[str], precisio
             inside = np.unique(facts.cluster[facts.kind == kind])
             low, high = (np.bincount(facts.cluster, values)[inside] for values in ends)
             totals[f"{kind}/{metric.name}"] = [plus, minus, float(low.min()), float(high.max())]
-    return Sample(population, together=len(totals) if joint else 1, precision=precision, totals=totals)
+    return Sample(population, together=len(totals) if joint else 1, width=width, totals=totals)
 
 
 def guaranteed(items: Items, sample: Sample, level: float) -> dict[str, Estimate]:
@@ -167,7 +167,7 @@ def guaranteed(items: Items, sample: Sample, level: float) -> dict[str, Estimate
             continue
         units = (np.bincount(facts.cluster, values)[asked] - low) / (high - low)
         sequence = betting_sequence(
-            np.clip(units, 0.0, 1.0), count, level=sample.level(level), target=sample.precision / (high - low)
+            np.clip(units, 0.0, 1.0), count, level=sample.level(level), target=sample.width / (high - low)
         )
         ends = [low + end * (high - low) for end in (sequence.low, sequence.high)]
         if metric.norm:

@@ -47,7 +47,7 @@ class Metric:
     `applies_to` names the items it is defined for: "all"; "labelled" (a right answer is on record); "answerable" and
     "unanswerable" (the text settles the question or not); "pairs" (sentence pairs) and "labelled pairs" (with a human
     label); "markers" (candidates also scored with their marker); "variants" (sentences with several markings);
-    "reductions" (audits with `reductions`); "polarity" (questions that are harmful or harmless to a group, as BBQ's);
+    "reductions" (audits with `whole_vocabulary`); "polarity" (questions harmful or harmless to a group, as BBQ's);
     "open answers" (written freely); "both offered" (multiple choice with the option "Both of them").
 
     `estimated`: it is computed for each uncertainty estimator. `mixes_answerable`: answerable and unanswerable items

@@ -4,9 +4,12 @@ Out: one frozen, checked object for each part of the program, with exactly the o
 
 from .option import OUTPUT as OUTPUT
 from .option import PANELS as PANELS
+from .option import RENAMED as RENAMED
 from .option import Option as Option
 from .option import OptionError as OptionError
 from .option import Options as Options
+from .option import check_arguments as check_arguments
+from .option import hint as hint
 from .option import options_of as options_of
 from .option import takes as takes
 from .table import AnswerOptions as AnswerOptions

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from numbers import Real
@@ -24,6 +25,10 @@ WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "
 """What a value of each kind is called."""
 
 
+RENAMED = {"seeds": "orders", "precision": "until_width", "reductions": "whole_vocabulary"}
+"""Options that had another name -> their name now; manifests of earlier runs are read by these."""
+
+
 class OptionError(EquipoiseError):
     """An option that cannot be used so; `names` are the arguments that the sentence speaks of."""
 
@@ -38,7 +43,7 @@ class Option:
 
     `choices` are the words that it takes; a number is at `least`, `above` or `below` a bound. `flag` is its name on the
     command line (by default `--name`), `short` a letter for it, and `positional` makes it an argument there. `commas`:
-    several values may be given as one text. `path`: the text is a path. `common` ones are all that most people need.
+    several values may be given as one text. `path`: the text is a path.
     `asked` is set for options that change what the model is asked: these name the run folder, in the order of their
     numbers, which never change; a new option takes the next one. `speed` marks options that change how long an audit
     takes, and nothing else.
@@ -53,7 +58,6 @@ class Option:
     flag: str = ""
     short: str = ""
     positional: bool = False
-    common: bool = False
     commas: bool = False
     path: bool = False
     asked: int = 0
@@ -145,6 +149,25 @@ def fits(value: Any, kind: type) -> bool:
     return isinstance(value, accepted) and (kind is bool or not isinstance(value, bool))
 
 
+def hint(name: str, known: Iterable[str]) -> str:
+    """Return what to add to a sentence about an unknown name: its name now, or the nearest one; else nothing."""
+    now = RENAMED.get(name.replace("-", "_"), "")
+    names = list(known)
+    if now:
+        now = now.replace("_", "-") if now not in names else now
+        return f"; it is now {now!r}"
+    close = difflib.get_close_matches(name, names, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def check_arguments(choices: Iterable[str], taker: type[Options], *others: str) -> None:
+    """Raise an error where an argument is not an option of the taker; `others` are further arguments of the call."""
+    known = [*others, *options_of(taker)]
+    for name in choices:
+        if name not in known:
+            raise OptionError(f"unknown argument {name!r}{hint(name, known)}")
+
+
 def option(default: Any, help: str, panel: str, **facts: Any) -> Any:
     """Return the field of an option; `facts` are fields of `Option`."""
     facts |= {"help": help, "panel": panel}
@@ -172,7 +195,7 @@ class Options:
 
 
 def options_of(*takers: type[Options]) -> dict[str, Option]:
-    """Return the options of takers by name: panel by panel, the common ones of each first, then as declared."""
+    """Return the options of takers by name: panel by panel, arguments first, then as declared."""
     return _options_of(takers)
 
 
@@ -181,8 +204,8 @@ def _options_of(takers: tuple[type[Any], ...]) -> dict[str, Option]:
     declared = {known.name: known for taker in takers for known in fields(taker) if known.metadata}
     types = {name: kind for taker in takers for name, kind in get_type_hints(taker).items()}
     options = [Option(name, types[name], _default(known), **known.metadata) for name, known in declared.items()]
-    common_first = sorted(options, key=lambda known: not (known.positional or known.common))
-    return {known.name: known for known in sorted(common_first, key=lambda known: PANELS.index(known.panel))}
+    arguments_first = sorted(options, key=lambda known: not known.positional)
+    return {known.name: known for known in sorted(arguments_first, key=lambda known: PANELS.index(known.panel))}
 
 
 def _default(declared: Any) -> Any:

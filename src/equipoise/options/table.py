@@ -41,20 +41,17 @@ class RunOptions(Options):
         "builtin, winobias, synthbias, winoidentity (identities by markers), winogender, genderlex, bbq or bbq:Age "
         "(see `equipoise data list`), or the path of a table or folder.",
         ASK,
-        common=True,
     )
     task: Sequence[str] = option(
         ("next-word",),
         "next-word, mcq (multiple choice), open (answered freely), next-word-cot or mcq-cot (after a reasoning turn), "
         "cloze (the pronoun at its place) or sentence (the whole sentence).",
         ASK,
-        common=True,
     )
     out: str | None = option(
         None,
         "The run folder. Default: a folder under runs/, the same for the same command.",
         OUTPUT,
-        common=True,
         path=True,
     )
 
@@ -63,9 +60,7 @@ class RunOptions(Options):
 class DatasetOptions(Options):
     """How a dataset is read."""
 
-    limit: int | None = option(
-        None, "Use at most N base sentences (whole sets), spread evenly.", ASK, common=True, least=1, asked=1
-    )
+    limit: int | None = option(None, "Use at most N base sentences (whole sets), spread evenly.", ASK, least=1, asked=1)
     where: Sequence[str] = option(
         (),
         "Only the sentences with these groups: occupation=nurse,other=physician. Alternatives: type=type1|type2. "
@@ -181,7 +176,7 @@ class AnswerOptions(TextOptions):
 class QuestionOptions(AnswerOptions, SeedOption):
     """How a task is asked, with the files and numbers that settings look up for it."""
 
-    seeds: int = option(1, "mcq: number of option orders to average over.", PROMPT, least=1, asked=3)
+    orders: int = option(1, "mcq: number of option orders to average over.", PROMPT, least=1, asked=3)
     questions: Sequence[str] = option(
         (),
         'Your own wording: "{text} The mood of {name} is". Several are averaged.',
@@ -192,7 +187,7 @@ class QuestionOptions(AnswerOptions, SeedOption):
     wordings: str | None = option(
         None,
         "Ask every sentence in every wording of a TOML file, or of the ten that come with the package (built-in); "
-        "`equipoise sensitivity` then says how much the wording changes.",
+        "`equipoise study wording` then says how much the wording changes.",
         PROMPT,
         asked=10,
     )
@@ -216,7 +211,6 @@ class EngineOptions(TextOptions, SeedOption):
         "auto, cpu, cuda or cuda:N; several (cuda:0,cuda:1) or all GPUs (all) score together, a process each; spread "
         "divides one large model over all GPUs.",
         MODEL,
-        common=True,
         speed=True,
     )
     dtype: str = option(
@@ -236,7 +230,7 @@ class EngineOptions(TextOptions, SeedOption):
     revision: str | None = option(None, "Revision of a hub's model.", MODEL, asked=29)
     trust_remote_code: bool = option(False, "Run code that comes with the model.", MODEL)
     allow_pickle: bool = option(False, "Load pickled weights, which can run code.", MODEL)
-    reductions: bool = option(
+    whole_vocabulary: bool = option(
         False, "Also store entropy, Rényi, Fisher-Rao and candidate mass over the whole vocabulary.", MODEL
     )
     adapter: str | None = option(None, "Folder of a LoRA adapter (peft).", MODEL, asked=30)
@@ -282,7 +276,7 @@ class PlanOptions(SeedOption):
     """How groups are formed and intervals made; a measuring plan takes these as they are."""
 
     by: Sequence[str] | None = option(
-        None, "Break down by this group or combination (gender*form), not by the default ones.", MEASURING, common=True
+        None, "Break down by this group or combination (gender*form), not by the default ones.", MEASURING
     )
     disparity: str = option(
         "range",
@@ -299,13 +293,13 @@ class MeasuringOptions(PlanOptions):
     """What is measured: by name, which settings look up."""
 
     metrics: Sequence[str] | None = option(
-        None, "Measure only this metric (see `equipoise metrics`).", MEASURING, common=True, flag="--metric"
+        None, "Measure only this metric (see `equipoise list metrics`).", MEASURING, flag="--metric"
     )
     estimators: Sequence[str] = option(
         ("perplexity",),
         "How certainty is computed: perplexity, entropy, renyi, fisher-rao, margin, top-probability; over the whole "
-        "vocabulary (audits with --reductions): vocab-entropy, vocab-renyi, vocab-fisher-rao; p-true asks the model "
-        "whether its answer is true. All but perplexity are named in the metrics (ucerf_renyi).",
+        "vocabulary (audits with --whole-vocabulary): vocab-entropy, vocab-renyi, vocab-fisher-rao; p-true asks the "
+        "model whether its answer is true. All but perplexity are named in the metrics (ucerf_renyi).",
         MEASURING,
         flag="--estimator",
     )
@@ -315,17 +309,25 @@ class MeasuringOptions(PlanOptions):
 class StoppingOptions(Options):
     """When an audit may stop before every sentence is asked."""
 
-    precision: float | None = option(
+    until_width: float | None = option(
         None,
-        "Stop once the intervals of UCerF, flips, accuracy and gaps (or identity disparities) are narrower.",
+        "Stop once the intervals of UCerF, flips, accuracy and gaps (or identity disparities) are narrower than this.",
         STOPPING,
         above=0,
         asked=19,
     )
-    joint: bool = option(False, "With --precision: hold for all intervals together, not for each.", STOPPING, asked=20)
-    drop_settled: bool = option(
-        False, "With --precision: also stop asking about settled attributes.", STOPPING, asked=21
+    joint: bool = option(
+        False, "With --until-width: hold for all intervals together, not for each.", STOPPING, asked=20
     )
+    drop_settled: bool = option(
+        False, "With --until-width: also stop asking about settled attributes.", STOPPING, asked=21
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("joint", "drop_settled"):
+            if getattr(self, name) and self.until_width is None:
+                raise OptionError(f"{name} needs until_width: without it every sentence is asked", name, "until_width")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -343,7 +345,7 @@ class OutputOptions(Options):
         OUTPUT,
         choices=("mlflow", "wandb", "tensorboard"),
     )
-    dry_run: bool = option(False, "Only print the number of prompts, the time, and what --precision saves.", OUTPUT)
+    dry_run: bool = option(False, "Only print the number of prompts, the time, and what --until-width saves.", OUTPUT)
     no_html: bool = option(False, "Do not write report.html.", OUTPUT)
     quiet: bool = option(False, "Print nothing but errors.", OUTPUT, short="-q")
     json: bool = option(False, "Print the measurements as JSON instead of tables.", OUTPUT)

@@ -3,37 +3,41 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from ..catalog import find
-from ..files import write_file
-from ..records import EquipoiseError
-from ..suites.suite_file import Suite, read_suite
+from ..files import sha256, write_file
+from ..options import RunOptions
+from ..suites.suite_file import Model, Suite, read_suite
 
 SETTINGS = "[settings]\n"
+WRITTEN = "# Written by equipoise paper, which writes it anew unless you change it. sha256 "
+"""The first line of a suite file of ours ends with the hash of all that follows."""
 
 
 @dataclass(frozen=True)
 class Reduction:
     """Cells that take much longer than others for one base sentence: they get a share of the limit.
 
-    `one_in`: the limit is divided by it. `at_least`: no fewer base sentences. `seeds`: option orders, 0 for all.
+    `one_in`: the limit is divided by it. `at_least`: no fewer base sentences. `orders`: option orders, 0 for all.
     """
 
     data: str
     task: str
     one_in: int
     at_least: int = 1
-    seeds: int = 0
+    orders: int = 0
 
     def override(self, limit: int) -> str:
         """Return the table of `suite.toml` that limits the cells."""
-        seeds = f"seeds = {self.seeds}\n" if self.seeds else ""
+        orders = f"orders = {self.orders}\n" if self.orders else ""
         share = min(limit, max(self.at_least, limit // self.one_in))
-        return f'\n[[override]]\ndata = "{self.data}"\ntask = "{self.task}"\nlimit = {share}\n{seeds}'
+        return f'\n[[override]]\ndata = "{self.data}"\ntask = "{self.task}"\nlimit = {share}\n{orders}'
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ UCERF = Paper(
         "Table 9": "UCerF with other uncertainty estimators",
     },
     # A base question of BBQ has about 60 rows; a reasoning of 128 tokens takes as long as 50 prompts.
-    (Reduction("bbq", "mcq", 5, at_least=6, seeds=1), Reduction("winobias", "next-word-cot", 5)),
+    (Reduction("bbq", "mcq", 5, at_least=6, orders=1), Reduction("winobias", "next-word-cot", 5)),
 )
 WINOIDENTITY = Paper(
     "winoidentity",
@@ -94,16 +98,38 @@ GENDER_ECE = Paper(
 PAPERS: Mapping[str, Paper] = {paper.name: paper for paper in (UCERF, WINOIDENTITY, GENDER_ECE)}
 
 
-def write_suite(name: str, models: Sequence[str], out: Path, *, limit: int | None = None) -> Suite:
-    """Return the suite of a paper; it is written as `suite.toml` into its folder, for `equipoise suite` too."""
-    paper = find(name, PAPERS, kind="paper")
-    if not models:
-        raise EquipoiseError("a paper needs at least one model")
-    text = resources.files(__package__).joinpath(f"{paper.name}.toml").read_text(encoding="utf-8")
-    if limit is not None:
-        text = text.replace(SETTINGS, f"{SETTINGS}limit = {limit}\n", 1)
-        text += "".join(reduction.override(limit) for reduction in paper.reductions)
-    head = f"models = {json.dumps(list(models))}\nout = {json.dumps(str(out))}\n"
+def write_suite(name: str, models: Sequence[str], out: Path, **settings: Any) -> Suite:
+    """Return the suite of a paper: the `suite.toml` in its folder, which is written where there is none.
+
+    A file that a user has changed is kept, and the models and settings given win over its own.
+    """
+    paper, path = find(name, PAPERS, kind="paper"), out / "suite.toml"
+    if path.exists() and not _is_ours(path):
+        kept = read_suite(path)
+        chosen = [Model(model, model) for model in models] or kept.models
+        return replace(kept, models=chosen, settings={**kept.settings, **settings})
+    head = f"models = {json.dumps(list(models) or [RunOptions.model])}\nout = {json.dumps(str(out))}\n"
+    text = f"{head}{_text(paper, settings)}"
     out.mkdir(parents=True, exist_ok=True)
-    write_file(out / "suite.toml", f"{head}{text}".encode())
-    return read_suite(out / "suite.toml")
+    write_file(path, f"{WRITTEN}{sha256(text.encode())[:16]}\n{text}".encode())
+    return read_suite(path)
+
+
+def _text(paper: Paper, settings: Mapping[str, Any]) -> str:
+    """Return what the paper ran as a suite file, with these settings before its own."""
+    text = resources.files(__package__).joinpath(f"{paper.name}.toml").read_text(encoding="utf-8")
+    papers_own = tomllib.loads(text)["settings"]
+    given = "".join(f"{key} = {json.dumps(value)}\n" for key, value in settings.items())
+    lines = text.splitlines(keepends=True)
+    kept = [
+        line for line in lines if not any(line.startswith(f"{key} =") for key in settings.keys() & papers_own.keys())
+    ]
+    text = "".join(kept).replace(SETTINGS, f"{SETTINGS}{given}", 1)
+    limit = settings.get("limit")
+    return text if limit is None else text + "".join(reduction.override(limit) for reduction in paper.reductions)
+
+
+def _is_ours(path: Path) -> bool:
+    """Return whether a suite file is as it was written here."""
+    first, _, rest = path.read_text(encoding="utf-8").partition("\n")
+    return first == f"{WRITTEN}{sha256(rest.encode())[:16]}"

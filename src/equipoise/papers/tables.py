@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from ..media.paper import TABLE_FORMATS, table_files
 from ..records import EquipoiseError
 from ..records.showing import Cell, Column, Content, Row, Table
 from ..runs.run import Part, Run
+from ..suites.cells import model_in
 from ..suites.status import DONE, Status
 from ..topics.published import DOUBTFUL
 from .experiments import Paper
@@ -30,7 +32,7 @@ def finished_parts(status: Status) -> dict[tuple[str, str, str], Part]:
 def parts_of(runs: Iterable[Run]) -> dict[tuple[str, str, str], Part]:
     """Return the parts of finished runs by model, data and task, as the suite of a paper would name them."""
     parts = {}
-    for run in runs:
+    for run in _named(list(runs)):
         for part in run.parts:
             # Marked sentences are named after their base, too.
             data = IDENTITY if part.dataset.startswith(f"{IDENTITY}-") else part.dataset
@@ -38,6 +40,18 @@ def parts_of(runs: Iterable[Run]) -> dict[tuple[str, str, str], Part]:
                 raise EquipoiseError(f"two runs are of {run.name} on {data} as {part.task}; name only one of them")
             parts[run.name, data, part.task] = part
     return parts
+
+
+def _named(runs: Sequence[Run]) -> Sequence[Run]:
+    """Return the runs under the names of their suite; two of one model, data and task are named by their folders."""
+    for run in runs:
+        run.name = model_in(run.manifest.command) or run.name
+    asked = Counter((run.name, part.dataset, part.task) for run in runs for part in run.parts)
+    repeated = {name for (name, _, _), count in asked.items() if count > 1}
+    for run in runs:
+        if run.name in repeated:
+            run.name = f"{run.name} ({run.path.resolve().name})"
+    return runs
 
 
 def write_tables(paper: Paper, parts: Parts, folder: Path) -> list[Path]:

@@ -6,7 +6,7 @@ Dataset --Example--> Task --Prompt--> Engine --Score--> Task --Outcomes--> measu
 
 from __future__ import annotations
 
-from .errors import DatasetError, EquipoiseError, ModelError, RunError, UndefinedMetric
+from .errors import DatasetError, EquipoiseError, ModelError, RunError, TaskNotPossible, UndefinedMetric
 from .examples import Example, SentencePair, marked_slot
 from .limits import Limits, ScoreLimits
 from .measurements import Better, Estimate, Measurement, RunKey, RunManifest, group_label, parse_group
@@ -41,6 +41,7 @@ __all__ = [
     "ScoreLimits",
     "SentencePair",
     "Strings",
+    "TaskNotPossible",
     "UndefinedMetric",
     "group_label",
     "marked_slot",

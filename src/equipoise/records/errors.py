@@ -17,6 +17,10 @@ class ModelError(EquipoiseError):
     example_ids: tuple[str, ...] = ()
 
 
+class TaskNotPossible(ModelError):
+    """A task that this model can never be asked, such as one that writes: a suite leaves the cell out."""
+
+
 class RunError(EquipoiseError):
     """A run folder that cannot be written, read or continued."""
 

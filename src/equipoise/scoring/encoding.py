@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..records import Context, Example, Message, ModelError, Prompt
+from ..records import Context, Example, Message, ModelError, Prompt, TaskNotPossible
 from ..records.thinking import THOUGHT, continued, has_thought
 
 SPLIT_JOIN = "split-join"
@@ -121,7 +121,7 @@ class Encoder:
 
     def _chat(self, messages: Sequence[Message]) -> str:
         if not getattr(self._tokenizer, "chat_template", None):
-            raise ModelError(
+            raise TaskNotPossible(
                 "the model has no chat template; use a task without chat, or answer_turn plain for a chain of thought"
             )
         if has_thought(messages):

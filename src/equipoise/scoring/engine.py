@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from ..options import EngineOptions, RunOptions
-from ..records import Context, Example, ModelError, Prompt, Sampling, Score
+from ..records import Context, Example, Prompt, Sampling, Score, TaskNotPossible
 
 DEFAULT_MODEL = RunOptions.model
 
@@ -68,7 +68,7 @@ class Engine(Protocol):
     def generate(self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None) -> list[str]:
         """Return what the model writes after each context: token by token the most probable, or drawn (`sampling`).
 
-        An engine that cannot write raises ModelError.
+        An engine that cannot write raises TaskNotPossible.
         """
         ...
 
@@ -97,7 +97,7 @@ class EngineDefaults:
         return in_order(len(prompts), size=BATCH_PROMPTS)
 
     def generate(self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None) -> list[str]:
-        raise ModelError(f"{self.name} cannot write text; use a task that only scores, such as next-word or mcq")
+        raise TaskNotPossible(f"{self.name} cannot write text; use a task that only scores, such as next-word or mcq")
 
 
 class EngineElsewhere:

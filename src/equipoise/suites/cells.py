@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
@@ -16,7 +17,7 @@ from ..datasets import Dataset, open_dataset
 from ..measuring.cells import check_groups
 from ..options import EngineOptions
 from ..progress import Progress
-from ..records import EquipoiseError
+from ..records import EquipoiseError, TaskNotPossible
 from ..scoring.opening import locate_model, open_engine, thinks
 from ..settings import SETTINGS, Settings
 from ..tasks import open_task
@@ -58,8 +59,13 @@ class Cell:
         return CELL_BYTES + PROMPT_BYTES * self.prompts
 
     def is_named(self, pattern: str) -> bool:
-        """Return whether the pattern is a part of the cell's name; `*` stands for anything."""
-        return fnmatchcase(self.name, f"*{pattern}*")
+        """Return whether the pattern names the cell: its model, data or task, or several of these in order.
+
+        Each is matched whole, so `next-word` is not `next-word-cot`; `*` stands for anything.
+        """
+        wanted, parts = [word.strip() for word in pattern.split(" / ")], (self.model.name, self.data, self.task)
+        runs = (parts[start : start + len(wanted)] for start in range(len(parts) - len(wanted) + 1))
+        return any(all(map(fnmatchcase, run, wanted)) for run in runs)
 
 
 def cells(suite: Suite, *, only: Sequence[str] = (), progress: Progress | None = None) -> list[Cell]:
@@ -110,7 +116,9 @@ class Shelf:
             key = ("task", cell.data, repr(settings.dataset), asked.name, repr(settings.task), reasons)
             work: Workload = self._once(key, lambda: workload(asked, dataset, thinks=reasons))
             if work.texts and cell.model.spec.startswith("planted"):
-                raise EquipoiseError(f"{cell.task} needs a model that writes, and a planted engine cannot")
+                raise TaskNotPossible(f"{cell.task} needs a model that writes, and a planted engine cannot")
+        except TaskNotPossible as error:
+            return replace(cell, skipped=str(error))
         except (EquipoiseError, TypeError, ValueError, OSError) as error:
             return replace(cell, problem=str(error) or type(error).__name__)
         seconds = None if settings.server else forecast(cell.model.spec, work, device=settings.device)
@@ -158,6 +166,13 @@ def _folder_name(cell: Cell, settings: Settings, dataset: Dataset) -> str:
     digest = hashlib.sha256(content.encode()).hexdigest()[:10]
     plain = re.sub(r"[^\w.+-]+", "-", cell.name.replace(" / ", "--")).strip("-.")[:100]
     return f"{plain}-{digest}"
+
+
+def model_in(command: str) -> str:
+    """Return the model's name in the command that makes a cell of a suite again; "" where it is another command."""
+    words = shlex.split(command)
+    cell = words[4] if words[1:2] == ["suite"] and words[3:4] == ["--only"] and len(words) > 4 else ""
+    return cell.split(" / ")[0]
 
 
 def by_model(several: Sequence[Cell]) -> Iterator[list[Cell]]:

@@ -1,4 +1,4 @@
-"""What an audit will cost: prompts and time of each dataset and task, and how many prompts a precision would need."""
+"""What an audit will cost: prompts and time of each dataset and task, and how many prompts narrow intervals need."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ..tasks import open_tasks
 from . import rates
 from .forecast import forecast, workload
 
-PRECISIONS = (0.05, 0.02, 0.01)
+WIDTHS = (0.05, 0.02, 0.01)
 SPREAD = 0.19
-"""The variance of accuracy 0.75: of the metrics that `--precision` waits for it is the one that usually needs most."""
+"""The variance of accuracy 0.75: of the metrics that `--until-width` waits for, it usually needs most."""
 
 
 @dataclass(frozen=True)
 class Cost:
     """What a dataset costs as one task; `seconds` were measured here before, are rough, or are not known (None).
 
-    `at_precisions` are the prompts that stopping early would need, one number for each of `PRECISIONS`.
+    `at_widths` are the prompts that stopping early would need, one number for each of `WIDTHS`.
     """
 
     dataset: str
@@ -34,7 +34,7 @@ class Cost:
     texts: int
     seconds: float | None
     measured: bool
-    at_precisions: Sequence[int]
+    at_widths: Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,10 @@ def expect(asked: RunOptions, settings: Settings) -> Expectation:
         if seconds is None and not settings.server:
             roughly = forecast(asked.model, work, device=settings.device)
             seconds = None if roughly is None else passes * roughly
-        shares = [expected_share(width, sentences, level=settings.level) for width in PRECISIONS]
+        shares = [expected_share(width, sentences, level=settings.level) for width in WIDTHS]
         saved = [round(share * prompts) for share in shares]
         asks = (dataset.name, task.name, sentences, prompts, texts)
-        costs.append(Cost(*asks, seconds, measured=measured is not None, at_precisions=saved))
+        costs.append(Cost(*asks, seconds, measured=measured is not None, at_widths=saved))
     return Expectation(costs, reasons)
 
 

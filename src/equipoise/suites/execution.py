@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 
 from ..records import EquipoiseError
 from .cells import Cell, by_model, cells
-from .status import DONE, FAILED, NAME, RUNNING, WAITING, State, Status
+from .status import DONE, FAILED, NAME, RUNNING, SKIPPED, WAITING, State, Status
 from .suite_file import Suite, SuiteError
 
 Show = Callable[[Status], None]
@@ -143,8 +143,7 @@ class Execution:
         else:
             if place.running is not None:
                 cell, place.running = place.running, None
-                state = State(DONE, cell.prompts, event["seconds"]) if kind == "done" else _failed(event["reason"])
-                self._status.set(cell, state)
+                self._status.set(cell, _final_state(cell, event))
             self._next(place)
         self._show(self._status)
 
@@ -177,6 +176,13 @@ class Execution:
 
     def _is_late(self) -> bool:
         return self._deadline is not None and time.monotonic() >= self._deadline
+
+
+def _final_state(cell: Cell, event: Mapping[str, Any]) -> State:
+    """Return the state of a cell when its worker says how it ended."""
+    if event["event"] == "done":
+        return State(DONE, cell.prompts, event["seconds"])
+    return State(SKIPPED, note=event["reason"]) if event["event"] == "left out" else _failed(event["reason"])
 
 
 def _failed(reason: str) -> State:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
@@ -10,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from ..options import hint
 from ..records import EquipoiseError
 from ..settings import SETTINGS
 
@@ -173,9 +173,8 @@ def checked_settings(table: Mapping[str, Any], where: str) -> dict[str, Any]:
 def _known(table: Mapping[str, Any], names: Sequence[str], where: str) -> None:
     for key in table:
         if key not in names:
-            close = difflib.get_close_matches(key, names, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(names)}"
-            raise SuiteError(f"{where}unknown key {key!r}{hint}")
+            known = hint(key, names) or f"; known: {', '.join(names)}"
+            raise SuiteError(f"{where}unknown key {key!r}{known}")
 
 
 def _several(table: Mapping[str, Any], key: str, default: Any = MISSING) -> list[Any]:

@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from filelock import FileLock
 
-from ..records import EquipoiseError
+from ..records import EquipoiseError, TaskNotPossible
 from ..report import write_run_page
 from ..run import audit
 from ..scoring.opening import open_engine
@@ -58,6 +58,8 @@ class Worker:
                 **{name: value for name, value in request["settings"].items() if name not in PLACE},
             )
             write_run_page(run)
+        except TaskNotPossible as error:
+            self.say("left out", reason=str(error))
         except (EquipoiseError, OSError, MemoryError) as error:
             self.say("failed", reason=str(error) or type(error).__name__)
         except Exception as error:  # anybody's model code

@@ -23,8 +23,7 @@ def section(run: Run) -> Section | None:
     """Return UCerF of a run by estimator and by wording; None where it has one of each."""
     intro = (
         "UCerF needs a measure of certainty and a wording of the question. Where values under two of them differ by"
-        " more than their intervals, the choice matters: name it with every value. equipoise estimators and equipoise"
-        " sensitivity say more."
+        " more than their intervals, the choice matters: name it with every value. `equipoise study` says more."
     )
     charts = [chart for part in run.parts for chart in (*_by_estimator(part), *_by_wording(part))]
     return Section("Estimators and wordings", charts, "estimators", "Estimators", intro) if charts else None

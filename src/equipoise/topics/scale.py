@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 
+from ..comparing.values import values as values_of
 from ..records import Floats, Measurement
 from ..records.showing import (
     Axis,
@@ -26,6 +27,7 @@ from ..records.showing import (
     Tone,
     cases_link,
 )
+from ..runs.measurements import kind_title
 from ..runs.run import Part, Run, column, main_estimator
 from ..verdict.words import words_of
 
@@ -216,6 +218,51 @@ def histogram(part: Part, kind: str, quantity: str, series: Sequence[Series], lo
     return Chart(f"{quantity}: {part.title(kind)}", [panel], "histogram", about, keys, data=data)
 
 
+def dataset_spreads(runs: Sequence[Run]) -> Iterator[Chart]:
+    """Yield D and U of each model, dataset over dataset (Fig. 8), from one run or from a run for each dataset."""
+    parts: dict[tuple[str, str], dict[str, Part]] = {}
+    for run in runs:
+        for part in run.parts:
+            parts.setdefault((run.name, part.task), {})[part.dataset] = part
+    for (name, task), by_dataset in parts.items():
+        yield from spreads_of(by_dataset, "spread-of-datasets", {"run": name, "task": task})
+
+
+def spreads_of(parts: Mapping[str, Part], topic: str, about: Mapping[str, str]) -> Iterator[Chart]:
+    """Yield the distributions of each type that several of the parts have."""
+    for kind in dict.fromkeys(kind for part in parts.values() for kind in part.kinds):
+        for quantity in ("D", "certainty", "U"):
+            series = {name: values_of(part, kind, quantity) for name, part in parts.items()}
+            known = {name: several for name, several in series.items() if len(several)}
+            if len(known) > 1:
+                title = f"{quantity}: {' · '.join(about.values())}, {kind_title(kind)}"
+                yield spread_chart(title, known, topic, {"quantity": quantity, **about, "type": kind})
+
+
+def spread_chart(title: str, series: Mapping[str, Floats], topic: str, about: Mapping[str, str]) -> Chart:
+    """Return an outline for each series: the share of its values in each bin."""
+    quantity = about["quantity"]
+    edges = np.linspace(-1.0, 1.0, 41) if quantity == "D" else np.linspace(0.0, 1.0, 21)
+    shares = [np.histogram(np.clip(several, edges[0], 1.0), edges)[0] / len(several) for several in series.values()]
+    marks = [
+        Line(outline(edges, share), number, name, filled=True)
+        for number, (name, share) in enumerate(zip(series, shares, strict=True))
+    ]
+    up = Axis("share", 0.0, 1.05 * max(float(share.max()) for share in shares), unit="%")
+    panel = Panel(marks, Axis(quantity, float(edges[0]), 1.0), up, height=0.4)
+    keys = [
+        Key(f"{name}: mean {several.mean():.3f} (n = {len(several):,})", number)
+        for number, (name, several) in enumerate(series.items())
+    ]
+    rows = [
+        Row((f"{left:.3f} to {right:.3f}", *several))
+        for left, right, *several in zip(edges[:-1], edges[1:], *shares, strict=True)
+        if any(several)
+    ]
+    data = Table("", [Column(quantity, words=True), *(Column(name, form=".1%") for name in series)], rows)
+    return Chart(title, [panel], topic, about, keys, data=data)
+
+
 def outline(edges: Floats, heights: Sequence[float] | Floats) -> list[Point]:
     """Return the outline of a histogram, from its first edge to its last along the base line."""
     points: list[Point] = [(float(edges[0]), 0.0)]
@@ -251,9 +298,14 @@ def scale_section(run: Run) -> Section | None:
     return Section("The scale of behaviour", charts, "scale", "Scale", intro) if charts else None
 
 
+def dataset_section(runs: Sequence[Run]) -> Section:
+    """Return D and U of each model on one dataset over another; the bars are shares, as datasets differ in size."""
+    return Section("D and U on each dataset", list(dataset_spreads(runs)), "spreads", "D and U")
+
+
 def histogram_section(run: Run) -> Section | None:
     """Return the histograms of D by group and of U."""
-    charts = [chart for part in run.parts for chart in histograms(part)]
+    charts = [*dataset_spreads([run]), *(chart for part in run.parts for chart in histograms(part))]
     intro = (
         "D is the place of an answer on the scale of behaviour. U compares the sentences of a set: 1 if they have the"
         " same place, 0 if one is surely right and the other surely wrong."

@@ -71,14 +71,14 @@ def component_table(part: WordingPart) -> Table:
     return Table("", [*columns, *(Column(name, form=".1%") for name in names)], rows)
 
 
-def drawn_table(runs: Sequence[Run], temperatures: Sequence[float], *, seeds: int, seed: int) -> Table:
-    """Return accuracy and equalized odds of the most probable answers, and over seeds of drawn ones."""
+def drawn_table(runs: Sequence[Run], temperatures: Sequence[float], *, draws: int, seed: int) -> Table:
+    """Return accuracy and equalized odds of the most probable answers, and over draws of drawn ones."""
     rows = []
     for part in (part for run in runs for part in run.parts):
-        for drawn in drawn_answers(part.outcomes, temperatures, seeds=seeds, seed=seed):
+        for drawn in drawn_answers(part.outcomes, temperatures, draws=draws, seed=seed):
             heat = f"{drawn.temperature:g}" if drawn.temperature else "most probable"
             spreads = [Cell(mean, after=f"± {deviation:.3f}") for mean, deviation in (drawn.accuracy, drawn.odds)]
             rows.append(Row((part.run.name, part.title(drawn.kind), heat, drawn.n, drawn.expected, *spreads)))
     columns = [Column(title, words=True) for title in ("run", "data", "temperature")]
-    numbers = ("n", "accuracy, expected", "accuracy over seeds", "eo_sum over seeds")
+    numbers = ("n", "accuracy, expected", "accuracy over draws", "eo_sum over draws")
     return Table("", [*columns, *map(Column, numbers)], rows)

@@ -242,7 +242,7 @@ def test_three_options_three_pronouns_and_another_estimator(opened: Opened, tmp_
         task="mcq",
         pronouns=["he", "she", "they"],
         estimators=["renyi"],
-        seeds=2,
+        orders=2,
         both=True,
         limit=12,
         resamples=20,

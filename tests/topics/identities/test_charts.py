@@ -176,7 +176,9 @@ def test_every_figure_has_exactly_the_width_asked_for(run: Run, width: str) -> N
 
 
 def test_the_command_draws_everything_without_the_model(run: Run, tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["identities", str(run.path), "--out", str(tmp_path), "--svg"])
+    result = CliRunner().invoke(
+        app, ["report", str(run.path), "--as", "identities", "--out", str(tmp_path), "--format", "svg"]
+    )
     assert result.exit_code == 0, result.output
     names = {path.name for path in tmp_path.iterdir()}
     assert {"radar-type2-R.svg", "radar-type2-C.svg", "lines-type2.svg", "disparities-type2.svg"} <= names
@@ -186,7 +188,7 @@ def test_the_command_draws_everything_without_the_model(run: Run, tmp_path: Path
 
 def test_several_runs_share_the_figures(two: dict[str, Part], tmp_path: Path) -> None:
     folders = [str(part.run.path) for part in two.values()]
-    result = CliRunner().invoke(app, ["identities", *folders, "--out", str(tmp_path)])
+    result = CliRunner().invoke(app, ["report", *folders, "--as", "identities", "--out", str(tmp_path)])
     assert result.exit_code == 0, result.output
     names = {path.name for path in tmp_path.iterdir()}
     assert {"crossing-type2-R.png", "trade-off-type2-R.png", "radar-type2-R.png"} <= names

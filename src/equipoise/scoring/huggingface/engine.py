@@ -88,7 +88,7 @@ class HuggingFaceEngine(EngineDefaults):
         self._fallback: Mode = "padded"
         self._window = window(model.config)
         self._longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-        self._reduced = options.reductions
+        self._reduced = options.whole_vocabulary
         self._prompts = 0
         self._first: frozenset[str] | None = None
         self._pool: PlannerPool | None = None

@@ -33,8 +33,8 @@ class ServerEngine(EngineDefaults):
 
     def __init__(self, url: str, model: str = "", options: EngineOptions | None = None) -> None:
         options = options or EngineOptions()
-        if options.reductions:
-            raise ModelError("reductions need the whole vocabulary of a model that is loaded here, not of a server")
+        if options.whole_vocabulary:
+            raise ModelError("whole_vocabulary needs a model that is loaded here, not a server")
         self._loop = _LoopThread()
         self._closed = weakref.finalize(self, self._loop.close)
         self._url = url

@@ -10,9 +10,9 @@ import pandas as pd
 
 from ...comparing.comparison import Comparison
 from ...comparing.matching import SHOWN, Match
-from ...comparing.values import parts_of, rates, values
+from ...comparing.values import parts_of, rates
 from ...metrics import METRICS
-from ...records import Estimate, Floats, Measurement
+from ...records import Estimate, Measurement
 from ...records.showing import (
     Axis,
     Cell,
@@ -30,12 +30,12 @@ from ...records.showing import (
     Section,
     Table,
 )
-from ...runs.measurements import kind_title, metric_named
-from ...runs.run import Part, Run, all_parts
+from ...runs.measurements import metric_named
+from ...runs.run import Run, all_parts
 from ...uncertainty import ESTIMATORS
 from .. import calibration
 from ..published import Measured, PublishedValue, published
-from ..scale import outline
+from ..scale import dataset_spreads, spreads_of
 
 BUMPED = ("accuracy", "eo_sum", "ucerf", "fp", "ucerf_signed")
 """The metrics between which ranks are followed, where the runs have them."""
@@ -247,47 +247,9 @@ def spreads(comparison: Comparison) -> Section | None:
     charts: list[Chart] = []
     for dataset, task in all_parts(comparison.runs):
         parts = {part.run.name: part for part in parts_of(comparison.runs, dataset, task)}
-        charts += _spreads(parts, "spread", {"dataset": dataset, "task": task})
-    for run in comparison.runs:
-        for task in dict.fromkeys(part.task for part in run.parts):
-            parts = {part.dataset: part for part in run.parts if part.task == task}
-            charts += _spreads(parts, "spread-of-datasets", {"run": run.name, "task": task})
+        charts += spreads_of(parts, "spread", {"dataset": dataset, "task": task})
+    charts += dataset_spreads(comparison.runs)
     return Section("Distribution of D and U", charts, "spreads", "D and U", intro) if charts else None
-
-
-def _spreads(parts: Mapping[str, Part], topic: str, about: Mapping[str, str]) -> Iterator[Chart]:
-    """Yield the distributions of each type that several of the parts have."""
-    for kind in dict.fromkeys(kind for part in parts.values() for kind in part.kinds):
-        for quantity in ("D", "certainty", "U"):
-            series = {name: values(part, kind, quantity) for name, part in parts.items()}
-            known = {name: several for name, several in series.items() if len(several)}
-            if len(known) > 1:
-                title = f"{quantity}: {' · '.join(about.values())}, {kind_title(kind)}"
-                yield spread_chart(title, known, topic, {"quantity": quantity, **about, "type": kind})
-
-
-def spread_chart(title: str, series: Mapping[str, Floats], topic: str, about: Mapping[str, str]) -> Chart:
-    """Return an outline for each series: the share of its values in each bin."""
-    quantity = about["quantity"]
-    edges = np.linspace(-1.0, 1.0, 41) if quantity == "D" else np.linspace(0.0, 1.0, 21)
-    shares = [np.histogram(np.clip(several, edges[0], 1.0), edges)[0] / len(several) for several in series.values()]
-    marks = [
-        Line(outline(edges, share), number, name, filled=True)
-        for number, (name, share) in enumerate(zip(series, shares, strict=True))
-    ]
-    up = Axis("share", 0.0, 1.05 * max(float(share.max()) for share in shares), unit="%")
-    panel = Panel(marks, Axis(quantity, float(edges[0]), 1.0), up, height=0.4)
-    keys = [
-        Key(f"{name}: mean {several.mean():.3f} (n = {len(several):,})", number)
-        for number, (name, several) in enumerate(series.items())
-    ]
-    rows = [
-        Row((f"{left:.3f} to {right:.3f}", *several))
-        for left, right, *several in zip(edges[:-1], edges[1:], *shares, strict=True)
-        if any(several)
-    ]
-    data = Table("", [Column(quantity, words=True), *(Column(name, form=".1%") for name in series)], rows)
-    return Chart(title, [panel], topic, about, keys, data=data)
 
 
 def calibrations(comparison: Comparison) -> Section | None:

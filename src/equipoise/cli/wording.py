@@ -1,4 +1,4 @@
-"""`equipoise sensitivity`: do other wordings and almost equal sentences get almost equal scores?"""
+"""`equipoise study wording`: do other wordings and almost equal sentences get almost equal scores?"""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ if TYPE_CHECKING:
     from ..runs.run import Run
 
 
-def sensitivity(
+def wording(
     runs: Runs,
-    out: Annotated[Path, typer.Option("--out", help="Folder for the tables about wordings (CSV).")] = Path(
-        "sensitivity"
-    ),
+    out: Annotated[Path, typer.Option("--out", help="Folder for the tables about wordings (CSV).")] = Path("wordings"),
     words: Annotated[
         int, typer.Option("--words", help="Maximum number of different words, in both sentences together.")
     ] = 2,

@@ -1,4 +1,4 @@
-"""`equipoise drawn`: how much accuracy and equalized odds move when answers are drawn."""
+"""`equipoise study temperature`: how much accuracy and equalized odds move when answers are drawn."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from .console import print_out
 from .reports import Runs
 
 
-def drawn(
+def temperature(
     runs: Runs,
-    temperature: Annotated[
+    temperatures: Annotated[
         list[float] | None, typer.Option("--temperature", help="Repeatable; by default 0.5, 1 and 2.")
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", help="Draws for each temperature.")] = 100,
+    draws: Annotated[int, typer.Option("--draws", help="Draws for each temperature.")] = 100,
     seed: Annotated[int, typer.Option("--seed", help="First seed.")] = 0,
 ) -> None:
-    """Show how results change with temperature and seed. It uses stored probabilities.
+    """Show how results change when answers are drawn. It uses stored probabilities.
 
-    The first row of each type takes the most probable answers. "over seeds" is the mean and standard deviation over
+    The first row of each type takes the most probable answers. "over draws" is the mean and standard deviation over
     draws of one answer for each sentence. No model is asked.
     """
     from ..media import terminal
@@ -28,4 +28,4 @@ def drawn(
     from ..topics.wordings import drawn_table
 
     opened = [Run(run) for run in runs]
-    print_out(terminal.draw(drawn_table(opened, temperature or [0.5, 1.0, 2.0], seeds=seeds, seed=seed)))
+    print_out(terminal.draw(drawn_table(opened, temperatures or [0.5, 1.0, 2.0], draws=draws, seed=seed)))
