@@ -16,7 +16,8 @@ from ..metrics.groups import mean
 from ..records import Booleans, Estimate, Floats, Integers, UndefinedMetric
 from ..stats import bootstrap, bounded, jackknife, maximum, means
 from ..stats.paired import Contest, Trial, paired_differences
-from ..stats.resampling import Statistic, evaluate
+from ..stats.planning import Seen
+from ..stats.resampling import Statistic
 from .stopping import Sample
 
 TOO_FEW = f"no interval: fewer than {bounded.ENOUGH_UNITS} clusters, and the metric has no bounds"
@@ -254,6 +255,13 @@ class Evidence:
         return max((ends[1] - ends[0] for ends in read if ends is not None), default=1.0)
 
 
+def seen_units(metric: Metric, statistics: Sequence[Statistic], k: int, level: float) -> Seen | None:
+    """Return the units behind the interval of a mean; None where it has no bounds."""
+    column = COLUMNS[metric.inputs[0]]
+    bounds = _finite(column.bounds, k)
+    return None if bounds is None else Seen(unit_means(statistics), bounds, level, column.whole)
+
+
 def is_plain_mean(metric: Metric) -> bool:
     """Return whether a metric is the mean of one column."""
     return metric.function is mean and len(metric.inputs) == 1
@@ -318,6 +326,12 @@ def unit_differences(first: Sequence[Statistic], second: Sequence[Statistic]) ->
     return sides[0] - sides[1] if len(sides[0]) == len(sides[1]) else None
 
 
+def mean_contest(first: Floats, second: Floats, clusters: Integers, width: float) -> Contest:
+    """Return the contest of two columns of the same rows by their means; `width` is that of all possible values."""
+    sides = [[Statistic(mean, [column], clusters)] for column in (first, second)]
+    return Contest(*sides, len(first), width, unit_differences(*sides), unit_sizes(sides[0]))
+
+
 def paired_means(
     pairs: Sequence[tuple[Floats, Floats, Integers]], bounds: tuple[float, float], clusters: int, trial: Trial
 ) -> list[Estimate]:
@@ -325,22 +339,8 @@ def paired_means(
 
     A pair holds both columns and the numbers of their clusters. The test exchanges the columns within clusters.
     """
-    sides = [[[Statistic(mean, [side], numbers)] for side in (first, second)] for first, second, numbers in pairs]
-    contests = [Contest(first, second, len(first[0].numbers)) for first, second in sides]
-    tests = paired_differences(contests, clusters=clusters, trial=replace(trial, resamples=1))
-    apart = [Statistic(mean, [first - second], numbers) for first, second, numbers in pairs]
-    units = [unit_means([statistic]) for statistic in apart]
-    enough = [bounded.is_enough(values, bounds[1] - bounds[0]) for values in units]
-    needy = [statistic for statistic, is_enough in zip(apart, enough, strict=True) if is_enough]
-    samples = iter(evaluate(needy, bootstrap.weight_chunks(clusters, resamples=trial.resamples, seed=trial.seed)))
-    estimates = []
-    for test, values, is_enough in zip(tests, units, enough, strict=True):
-        if is_enough:
-            estimate = bootstrap.percentile(test.value, next(samples), level=trial.level, units=len(values))
-        else:
-            estimate = bounded.mean_interval(values, bounds, level=trial.level, seed=trial.seed)
-        estimates.append(replace(estimate, value=test.value, n=test.n, p=test.p))
-    return estimates
+    contests = [mean_contest(*pair, bounds[1]) for pair in pairs]
+    return paired_differences(contests, clusters=clusters, trial=trial)
 
 
 def possible_estimate(
