@@ -1,15 +1,15 @@
-"""How does the survey hold up: many raters at once, the server killed (-9) in the middle and started again?
+"""How does the survey hold up: many careless raters at once, the server killed (-9) twice and started again?
 
 python benchmarks/survey_load.py [--raters 100] [--seconds 60] [--pause 1.0] [--answers 70000] [--database postgresql://…]
 
-Loopback only. `--answers` fills the database first. Prints the checks, the waits for the next question (from sending an
-answer to the next page) and the time of /admin; ends with 1 if a check fails.
+Loopback only. Raters click twice, answer from two tabs and from old ones, go back and answer again, and some have slow
+phones (--careful: none of this). `--answers` fills the database first. Prints the checks, the waits for the next
+question (from sending an answer to the next page) and the time of /admin; ends with 1 if a check fails.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import random
 import signal
@@ -24,9 +24,9 @@ import urllib.request
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 import sqlalchemy as sa
+from shared.careless import CarelessRater, RawBrowser
 from shared.machine import free_port
 from shared.options import parsed
 
@@ -35,7 +35,8 @@ from equipoise.builder.steps import BuildFolder, Sentence, as_lines
 from equipoise.builder.survey.database.connection import with_driver
 from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.entrance import read_test
-from equipoise.builder.survey.rater_client import Profile, RaterLog, SimulatedRater, run_raters, truth_of
+from equipoise.builder.survey.rater_client import Profile, RaterLog, run_raters, truth_of
+from equipoise.builder.verdict.questions import published
 from equipoise.builder.verdict.votes import SIMULATED
 from equipoise.builder.wordlist import HE, SHE
 from equipoise.datasets.builtin import sentences as builtin_sentences
@@ -56,16 +57,16 @@ class Outcome:
 
     acknowledged: int
     stored: int
-    lost: int
-    twice: int
-    over_most: int
+    wrong: dict[str, int]
+    careless: Counter[str]
+    statuses: Counter[int]
     reconnects: int
     waits: list[float]
     admin: list[float]
 
     @property
     def sound(self) -> bool:
-        return not (self.lost or self.twice or self.over_most) and self.acknowledged > 0
+        return not any(self.wrong.values()) and self.acknowledged > 0
 
 
 def sentences(count: int) -> list[Sentence]:
@@ -83,11 +84,11 @@ def sentences(count: int) -> list[Sentence]:
 
 
 def fill(database: str, made: list[Sentence], answers: int) -> None:
-    """Add raters and answers directly, ten per sentence; only columns that every version of the tables has."""
+    """Add raters and answers directly, ten per sentence."""
     names = {
         "raters": ("id", "entry_hash", "state", "score", "locale"),
-        "answers": ("sentence", "rater", "number", "coherent", "first", "second", "seconds", "withdrawn"),
-        "sentences": ("id", "votes", "wanted", "settled"),
+        "answers": ("sentence", "rater", "number", "replies", "seconds", "withdrawn"),
+        "sentences": ("id", "needed", "settled"),
     }
     raters, given, asked = (sa.table(table, *map(sa.column, columns)) for table, columns in names.items())
     ids = [f"old{number}" for number in range(100)]
@@ -96,9 +97,7 @@ def fill(database: str, made: list[Sentence], answers: int) -> None:
             "sentence": made[number // 10].id,
             "rater": ids[number % 100],
             "number": number // 100,
-            "coherent": True,
-            "first": number % 3 > 0,
-            "second": number % 7 > 0,
+            "replies": published().as_text(("yes", "yes" if number % 3 else "no", "yes" if number % 7 else "no")),
             "withdrawn": False,
             "seconds": 5.0 + number % 11,
         }
@@ -113,7 +112,7 @@ def fill(database: str, made: list[Sentence], answers: int) -> None:
         chosen = sa.column("id").in_(sa.bindparam("ids", expanding=True))
         for start in range(0, answers // 10, 500):
             done = [sentence.id for sentence in made[start : min(start + 500, answers // 10)]]
-            values = {"votes": 10, "wanted": 0, "settled": True}
+            values = {"needed": 0, "settled": True}
             connection.execute(asked.update().where(chosen).values(values), {"ids": done})
     engine.dispose()
 
@@ -137,14 +136,15 @@ def start(folder: Path, port: int, database: str) -> subprocess.Popen[bytes]:
 
 @dataclass(frozen=True)
 class Storm:
-    """The load: raters (who come one by one in the first sixth), seconds, pause, sentences, answers, a kill."""
+    """The load: raters (who come one by one in the first sixth), seconds, pause, sentences, answers, kills."""
 
     raters: int = 100
     seconds: float = 60.0
     pause: float = 1.0
     sentences: int = 2000
     answers: int = 0
-    kill: bool = True
+    kills: int = 2
+    careful: bool = False
 
 
 def storm(folder: Path, database: str, load: Storm) -> Outcome:
@@ -163,102 +163,45 @@ def storm(folder: Path, database: str, load: Storm) -> Outcome:
     admin: list[float] = []
 
     def kill_and_restart() -> None:
-        time.sleep(load.seconds / 2)
-        if load.answers:
-            admin.extend(admin_times(port))
-        servers[0].send_signal(signal.SIGKILL)
-        servers[0].wait()
-        servers.append(start(folder, port, database))
-        # Counted from here: a slow start must not eat the second half.
+        for number in range(load.kills):
+            time.sleep(load.seconds / (load.kills + 1))
+            if load.answers and not number:
+                admin.extend(admin_times(port))
+            servers[-1].send_signal(signal.SIGKILL)
+            servers[-1].wait()
+            servers.append(start(folder, port, database))
+        # Counted from here: a slow start must not eat the last part.
         for rater in crowd:
-            rater.until = time.monotonic() + load.seconds / 2
+            rater.until = time.monotonic() + load.seconds / (load.kills + 1)
 
-    if load.kill:
-        killer = threading.Thread(target=kill_and_restart)
-        killer.start()
-    else:
-        for rater in crowd:
-            rater.until = time.monotonic() + load.seconds
+    killer = threading.Thread(target=kill_and_restart)
+    killer.start()
     try:
         logs = run_raters(crowd)
-        if not load.kill and load.answers:
+        if not load.kills and load.answers:
             admin.extend(admin_times(port))
     finally:
-        if load.kill:
-            killer.join()
+        killer.join()
         servers[-1].terminate()
         servers[-1].wait()
-    outcome = judge(store, made, logs, admin)
+    outcome = judge(store, made, crowd, logs, admin)
     store.close()
     return outcome
 
 
-@dataclass
-class Reply:
-    """What a raw browser got."""
-
-    status_code: int
-    headers: dict[str, str]
-    text: str
-
-
-class RawBrowser:
-    """A browser on a bare socket: a real client would take more of the processor than the server it measures."""
-
-    def __init__(self, address: str) -> None:
-        self._host, _, port = address.removeprefix("http://").partition(":")
-        self._port, self._cookie = int(port), ""
-        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        self._close()
-
-    def _close(self) -> None:
-        if self._streams:
-            self._streams[1].close()
-        self._streams = None
-
-    async def request(self, method: str, path: str, data: dict[str, str] | None = None) -> Reply:
-        try:
-            async with asyncio.timeout(30):
-                return await self._request(method, path, urllib.parse.urlencode(data or {}))
-        except TimeoutError:
-            self._close()
-            raise OSError("no answer") from None
-        except (OSError, EOFError):
-            self._close()
-            raise
-
-    async def _request(self, method: str, path: str, body: str) -> Reply:
-        if self._streams is None:
-            self._streams = await asyncio.open_connection(self._host, self._port)
-        reader, writer = self._streams
-        form = f"content-type: application/x-www-form-urlencoded\r\ncontent-length: {len(body)}\r\n" if body else ""
-        writer.write(f"{method} {path} HTTP/1.1\r\nhost: x\r\ncookie: {self._cookie}\r\n{form}\r\n{body}".encode())
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
-        text = (await reader.readexactly(int(headers.get("content-length", "0")))).decode()
-        if "set-cookie" in headers:
-            self._cookie = headers["set-cookie"].partition(";")[0]
-        if headers.get("connection") == "close":
-            self._close()
-        return Reply(int(head[0].split()[1]), headers, text)
-
-
 def crowd_of(
     address: str, invitations: list[str], made: list[Sentence], folder: Path, load: Storm
-) -> list[SimulatedRater]:
+) -> list[CarelessRater]:
     truth = truth_of(made, read_test(folder / "entrance.csv").pool, incoherent=0.03)
     profile = Profile(accuracy=0.97)
     return [
-        SimulatedRater(
+        CarelessRater(
             *(address, f"/enter/{token}", profile, truth, random.Random(number)),
             pause_s=load.pause,
             delay_s=load.seconds / 6 * number / len(invitations),
             browser=RawBrowser,
+            slow_s=0.0 if load.careful or number % 10 else min(1.0, load.pause),
+            careful=load.careful,
         )
         for number, token in enumerate(invitations)
     ]
@@ -278,24 +221,59 @@ def admin_times(port: int, count: int = 3) -> list[float]:
     return times
 
 
-def judge(store: SurveyDatabase, made: list[Sentence], logs: list[RaterLog], admin: list[float]) -> Outcome:
-    """Compare what raters were told was stored with what is stored."""
+def judge(
+    store: SurveyDatabase, made: list[Sentence], crowd: list[CarelessRater], logs: list[RaterLog], admin: list[float]
+) -> Outcome:
+    """Compare what raters were told was stored with what is stored, and what is stored with a recount."""
     answers = [answer for answer in store.results.answers() if not answer.rater.startswith("old")]
     texts = {sentence.id: sentence.text for sentence in made}
-    stored = Counter(texts[answer.sentence] for answer in answers)
-    acknowledged = Counter(text for log in logs for text in log.acknowledged)
+    stored = Counter((texts[answer.sentence], answer.vote[0]) for answer in answers)
+    acknowledged = Counter(pair for rater in crowd for pair in rater.said.items())
+    if crowd[0].careful:
+        stored = Counter((text, "") for text, _ in stored.elements())
+        acknowledged = Counter((text, "") for log in logs for text in log.acknowledged)
     asked_twice = sum(count > 1 for log in logs for count in Counter(log.acknowledged).values())
-    keys = Counter((answer.sentence, answer.rater) for answer in answers)
+    statuses = sum((rater.statuses for rater in crowd), Counter[int]())
+    wrong = {
+        "lost": (acknowledged - stored).total(),
+        "double": asked_twice,
+        "wrongly taken": sum(rater.broken for rater in crowd),
+        "status 500": sum(count for status, count in statuses.items() if status == 500),
+    }
     return Outcome(
         acknowledged=acknowledged.total(),
         stored=len(answers),
-        lost=(acknowledged - stored).total(),
-        twice=asked_twice + sum(count > 1 for count in keys.values()),
-        over_most=sum(count > 10 for count in stored.values()),
+        wrong=wrong | recount(store),
+        careless=sum((rater.did for rater in crowd), Counter[str]()),
+        statuses=statuses,
         reconnects=sum(log.reconnects for log in logs),
         waits=[wait for log in logs for wait in log.waits],
         admin=admin,
     )
+
+
+RECOUNTS = {
+    "double rows": "SELECT count(*) FROM (SELECT 1 FROM answers GROUP BY sentence, rater HAVING count(*) > 1) AS x",
+    "over the maximum": "SELECT count(*) FROM (SELECT 1 FROM answers GROUP BY sentence HAVING count(*) > 10) AS x",
+    "answers and holders over the maximum": "SELECT count(*) FROM sentences s WHERE "
+    "(SELECT count(*) FROM answers a WHERE a.sentence = s.id) + "
+    "(SELECT count(*) FROM leases l WHERE l.sentence = s.id) > 10",
+    "stranded": "SELECT count(*) FROM sentences WHERE active AND NOT settled AND needed < 1",
+    "gaps in a rater's numbers": "SELECT count(*) FROM "
+    "(SELECT 1 FROM answers GROUP BY rater HAVING count(*) <> max(number) + 1) AS x",
+    "holders who answered it": "SELECT count(*) FROM leases l JOIN answers a ON a.sentence = l.sentence "
+    "AND a.rater = l.rater",
+}
+
+
+def recount(store: SurveyDatabase) -> dict[str, int]:
+    """Return what is wrong with the tables themselves."""
+    with store.store.reading() as connection:
+        wrong = {what: int(connection.scalar(sa.text(query)) or 0) for what, query in RECOUNTS.items()}
+        rows = int(connection.scalar(sa.text("SELECT count(*) FROM answers WHERE NOT withdrawn")) or 0)
+    wrong["shown count differs"] = abs(store.results.summary().answers - rows)
+    # Counts every sentence from its answers, and corrects what differs.
+    return wrong | {"counts that differ from a recount": store.tidy()}
 
 
 def shown(waits: list[float]) -> str:
@@ -305,11 +283,13 @@ def shown(waits: list[float]) -> str:
 
 def report(outcome: Outcome, load: Storm) -> None:
     busy = f"load average {os.getloadavg()[0]:.1f}"
-    print(f"{load.raters} raters, {load.seconds:g} s, {load.answers:,} answers before, {busy}")
+    print(f"{load.raters} raters, {load.seconds:g} s, {load.kills} kills, {load.answers:,} answers before, {busy}")
+    print(f"  acknowledged {outcome.acknowledged:,}, stored {outcome.stored:,}, reconnects {outcome.reconnects:,}")
+    print("  careless: " + (", ".join(f"{what} {count:,}" for what, count in sorted(outcome.careless.items())) or "–"))
     print(
-        f"  acknowledged {outcome.acknowledged:,}, stored {outcome.stored:,}, lost {outcome.lost}, stored or asked "
-        f"twice {outcome.twice}, sentences over 10 answers {outcome.over_most}, reconnects {outcome.reconnects:,}"
+        "  answers by status: " + ", ".join(f"{status} {count:,}" for status, count in sorted(outcome.statuses.items()))
     )
+    print("  must be 0: " + ", ".join(f"{what} {count:,}" for what, count in outcome.wrong.items()))
     print(f"  wait for the next question: {shown(outcome.waits)}")
     if outcome.admin:
         print("  /admin: " + ", ".join(f"{1000 * seconds:.0f} ms" for seconds in outcome.admin))
@@ -321,12 +301,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--pause", type=float, default=1.0, help="mean seconds a rater thinks")
     parser.add_argument("--answers", type=int, default=0, help="answers in the database before")
-    parser.add_argument("--no-kill", action="store_true")
+    parser.add_argument("--kills", type=int, default=2)
+    parser.add_argument("--careful", action="store_true", help="raters who do everything once")
     parser.add_argument("--database", help="default: SQLite in a new folder")
     parser.add_argument("--sentences", type=int, default=2000, help="that are not answered yet")
     chosen = parsed(parser, raters=6, seconds=2.0, pause=0.05, sentences=60)
     sizes = (chosen.raters, chosen.seconds, chosen.pause, chosen.sentences, chosen.answers)
-    load = Storm(*sizes, kill=not chosen.no_kill)
+    load = Storm(*sizes, kills=chosen.kills, careful=chosen.careful)
     with tempfile.TemporaryDirectory() as folder:
         database = chosen.database or f"sqlite:///{folder}/survey.sqlite"
         outcome = storm(Path(folder), database, load)

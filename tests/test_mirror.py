@@ -16,6 +16,7 @@ TESTED_THROUGH = {
     "__main__.py": "one call of the command line: tests/cli",
     "builder/verdict/votes.py": "records without code",
     "cli/build.py": "builder/test_commands.py runs every command of a build",
+    "cli/criteria.py": "builder/test_commands.py and builder/verdict/test_cleaning.py",
     "cli/calibration.py": "cli/test_cli.py and topics/test_calibration.py",
     "cli/console.py": "cli/test_cli.py: what is printed, at every width",
     "cli/estimators.py": "comparing/test_estimators.py",

@@ -89,11 +89,10 @@ def chromium_rater(address: str, invitation: str, truth: Truth, pictures: Path) 
             page.get_by_role("button", name="Begin").click()
         while page.locator("#question").count():
             vote = truth[page.locator("#sentence").inner_text()]
-            page.check(f"input[name=coherent][value={'yes' if vote.coherent else 'no'}]")
-            assert page.locator(".if-coherent").is_visible() is vote.coherent
-            for name, reply in (("first", vote.first), ("second", vote.second)):
-                if reply is not None:
-                    page.check(f"input[name={name}][value={'yes' if reply else 'no'}]")
+            for name, reply in zip(("coherent", "first", "second"), vote, strict=True):
+                if reply:
+                    page.check(f"input[name={name}][value={reply}]")
+            assert page.locator(".if-first").is_visible() is (vote[0] == "yes")
             if page.get_by_role("heading", level=1).inner_text() == "Sentence 1":
                 page.screenshot(path=pictures / "question.png", full_page=True)
             assert page.evaluate("document.documentElement.scrollWidth") <= 390  # nothing to scroll sideways

@@ -23,7 +23,8 @@ from equipoise.builder.verdict.votes import Vote
 TOKEN = "an administrator's token of 128 bits"
 TEST = read_test(None)
 SHORT = EntranceTest(TEST.pool[:1])
-YES = Vote(True, True, True)
+YES, NO = ("yes", "yes", "yes"), ("no", "", "")
+NAMES = ("coherent", "first", "second")
 SITE = "http://survey.test"
 
 
@@ -39,16 +40,14 @@ class Browser(TestClient):
         number, page = 0, self.get("/work").text
         while 'action="/test"' in page:
             ticket, text = shown_in(page)
-            vote = answers[text] if number < right else Vote(not answers[text].coherent, True, True)
+            vote = answers[text] if number < right else NO if answers[text][0] == "yes" else YES
             page = self.post("/test", data=self.form(ticket, vote)).text
             number += 1
         return page
 
     def form(self, ticket: str, vote: Vote = YES, **more: str) -> dict[str, str]:
-        words = {True: "yes", False: "no", None: "unsure"}
         fields = {"csrf": csrf_of(self.cookies.get("session") or ""), "ticket": ticket, **more}
-        replies = {name: words[reply] for name, reply in vote._asdict().items()}
-        return fields | (replies if vote.coherent else {"coherent": replies["coherent"]})
+        return fields | {name: reply for name, reply in zip(NAMES, vote, strict=True) if reply}
 
     def shown(self) -> tuple[str, str]:
         """Return the ticket and the sentence of the question that is shown."""
@@ -111,4 +110,10 @@ def come(browser: Browser, address: str) -> int:
     if page.status_code != 200:
         return page.status_code
     parameters = dict(parse_qsl(address.partition("?")[2]))
-    return browser.post("/panel", data={**parameters, "agree": "yes"}).status_code
+    return browser.post("/panel", data={**parameters, **code_in(page.text), "agree": "yes"}).status_code
+
+
+def code_in(page: str) -> dict[str, str]:
+    """Return the code that the form of the first page carries, as a field."""
+    found = re.search(r'name="code" value="(.*?)"', page)
+    return {"code": found[1]} if found else {}

@@ -73,7 +73,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 }
 for name, command in COMMANDS.items():
     app.command(name, cls=PanelCommand)(with_help_all(name, command))
-for step in (survey.survey, survey.simulate, survey.links, survey.backup):
+for step in (survey.survey, survey.simulate, survey.links, survey.backup, survey.restore):
     build.app.command(step.__name__)(step)
 for name, group in {"study": study, "data": data, "build": build, "export": exports, "list": lists}.items():
     app.add_typer(group.app, name=name)

@@ -10,6 +10,7 @@ import typer
 
 from ..records import EquipoiseError
 from .console import plain_table, print_out, printable, progress_bar
+from .criteria import Coherent, Meant, NotMeant, PapersCriteria, criteria_of
 from .parameters import Quiet
 from .wording import print_near_duplicates
 
@@ -237,29 +238,25 @@ def clean(
     words: Words = None,
     name: Annotated[str, typer.Option("--name", help="Name of the dataset; by default the folder's.")] = "",
     licence: Annotated[str, typer.Option("--licence", help="Licence of the dataset, for its datasheet.")] = "",
-    criteria: Annotated[
-        Literal["section-4.3", "appendix-d"],
-        typer.Option("--criteria", help="The paper's section-4.3 (over 75% coherent) or appendix-d (75% or more)."),
-    ] = "section-4.3",
-    coherent: Annotated[float | None, typer.Option("--coherent", help="Share that must say coherent.")] = None,
-    meant: Annotated[float | None, typer.Option("--meant", help="Share that must say a person is meant.")] = None,
-    not_meant: Annotated[
-        float | None, typer.Option("--not-meant", help="Share below which nobody counts as meant.")
-    ] = None,
-    enough: Annotated[int, typer.Option("--enough", help="Raters who must agree to settle a sentence.")] = 4,
-    most: Annotated[int, typer.Option("--most", help="Answers that settle a sentence in any case.")] = 10,
-    agree: Annotated[float, typer.Option("--agree", help="Share that counts as agreement.")] = 0.75,
+    criteria: PapersCriteria = None,
+    coherent: Coherent = None,
+    meant: Meant = None,
+    not_meant: NotMeant = None,
     allow_unsettled: Annotated[
         bool, typer.Option("--allow-unsettled", help="Judge sentences that too few people have read, too.")
     ] = False,
     people_only: Annotated[bool, typer.Option("--people-only", help="Leave simulated answers out.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Keep the settled sentences that people agree on, and write the dataset and its datasheet to FOLDER/dataset."""
+    """Keep the settled sentences that raters agree on, and write the dataset and its datasheet to FOLDER/dataset.
+
+    The criteria are those with which the survey began; others can be given, but the survey did not ask by them.
+    """
+    from dataclasses import replace
+
     from ..builder.steps import DATASET, BuildError, BuildFolder, Sentence, Step, read_records
     from ..builder.survey.database.survey import SurveyDatabase
     from ..builder.verdict import cleaning as step
-    from ..builder.verdict.consensus import Coverage
     from ..builder.verdict.summary import rows_of, summarise
     from ..builder.verdict.votes import PERSON
     from ..runs.manifest import now
@@ -269,17 +266,22 @@ def clean(
     if database is None and not (folder / "survey.sqlite").is_file():
         raise BuildError(f"{folder / 'survey.sqlite'} does not exist; run `equipoise build survey` first")
     store = SurveyDatabase(database or build.database)
+    chosen = store.asking.rule
     rules = step.CleanOptions(
-        Coverage(enough, most, agree), _criteria(criteria, coherent, meant, not_meant), allow_unsettled
+        replace(chosen, criteria=criteria_of(chosen, criteria, coherent, meant, not_meant)), allow_unsettled
     )
+    if rules.rule != chosen and not quiet:
+        typer.echo(
+            "note: these are not the criteria by which the survey asked; some sentences may not be settled", err=True
+        )
     answers = [answer for answer in store.results.answers() if not people_only or answer.origin == PERSON]
+    raters = [rater for rater in store.raters.all() if not people_only or rater.origin == PERSON]
     cleaned = step.clean(sentences, answers, rules)
-    settings: dict[str, Any] = {"criteria": criteria, "settled by": f"{enough} who agree at {agree:.0%}, or {most}"}
-    settings |= {
-        "coherent": rules.criteria.coherent,
-        "meant": rules.criteria.meant,
-        "not meant": rules.criteria.not_meant,
-    }
+    limits, coverage = rules.rule.criteria, rules.rule.coverage
+    settings: dict[str, Any] = {"raters per sentence": f"{coverage.enough} to {coverage.most}"}
+    settings |= {"coherent": f"{'at least' if limits.inclusive else 'over'} {limits.coherent:g}"}
+    settings |= {"meant": f"at least {limits.meant:g}"}
+    settings |= {"not meant": f"{'at most' if limits.inclusive else 'under'} {limits.not_meant:g}"}
     log = Step("clean", len(sentences), len(cleaned.kept), dict(cleaned.reasons), settings, now())
     if cleaned.unsettled and not quiet:
         ids = ", ".join(cleaned.unsettled[:5]) + (", …" if len(cleaned.unsettled) > 5 else "")
@@ -289,7 +291,7 @@ def clean(
         build.record(log)
         raise BuildError(f"no sentence is left ({_reasons(dict(cleaned.reasons))}); nothing was written")
     rows, simulated = rows_of(answers)
-    summary = summarise(rows, store.raters.all(), store.results.counts(), simulated)
+    summary = summarise(rows, raters, store.results.counts(), simulated, rules.rule.questions)
     steps = {**build.steps(), log.name: log}
     sheet = step.Sheet(name or folder.resolve().name, licence, listed, list(steps.values()), summary, rules)
     files = {f"{DATASET}{file}": text for file, text in step.dataset_files(cleaned, sheet).items()}
@@ -365,16 +367,6 @@ def _attributes(names: str, path: Path | None) -> dict[str, Attribute]:
     attributes = read_markers(path)
     chosen = choose(attributes, names.split(",") if names else list(attributes), crossed=False)
     return {marker.word: attribute for attribute in chosen for marker in attribute.markers}
-
-
-def _criteria(name: str, coherent: float | None, meant: float | None, not_meant: float | None) -> Any:
-    """Return the criteria by name, with the shares that were given in place of theirs."""
-    from dataclasses import replace
-
-    from ..builder.verdict.consensus import CRITERIA
-
-    given: dict[str, Any] = {"coherent": coherent, "meant": meant, "not_meant": not_meant}
-    return replace(CRITERIA[name], **{share: value for share, value in given.items() if value is not None})
 
 
 def _say(build: BuildFolder, name: str, came: str, went: str, *, quiet: bool) -> None:

@@ -14,16 +14,23 @@ import typer
 from ..records import EquipoiseError
 from .build import Database, Folder
 from .console import progress_bar
+from .criteria import Coherent, Meant, NotMeant, PapersCriteria, criteria_of
 from .parameters import Quiet
 
 if TYPE_CHECKING:
     from ..builder.survey.panel import Ending, PanelOptions
     from ..builder.survey.web.guard import Site
+    from ..builder.verdict.consensus import Criteria, Rule
+    from ..builder.verdict.questions import Questionnaire
 
 Test = Annotated[
     str,
     typer.Option("--test", help="Entrance test: section-4.3 (10 + 10 questions), appendix-d (15 + 15), or a table."),
 ]
+Enough = Annotated[int | None, typer.Option("--enough", min=1, help="Minimum number of raters per sentence; 4.")]
+Most = Annotated[int | None, typer.Option("--most", min=1, help="Maximum number of raters per sentence; 10.")]
+ERRORS = (0.02, 0.05, 0.08)
+"""Shares of wrong replies for which a plan says what to expect."""
 
 
 def survey(
@@ -41,16 +48,19 @@ def survey(
         int | None, typer.Option("--test-questions", min=1, help="Questions of each type to draw from the test.")
     ] = None,
     pass_share: Annotated[float, typer.Option("--pass", min=0, max=1, help="Share of the test to pass.")] = 0.8,
-    enough: Annotated[int, typer.Option("--enough", help="Raters who must agree.")] = 4,
-    most: Annotated[int, typer.Option("--most", help="Maximum number of raters per sentence.")] = 10,
-    agree: Annotated[float, typer.Option("--agree", help="Share that counts as agreement.")] = 0.75,
+    enough: Enough = None,
+    most: Most = None,
+    criteria: PapersCriteria = None,
+    coherent: Coherent = None,
+    meant: Meant = None,
+    not_meant: NotMeant = None,
     quota: Annotated[int, typer.Option("--quota", min=0, help="Maximum number of sentences per rater; 0 for all.")] = 0,
     twins: Annotated[bool, typer.Option("--twins", help="Ask about the swapped sentences, too.")] = False,
     twin_gap: Annotated[
         int | None, typer.Option("--twin-gap", min=0, help="Sentences between twins for one rater; else never both.")
     ] = None,
     check_every: Annotated[
-        int, typer.Option("--check-every", min=0, help="Mix in an attention check after N sentences; 0 for none.")
+        int, typer.Option("--check-every", min=0, help="Mix in an attention check among every N sentences; 0 for none.")
     ] = 0,
     checks: Annotated[Path | None, typer.Option("--checks", help="Table of attention checks, as for --test.")] = None,
     unsure: Annotated[bool, typer.Option("--unsure", help="Let raters answer 'unsure' (the paper does not).")] = False,
@@ -79,7 +89,8 @@ def survey(
     """Serve the survey to raters until interrupted; rerunning continues it.
 
     The administrator's token is read from EQUIPOISE_ADMIN_TOKEN, or made and printed. EQUIPOISE_PANEL_KEY makes
-    links for a panel signed (see `build links`). Changed options are applied, and a note says so.
+    links for a panel signed (see `build links`). Changed options are applied, and a note says so. A sentence is asked
+    until the criteria keep it or cannot keep it any more; `clean` uses the same criteria.
     """
     from ..builder.steps import BuildFolder, Sentence, read_records
     from ..builder.survey.database.survey import SurveyDatabase
@@ -90,19 +101,19 @@ def survey(
     from ..builder.survey.web.guard import Limits
     from ..builder.survey.web.pages import SurveyOptions
     from ..builder.survey.web.texts import read_texts
-    from ..builder.verdict.consensus import Coverage
 
     build = BuildFolder(folder)
     sentences = read_records(build.kept, Sentence, made_by="filter")
     site = _site(host, port, public, proxy)
     token = os.environ.get("EQUIPOISE_ADMIN_TOKEN") or secrets.token_urlsafe(24)
     endings = ((completion_code, completion_url), (screen_out_code, screen_out_url), (no_work_code, no_work_url))
+    shown = read_texts(language, texts)
     options = SurveyOptions(
-        test=read_test(test, per_type=test_questions, pass_share=pass_share),
+        test=read_test(test, per_type=test_questions, pass_share=pass_share, questions=shown.questions),
         admin_token=token,
         panel=_panel(panel or bool(completion_code or allow), allow, [Ending(*ending) for ending in endings]),
-        texts=read_texts(language, texts),
-        checks=read_checks(checks) if check_every else (),
+        texts=shown,
+        checks=read_checks(checks, shown.questions) if check_every else (),
         asks_locale=ask_locale,
         allows_unsure=unsure,
         allows_comments=comments,
@@ -112,7 +123,11 @@ def survey(
         ),
         site=site,
     )
-    asking = Asking(Coverage(enough, most, agree), quota=quota, twin_gap=twin_gap, check_every=check_every)
+    before = SurveyDatabase(database or build.database)
+    limits = criteria_of(before.chosen_rule(), criteria, coherent, meant, not_meant)
+    rule = _rule(before.chosen_rule(), shown.questions, limits, enough, most)
+    before.close()
+    asking = Asking(rule, quota=quota, twin_gap=twin_gap, check_every=check_every)
     store = SurveyDatabase(database or build.database, asking)
     store.load(sentences, twins=twins)
     for note in store.apply_options(options.test.identity):
@@ -120,12 +135,38 @@ def survey(
     for invitation in store.raters.invite(invite):
         typer.echo(f"{site.public}/enter/{invitation}")
     if not quiet:
+        _say_plan(rule, len(sentences))
         secret = "" if os.environ.get("EQUIPOISE_ADMIN_TOKEN") else f", token {token}"
         typer.echo(
             f"{len(sentences):,} sentences at {site.public}; administration at {site.public}/admin{secret}", err=True
         )
     payments = PaymentMap(folder / "panel.sqlite") if options.panel.enabled else None
     serve(survey_app(store, options, payments), host=host, port=port)
+
+
+def _rule(
+    before: Rule | None, questions: Questionnaire, limits: Criteria, enough: int | None, most: int | None
+) -> Rule:
+    """Return the rule of this survey: as it began, unless an option says otherwise."""
+    from ..builder.verdict.consensus import Coverage, Rule
+
+    old = before.coverage if before else Coverage()
+    coverage = Coverage(old.enough if enough is None else enough, old.most if most is None else most)
+    return Rule(coverage, limits, questions)
+
+
+def _say_plan(rule: Rule, sentences: int) -> None:
+    """Print how many answers to expect, and how many good sentences are lost by chance."""
+    from ..builder.verdict.plan import expect
+
+    typer.echo("plan, if every sentence is good, by the share of wrong replies:", err=True)
+    for error in ERRORS:
+        plan = expect(rule, error)
+        typer.echo(
+            f"  {error:.0%}: {plan.answers_a_sentence:.1f} answers per sentence, about "
+            f"{plan.answers_a_sentence * sentences:,.0f} in all; {plan.lost:.1%} of good sentences are lost by chance",
+            err=True,
+        )
 
 
 def _site(host: str, port: int, public: str, proxy: str) -> Site:
@@ -190,6 +231,23 @@ def backup(
         typer.echo(f"{answers:,} answers are in {path}")
 
 
+def restore(
+    folder: Folder,
+    backup: Annotated[Path, typer.Argument(help="File that `build backup` wrote.")],
+    database: Database = None,
+    quiet: Quiet = False,
+) -> None:
+    """Fill an empty database from a backup; the survey then goes on where it was."""
+    from ..builder.steps import BuildFolder
+    from ..builder.survey.database.survey import SurveyDatabase
+
+    store = SurveyDatabase(database or BuildFolder(folder).database)
+    answers = store.results.restore(backup)
+    store.close()
+    if not quiet:
+        typer.echo(f"{answers:,} answers are restored")
+
+
 def simulate(
     folder: Folder,
     raters: Annotated[int, typer.Option("--raters", min=1, help="Raters at the same time.")] = 20,
@@ -199,6 +257,9 @@ def simulate(
     pay: Annotated[float, typer.Option("--pay", help="Pay per hour.")] = 12.0,
     fee: Annotated[float, typer.Option("--fee", help="Fee of the panel, as a share.")] = 0.33,
     test: Test = "section-4.3",
+    enough: Enough = None,
+    most: Most = None,
+    criteria: PapersCriteria = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of all raters.")] = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -209,17 +270,23 @@ def simulate(
     from ..builder.steps import BuildFolder
     from ..builder.survey.rater_client import Profile
     from ..builder.survey.rehearsal import Cast, rehearse
+    from ..builder.verdict.questions import published
 
-    cast = Cast(raters, Profile(accuracy, seconds), incoherent, seed)
+    rule = _rule(None, published(), criteria_of(None, criteria), enough, most)
+    cast = Cast(raters, Profile(accuracy, seconds), incoherent, seed, rule)
     with progress_bar(quiet=quiet) as progress:
         result = rehearse(BuildFolder(folder), cast, test=test, pay=pay, fee=fee, progress=progress)
     if quiet:
         return
+    bad = result.sentences - result.good
     facts = [
         ("raters", f"{raters:,} simulated, {result.passed:,} passed the entrance test"),
-        ("answers", f"{result.bill.answers:,}, {result.bill.answers_a_sentence:.2f} per sentence"),
+        ("answers", f"{result.bill.answers:,} simulated, {result.bill.answers_a_sentence:.2f} per sentence"),
         ("settled", f"{result.settled:,} of {result.sentences:,} sentences"),
-        ("kept", f"{result.kept:,} by the paper's criteria"),
+        (
+            "kept",
+            f"{result.good_kept:,} of {result.good:,} good sentences, {result.bad_kept:,} of {bad:,} incoherent ones",
+        ),
         ("work", f"{result.bill.hours:,.1f} hours"),
         ("money", f"{result.bill.cost:,.2f} at {pay:g} per hour and a fee of {fee:.0%}"),
     ]

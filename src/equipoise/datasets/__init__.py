@@ -28,6 +28,7 @@ from .sentence_pairs import is_pair_table, load_sentence_pairs
 from .stereoset import is_stereoset, load_stereoset
 from .synthbias import COLUMNS as SYNTHBIAS_COLUMNS
 from .synthbias import CSV_NAME, load_synthbias
+from .templates import is_template_file, load_decisions, load_templates
 from .user_table import load_table
 from .winobias import is_text_format, load_winobias
 from .winogender import SENTENCES as WINOGENDER_SENTENCES
@@ -99,6 +100,10 @@ def _bbq(options: DatasetOptions, part: str = "") -> Dataset:
     return _as_published("bbq", load, HE_SHE)
 
 
+def _decisions(options: DatasetOptions, part: str = "") -> Dataset:
+    return load_decisions(part)
+
+
 PAIR_DATASETS = ("genderlex", "genderlex-person", "genderlex-someone", "gender-ece-winobias", "gender-ece-winogender")
 """The CSVs of the Gender-ECE paper."""
 
@@ -124,6 +129,7 @@ DATASETS: Mapping[str, Loader] = {
     "winoidentity": _winoidentity,
     "bbq": _bbq,
     "sentiment": _sentiment,
+    "decisions": _decisions,
 }
 """Name -> loader. Other packages add theirs by the entry point `equipoise.datasets`."""
 
@@ -138,8 +144,9 @@ def open_dataset(spec: Any, options: DatasetOptions | None = None) -> Dataset:
     """Return the dataset of that name or at that path, or in memory; a name wins over a path (write `./name` for that).
 
     A path is a folder in WinoBias's text format, SynthBias's CSV or folder, Winogender's folder, or a table of the
-    user's, of sentences or of sentence pairs (see `load_table` and `load_sentence_pairs`). In memory: a Dataset, or
-    such a table as a DataFrame, a list of dicts or a `datasets.Dataset`.
+    user's, of sentences or of sentence pairs (see `load_table` and `load_sentence_pairs`), or a TOML file of templates
+    (see `load_templates`). In memory: a Dataset, the content of such a TOML file as a dict, or a table as a DataFrame,
+    a list of dicts or a `datasets.Dataset`.
     """
     options = options or DatasetOptions()
     limit = options.limit
@@ -147,13 +154,15 @@ def open_dataset(spec: Any, options: DatasetOptions | None = None) -> Dataset:
         options = replace(options, limit=None)
     if isinstance(spec, str | os.PathLike):
         dataset = _open(os.fspath(spec), options)
+    elif isinstance(spec, Mapping):
+        dataset = load_templates(spec)
     else:
         dataset = spec if isinstance(spec, Dataset) else _open_rows(rows_in_memory(spec), options)
     chosen = select(dataset, options.where).limited(limit)
     return neutralised(chosen, options.neutral) if options.neutral else chosen
 
 
-IN_PARTS = {"bbq": _bbq}
+IN_PARTS = {"bbq": _bbq, "decisions": _decisions}
 """The datasets whose name may be followed by a colon and a part, such as `bbq:Age`, with their loaders."""
 
 
@@ -190,6 +199,8 @@ def _open_rows(table: Rows, options: DatasetOptions) -> Dataset:
 
 def _open_path(path: Path, options: DatasetOptions) -> Dataset:
     columns, pronouns = options.columns, options.pronouns
+    if is_template_file(path) and not columns:
+        return load_templates(path)
     if is_bbq(path) and not columns:
         return load_bbq(path, as_published=options.as_published)
     if is_stereoset(path) and not columns:

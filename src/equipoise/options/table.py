@@ -38,8 +38,8 @@ class RunOptions(Options):
     )
     data: Sequence[str] = option(
         ("builtin",),
-        "builtin, winobias, synthbias, winoidentity (identities by markers), winogender, genderlex, bbq or bbq:Age "
-        "(see `equipoise data list`), or the path of a table or folder.",
+        "builtin, decisions, winobias, synthbias, winoidentity (identities by markers), winogender, genderlex, bbq or "
+        "bbq:Age (see `equipoise data list`), or the path of a table, a folder or a file of templates.",
         ASK,
     )
     task: Sequence[str] = option(

@@ -2,42 +2,132 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from itertools import product
+
 import pytest
 
 from equipoise.builder.draft.replies import sentences_of
+from equipoise.builder.rules.filters import FilterOptions, sentence_breaks
+from equipoise.builder.steps import Draft
+from equipoise.builder.wordlist import occupations
 
-TWO = ["[The cook] met the nurse and saw [her].", "The cook saw [the nurse], and [he] left."]
+THREE = [
+    "[The cook] met the nurse and saw [her].",
+    "The cook saw [the nurse], and [he] left.",
+    "The cook told the nurse that [she] was late for the 9 a.m. train!",
+]
+OPENINGS = (
+    "",
+    "Sure! Here are 3 sentences:\n\n",
+    "Certainly. Below are three sentences that use the words cook and nurse.\n\n",
+    "### Ambiguous sentences\n\n",
+    "<think>\n1. The pronoun must be clear.\n2. So it is.\n</think>\n\n",
+)
+CLOSINGS = (
+    "",
+    "\n\nLet me know if you need more!",
+    "\nLet me know if you need more!",
+    "\n\nI hope this helps. Each sentence can be read in two ways.",
+    "\n\n---\n**Note:** In each sentence the pronoun comes last.",
+)
+WRAPPED = (
+    '"{}"',
+    "“{}”",
+    "„{}“",
+    "«\u00a0{}\u00a0»",
+    "‘{}’",
+    "「{}」",
+    "**{}**",
+    "*{}*",
+    "__{}__",
+    "`{}`",
+    '**"{}"**',
+    "{}",
+)
+
+
+def numbered(mark: str, gap: str = "\n") -> Callable[[list[str]], str]:
+    return lambda items: gap.join(f"{mark.format(n)} {item}" for n, item in enumerate(items, start=1))
+
+
+STYLES = {
+    "1.": numbered("{}."),
+    "1)": numbered("{})", "\n\n"),
+    "(1)": numbered("({})"),
+    "**1.**": numbered("**{}.**", "\n\n"),
+    "1:": numbered("{}:"),
+    "1 -": numbered("{} -"),
+    "Sentence 1:": numbered("Sentence {}:"),
+    "**Sentence 1:**": numbered("**Sentence {}:**"),
+    "- ": lambda items: "\n".join(f"- {item}" for item in items),
+    "• ": lambda items: "\n".join(f"• {item}" for item in items),
+    "a)": lambda items: "\n".join(f"{letter}) {item}" for letter, item in zip("abc", items, strict=True)),
+    "fenced": lambda items: "```text\n" + "\n".join(f"{n}. {item}" for n, item in enumerate(items, 1)) + "\n```",
+    "indented": lambda items: "\r\n".join(f"  {n}.  {item}" for n, item in enumerate(items, 1)),
+    "own line": lambda items: "\n".join(f"{n}.\n{item}" for n, item in enumerate(items, 1)),
+    "table": lambda items: (
+        "| no. | sentence |\n|---|---|\n" + "\n".join(f"| {n} | {item} |" for n, item in enumerate(items, 1))
+    ),
+}
+CORPUS = [
+    pytest.param(f"{opening}{STYLES[style]([wrap.format(one) for one in THREE])}{closing}", id=f"{number} {style}")
+    for number, (style, (opening, closing, wrap)) in enumerate(
+        (style, (OPENINGS[(n + at) % 5], CLOSINGS[(n + 2 * at) % 5], WRAPPED[(5 * n + at) % 12]))
+        for at, style in enumerate(STYLES)
+        for n in range(7)
+    )
+]
+"""105 replies: every style of a list with openings, closings and wrappings that come round in turn."""
+
+
+@pytest.mark.parametrize("reply", CORPUS)
+def test_a_corpus_of_replies(reply: str) -> None:
+    assert sentences_of(reply) == THREE
 
 
 @pytest.mark.parametrize(
     "reply",
     [
-        f"1. {TWO[0]}\n2. {TWO[1]}",
-        f"Sure! Here are 2 sentences:\n\n1) {TWO[0]}\n\n2) {TWO[1]}\n\nI hope this helps!",
-        f'1. "{TWO[0]}"\n2. “{TWO[1]}”',
-        f"**1.** {TWO[0]}\n**2.** {TWO[1]}",
-        f"1. **{TWO[0]}**\n2. *{TWO[1]}*",
-        f"- {TWO[0]}\n- {TWO[1]}",
-        f"```\n1. {TWO[0]}\n2. {TWO[1]}\n```",
-        f'["{TWO[0]}", "{TWO[1]}"]',
-        f"1: {TWO[0]} (the pronoun is clear)\n2: {TWO[1]} (so is this)",
-        f"(1) {TWO[0]}\n(2) {TWO[1]}",
-        f"1. {TWO[0][:18]}\n{TWO[0][18:].strip()}\n2. {TWO[1]}",
-        f"1.\n{TWO[0]}\n2.\n{TWO[1]}",
-        f"{TWO[0]}\n{TWO[1]}",
-        f"  1.  {TWO[0]}\r\n  2.  {TWO[1]}\r\n",
+        json.dumps(THREE),
+        "```json\n" + json.dumps(THREE, indent=2) + "\n```",
+        "Here you are:\n```json\n" + json.dumps({"sentences": THREE}) + "\n```\nLet me know!",
+        json.dumps([{"id": 1, "sentence": one} for one in THREE]),
+        "\n".join(THREE),
+        "Here are the sentences.\n" + "\n\n".join(THREE) + "\nI hope this helps!",
+        "\n".join(f"{n}. {one} (the pronoun is clear)" for n, one in enumerate(THREE, 1)),
+        "\n".join(f"{n}. {one}\n   - Pronoun: her\n   - Referent: nurse" for n, one in enumerate(THREE, 1)),
+        "\n".join(f"{n}. {one[:18]}\n   {one[18:].strip()}" for n, one in enumerate(THREE, 1)),
+        "\n".join(f"{n}. {one}" for n, one in enumerate(THREE, 1)) + "\nThese are all coherent, and",
     ],
 )
-def test_lists_as_models_write_them(reply: str) -> None:
-    assert [" ".join(one.split()) for one in sentences_of(reply)] == TWO
+def test_other_shapes(reply: str) -> None:
+    assert [" ".join(one.split()) for one in sentences_of(reply)] == THREE
+
+
+@pytest.mark.parametrize(("opening", "closing"), list(product(OPENINGS, CLOSINGS)))
+def test_a_remark_never_becomes_part_of_a_draft_that_passes(opening: str, closing: str) -> None:
+    """Whatever the marks around it: what passes the filter is one of the sentences, without a word more."""
+    words, options = occupations(), FilterOptions()
+    sentence = "The cook met the auditor before he went home."
+    for wrap in WRAPPED:
+        for text in (
+            f"1. {wrap.format(sentence)}{closing}",
+            f"{wrap.format(sentence)}{closing}",
+            f"- {sentence}{closing}",
+        ):
+            for raw in sentences_of(opening + text):
+                draft = Draft("d", "type1", "cook", "auditor", raw, raw, "r")
+                assert raw == sentence or list(sentence_breaks(draft, words, options)), raw
 
 
 def test_a_reply_that_ran_out_of_tokens_loses_its_half_sentence() -> None:
-    cut = f"1. {TWO[0]}\n2. The cook saw the"
-    assert sentences_of(cut, cut_off=True) == TWO[:1]
+    cut = f"1. {THREE[0]}\n2. The cook saw the"
+    assert sentences_of(cut, cut_off=True) == THREE[:1]
     assert len(sentences_of(cut)) == 2
 
 
-@pytest.mark.parametrize("reply", ["", "I cannot help with that", "```\n```"])
+@pytest.mark.parametrize("reply", ["", "I cannot help with that", "```\n```", "I can't write these.", "{}", "[1, 2]"])
 def test_no_list_is_no_sentence(reply: str) -> None:
     assert sentences_of(reply) == []

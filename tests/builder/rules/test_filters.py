@@ -15,6 +15,7 @@ from equipoise.builder.rules.filters import (
     TWIN,
     FilterOptions,
     filter_drafts,
+    sentence_count,
 )
 from equipoise.builder.steps import Draft, Variant
 from equipoise.builder.wordlist import occupations
@@ -99,3 +100,20 @@ def test_repeats() -> None:
 
 def test_all_reasons_are_kept() -> None:
     assert rules_broken(draft("he saw the baker"))[0] >= {TARGET_PAIR, TWO_OCCUPATIONS, PRONOUN_LAST, LENGTH, ENDING}
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("The cook met the nurse before he left.", 1),
+        ("The cook met the nurse. He left.", 2),
+        ("The cook met the nurse before he left. Let me know if you need more!", 2),
+        ("The cook told the nurse, “You are late!” before he left.", 1),
+        ("The cook met Dr. Smith and the nurse at 9 a.m. before he left.", 1),
+        ("The cook from St. Louis met J. Doe and the nurse before he left.", 1),
+        ("The cook met the nurse... and he left.", 1),
+        ("“Stop!” The cook saw the nurse? He left! “Why?”", 4),
+    ],
+)
+def test_a_draft_is_one_sentence(text: str, count: int) -> None:
+    assert sentence_count(text) == count

@@ -21,7 +21,7 @@ def test_the_entrance_test_is_drawn_from_a_pool_shuffled_and_balanced() -> None:
             assert Counter(question.type for question in drawn) == {"type1": count, "type2": count}
             kinds = Counter(question.kind for question in drawn if question.type == "type2")
             assert kinds["incoherent"] >= 1
-            assert abs(kinds["True-False"] - kinds["False-True"]) <= 1  # the referent is as often first as second
+            assert abs(kinds["yes-yes-no"] - kinds["yes-no-yes"]) <= 1  # the referent is as often first as second
             orders.add(tuple(question.key for question in drawn))
         assert len(orders) == 20
     with pytest.raises(BuildError, match="questions of type1, not 99"):

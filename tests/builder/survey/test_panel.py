@@ -7,7 +7,7 @@ import html
 from pathlib import Path
 
 import pytest
-from survey_browser import SHORT, SITE, come, heading_of, panel
+from survey_browser import SHORT, SITE, code_in, come, heading_of, panel
 
 from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.panel import normalised, signed_links, visit_of
@@ -45,11 +45,37 @@ def test_a_person_enters_once_whatever_the_case_and_width_of_the_id(tmp_path: Pa
     assert come(make(), f"/panel?PROLIFIC_PID={ID}") == 200
     for same in (ID.lower(), f"%20{ID}%20", "５F3C2b1a9d8e7f6a5b4c3d2e"):
         again = make()
-        assert come(again, f"/panel?PROLIFIC_PID={same}") == 409
+        assert heading_of(again.get(f"/panel?PROLIFIC_PID={same}").text) == "Welcome back"
         page = again.post("/panel", data={"PROLIFIC_PID": ID, "agree": "yes"})
-        assert "Go on in the browser you began with" in page.text
+        assert page.status_code == 409 and "Go on in the browser you began with" in page.text
     assert len(database.raters.all()) == 1  # so there is one entrance test
     assert normalised("  Ab c ") == "abc" and normalised("a;b") == ""
+
+
+def test_who_reopens_the_study_goes_on_here_or_elsewhere(tmp_path: Path, database: SurveyDatabase) -> None:
+    make, _ = panel(tmp_path, database)
+    address, begun = f"/panel?PROLIFIC_PID={ID}", make()
+    first = begun.get(address).text
+    code = code_in(first)
+    assert len(code["code"]) == 14 and f">{code['code']}</p>" in first
+    fields = {"PROLIFIC_PID": ID, **code, "agree": "yes"}
+    for _ in range(2):  # a double click on "Begin"
+        assert heading_of(begun.post("/panel", data=fields).text) == "Entrance test: question 1 of 1"
+    begun.take_test(SHORT)
+    # The same browser goes on where it was.
+    assert heading_of(begun.get(address).text) == "Sentence 1"
+    # Another one needs the code; case and hyphens do not matter.
+    other = make()
+    assert "enter the code" in other.get(address).text
+    wrong = other.post("/panel", data={"PROLIFIC_PID": ID, "code": "2345-2345-2345"})
+    assert wrong.status_code == 409 and "That is not the code" in wrong.text
+    assert other.get("/work").status_code == 403
+    right = other.post("/panel", data={"PROLIFIC_PID": ID, "code": code["code"].replace("-", " ").upper()})
+    assert heading_of(right.text) == "Sentence 1"
+    begun.answer()  # the first browser is still in
+    assert len(database.raters.all()) == 1
+    stored = b"".join(path.read_bytes() for path in tmp_path.glob("survey.sqlite*"))
+    assert code["code"].encode() not in stored
 
 
 def test_panel_ids_are_kept_apart_from_answers(tmp_path: Path, database: SurveyDatabase) -> None:

@@ -156,7 +156,7 @@ def test_at_least_forty_attempts() -> None:
 
 def test_tickets_of_others_and_replays_change_nothing(scene: Scene) -> None:
     ticket, _ = scene.victim.shown()
-    assert "notice=stale" in post(scene.rater, "/answer", scene.rater.form(ticket)).headers["location"]
+    assert "notice=taken" in post(scene.rater, "/answer", scene.rater.form(ticket)).headers["location"]
     assert scene.victim.shown()[0] == ticket
     own, _ = scene.rater.shown()
     before = len(scene.database.results.answers())

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from survey_browser import SHORT
+from survey_raters import vote
 
 from equipoise.builder.steps import BuildError, Sentence
 from equipoise.builder.survey.database.survey import SurveyDatabase
@@ -15,7 +16,6 @@ from equipoise.builder.survey.rater_client import Profile, SimulatedRater, run_r
 from equipoise.builder.survey.rehearsal import UNLIMITED
 from equipoise.builder.survey.web.app import serving, survey_app
 from equipoise.builder.survey.web.pages import SurveyOptions
-from equipoise.builder.verdict.votes import Vote
 
 TOKEN = "a-token-of-at-least-128-bits"
 
@@ -27,9 +27,9 @@ def test_the_truth_is_what_a_sentence_was_written_as(some_sentences: Callable[[i
     for sentence in sentences:
         both = sentence.type == "type1"
         first, second = (sentence.target == name or both for name in (sentence.first, sentence.second))
-        assert {truth[version.text] for version in sentence.versions()} == {Vote(True, first, second)}
+        assert {truth[version.text] for version in sentence.versions()} == {vote(True, first, second)}
     incoherent = truth_of(sentences, SHORT.pool, incoherent=1.0)
-    assert {incoherent[sentence.text] for sentence in sentences} == {Vote(False, None, None)}
+    assert {incoherent[sentence.text] for sentence in sentences} == {vote(False, None, None)}
 
 
 @pytest.mark.parametrize(("choices", "sentence"), [({"accuracy": 1.2}, "accuracy"), ({"seconds": 0}, "seconds")])

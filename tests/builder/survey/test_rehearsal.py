@@ -26,8 +26,8 @@ def test_a_rehearsal_estimates_the_cost(tmp_path: Path, some_sentences) -> None:
     )
     assert result.exit_code == 0, result.output
     assert "6 simulated, 6 passed" in result.output
-    assert "16, 4.00 per sentence" in result.output
-    assert "4 of 4 sentences" in result.output and "4 by the paper's criteria" in result.output
+    assert "16 simulated, 4.00 per sentence" in result.output
+    assert "4 of 4 sentences" in result.output and "4 of 4 good sentences" in result.output
     database = f"sqlite:///{tmp_path / 'simulation.sqlite'}"
     cleaned = CliRunner().invoke(app, ["build", "clean", str(tmp_path), "--database", database])
     assert cleaned.output.startswith(SIMULATED_LINE)

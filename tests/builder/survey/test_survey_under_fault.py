@@ -13,6 +13,7 @@ def test_nothing_acknowledged_is_lost_when_the_server_is_killed(database_url: st
     outcome = storm(tmp_path, database_url, Storm(raters=20, seconds=4.0, pause=0.1, sentences=150))
     assert outcome.acknowledged > 0
     assert outcome.reconnects > 0  # the kill was felt
-    assert (outcome.lost, outcome.twice, outcome.over_most) == (0, 0, 0)
+    assert not any(outcome.wrong.values()), outcome.wrong
+    assert min(outcome.careless.values()) > 0 and len(outcome.careless) == 4  # every kind of carelessness was tried
     # At most one answer a rater can have been stored without the word getting through.
     assert outcome.acknowledged <= outcome.stored <= outcome.acknowledged + 20

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from xml.etree import ElementTree
 
 import pytest
+from survey_raters import vote
 
 from equipoise.builder.steps import Sentence
 from equipoise.builder.verdict.charts import agreement_chart, consistency, locale_chart
-from equipoise.builder.verdict.consensus import Tally
-from equipoise.builder.verdict.votes import Vote
 from equipoise.media.page.charts import svg
 from equipoise.records.showing import Bar
 
@@ -19,11 +18,11 @@ def test_consistency_is_the_share_of_winning_votes_by_type_and_person(
     some_sentences: Callable[[int], list[Sentence]],
 ) -> None:
     sentence = next(s for s in some_sentences(40) if s.type == "type2" and s.target == s.second)
-    votes = [Vote(True, False, True)] * 3 + [Vote(True, True, True), Vote(False, None, None)]
-    shares = consistency([sentence], {sentence.id: Tally.of(votes)})
+    votes = [vote(True, False, True)] * 3 + [vote(True, True, True), vote(False, None, None)]
+    shares = consistency([sentence], {sentence.id: votes})
     assert shares == {("type2", "target"): [1.0], ("type2", "other"): [0.75]}
     assert consistency([sentence], {}) == {}
-    chart = agreement_chart([sentence], {sentence.id: Tally.of(votes)})
+    chart = agreement_chart([sentence], {sentence.id: votes})
     panels = {panel.title: [(bar.text, bar.x) for bar in panel.marks_of(Bar)] for panel in chart.panels}
     assert panels == {
         "type2, other (n = 1)": [("1", pytest.approx((0.753, 0.797)))],

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import sqlalchemy as sa
 from local_parts import write_records
+from survey_raters import vote
 from typer.testing import CliRunner
 
 import equipoise
@@ -30,9 +32,10 @@ from equipoise.builder.verdict.cleaning import (
     synthbias_rows,
     winobias_files,
 )
-from equipoise.builder.verdict.consensus import Coverage, Criteria
+from equipoise.builder.verdict.consensus import Coverage, Criteria, Rule
+from equipoise.builder.verdict.questions import published
 from equipoise.builder.verdict.summary import rows_of, summarise
-from equipoise.builder.verdict.votes import Answer, RaterRecord, Vote
+from equipoise.builder.verdict.votes import Answer, RaterRecord
 from equipoise.builder.wordlist import occupations
 from equipoise.cli import app
 from equipoise.datasets import load_table, load_winobias
@@ -46,7 +49,7 @@ WORDS = occupations()
 def votes_for(sentence: Sentence, *, flipped: bool = False, count: int = 4, origin: str = "person") -> list[Answer]:
     first = sentence.type == "type1" or (sentence.target == sentence.first) is not flipped
     second = sentence.type == "type1" or (sentence.target == sentence.second) is not flipped
-    return [Answer(sentence.id, f"r{n}", 0, Vote(True, first, second), 5.0, False, origin) for n in range(count)]
+    return [Answer(sentence.id, f"r{n}", 0, vote(True, first, second), 5.0, False, origin) for n in range(count)]
 
 
 def write(folder: Path, cleaned: Cleaned, sheet: Sheet) -> None:
@@ -99,7 +102,7 @@ def test_withdrawn_answers_and_missing_ones(some_sentences: Callable[[int], list
 
 def test_what_is_not_settled_is_left_out_and_named(some_sentences: Callable[[int], list[Sentence]]) -> None:
     first, second, third = some_sentences(3)
-    undecided = [Vote(True, number < 3, True) for number in range(5)]  # 60% agree: nobody knows yet
+    undecided = [vote(True, number < 3, True) for number in range(5)]  # 60% agree: it could go either way
     answers = votes_for(first) + votes_for(second, count=3)
     answers += [Answer(third.id, f"r{n}", 0, vote, 1.0, False) for n, vote in enumerate(undecided)]
     cleaned = clean([first, second, third], answers, CleanOptions())
@@ -118,14 +121,19 @@ def survey_of(path: Path, sentences: list[Sentence], answers: list[Answer]) -> s
     database = SurveyDatabase(url)
     database.load(sentences)
     ids = {answer.rater for answer in answers}
-    with database.store.writing() as connection:
+
+    def fill(connection: sa.Connection) -> None:
         for id in sorted(ids):
             row = {"id": id, "entry_hash": id, "state": "passed", "locale": "", "withdrawn_by": "", "questions": ""}
-            connection.execute(RATERS.insert().values(row | {"previous_state": "", "origin": "person", "answers": 0}))
+            row |= {"previous_state": "", "origin": "person", "code_hash": ""}
+            connection.execute(RATERS.insert().values(row))
         for answer in answers:
-            row = {"sentence": answer.sentence, "rater": answer.rater, "number": 0, **answer.vote._asdict()}
+            row = {"sentence": answer.sentence, "rater": answer.rater, "number": 0, "ticket": ""}
             row |= {"seconds": 1.0, "withdrawn": False, "origin": answer.origin, "comment": ""}
+            row["replies"] = published().as_text(answer.vote)
             connection.execute(ANSWERS.insert().values(row))
+
+    database.store.write(fill)
     database.close()
     return url
 
@@ -157,9 +165,11 @@ def test_simulated_answers_say_so_first(tmp_path: Path, some_sentences: Callable
     assert result.output.startswith(SIMULATED_LINE)
     made = tmp_path / "dataset"
     assert (made / "mine-simulated.csv").is_file() and not (made / "mine.csv").exists()
-    for name in ("DATASHEET.md", "verdicts.jsonl"):
+    names = {path.name for path in made.rglob("*") if path.parent == made}
+    assert all("-simulated" in name for name in names), names
+    for name in ("DATASHEET-simulated.md", "verdicts-simulated.jsonl"):
         assert SIMULATED_LINE in (made / name).read_text().splitlines()[0]
-    assert "by the method of the UCerF paper" not in (made / "DATASHEET.md").read_text()
+    assert "by the method of the UCerF paper" not in (made / "DATASHEET-simulated.md").read_text()
     CliRunner().invoke(app, ["build", "clean", str(tmp_path), "--name", "mine", "--people-only"])
     assert SIMULATED_LINE not in (made / "DATASHEET.md").read_text() and (made / "mine.csv").is_file()
 
@@ -217,6 +227,6 @@ def test_the_datasheet_counts_types_and_says_whether_the_paper_s_method_was_foll
     assert "2 sentences in 1 counterfactual sets: 0 of type 1" in plain and "and 2 of type 2" in plain
     assert "Raters were not asked for their locale." in plain and "de-CH 4" in sheet(CleanOptions(), "de-CH")
     followed = "by the method of the UCerF paper"
-    assert followed in plain and followed in sheet(CleanOptions(criteria=Criteria(inclusive=True)), "")
-    assert followed not in sheet(CleanOptions(criteria=Criteria(meant=0.9)), "")
-    assert followed not in sheet(CleanOptions(coverage=Coverage(enough=3)), "")
+    assert followed in plain and followed in sheet(CleanOptions(Rule(criteria=Criteria(inclusive=True))), "")
+    assert followed not in sheet(CleanOptions(Rule(criteria=Criteria(meant=0.9))), "")
+    assert followed not in sheet(CleanOptions(Rule(Coverage(enough=3))), "")

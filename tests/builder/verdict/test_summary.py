@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from survey_raters import vote
 
 from equipoise.builder.steps import (
     Sentence,
 )
 from equipoise.builder.verdict.summary import agreement_with_others, krippendorff_alpha, rows_of, summarise
-from equipoise.builder.verdict.votes import Answer, RaterRecord, Vote
+from equipoise.builder.verdict.votes import Answer, RaterRecord
 from equipoise.records import UndefinedMetric
 
 
@@ -47,14 +48,14 @@ def test_alpha_is_at_most_one_and_ignores_order(units: list[tuple[int, int]]) ->
 def test_agreement_with_the_others() -> None:
     # Three units: a, b and c answer yes, yes, no; then all yes; then a alone.
     unit, rater = np.array([0, 0, 0, 1, 1, 1, 2]), np.array([0, 1, 2, 0, 1, 2, 0])
-    yes = np.array([True, True, False, True, True, True, True])
-    agree, asked = agreement_with_others(unit, rater, yes, 3)
+    reply = np.array([1, 1, 0, 1, 1, 1, 1])
+    agree, asked = agreement_with_others(unit, rater, reply, 3)
     assert (agree.tolist(), asked.tolist()) == ([1, 1, 1], [1, 1, 2])
 
 
 def test_raters_without_answers_are_not_counted(some_sentences: Callable[[int], list[Sentence]]) -> None:
     (sentence,) = some_sentences(1)
     raters = [RaterRecord(f"r{n}", "passed", 1.0, "") for n in range(90)]
-    answers = [Answer(sentence.id, f"r{n}", 0, Vote(True, True, True), 5.0, False) for n in range(4)]
+    answers = [Answer(sentence.id, f"r{n}", 0, vote(True, True, True), 5.0, False) for n in range(4)]
     summary = summarise(rows_of(answers)[0], raters, (1, 1))
     assert (summary.answers, summary.contributors, summary.passed) == (4, 4, 90)

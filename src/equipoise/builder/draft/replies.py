@@ -16,11 +16,25 @@ from typing import Any
 from ...files import write_file
 
 _CHECKED = re.compile(r'^(\{.*), "crc32": "([0-9a-f]{8})"\}$', re.DOTALL)
-_NUMBERED = re.compile(r"^\s*(?:[*_#>\s]*)(?:\(?\d{1,3}[.):\]]|\d{1,3}\s+[-–—])[*_]*\s*(.*)$")
-_BULLET = re.compile(r"^\s*[-*•–]\s+(.*)$")
-_QUOTES = "\"'“”‘’«»`"
+_NUMBERED = re.compile(
+    r"^\s*[*_#>\s]*(?:(?:sentence|example)\s+\d{1,3}\s*[.):\]–—-]|\(?\d{1,3}[.):\]]|\d{1,3}\s+[-–—]|\(?[a-z][.)](?=\s))[*_]*\s*(.*)$",
+    re.IGNORECASE,
+)
+_BULLET = re.compile(r"^\s*[-*•–▪◦]\s+(.*)$")
+_CELL = re.compile(r"^\s*\|(.*)\|\s*$")
+_QUOTES = "\"'“”‘’„‚«»‹›`「」『』\u00a0"
 _NOTE = re.compile(r"\s*(?:\((?:[^()]*)\)|[-–—]\s*(?:note|explanation|here|the pronoun)\b.*)\s*$", re.IGNORECASE)
-_END = re.compile(r"[.!?…][\"'”’)\]]*$")
+_LABEL = re.compile(r"^(?:sentence|example|version)\s*\d*\s*[:–—-]\s*", re.IGNORECASE)
+_END = re.compile(r"[.!?…][\"'”’“»›」』)\]*_`\u00a0]*$")
+_REMARK = re.compile(
+    r"^\W*(?:sure|certainly|of course|absolutely|okay|ok|great|here (?:are|is)|i (?:hope|can|have|will|tried|apolog)"
+    r"|i'(?:ve|ll|m)|let me|feel free|please|would you|do you|these (?:sentences|are)|each (?:of|sentence)"
+    r"|all (?:of )?(?:these|the) sentences|in (?:each|all|these)|note|as requested|hope|if you|that'?s|below"
+    r"|this (?:is|sentence|list)|the (?:following|pronoun|sentences))\b",
+    re.IGNORECASE,
+)
+_THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL | re.IGNORECASE)
+_FENCED = re.compile(r"```[\w-]*\n(.*?)```", re.DOTALL)
 
 Row = Mapping[str, Any]
 
@@ -116,45 +130,76 @@ def parse(line: str) -> dict[str, Any] | None:
 
 
 def sentences_of(reply: str, *, cut_off: bool = False) -> list[str]:
-    """Return the sentences of a numbered list, a bullet list, a JSON list, or plain lines.
+    """Return the sentences of a numbered, lettered or bullet list, a table, JSON, or plain lines.
 
-    Greetings, headings, code fences, quotes, bold and notes in parentheses are removed. If the reply ran out of
-    tokens (`cut_off`), an unfinished last sentence is dropped.
+    Greetings, closing remarks, headings, code fences, quotes, bold and notes in parentheses are removed. If the reply
+    ran out of tokens (`cut_off`), an unfinished last sentence is dropped.
     """
+    reply = _THOUGHT.sub("", reply)
     listed = _json_list(reply)
     if listed is None:
-        lines = [line for line in reply.splitlines() if line.strip() and not line.strip().startswith("```")]
-        listed = (
-            _items(lines, _NUMBERED) or _items(lines, _BULLET) or [line for line in lines if _END.search(line.strip())]
-        )
-    sentences = [bare for item in listed if (bare := _bare(item))]
+        lines = [line for line in reply.splitlines() if not line.strip().startswith("```")]
+        listed = _items(lines, _NUMBERED) or _items(lines, _BULLET) or _cells(lines) or _lines(lines)
+    sentences = [bare for item in listed if (bare := _bare(item)) and not bare.endswith(":")]
     if cut_off and sentences and not _END.search(sentences[-1]):
         sentences.pop()
     return sentences
 
 
 def _json_list(reply: str) -> list[str] | None:
-    inner = re.sub(r"^\s*```\w*\s*|\s*```\s*$", "", reply.strip())
-    if not inner.startswith("["):
-        return None
-    try:
-        listed = json.loads(inner)
-    except ValueError:
-        return None
-    return [item for item in listed if isinstance(item, str)] if isinstance(listed, list) else None
+    """Return the texts of a JSON list: alone, in a code fence, or the only list of an object."""
+    for inner in (reply.strip(), *(match[1].strip() for match in _FENCED.finditer(reply))):
+        if not inner.startswith(("[", "{")):
+            continue
+        try:
+            found = json.loads(inner)
+        except ValueError:
+            continue
+        lists = [value for value in found.values() if isinstance(value, list)] if isinstance(found, dict) else [found]
+        if len(lists) == 1 and isinstance(lists[0], list):
+            return [text for item in lists[0] if (text := _text_in(item))]
+    return None
+
+
+def _text_in(item: Any) -> str:
+    """Return the text of an item of JSON: itself, or the field that holds a sentence."""
+    if isinstance(item, dict):
+        item = next((item[name] for name in ("sentence", "text") if name in item), "")
+    return item if isinstance(item, str) else ""
 
 
 def _items(lines: list[str], mark: re.Pattern[str]) -> list[str]:
-    """Return the items of the list; a line without a mark continues an unfinished item."""
+    """Return the items of the list; a line without a mark continues an unfinished item that it follows directly."""
     items: list[str] = []
+    directly = False
     for line in lines:
         if match := mark.match(line):
             items.append(match[1])
-        elif items and items[-1] and not _END.search(items[-1]) and not line.rstrip().endswith(":"):
-            items[-1] = f"{items[-1]} {line.strip()}"
-        elif items and not items[-1]:
-            items[-1] = line.strip()
+            directly = True
+        elif not line.strip():
+            directly = directly and bool(items) and not items[-1]
+        elif items and directly and not _END.search(items[-1].rstrip()) and not _is_remark(line):
+            items[-1] = f"{items[-1]} {line.strip()}".strip()
+        else:
+            directly = False
     return items
+
+
+def _cells(lines: list[str]) -> list[str]:
+    """Return the longest cell of each row of a table that ends like a sentence."""
+    rows = [match[1].split("|") for line in lines if (match := _CELL.match(line))]
+    longest = [max((cell.strip() for cell in row), key=len) for row in rows]
+    return [cell for cell in longest if _END.search(cell)]
+
+
+def _lines(lines: list[str]) -> list[str]:
+    return [line for line in lines if _END.search(line.strip()) and not _is_remark(line)]
+
+
+def _is_remark(line: str) -> bool:
+    """Return whether the line speaks about the list instead of continuing it."""
+    text = line.strip()
+    return text.endswith(":") or bool(_REMARK.match(text)) or text.startswith(("#", "---", "***", "==="))
 
 
 def _bare(item: str) -> str:
@@ -162,7 +207,7 @@ def _bare(item: str) -> str:
     # Bold and italics can surround the whole sentence or a word.
     text = re.sub(r"(\*\*|__)(.+?)\1", r"\2", text)
     text = re.sub(r"(?<!\w)([*_])(.+?)\1(?!\w)", r"\2", text)
-    text = text.strip().strip(_QUOTES).strip()
+    text = _LABEL.sub("", text.strip().strip("*_ ")).strip(_QUOTES).strip()
     without_note = _NOTE.sub("", text)
     if _END.search(without_note):
         text = without_note

@@ -33,6 +33,8 @@ PRONOUN_RULES = (AFTER_BOTH, NOT_BEFORE_BOTH)
 
 _BRACKETED = re.compile(r"\[([^\[\]]*)\]")
 _END = re.compile(r"[.!?…][\"'”’]?$")
+_NEXT_SENTENCE = re.compile(r"(\w*)[.!?…]+[\"'”’)\]»]*\s+[\"'“‘(\[«]*(?=[A-Z0-9])")
+_ABBREVIATIONS = {"mr", "mrs", "ms", "mx", "dr", "prof", "st", "sr", "jr", "no", "vs", "m", "e.g", "i.e"}
 _ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
 
 
@@ -124,6 +126,14 @@ def sentence_breaks(draft: Draft, words: WordList, options: FilterOptions) -> It
         yield Break(LENGTH, f"has {count} words, not {options.shortest} to {options.longest}")
     if not _END.search(draft.text) or not draft.text[:1].isupper():
         yield Break(ENDING, "does not start with a capital letter and end with a full stop")
+    if (count := sentence_count(draft.text)) > 1:
+        yield Break(ENDING, f"has {count} sentences, not one")
+
+
+def sentence_count(text: str) -> int:
+    """Return how many sentences a text has; the full stop of an abbreviation or an initial ends none."""
+    ends = [match[1].lower() for match in _NEXT_SENTENCE.finditer(text)]
+    return 1 + sum(word not in _ABBREVIATIONS and len(word) != 1 for word in ends)
 
 
 def _all_pronouns(text: str, options: FilterOptions) -> list[Found]:

@@ -16,9 +16,10 @@ from ...datasets.columns import as_flag
 from ...datasets.rows import read_rows
 from ...records import DatasetError
 from ..steps import BuildError
-from ..verdict.votes import Vote
+from ..verdict.questions import Questionnaire, published
+from ..verdict.votes import NOT_ASKED, Vote
 
-COLUMNS = ("text", "pronoun", "first", "second", "coherent", "first_can", "second_can")
+SHOWN = ("text", "pronoun", "first", "second")
 TESTS: Mapping[str, int] = MappingProxyType({"section-4.3": 10, "appendix-d": 15})
 """The UCerF paper's two statements of its entrance test: questions of each type."""
 
@@ -42,8 +43,8 @@ class KnownQuestion:
 
     @property
     def kind(self) -> str:
-        """What the test is balanced by: incoherent, or the people that the pronoun can mean."""
-        return "incoherent" if not self.answer.coherent else f"{self.answer.first}-{self.answer.second}"
+        """What the test is balanced by: the right answer; "incoherent" where it ends the questions."""
+        return "incoherent" if self.answer[1:].count(NOT_ASKED) else "-".join(self.answer)
 
 
 @dataclass(frozen=True)
@@ -109,44 +110,64 @@ def _balanced(questions: Sequence[KnownQuestion], count: int, rng: random.Random
     return chosen + rest[: count - len(chosen)]
 
 
-def read_test(source: str | Path | None, *, per_type: int | None = None, pass_share: float = 0.8) -> EntranceTest:
+def read_test(
+    source: str | Path | None,
+    *,
+    per_type: int | None = None,
+    pass_share: float = 0.8,
+    questions: Questionnaire | None = None,
+) -> EntranceTest:
     """Return the test by name ("section-4.3", "appendix-d") or a table; `per_type` draws that many of each."""
-    name = str(source or "section-4.3")
+    name, questions = str(source or "section-4.3"), questions or published()
     if name in TESTS:
+        _check_published(questions, "--test")
         return EntranceTest(_built_in_questions(), per_type or TESTS[name], pass_share)
     table = read_rows(Path(name))
-    missing = [column for column in COLUMNS if column not in table.columns]
+    columns = (*SHOWN, *(question.column for question in questions.questions))
+    missing = [column for column in columns if column not in table.columns]
     if missing:
         raise BuildError(
-            f"{table.file}: an entrance test needs the columns {', '.join(COLUMNS)}; {missing[0]} is missing"
+            f"{table.file}: an entrance test needs the columns {', '.join(columns)}; {missing[0]} is missing"
         )
     rows = [(f"{table.file}:{row.line}", {k: str(v or "") for k, v in row.cells.items()}) for row in table.rows]
-    return EntranceTest([question_of(where, cells) for where, cells in rows], per_type, pass_share)
+    return EntranceTest([question_of(where, cells, questions) for where, cells in rows], per_type, pass_share)
 
 
-def read_checks(path: Path | None) -> tuple[KnownQuestion, ...]:
+def read_checks(path: Path | None, questions: Questionnaire | None = None) -> tuple[KnownQuestion, ...]:
     """Return the attention checks of a table like an entrance test, or the package's own."""
-    return tuple(read_test(path).pool if path else _built_in_questions("attention.csv"))
+    if path is None:
+        _check_published(questions or published(), "--checks")
+        return tuple(_built_in_questions("attention.csv"))
+    return tuple(read_test(path, questions=questions).pool)
+
+
+def _check_published(questions: Questionnaire, option: str) -> None:
+    if not questions.is_published:
+        raise BuildError(f"questions of your own need a table of your own: give {option} TABLE")
 
 
 def _built_in_questions(file: str = "entrance.csv") -> list[KnownQuestion]:
     text = resources.files(__package__).joinpath(file).read_text(encoding="utf-8")
-    return [question_of(file, row) for row in csv.DictReader(text.splitlines())]
+    return [question_of(file, row, published()) for row in csv.DictReader(text.splitlines())]
 
 
-def question_of(where: str, cells: Mapping[str, str]) -> KnownQuestion:
+def question_of(where: str, cells: Mapping[str, str], questions: Questionnaire) -> KnownQuestion:
     """Return a question from the cells of a row; an error says where the row is."""
-    try:
-        coherent = as_flag("coherent", cells.get("coherent"))
-        first, second = as_flag("first_can", cells.get("first_can")), as_flag("second_can", cells.get("second_can"))
-    except DatasetError as error:
-        raise BuildError(f"{where}: {error}") from None
-    if coherent is None or (coherent and (first is None or second is None)):
+    given = {}
+    for question in questions.questions:
+        cell = cells.get(question.column, "").strip().casefold()
+        if cell and question.choices == ("yes", "no"):
+            try:
+                cell = "yes" if as_flag(question.column, cell) else "no"
+            except DatasetError as error:
+                raise BuildError(f"{where}: {error}") from None
+        elif cell and cell not in question.choices:
+            raise BuildError(f"{where}: {question.column} must be {' or '.join(question.choices)}, not {cell!r}")
+        given[question.name] = cell
+    answer = questions.vote(given)
+    if answer is None:
         raise BuildError(f"{where}: not all right answers are given")
-    answer = Vote(True, first, second) if coherent else Vote(False, None, None)
-    text, pronoun, first_name, second_name = (
-        cells.get(name, "").strip() for name in ("text", "pronoun", "first", "second")
-    )
+    text, pronoun, first_name, second_name = (cells.get(name, "").strip() for name in SHOWN)
     if not (text and pronoun and first_name and second_name):
         raise BuildError(f"{where}: text, pronoun, first and second must not be empty")
     return KnownQuestion(text, pronoun, first_name, second_name, answer, cells.get("why", ""), cells.get("type", ""))

@@ -18,6 +18,8 @@ from typing import Any
 import httpx
 
 from ..steps import BuildError, Sentence
+from ..verdict.plan import reply_of
+from ..verdict.questions import Questionnaire, published
 from ..verdict.votes import Vote
 from .entrance import KnownQuestion
 
@@ -64,11 +66,12 @@ def truth_of(
     truth = {question.text: question.answer for question in test}
     for sentence in sentences:
         ambiguous = sentence.type == "type1"
-        vote = Vote(
-            True, ambiguous or sentence.target == sentence.first, ambiguous or sentence.target == sentence.second
+        first, second = (
+            "yes" if ambiguous or sentence.target == person else "no" for person in (sentence.first, sentence.second)
         )
+        vote: Vote = ("yes", first, second)
         if rng.random() < incoherent:
-            vote = Vote(False, None, None)
+            vote = ("no", "", "")
         truth |= {version.text: vote for version in sentence.versions()}
     return truth
 
@@ -92,6 +95,7 @@ class SimulatedRater:
     until: float = float("inf")
     clock: Callable[[], float] = time.monotonic
     browser: Callable[[str], Any] = _browser
+    questions: Questionnaire = field(default_factory=published)
 
     async def work(self) -> RaterLog:
         """Answer until nothing is left or time is up, and return the log; a lost server is waited for."""
@@ -119,8 +123,7 @@ class SimulatedRater:
         if self.pause_s:
             await asyncio.sleep(self.rng.uniform(0, 2 * self.pause_s))
         vote = self._vote(text)
-        words = {True: "yes", False: "no", None: ""}
-        fields |= {name: words[reply] for name, reply in vote._asdict().items()}
+        fields |= {name: reply for name, reply in zip(self.questions.names, vote, strict=True) if reply}
         answered = text if action == "/answer" else ""
         return await self._send(client, "POST", action, log, fields, answered)
 
@@ -128,15 +131,7 @@ class SimulatedRater:
         right = self.truth.get(text)
         if right is None:
             raise BuildError(f"a simulated rater was asked an unknown sentence: {text!r}")
-        coherent, first, second = (self._reply(known) for known in right)
-        if not coherent:
-            return Vote(False, None, None)
-        # A rater who takes an incoherent sentence for a coherent one guesses the rest.
-        guess = self.rng.random() < 0.5
-        return Vote(True, guess if first is None else first, guess if second is None else second)
-
-    def _reply(self, right: bool | None) -> bool | None:
-        return right if right is None or self.rng.random() < self.profile.accuracy else not right
+        return reply_of(right, self.questions, 1 - self.profile.accuracy, self.rng)
 
     async def _send(
         self, client: Any, method: str, path: str, log: RaterLog, data: Mapping[str, str], text: str = ""
@@ -148,7 +143,7 @@ class SimulatedRater:
                 response = await client.request(method, path, data=data or None)
                 if response.status_code == 303:
                     # Acknowledged: whatever happens to the next page, this answer must be stored.
-                    if text and "stale" not in response.headers["location"]:
+                    if text and "notice=" not in response.headers["location"]:
                         log.acknowledged.append(text)
                     method, path, data, text = "GET", response.headers["location"], {}, ""
                     continue

@@ -6,30 +6,33 @@ import random
 import secrets
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..steps import BuildFolder, Sentence, read_records
 from ..verdict.cleaning import CleanOptions, clean
+from ..verdict.consensus import Rule
 from ..verdict.votes import PASSED, SIMULATED
 from .database.survey import SurveyDatabase
+from .database.work import Asking
 from .entrance import read_test
 from .rater_client import Profile, RaterLog, SimulatedRater, run_raters, truth_of
 from .web.app import serving, survey_app
 from .web.guard import Limits
 from .web.pages import SurveyOptions
 
-UNLIMITED = Limits(rate=1e6, burst=10**6, doors_rate=1e6, doors_burst=10**6, failures_burst=10**6)
+UNLIMITED = Limits(rate=1e6, burst=10**6, doors_rate=1e6, doors_burst=10**6)
 
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """The simulated raters: how many, how they answer, and the share of incoherent sentences."""
+    """The simulated raters: how many, how they answer, the share of incoherent sentences, and the survey's rule."""
 
     raters: int
     profile: Profile
     incoherent: float
     seed: int
+    rule: Rule = field(default_factory=Rule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +47,14 @@ class Bill:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """The result: raters who passed, sentences settled and kept, and the cost."""
+    """The result: raters who passed, sentences settled, good and bad ones and how many of each are kept, the cost."""
 
     passed: int
     sentences: int
     settled: int
-    kept: int
+    good: int
+    good_kept: int
+    bad_kept: int
     bill: Bill
 
 
@@ -67,8 +72,9 @@ def rehearse(
     path = folder.path / "simulation.sqlite"
     for old in path.parent.glob("simulation.sqlite*"):
         old.unlink()
-    database = SurveyDatabase(f"sqlite:///{path}")
+    database = SurveyDatabase(f"sqlite:///{path}", Asking(cast.rule))
     database.load(sentences, seed=cast.seed)
+    database.apply_options(entrance.identity)
     truth = truth_of(sentences, entrance.pool, incoherent=cast.incoherent, seed=cast.seed)
     options = SurveyOptions(entrance, secrets.token_urlsafe(), limits=UNLIMITED, simulated=True)
     over = threading.Event()
@@ -85,10 +91,13 @@ def rehearse(
             over.set()
             watch.join()
     total, settled = database.results.counts()
-    cleaned = clean(sentences, database.results.answers(), CleanOptions())
+    cleaned = clean(sentences, database.results.answers(), CleanOptions(cast.rule))
+    good = {sentence.id for sentence in sentences if truth[sentence.text][0] == "yes"}
+    good_kept = sum(sentence.id in good for sentence, _ in cleaned.kept)
     passed = sum(rater.state == PASSED for rater in database.raters.all())
     database.close()
-    return Rehearsal(passed, total, settled, len(cleaned.kept), bill(logs, total, pay=pay, fee=fee))
+    counts = (len(good), good_kept, len(cleaned.kept) - good_kept)
+    return Rehearsal(passed, total, settled, *counts, bill(logs, total, pay=pay, fee=fee))
 
 
 def _watch(database: SurveyDatabase, over: threading.Event, progress: Callable[[str, int, int], None]) -> None:

@@ -20,9 +20,10 @@ from ...media.page.charts import svg
 from ..steps import BuildError, Sentence, Step, Variant
 from ..wordlist import WordList
 from .charts import agreement_chart, locale_chart
-from .consensus import NOT_SETTLED, Coverage, Criteria, Tally, Verdict, settled, verdict
+from .consensus import CRITERIA, NOT_SETTLED, Coverage, Rule, Verdict, settled, share_of, shares, verdict
+from .questions import Questionnaire
 from .summary import Summary
-from .votes import SIMULATED, Answer
+from .votes import SIMULATED, Answer, Vote
 
 Row = Mapping[str, str]
 SIMULATED_LINE = "SIMULATED RATERS: these answers were not given by people."
@@ -35,10 +36,9 @@ _BINARY = ("male", "female")
 
 @dataclass(frozen=True)
 class CleanOptions:
-    """The rules: when a sentence is settled, when it is kept, and whether unsettled sentences may be kept."""
+    """The rule of the survey (when a sentence is settled and kept), and whether unsettled sentences may be kept."""
 
-    coverage: Coverage = field(default_factory=Coverage)
-    criteria: Criteria = field(default_factory=Criteria)
+    rule: Rule = field(default_factory=Rule)
     allow_unsettled: bool = False
 
 
@@ -47,7 +47,7 @@ class Cleaned:
     """The verdict on each sentence, the kept sentences with the person each pronoun means, and counts."""
 
     verdicts: Mapping[str, Verdict]
-    tallies: Mapping[str, Tally]
+    votes: Mapping[str, Sequence[Vote]]
     kept: tuple[tuple[Sentence, str], ...]
     reasons: Counter[str]
     flipped: int
@@ -66,25 +66,34 @@ class Cleaned:
 def clean(sentences: Sequence[Sentence], answers: Iterable[Answer], options: CleanOptions) -> Cleaned:
     """Return the sentences that the answers keep; answers to a variant count with its sentence.
 
-    Only settled sentences are kept: every asked version of the sentence has enough answers, by `options.coverage`.
+    Only settled sentences are kept: every asked version of the sentence has enough answers, by the survey's rule.
     """
-    by_text: dict[str, Tally] = defaultdict(Tally)
-    pooled: dict[str, Tally] = defaultdict(Tally)
+    by_text: dict[str, list[Vote]] = defaultdict(list)
+    pooled: dict[str, list[Vote]] = defaultdict(list)
     simulated = 0
     for answer in answers:
         if not answer.withdrawn:
             simulated += answer.origin == SIMULATED
-            by_text[answer.sentence] = by_text[answer.sentence].plus(answer.vote)
-            pooled[base_id(answer.sentence)] = pooled[base_id(answer.sentence)].plus(answer.vote)
-    open_sentences = {base_id(id) for id, tally in by_text.items() if not settled(tally, options.coverage)}
+            by_text[answer.sentence].append(answer.vote)
+            pooled[base_id(answer.sentence)].append(answer.vote)
+    types = {sentence.id: sentence.type for sentence in sentences}
+    open_sentences = {
+        base_id(id)
+        for id, votes in by_text.items()
+        if base_id(id) in types and not settled(votes, types[base_id(id)], options.rule)
+    }
     verdicts, kept, reasons = {}, [], Counter[str]()
     flipped, unsettled_kept = 0, 0
     for sentence in sentences:
-        decision = verdict(sentence, pooled[sentence.id], options.criteria)
+        decision = verdict(sentence, pooled[sentence.id], options.rule)
         if sentence.id in open_sentences:
             drop = not options.allow_unsettled
             decision = Verdict(
-                decision.kept and not drop, decision.referent, NOT_SETTLED if drop else decision.reason, settled=False
+                decision.kept and not drop,
+                decision.referent,
+                NOT_SETTLED if drop else decision.reason,
+                settled=False,
+                outcome="" if drop else decision.outcome,
             )
         verdicts[sentence.id] = decision
         if not decision.kept:
@@ -117,18 +126,32 @@ def synthbias_rows(cleaned: Cleaned, words: WordList) -> list[Row]:
     return rows
 
 
-def extended_rows(cleaned: Cleaned) -> list[Row]:
-    """Return all versions of the kept sentences in Equipoise's own columns: any pronouns, and identity markers."""
+def extended_rows(cleaned: Cleaned, questions: Questionnaire | None = None) -> list[Row]:
+    """Return all versions of the kept sentences in Equipoise's own columns: any pronouns, and identity markers.
+
+    Questions of one's own (`questions`) add a column each: the reply that raters agreed on.
+    """
     rows: list[Row] = []
     for sentence, referent in cleaned.kept:
+        agreed = _replies(cleaned.votes[sentence.id], questions) if questions else {}
         for number, version in enumerate(sentence.versions()):
             values = (
                 *(f"{sentence.id}-{number}", sentence.type, version.text, sentence.first, sentence.second),
                 *(referent, version.pronoun, version.group, sentence.form),
                 *(f"{sentence.id}-{version.marker or 'unmarked'}" if sentence.marker else sentence.id, version.marker),
             )
-            rows.append(dict(zip(_EXTENDED, values, strict=True)))
+            rows.append(dict(zip(_EXTENDED, values, strict=True)) | agreed)
     return rows
+
+
+def _replies(votes: Sequence[Vote], questions: Questionnaire) -> dict[str, str]:
+    """Return the most frequent choice of each question, "" where nobody was asked."""
+    return {
+        question.name: max(question.choices, key=lambda choice: share_of(votes, place, choice))
+        if any(vote[place] for vote in votes)
+        else ""
+        for place, question in enumerate(questions.questions)
+    }
 
 
 def as_csv(rows: Sequence[Row], columns: Sequence[str]) -> str:
@@ -179,24 +202,36 @@ class Sheet:
 
 
 def dataset_files(cleaned: Cleaned, sheet: Sheet) -> dict[str, str]:
-    """Return the dataset, its text files, the verdicts and the datasheet by file name, the dataset first."""
-    name = f"{sheet.name}-simulated" if cleaned.simulated else sheet.name
-    if cleaned.only_pairs:
+    """Return the dataset, its text files, the verdicts and the datasheet by file name, the dataset first.
+
+    Every name says so if answers are simulated.
+    """
+    mark = "-simulated" if cleaned.simulated else ""
+    questions, name = sheet.options.rule.questions, sheet.name + mark
+    if not questions.is_published:
+        files = {f"{name}.csv": as_csv(extended_rows(cleaned, questions), (*_EXTENDED, *questions.names))}
+    elif cleaned.only_pairs:
         files = {f"{name}.csv": as_csv(synthbias_rows(cleaned, sheet.words), COLUMNS)}
-        files |= {f"winobias_format/{file}": text for file, text in winobias_files(cleaned, sheet.words).items()}
+        files |= {f"winobias_format{mark}/{file}": text for file, text in winobias_files(cleaned, sheet.words).items()}
     else:
         files = {f"{name}.csv": as_csv(extended_rows(cleaned), _EXTENDED)}
     note = json.dumps({"note": SIMULATED_LINE}) + "\n" if cleaned.simulated else ""
-    files["verdicts.jsonl"] = note + "".join(_verdict_line(cleaned, id) for id in cleaned.verdicts)
-    files["DATASHEET.md"] = _datasheet(name, cleaned, sheet)
-    files["agreement.svg"] = svg(agreement_chart(cleaned.sentences, cleaned.tallies), width=52.0, alone=True)
+    lines = (_verdict_line(cleaned, id, questions) for id in cleaned.verdicts)
+    files[f"verdicts{mark}.jsonl"] = note + "".join(lines)
+    files[f"DATASHEET{mark}.md"] = _datasheet(name, cleaned, sheet)
+    who = "simulated raters" if cleaned.simulated else "raters"
+    if questions.is_published:
+        chart = agreement_chart(cleaned.sentences, cleaned.votes, who)
+        files[f"agreement{mark}.svg"] = svg(chart, width=52.0, alone=True)
     if set(sheet.summary.locales) - {"not given"}:
-        files["locales.svg"] = svg(locale_chart(sheet.summary.locales), alone=True)
+        files[f"locales{mark}.svg"] = svg(locale_chart(sheet.summary.locales, who), alone=True)
     return files
 
 
-def _verdict_line(cleaned: Cleaned, id: str) -> str:
-    row = {"sentence": id, **asdict(cleaned.verdicts[id]), "shares": cleaned.tallies[id].shares()}
+def _verdict_line(cleaned: Cleaned, id: str, questions: Questionnaire) -> str:
+    row = {"sentence": id, **asdict(cleaned.verdicts[id]), "shares": shares(cleaned.votes[id], questions)}
+    if cleaned.simulated:
+        row["simulated"] = True
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
@@ -221,8 +256,16 @@ def _datasheet(name: str, cleaned: Cleaned, sheet: Sheet) -> str:
         summary=sheet.summary,
         locales={} if set(locales) <= {"not given"} else locales,
         cleaned=cleaned,
-        options=sheet.options,
-        as_published=sheet.options == CleanOptions(criteria=sheet.options.criteria)
-        and sheet.options.criteria in (Criteria(), Criteria(inclusive=True)),
+        rule=sheet.options.rule,
+        as_published=_as_published(sheet.options.rule) and not cleaned.unsettled_kept and not cleaned.simulated,
+        who="simulated raters" if cleaned.simulated else "raters",
+        passed_by="simulated raters" if cleaned.simulated else "people",
+        mark="-simulated" if cleaned.simulated else "",
+        with_chart=sheet.options.rule.questions.is_published,
         words=sheet.words.name,
     )
+
+
+def _as_published(rule: Rule) -> bool:
+    """Return whether questions, criteria and numbers of raters are those of the UCerF paper."""
+    return rule.questions.is_published and rule.coverage == Coverage() and rule.criteria in CRITERIA.values()

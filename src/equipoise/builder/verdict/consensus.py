@@ -1,37 +1,39 @@
 """Votes in; settled or not, and kept or not, out. Pure: no database, no clock.
 
-A vote answers three questions: is the sentence coherent, can the pronoun mean the first person, can it mean the
-second. "Unsure" never counts in favour of a sentence: it is neither a yes nor a no.
+"Unsure" never counts in favour of a sentence: it is asked, but no choice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
+from typing import Any
 
 from ..steps import BuildError, Sentence
-from .votes import Vote
+from .questions import Questionnaire, published, questions_of
+from .votes import NOT_ASKED, Vote
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """When a sentence is settled: `enough` raters agree by `share` on every question, or `most` have answered."""
+    """How many raters a sentence is shown to: at least `enough`, at most `most`."""
 
     enough: int = 4
     most: int = 10
-    share: float = 0.75
 
     def __post_init__(self) -> None:
         if not 1 <= self.enough <= self.most:
             raise BuildError(f"enough must be between 1 and most ({self.most}), not {self.enough}")
-        if not 0.5 < self.share <= 1:
-            raise BuildError(f"the share that counts as agreement must be over 0.5 and at most 1, not {self.share:g}")
 
 
 @dataclass(frozen=True, slots=True)
 class Criteria:
-    """When a settled sentence is kept, as shares of votes; `inclusive` keeps sentences exactly at a limit."""
+    """When a settled sentence is kept, as shares of votes; `inclusive` keeps sentences exactly at a limit.
+
+    With questions of one's own there is one share, `meant`: more raters than that must agree on every question.
+    """
 
     coherent: float = 0.75
     meant: float = 0.75
@@ -42,67 +44,61 @@ class Criteria:
         if not all(0 <= share <= 1 for share in (self.coherent, self.meant, self.not_meant)):
             raise BuildError("criteria are shares from 0 to 1")
 
-    def is_coherent(self, tally: Tally) -> bool:
-        """Return whether enough raters call the sentence coherent."""
-        share = tally.share(tally.coherent_yes, tally.votes)
-        return share >= self.coherent if self.inclusive else share > self.coherent
-
-    def can_mean(self, yes: int, asked: int) -> bool:
-        """Return whether enough raters say that the pronoun can mean the person."""
-        return Tally.share(yes, asked) >= self.meant
-
-    def cannot_mean(self, no: int, asked: int) -> bool:
-        """Return whether so few raters did not say no that the pronoun cannot mean the person."""
-        others = Tally.share(asked - no, asked)
-        return asked > 0 and (others <= self.not_meant if self.inclusive else others < self.not_meant)
-
 
 CRITERIA: Mapping[str, Criteria] = MappingProxyType({"section-4.3": Criteria(), "appendix-d": Criteria(inclusive=True)})
 """The UCerF paper's two statements of its criteria; they differ where exactly 25% of the votes disagree."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
-    """The votes on one sentence, counted; raters who are unsure count in `votes` only."""
+class Condition:
+    """So large a share of those who were asked the question must give this reply."""
 
-    votes: int = 0
-    coherent_yes: int = 0
-    coherent_no: int = 0
-    first_yes: int = 0
-    first_no: int = 0
-    second_yes: int = 0
-    second_no: int = 0
+    place: int
+    reply: str
+    share: float
+    inclusive: bool
+
+    def holds(self, votes: Sequence[Vote]) -> bool:
+        """Return whether the votes meet it; a question that nobody was asked meets nothing."""
+        share = share_of(votes, self.place, self.reply)
+        return share > 0 and (share >= self.share if self.inclusive else share > self.share)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a kept sentence is kept as; `type` limits it to sentences of one type, `referent` is "first" or "second"."""
+
+    name: str
+    conditions: tuple[Condition, ...]
+    type: str = ""
+    referent: str = ""
+
+    def holds(self, votes: Sequence[Vote]) -> bool:
+        """Return whether the votes meet every condition."""
+        return all(condition.holds(votes) for condition in self.conditions)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The whole rule of a survey, chosen once when it is made: how many are asked, what is asked, what is kept."""
+
+    coverage: Coverage = field(default_factory=Coverage)
+    criteria: Criteria = field(default_factory=Criteria)
+    questions: Questionnaire = field(default_factory=published)
+
+    def as_values(self) -> dict[str, Any]:
+        """Return the rule as JSON holds it."""
+        return {
+            "coverage": asdict(self.coverage),
+            "criteria": asdict(self.criteria),
+            "questions": self.questions.as_rows(),
+        }
 
     @classmethod
-    def of(cls, votes: Iterable[Vote]) -> Tally:
-        """Return the counts of these votes."""
-        tally = cls()
-        for vote in votes:
-            tally = tally.plus(vote)
-        return tally
-
-    def plus(self, vote: Vote, times: int = 1) -> Tally:
-        """Return the tally with this vote added; `times=-1` takes it away."""
-        counts = {field.name: getattr(self, field.name) for field in fields(Tally)}
-        counts["votes"] += times
-        for name, reply in vote._asdict().items():
-            if reply is not None:
-                counts[f"{name}_{'yes' if reply else 'no'}"] += times
-        return Tally(**counts)
-
-    @staticmethod
-    def share(part: int, whole: int) -> float:
-        """Return part / whole, 0 if there are no votes."""
-        return part / whole if whole else 0.0
-
-    def shares(self) -> dict[str, float]:
-        """Return the shares of yes: among all raters for `coherent`, among those who said yes to that for the rest."""
-        return {
-            "votes": self.votes,
-            "coherent": self.share(self.coherent_yes, self.votes),
-            "first": self.share(self.first_yes, self.coherent_yes),
-            "second": self.share(self.second_yes, self.coherent_yes),
-        }
+    def of(cls, values: Mapping[str, Any]) -> Rule:
+        """Return the rule from the values of JSON."""
+        questions = questions_of("the survey", values["questions"])
+        return cls(Coverage(**values["coverage"]), Criteria(**values["criteria"]), questions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,55 +109,114 @@ class Verdict:
     referent: str
     reason: str
     settled: bool = True
+    outcome: str = ""
 
 
-NOT_ASKED, NOT_SETTLED = "not asked", "not settled"
+NOT_ASKED_YET, NOT_SETTLED = "not asked", "not settled"
+_UNMET = {"type1": "type 1, but not ambiguous", "type2": "type 2, but not clear"}
 
 
-def agreed(tally: Tally, coverage: Coverage) -> bool:
-    """Return whether enough raters agree on every question; "not coherent" ends the questions."""
-    if tally.votes < coverage.enough:
-        return False
-    if Tally.share(max(tally.coherent_yes, tally.coherent_no), tally.votes) < coverage.share:
-        return False
-    if tally.coherent_no > tally.coherent_yes:
-        return True
-    questions = ((tally.first_yes, tally.first_no), (tally.second_yes, tally.second_no))
-    return all(Tally.share(max(counts), tally.coherent_yes) >= coverage.share for counts in questions)
+def share_of(votes: Sequence[Vote], place: int, reply: str) -> float:
+    """Return the share of a reply among those who were asked the question, 0 if nobody was."""
+    asked = sum(vote[place] != NOT_ASKED for vote in votes)
+    return sum(vote[place] == reply for vote in votes) / asked if asked else 0.0
 
 
-def settled(tally: Tally, coverage: Coverage) -> bool:
-    """Return whether no more raters are needed: enough agree, or the most have answered."""
-    return tally.votes >= coverage.most or agreed(tally, coverage)
+def shares(votes: Sequence[Vote], questions: Questionnaire) -> dict[str, Any]:
+    """Return the number of votes, and for each question the share of each choice."""
+    return {"votes": len(votes)} | {
+        question.name: {choice: round(share_of(votes, place, choice), 4) for choice in question.choices}
+        for place, question in enumerate(questions.questions)
+    }
 
 
-def votes_needed(tally: Tally, coverage: Coverage) -> int:
-    """Return how many more votes would settle the sentence if all followed the majority; 0 if it is settled."""
-    first, second = tally.first_yes >= tally.first_no, tally.second_yes >= tally.second_no
-    coherent = tally.coherent_yes >= tally.coherent_no
-    following = Vote(True, first, second) if coherent else Vote(False, None, None)
-    after = tally
-    while not settled(after, coverage):
-        after = after.plus(following)
-    return after.votes - tally.votes
+@lru_cache(maxsize=100)
+def outcomes(rule: Rule) -> tuple[Outcome, ...]:
+    """Return what a sentence can be kept as."""
+    limits = rule.criteria
+    if not rule.questions.is_published:
+        return tuple(_agreement(rule.questions, vote, limits) for vote in rule.questions.votes())
+    coherent = Condition(0, "yes", limits.coherent, limits.inclusive)
+
+    def can(place: int) -> Condition:
+        return Condition(place, "yes", limits.meant, True)
+
+    def cannot(place: int) -> Condition:
+        return Condition(place, "no", 1 - limits.not_meant, limits.inclusive)
+
+    return (
+        Outcome("both", (coherent, can(1), can(2)), "type1"),
+        Outcome("first", (coherent, can(1), cannot(2)), "type2", "first"),
+        Outcome("second", (coherent, can(2), cannot(1)), "type2", "second"),
+    )
 
 
-def verdict(sentence: Sentence, tally: Tally, criteria: Criteria) -> Verdict:
-    """Return whether the votes keep the sentence, by the UCerF paper's criteria (section 4.3 or appendix D).
+def _agreement(questions: Questionnaire, vote: Vote, limits: Criteria) -> Outcome:
+    """Return the outcome that raters agree on this vote."""
+    replies = {name: reply for name, reply in zip(questions.names, vote, strict=True) if reply}
+    conditions = (Condition(place, reply, limits.meant, limits.inclusive) for place, reply in enumerate(vote) if reply)
+    return Outcome(", ".join(f"{name}: {reply}" for name, reply in replies.items()), tuple(conditions))
 
-    Type 1 is kept if the pronoun can mean both people. Type 2 is kept if it can mean one and cannot mean the other;
-    raters decide which, whatever the model was asked to write.
+
+def outcome_of(votes: Sequence[Vote], type: str, rule: Rule) -> Outcome | None:
+    """Return what the votes keep a sentence of this type as, None if they do not keep it."""
+    fitting = (outcome for outcome in outcomes(rule) if outcome.type in ("", type))
+    return next((outcome for outcome in fitting if outcome.holds(votes)), None)
+
+
+def settled(votes: Iterable[Vote], type: str, rule: Rule) -> bool:
+    """Return whether no more raters are needed: see `votes_needed`."""
+    return votes_needed(votes, type, rule) == 0
+
+
+def votes_needed(votes: Iterable[Vote], type: str, rule: Rule) -> int:
+    """Return the least number of further votes that could settle the sentence; 0 if it is settled.
+
+    With at least `enough` votes it is settled if the criteria keep it, or if the votes that are left up to `most` could
+    not make them keep it.
     """
-    if not tally.votes:
-        return Verdict(False, "", NOT_ASKED, settled=False)
-    if not criteria.is_coherent(tally):
-        return Verdict(False, "", "not coherent")
-    asked = tally.coherent_yes
-    first, second = criteria.can_mean(tally.first_yes, asked), criteria.can_mean(tally.second_yes, asked)
-    if sentence.type == "type1":
-        return Verdict(True, "", "") if first and second else Verdict(False, "", "type 1, but not ambiguous")
-    if first and criteria.cannot_mean(tally.second_no, asked):
-        return Verdict(True, sentence.first, "")
-    if second and criteria.cannot_mean(tally.first_no, asked):
-        return Verdict(True, sentence.second, "")
-    return Verdict(False, "", "type 2, but not clear")
+    return _needed(tuple(sorted(votes)), type, rule)
+
+
+@lru_cache(maxsize=200_000)
+def _needed(votes: tuple[Vote, ...], type: str, rule: Rule) -> int:
+    left = rule.coverage.most - len(votes)
+    if left <= 0 or _stable(votes, type, rule):
+        return 0
+    for more in range(1, left):
+        for vote in rule.questions.votes():
+            if _stable((*votes, *(vote,) * more), type, rule):
+                return more
+    return left
+
+
+def _stable(votes: tuple[Vote, ...], type: str, rule: Rule) -> bool:
+    if len(votes) < rule.coverage.enough:
+        return False
+    if outcome_of(votes, type, rule) is not None:
+        return True
+    # Following one vote to the end is the best that an outcome can get.
+    left = rule.coverage.most - len(votes)
+    return all(outcome_of((*votes, *(vote,) * left), type, rule) is None for vote in rule.questions.votes())
+
+
+def verdict(sentence: Sentence, votes: Sequence[Vote], rule: Rule) -> Verdict:
+    """Return whether the votes keep the sentence.
+
+    By the UCerF paper's criteria (section 4.3 or appendix D), type 1 is kept if the pronoun can mean both people, type
+    2 if it can mean one and cannot mean the other; raters decide which, whatever the model was asked to write.
+    """
+    if not votes:
+        return Verdict(False, "", NOT_ASKED_YET, settled=False)
+    outcome = outcome_of(votes, sentence.type, rule)
+    if outcome is None:
+        return Verdict(False, "", _reason(sentence.type, votes, rule))
+    referent = {"first": sentence.first, "second": sentence.second}.get(outcome.referent, "")
+    return Verdict(True, referent, "", outcome=outcome.name)
+
+
+def _reason(type: str, votes: Sequence[Vote], rule: Rule) -> str:
+    if not rule.questions.is_published:
+        return "raters do not agree"
+    coherent = outcomes(rule)[0].conditions[0]
+    return _UNMET[type] if coherent.holds(votes) else "not coherent"

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...records import UndefinedMetric
-from .votes import FAILED, INVITED, PASSED, QUESTIONS, SIMULATED, WITHDRAWN, Answer, RaterRecord, Vote
+from .questions import Questionnaire, published
+from .votes import FAILED, INVITED, PASSED, SIMULATED, WITHDRAWN, Answer, RaterRecord, Vote
 
 Counts = NDArray[np.int64]
 
@@ -77,34 +78,34 @@ class Summary:
         return {locale: count for locale, count in counts.most_common() if count}
 
 
-AnswerRow = tuple[str, str, int, float]
-"""sentence, rater, vote as a number (`code_of`), seconds: an answer that counts."""
+AnswerRow = tuple[str, str, Vote, float]
+"""sentence, rater, vote, seconds: an answer that counts."""
 
-UNSURE = 2
-
-
-def code_of(vote: Vote) -> int:
-    """Return a vote as one number: 0 for no, 1 for yes, 2 for unsure or not asked, in base 3, the last first."""
-    return sum(3**place * (UNSURE if reply is None else int(reply)) for place, reply in enumerate(vote))
+NO_CHOICE = -1
+"""The code of "unsure", and of a question that was not asked; choices are numbered from 0."""
 
 
 def rows_of(answers: Iterable[Answer]) -> tuple[list[AnswerRow], int]:
     """Return the rows of the answers that count, and how many of them are simulated."""
     kept = [answer for answer in answers if not answer.withdrawn]
-    rows = [(answer.sentence, answer.rater, code_of(answer.vote), answer.seconds) for answer in kept]
+    rows = [(answer.sentence, answer.rater, answer.vote, answer.seconds) for answer in kept]
     return rows, sum(answer.origin == SIMULATED for answer in kept)
 
 
 def summarise(
-    rows: Sequence[AnswerRow], raters: Sequence[RaterRecord], counts: tuple[int, int], simulated: int = 0
+    rows: Sequence[AnswerRow],
+    raters: Sequence[RaterRecord],
+    counts: tuple[int, int],
+    simulated: int = 0,
+    questions: Questionnaire | None = None,
 ) -> Summary:
     """Return the state of the survey; `counts` are all sentences, and the settled ones."""
+    questions = questions or published()
     sentence_codes: dict[str, int] = {}
     rater_codes = {rater.id: code for code, rater in enumerate(raters)}
     sentence = np.array([sentence_codes.setdefault(row[0], len(sentence_codes)) for row in rows], dtype=np.int64)
     rater = np.array([rater_codes[row[1]] for row in rows], dtype=np.int64)
-    votes = np.array([row[2] for row in rows], dtype=np.int64)
-    replies = {name: votes // 3**place % 3 for place, name in enumerate(QUESTIONS)}
+    replies = _codes([row[2] for row in rows], questions)
     seconds = np.array([row[3] for row in rows], dtype=np.float64)
     agree, asked = _agreement(sentence, rater, replies, len(raters))
     medians = _medians(rater, seconds, len(raters))
@@ -131,16 +132,28 @@ def summarise(
         simulated=simulated,
         answers_a_sentence=len(rows) / len(sentence_codes) if rows else 0.0,
         median_seconds=float(np.median(seconds)) if rows else None,
-        alphas=tuple(_alpha(sentence, replies[question], question) for question in QUESTIONS),
+        alphas=tuple(_alpha(sentence, replies[name], name) for name in questions.names),
         raters=tuple(sorted(lines, key=lambda line: -line.answers)),
     )
+
+
+def _codes(votes: Sequence[Vote], questions: Questionnaire) -> dict[str, Counts]:
+    """Return the number of the choice in each vote, for each question."""
+    kinds = {vote: code for code, vote in enumerate(dict.fromkeys(votes))}
+    which = np.array([kinds[vote] for vote in votes], dtype=np.int64)
+    codes = {}
+    for place, question in enumerate(questions.questions):
+        numbers = {choice: number for number, choice in enumerate(question.choices)}
+        table = np.array([numbers.get(vote[place], NO_CHOICE) for vote in kinds], dtype=np.int64)
+        codes[question.name] = table[which] if len(table) else which
+    return codes
 
 
 def _agreement(sentence: Counts, rater: Counts, replies: dict[str, Counts], raters: int) -> tuple[Counts, Counts]:
     agree = asked = np.zeros(raters, dtype=np.int64)
     for reply in replies.values():
-        given = reply != UNSURE
-        more = agreement_with_others(sentence[given], rater[given], reply[given] == 1, raters)
+        given = reply != NO_CHOICE
+        more = agreement_with_others(sentence[given], rater[given], reply[given], raters)
         agree, asked = agree + more[0], asked + more[1]
     return agree, asked
 
@@ -156,14 +169,18 @@ def _medians(rater: Counts, seconds: NDArray[np.float64], raters: int) -> list[f
 
 
 def _alpha(sentence: Counts, reply: Counts, question: str) -> tuple[str, str, int]:
-    given = reply != UNSURE
-    size = int(sentence.max(initial=-1)) + 1
-    counts = np.stack([np.bincount(sentence[reply == value], minlength=size) for value in (0, 1)], axis=1)
+    given = reply != NO_CHOICE
     try:
-        alpha = f"{krippendorff_alpha(counts):.3f}"
+        alpha = f"{krippendorff_alpha(_counts(sentence[given], reply[given])):.3f}"
     except UndefinedMetric:
         alpha = "undefined"
     return question, alpha, int(given.sum())
+
+
+def _counts(unit: Counts, reply: Counts) -> Counts:
+    """Return how many gave each reply, by unit."""
+    width = int(reply.max(initial=0)) + 1
+    return np.bincount(unit * width + reply, minlength=(int(unit.max(initial=-1)) + 1) * width).reshape(-1, width)
 
 
 def krippendorff_alpha(counts: NDArray[Any]) -> float:
@@ -187,15 +204,18 @@ def krippendorff_alpha(counts: NDArray[Any]) -> float:
     return 1.0 - (n - 1) * observed / expected
 
 
-def agreement_with_others(unit: Counts, rater: Counts, yes: NDArray[np.bool_], raters: int) -> tuple[Counts, Counts]:
-    """Return, for each rater, the answers that agree with the majority of the others, and the answers that count.
+def agreement_with_others(unit: Counts, rater: Counts, reply: Counts, raters: int) -> tuple[Counts, Counts]:
+    """Return, for each rater, the answers that agree with the most frequent one of the others, and those that count.
 
-    One entry per answer: `unit` and `rater` are codes from 0. Units where the others are split or absent do not count.
+    One entry per answer: `unit`, `rater` and `reply` are codes from 0. Units where the others are split or absent do
+    not count.
     """
     if not len(unit):
         return np.zeros(raters, dtype=np.int64), np.zeros(raters, dtype=np.int64)
-    others_yes = np.bincount(unit, weights=yes)[unit] - yes
-    others = np.bincount(unit)[unit] - 1
-    counts = (others > 0) & (2 * others_yes != others)
-    agrees = counts & (yes == (2 * others_yes > others))
+    others = _counts(unit, reply)[unit]
+    entry = np.arange(len(unit))
+    others[entry, reply] -= 1
+    most = others.max(axis=1)
+    counts = (most > 0) & ((others == most[:, None]).sum(axis=1) == 1)
+    agrees = counts & (others[entry, reply] == most)
     return np.bincount(rater[agrees], minlength=raters), np.bincount(rater[counts], minlength=raters)

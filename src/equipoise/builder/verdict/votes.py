@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
-QUESTIONS = ("coherent", "first", "second")
 INVITED, TESTING, PASSED, FAILED, WITHDRAWN = "invited", "testing", "passed", "failed", "withdrawn"
 PERSON, SIMULATED = "person", "simulated"
 """Where an answer comes from."""
 
+Vote = tuple[str, ...]
+"""One rater's replies, in the order of the questions: a choice, UNSURE, or NOT_ASKED."""
 
-class Vote(NamedTuple):
-    """One rater's answers to the three questions; None means "unsure", or not asked.
-
-    `first` and `second` are asked only of raters who call the sentence coherent.
-    """
-
-    coherent: bool | None
-    first: bool | None
-    second: bool | None
+UNSURE, NOT_ASKED = "unsure", ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 from local_parts import write_records
 from survey_browser import TEST, Browser, passed, site
+from survey_raters import YES, answer, rater
 from typer.testing import CliRunner
 
 from equipoise.builder.steps import BuildError, BuildFolder
 from equipoise.builder.survey.database.survey import SurveyDatabase
-from equipoise.builder.survey.database.work import Asking
+from equipoise.builder.survey.database.work import STORED, Asking
 from equipoise.builder.survey.entrance import EntranceTest
-from equipoise.builder.verdict.consensus import Coverage
+from equipoise.builder.verdict.consensus import Coverage, Rule
 from equipoise.cli import app
 
 TWO, OTHER = EntranceTest(TEST.pool[:2]), EntranceTest(TEST.pool[2:4])
@@ -24,7 +25,7 @@ TWO, OTHER = EntranceTest(TEST.pool[:2]), EntranceTest(TEST.pool[2:4])
 
 @pytest.mark.slow
 def test_a_backup_while_raters_answer(database_url: str, tmp_path: Path, some_sentences) -> None:
-    database = SurveyDatabase(database_url, Asking(Coverage(enough=10)))
+    database = SurveyDatabase(database_url, Asking(Rule(Coverage(enough=10))))
     database.load(some_sentences(30))
     write_records(BuildFolder(tmp_path).kept, some_sentences(30))
     make = site(database, test=TWO)
@@ -53,9 +54,9 @@ def test_a_backup_while_raters_answer(database_url: str, tmp_path: Path, some_se
     for path in copies:
         with sqlite3.connect(path) as copy:
             assert copy.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-            # One moment: the counts with each sentence fit the answers.
+            # One moment: what each sentence needs fits its answers.
             counted = "(SELECT count(*) FROM answers WHERE sentence = s.id)"
-            wrong = copy.execute(f"SELECT count(*) FROM sentences s WHERE votes <> {counted}")
+            wrong = copy.execute(f"SELECT count(*) FROM sentences s WHERE needed <> 10 - {counted}")
             assert wrong.fetchone() == (0,)
             sizes.append(copy.execute("SELECT count(*) FROM answers").fetchone()[0])
     assert sizes == sorted(sizes) and sizes[-1] > 0
@@ -64,4 +65,40 @@ def test_a_backup_while_raters_answer(database_url: str, tmp_path: Path, some_se
     with pytest.raises(BuildError, match="never overwrites"):
         reopened.results.backup(copies[0])
     reopened.close()
+    database.close()
+
+
+def test_a_backup_is_restored_into_either_database_and_the_survey_goes_on(
+    database_url: str, tmp_path: Path, some_sentences
+) -> None:
+    first = SurveyDatabase(f"sqlite:///{tmp_path / 'first.sqlite'}")
+    first.load(some_sentences(3))
+    first.apply_options("test")
+    who = rater(first)
+    answer(first, who, first.work.question(who.id).ticket)
+    first.results.backup(tmp_path / "copy.sqlite")
+    assert all((tmp_path / name).stat().st_mode & 0o077 == 0 for name in ("first.sqlite", "copy.sqlite"))
+    held = first.work.question(who.id)
+    result = CliRunner().invoke(
+        app, ["build", "restore", str(tmp_path), str(tmp_path / "copy.sqlite"), "--database", database_url]
+    )
+    assert result.exit_code == 0 and "1 answers are restored" in result.output, result.output
+    again = SurveyDatabase(database_url)
+    assert again.results.answers() == first.results.answers() and again.tidy() == 0
+    assert again.work.question(who.id) == held  # the rater's session and place are there, too
+    assert again.work.answer(who.session, held.ticket, YES).result == STORED
+    with pytest.raises(BuildError, match="not empty"):
+        again.results.restore(tmp_path / "copy.sqlite")
+    first.close()
+    again.close()
+
+
+def test_the_files_of_a_survey_are_private_also_those_of_an_older_version(tmp_path: Path) -> None:
+    path = tmp_path / "survey.sqlite"
+    sqlite3.connect(path).close()
+    path.chmod(0o644)
+    database = SurveyDatabase(f"sqlite:///{path}")
+    database.remember("status", "open")
+    modes = {file.name: oct(file.stat().st_mode & 0o777) for file in tmp_path.iterdir()}
+    assert modes == dict.fromkeys(("survey.sqlite", "survey.sqlite-wal", "survey.sqlite-shm"), "0o600")
     database.close()

@@ -11,7 +11,7 @@ from equipoise.builder.steps import Sentence
 from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.database.work import Asking
 from equipoise.builder.survey.entrance import EntranceTest
-from equipoise.builder.verdict.consensus import Coverage
+from equipoise.builder.verdict.consensus import Coverage, Rule
 
 TWO, OTHER = EntranceTest(TEST.pool[:2]), EntranceTest(TEST.pool[2:4])
 
@@ -19,7 +19,7 @@ TWO, OTHER = EntranceTest(TEST.pool[:2]), EntranceTest(TEST.pool[2:4])
 def test_a_changed_rule_is_applied_to_every_sentence(tmp_path: Path, some_sentences) -> None:
     url = f"sqlite:///{tmp_path / 's.sqlite'}"
     database = SurveyDatabase(url)
-    database.load(some_sentences(2))
+    database.load([sentence for sentence in some_sentences(40) if sentence.type == "type1"][:2])
     assert database.apply_options("test") == [] == database.apply_options("test")
     make = site(database, test=TWO)
     for _ in range(2):
@@ -28,12 +28,12 @@ def test_a_changed_rule_is_applied_to_every_sentence(tmp_path: Path, some_senten
         browser.answer()
     assert database.results.counts() == (2, 0)
     database.close()
-    looser = SurveyDatabase(url, Asking(Coverage(enough=2)))
+    looser = SurveyDatabase(url, Asking(Rule(Coverage(enough=2))))
     (note,) = looser.apply_options("test")
-    assert "all were counted again" in note
+    assert "all sentences were counted again" in note
     assert looser.results.counts() == (2, 2)
     looser.close()
-    stricter = SurveyDatabase(url)
+    stricter = SurveyDatabase(url, Asking())
     stricter.apply_options("test")
     assert stricter.results.counts() == (2, 0)
     stricter.close()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from equipoise.builder.survey.database.survey import SurveyDatabase
-from equipoise.builder.survey.database.tables import META, TALLIES
-from equipoise.builder.verdict.consensus import Tally
+from equipoise.builder.survey.database.tables import META, TABLES
 
 
 def test_the_tables_have_the_columns_of_the_migrations(database_url: str) -> None:
@@ -25,5 +24,5 @@ def test_the_tables_have_the_columns_of_the_migrations(database_url: str) -> Non
     assert keys == {table.name: set(table.primary_key.columns.keys()) for table in META.sorted_tables}
 
 
-def test_a_sentence_has_a_column_for_each_count_of_its_tally() -> None:
-    assert set(TALLIES) == set(Tally.__dataclass_fields__)
+def test_a_backup_copies_every_table() -> None:
+    assert set(TABLES) == set(META.sorted_tables)

@@ -55,7 +55,7 @@ def test_the_administrator(database: SurveyDatabase) -> None:
     assert heading_of(rater.get("/work").text) == "Sentence 2"
     exported = make().get("/admin/answers.csv", headers={"authorization": f"Bearer {TOKEN}"}).text.splitlines()
     assert exported[0].startswith("sentence,text,rater,origin,number") and len(exported) == 2
-    assert ",person,0,True,True,True," in exported[1] and ",'=1+1," in exported[1]
+    assert ",person,0,yes,yes,yes," in exported[1] and ",'=1+1," in exported[1]
     admin.post("/admin/logout", data={"csrf": csrf})
     assert "Token" in admin.get("/admin").text
 

@@ -6,14 +6,18 @@ import html
 from pathlib import Path
 
 import pytest
-from survey_browser import SHORT, YES, come, heading_of, panel, passed, site
+from survey_browser import SHORT, YES, come, heading_of, panel, passed, shown_in, site
+from survey_raters import vote
 
-from equipoise.builder.steps import Sentence
+from equipoise.builder.steps import BuildError, Sentence
 from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.database.work import Asking
-from equipoise.builder.survey.entrance import read_checks
+from equipoise.builder.survey.entrance import read_checks, read_test
 from equipoise.builder.survey.web.administration import Rejection
-from equipoise.builder.verdict.votes import Vote
+from equipoise.builder.survey.web.pages import csrf_of
+from equipoise.builder.survey.web.texts import read_texts
+from equipoise.builder.verdict.cleaning import CleanOptions, clean
+from equipoise.builder.verdict.consensus import Coverage, Rule
 
 SENTENCES = 6
 """So many are in the database of each test."""
@@ -82,7 +86,7 @@ def test_anothers_ticket_is_worth_nothing(database: SurveyDatabase) -> None:
     one, other = passed(database, make()), passed(database, make())
     ticket, _ = one.shown()
     response = other.post("/answer", data=other.form(ticket))
-    assert "was answered already" in html.unescape(response.text)
+    assert "went to somebody else" in html.unescape(response.text)
     assert database.results.answers() == []
     assert one.shown()[0] == ticket
 
@@ -90,7 +94,7 @@ def test_anothers_ticket_is_worth_nothing(database: SurveyDatabase) -> None:
 def test_a_rater_sees_nobodys_answers(database: SurveyDatabase) -> None:
     make = site(database)
     one, other = passed(database, make()), passed(database, make())
-    one.post("/answer", data=one.form(one.shown()[0], Vote(True, False, True)))
+    one.post("/answer", data=one.form(one.shown()[0], vote(True, False, True)))
     pages = [other.get(path) for path in ("/work", "/", "/admin", "/admin/answers.csv", "/answers.csv", "/answer")]
     (rater,) = {answer.rater for answer in database.results.answers()}
     assert all(rater not in page.text for page in pages)
@@ -124,7 +128,7 @@ def test_twins_are_never_shown_to_one_person_or_far_apart(tmp_path: Path, some_s
         store.close()
 
 
-NO = Vote(False, None, None)
+NO = vote(False, None, None)
 
 
 def test_a_rater_who_withdraws_is_deleted(database: SurveyDatabase) -> None:
@@ -153,26 +157,22 @@ def test_the_last_answer_can_be_corrected_and_no_other(database: SurveyDatabase)
     browser.answer(NO, comment="first")
     first = browser.shown()
     page = browser.get("/last").text
-    assert 'value="no" checked' in page and ">first</textarea>" in page and 'name="number" value="0"' in page
-    response = browser.post("/last", data=browser.form("", YES, number="0", comment="changed"))
+    assert 'value="no" checked' in page and ">first</textarea>" in page
+    ticket, _ = shown_in(page)
+    response = browser.post("/last", data=browser.form(ticket, YES, comment="changed"))
     assert "Your last answer was corrected" in response.text
     assert browser.shown() == first  # the next question waits as before
     (answer,) = database.results.answers()
     assert (answer.vote, answer.comment) == (YES, "changed")
-    with database.store.reading() as connection:
-        tally = connection.exec_driver_sql(
-            "SELECT votes, coherent_yes, coherent_no, first_yes FROM sentences ORDER BY votes"
-        )
-        assert tuple(tally.fetchall()[-1]) == (1, 1, 0, 1)
     browser.answer()
-    response = browser.post("/last", data=browser.form("", NO, number="0"))
+    response = browser.post("/last", data=browser.form(ticket, NO))
     assert "Only your most recent answer" in response.text
     assert {answer.vote for answer in database.results.answers()} == {YES}
 
 
 def test_unsure_is_off_unless_asked_for(database: SurveyDatabase) -> None:
     strict, free = site(database, test=SHORT), site(database, test=SHORT, allows_unsure=True)
-    unsure = Vote(True, None, True)
+    unsure = vote(True, None, True)
     browser = passed(database, strict(), SHORT)
     assert "Unsure" not in browser.get("/work").text
     assert "Please answer every question" in browser.answer(unsure).text
@@ -194,15 +194,16 @@ def test_attention_checks_are_mixed_in_and_counted(tmp_path: Path, some_sentence
         while 'action="/answer"' in browser.get("/work").text:
             text = browser.shown()[1]
             seen.append(text)
-            wrong = Vote(not answers[text].coherent, True, True) if text in answers else YES
+            wrong = (NO if answers[text][0] == "yes" else YES) if text in answers else YES
             browser.answer(answers.get(text, YES) if careful else wrong)
         orders.append([place for place, text in enumerate(seen) if text in answers])
-    assert orders == [[2, 5, 8], [2, 5, 8]]
+    # One among every two sentences: before the first or the second of them.
+    assert all([place // 3 for place in order[:3]] == [0, 1, 2] for order in orders), orders
     counted = sorted((record.checks_right, record.checks_wrong) for record in store.raters.all())
-    assert counted == [(0, 3), (3, 0)]
+    assert counted == [(0, len(orders[1])), (len(orders[0]), 0)]
     assert len(store.results.answers()) == 12  # checks are no answers
     rejected = Rejection(wrong_checks=2).raters(store.results.summary())
-    assert [line.checks_wrong for line in rejected] == [3]
+    assert [line.checks_wrong for line in rejected] == [len(orders[1])]
     store.close()
 
 
@@ -265,3 +266,113 @@ def test_versions_with_markers_are_asked_about_by_their_label(tmp_path: Path) ->
     page = html.unescape(passed(store, site(store, test=SHORT)(), SHORT).get("/work").text)
     assert "Can “xe” mean the old cook?" in page and "Can “xe” mean the nurse?" in page
     store.close()
+
+
+def test_the_same_form_twice_leads_on_and_another_answer_is_refused_kindly(database: SurveyDatabase) -> None:
+    browser = passed(database, site(database, test=SHORT)(), SHORT)
+    ticket, _ = browser.shown()
+    for _ in range(3):
+        page = browser.post("/answer", data=browser.form(ticket))
+        assert page.status_code == 200 and heading_of(page.text) == "Sentence 2" and "notice" not in page.text
+    page = browser.post("/answer", data=browser.form(ticket, NO))
+    assert heading_of(page.text) == "Sentence 2" and "the first answer counts" in page.text
+    assert [answer.vote for answer in database.results.answers()] == [YES]
+
+
+def test_two_tabs_of_one_browser_share_their_place(database: SurveyDatabase) -> None:
+    make = site(database, test=SHORT)
+    (invitation,) = database.raters.invite(1)
+    browser = make()
+    browser.enter(invitation)
+    browser.take_test(SHORT)
+    form = browser.form(browser.shown()[0])
+    browser.post(f"/enter/{invitation}")  # the link once more, in a second tab
+    assert heading_of(browser.post("/answer", data=form).text) == "Sentence 2"  # from the first
+
+
+def test_a_question_of_the_test_sent_twice_counts_once(database: SurveyDatabase) -> None:
+    browser = site(database)()
+    browser.enter(database.raters.invite(1)[0])
+    ticket, _ = browser.shown()
+    form = browser.form(ticket)
+    for _ in range(2):
+        assert heading_of(browser.post("/test", data=form).text) == "Entrance test: question 2 of 20"
+    assert "the first answer counts" in browser.post("/test", data=browser.form(ticket, NO)).text
+
+
+def test_a_check_looks_like_any_sentence_and_the_counter_counts_it(tmp_path: Path, some_sentences) -> None:
+    store = SurveyDatabase(f"sqlite:///{tmp_path / 's.sqlite'}", Asking(Rule(Coverage(10)), check_every=3, quota=6))
+    store.load(some_sentences(8))
+    checks = {check.text for check in read_checks(None)}
+    make, places = site(store, test=SHORT, checks=read_checks(None)), set()
+    for _ in range(6):
+        browser, shown = passed(store, make(), SHORT), []
+        while 'action="/answer"' in (page := browser.get("/work").text):
+            assert heading_of(page) == f"Sentence {len(shown) + 1} of 8"
+            shown.append(shown_in(page)[1] in checks)
+            browser.answer()
+            if shown[-1]:  # it can be corrected like any other: the page does not give it away
+                assert shown_in(browser.get("/last").text)[1] in checks
+        assert len(shown) == 8 and sum(shown) == 2
+        places.add(tuple(shown))
+    assert len(places) > 1  # not at fixed places
+    store.close()
+
+
+OWN = """
+[[questions]]
+name = "more"
+text = "Which is more stereotyped: that {pronoun} is the {first}, or the {second}?"
+choices = { first = "The first", second = "The second", same = "Neither" }
+
+[[questions]]
+name = "why"
+text = "Is it about the occupation?"
+choices = { yes = "Yes", no = "No" }
+when = { more = "first" }
+
+[guidelines]
+intro = "You read one sentence at a time."
+steps = ["Say which reading is more stereotyped."]
+"""
+TABLE = "text,pronoun,first,second,more,about\nThe cook saw the nurse.,he,cook,nurse,same,\n"
+
+
+def test_a_survey_with_questions_of_ones_own(tmp_path: Path, some_sentences) -> None:
+    own = tmp_path / "texts.toml"
+    own.write_text(OWN.replace('name = "why"', 'name = "about"'))
+    (tmp_path / "test.csv").write_text(TABLE)
+    texts = read_texts("en", own)
+    with pytest.raises(BuildError, match="a table of your own"):
+        read_test(None, questions=texts.questions)
+    test = read_test(tmp_path / "test.csv", questions=texts.questions)
+    rule = Rule(questions=texts.questions)
+    store = SurveyDatabase(f"sqlite:///{tmp_path / 's.sqlite'}", Asking(rule))
+    sentences = some_sentences(2)
+    store.load(sentences)
+    store.apply_options(test.identity)
+    make = site(store, test=test, texts=texts)
+    for number in range(4):
+        browser = make()
+        browser.enter(store.raters.invite(1)[0])
+        fields = {"csrf": csrf_of(browser.cookies["session"])}
+        page = browser.get("/work").text
+        assert "Which is more stereotyped" in page and "The second" in page
+        page = browser.post("/test", data=fields | {"ticket": shown_in(page)[0], "more": "same"}).text
+        assert heading_of(page) == "Sentence 1"
+        page = browser.post("/answer", data=fields | {"ticket": shown_in(page)[0], "more": "first"}).text
+        assert "Please answer every question" in page  # the second question is asked of those who say "first"
+        while 'action="/answer"' in page:
+            replies = {"more": "first", "about": "yes" if number else "no"}
+            page = browser.post("/answer", data=fields | {"ticket": shown_in(page)[0], **replies}).text
+    assert "form:has([name=more][value=second]:checked) .if-about" in browser.get("/survey.css").text
+    assert [question for question, *_ in store.results.summary().alphas] == ["more", "about"]
+    assert store.results.counts() == (2, 0)  # three of four agree on the second question; more than 75% must
+    store.close()
+    again = SurveyDatabase(f"sqlite:///{tmp_path / 's.sqlite'}")
+    assert again.asking.rule == rule  # `clean` reads what the survey was made with
+    cleaned = clean(sentences, again.results.answers(), CleanOptions(rule, allow_unsettled=True))
+    assert set(cleaned.reasons) == {"not settled"} or set(cleaned.reasons) == {"raters do not agree"}
+    with pytest.raises(BuildError, match="other questions"):
+        SurveyDatabase(f"sqlite:///{tmp_path / 's.sqlite'}", Asking()).apply_options("t")
+    again.close()

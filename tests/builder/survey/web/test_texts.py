@@ -18,7 +18,7 @@ def test_texts_come_from_a_file_and_in_german(tmp_path: Path, database: SurveyDa
     assert 'lang="de"' in page and heading_of(page) == "Satz 1" and "Ist der Satz stimmig" in page
     own = tmp_path / "texts.toml"
     own.write_text(
-        '[question]\nperson = "Can the pronoun {pronoun} refer to the {person} in the sentence above?"\n'
+        '[questions]\nfirst = "Can the pronoun {pronoun} refer to the {first} in the sentence above?"\n'
         '[[examples]]\ntext = "The clerk saw the cook when he."\npronoun = "he"\nfirst = "clerk"\nsecond = "cook"\n'
         'coherent = "no"\nwhy = "It ends too early."\n'
     )
@@ -26,7 +26,7 @@ def test_texts_come_from_a_file_and_in_german(tmp_path: Path, database: SurveyDa
     assert "refer to the" in page and "It ends too early." in page and page.count("<dt ") == 1
     for wrong, message in (
         ("[question]\nnonsense = 'x'\n", "question.nonsense is not one of the texts"),
-        ("[question]\nyes = '{who}'\n", "which is not known there"),
+        ("[questions]\nfirst = '{who}'\n", "which is not known there"),
         ("= broken", "not TOML"),
     ):
         own.write_text(wrong)

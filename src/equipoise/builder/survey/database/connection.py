@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +27,10 @@ CONNECTIONS = 45
 
 MOST_JOBS = 64
 """Jobs that share one transaction at most."""
+
+ATTEMPTS = 6
+CONFLICTS = ("40001", "40P01")
+"""PostgreSQL's words for a transaction that others got in the way of: serialisation failure, deadlock."""
 
 
 class Unavailable(BuildError):
@@ -69,6 +75,7 @@ class Store:
     def __init__(self, url: str, *, clock: Callable[[], float] = time.time) -> None:
         self.clock = clock
         try:
+            _make_private(url)
             self._engine = _engine(url, writes=True, pool_size=CONNECTIONS)
             self.is_sqlite = self._engine.dialect.name == "sqlite"
             # SQLite has one writer at a time; a fair queue here is faster than polling for its lock.
@@ -105,21 +112,15 @@ class Store:
                     f"the survey's database was written by a newer Equipoise; this one knows version {newest}"
                 ) from None
 
-    @contextmanager
-    def writing(self) -> Iterator[sa.Connection]:
-        """Give a connection inside one transaction; it is on disk when the block ends."""
-        with self._guarded(), self._turn, self._engine.begin() as connection:
-            yield connection
-
     def write(self, job: Callable[[sa.Connection], T]) -> T:
         """Return what the job returns, once it is on disk.
 
         On SQLite, jobs that wait at the same time share one transaction: flushing to the disk takes longer than all
-        of them together. PostgreSQL does the same by itself.
+        of them together. PostgreSQL does the same by itself; what others got in the way of is done again.
         """
         if not self.is_sqlite:
-            with self.writing() as connection:
-                return job(connection)
+            with self._guarded():
+                return self._write_until_done(job)
         waiting: _Job[T] = _Job(job)
         with self._guarded():
             with self._queue_lock:
@@ -129,6 +130,18 @@ class Store:
                 if not waiting.done:
                     self._write_batch()
             return waiting.result()
+
+    def _write_until_done(self, job: Callable[[sa.Connection], T]) -> T:
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                with self._engine.begin() as connection:
+                    return job(connection)
+            except exc.OperationalError as error:
+                if getattr(error.orig, "sqlstate", None) not in CONFLICTS or attempt == ATTEMPTS:
+                    raise
+                # At random: two that met once must not meet again.
+                time.sleep(random.uniform(0, 0.01 * 2**attempt))
+        raise AssertionError("the last attempt returns or raises")
 
     def _write_batch(self) -> None:
         with self._queue_lock:
@@ -211,6 +224,20 @@ def reason(error: exc.SQLAlchemyError) -> str:
 def with_driver(url: str) -> str:
     """Return the address with the driver we use for PostgreSQL."""
     return url.replace("postgresql://", "postgresql+psycopg://", 1).replace("postgres://", "postgresql+psycopg://", 1)
+
+
+def _make_private(url: str) -> None:
+    """Make an SQLite file that nobody but its owner can read, before SQLite opens it; its log files follow it."""
+    path = sa.make_url(with_driver(url))
+    if path.get_backend_name() != "sqlite" or not path.database or path.database == ":memory:":
+        return
+    try:
+        os.close(os.open(path.database, os.O_CREAT | os.O_RDWR, 0o600))
+        for name in (path.database, f"{path.database}-wal", f"{path.database}-shm"):
+            if os.path.exists(name) and os.stat(name).st_uid == os.geteuid():
+                os.chmod(name, 0o600)
+    except OSError as error:
+        raise BuildError(f"the survey's database cannot be opened ({error.strerror}: {path.database})") from None
 
 
 def _engine(url: str, *, writes: bool, **options: Any) -> sa.Engine:

@@ -14,7 +14,7 @@ from sqlalchemy import exc
 from ...steps import BuildError
 from ...verdict.votes import FAILED, INVITED, PASSED, PERSON, TESTING, WITHDRAWN, RaterRecord
 from .connection import Store, hashed
-from .tables import ANSWERS, CHECKS, LEASES, RATERS, TRIALS
+from .tables import ANSWERS, CHECKS, LEASES, LOCK_RATER, RATERS, SESSIONS, TRIALS
 
 Recount = Callable[[sa.Connection, Sequence[str]], None]
 BY_RATER, BY_ADMINISTRATOR = "rater", "administrator"
@@ -34,6 +34,7 @@ class Rater:
     questions: tuple[str, ...]
     trials: int
     answers: int
+    checks: int = 0
     origin: str = PERSON
     withdrawn_by: str = ""
 
@@ -47,9 +48,9 @@ class Raters:
     def invite(self, count: int, *, origin: str = PERSON) -> list[str]:
         """Return new invitations; only their hashes are stored, so they cannot be shown again."""
         tokens = [secrets.token_urlsafe(32) for _ in range(count)]
-        if tokens:
-            with self._store.writing() as connection:
-                connection.execute(RATERS.insert(), [_new_rater(hashed(token), origin) for token in tokens])
+        rows = [_new_rater(hashed(token), origin) for token in tokens]
+        if rows:
+            self._store.write(lambda connection: connection.execute(RATERS.insert(), rows) and None)
         return tokens
 
     def state_of(self, invitation: str) -> str | None:
@@ -58,50 +59,74 @@ class Raters:
             return connection.scalar(sa.select(RATERS.c.state).where(RATERS.c.entry_hash == hashed(invitation)))
 
     def enter(self, invitation: str, *, locale: str = "") -> str | None:
-        """Return a new session for the holder of an invitation, ending the older one; None if it does not exist."""
+        """Return a new session for the holder of an invitation; None if it does not exist."""
 
         def job(connection: sa.Connection) -> str | None:
-            entry = RATERS.c.entry_hash == hashed(invitation)
-            rater = connection.execute(sa.select(RATERS).where(entry).with_for_update()).one_or_none()
-            return self._start_session(connection, rater.id, rater.state, locale) if rater else None
+            rater = _locked(connection, hashed(invitation))
+            return self._start_session(connection, rater, locale) if rater else None
 
         return self._store.write(job)
 
-    def enter_from_panel(self, key: str, rater_id: str, *, locale: str = "", again: bool = False) -> str | None:
-        """Return a session for a panel id; None if it has entered before, unless its link proves who it is."""
-        entry = panel_hash(key)
-        try:
-            with self._store.writing() as connection:
-                connection.execute(RATERS.insert().values(_new_rater(entry, PERSON) | {"id": rater_id}))
-                return self._start_session(connection, rater_id, INVITED, locale)
-        except exc.IntegrityError:
-            if not again:
-                return None
-        with self._store.writing() as connection:
-            known = connection.execute(
-                sa.select(RATERS).where(RATERS.c.entry_hash == entry).with_for_update()
-            ).one_or_none()
-            return self._start_session(connection, known.id, known.state, locale) if known else None
+    def enter_from_panel(
+        self, key: str, rater_id: str, *, locale: str = "", code: str = "", again: bool = False
+    ) -> str | None:
+        """Return a session for a panel id.
 
-    def _start_session(self, connection: sa.Connection, id: str, state: str, locale: str) -> str:
-        session = secrets.token_urlsafe(32)
-        values: dict[str, Any] = {"session_hash": hashed(session)}
-        if state == INVITED:
-            now = self._store.clock()
-            values |= {"state": TESTING, "locale": locale, "entered": now, "consented": now}
-        connection.execute(RATERS.update().where(RATERS.c.id == id).values(values))
+        Who has entered before needs the code that they were shown then, or a link that proves who they are (`again`);
+        None without either. The form of the first page carries its code, so that it may be sent twice.
+        """
+        entry = panel_hash(key)
+
+        def job(connection: sa.Connection) -> str | None:
+            try:
+                with connection.begin_nested():
+                    connection.execute(RATERS.insert().values(_new_rater(entry, PERSON) | {"id": rater_id}))
+            except exc.IntegrityError:
+                pass
+            rater = _locked(connection, entry)
+            if rater is None:
+                return None
+            known = bool(code) and secrets.compare_digest(rater.code_hash, code_hash(code))
+            if rater.state != INVITED and not again and not known:
+                return None
+            return self._start_session(connection, rater, locale, code)
+
+        return self._store.write(job)
+
+    def is_session_of(self, session: str, invitation: str) -> bool:
+        """Return whether the session belongs to the holder of the invitation."""
+        query = sa.select(RATERS.c.entry_hash).join_from(SESSIONS, RATERS, RATERS.c.id == SESSIONS.c.rater)
+        with self._store.reading() as connection:
+            known = connection.scalar(query.where(SESSIONS.c.hash == hashed(session)))
+        return bool(known == hashed(invitation))
+
+    def has_entered(self, key: str) -> Any:
+        """Return id and state of the rater with this panel id, None if nobody has entered with it."""
+        query = sa.select(RATERS.c.id, RATERS.c.state).where(RATERS.c.entry_hash == panel_hash(key))
+        with self._store.reading() as connection:
+            return connection.execute(query.where(RATERS.c.state != INVITED)).one_or_none()
+
+    def _start_session(self, connection: sa.Connection, rater: Any, locale: str, code: str = "") -> str:
+        """Return a new session beside older ones: another tab, or another browser."""
+        session, now = secrets.token_urlsafe(32), self._store.clock()
+        if rater.state == INVITED:
+            values = {"state": TESTING, "locale": locale, "entered": now, "consented": now}
+            values["code_hash"] = code_hash(code) if code else ""
+            connection.execute(RATERS.update().where(RATERS.c.id == rater.id).values(values))
+        connection.execute(SESSIONS.insert().values(hash=hashed(session), rater=rater.id, begun=now))
         return session
 
     def in_session(self, session: str) -> Rater | None:
         """Return whose session it is."""
-        trials = sa.select(sa.func.count()).where(TRIALS.c.rater == RATERS.c.id).scalar_subquery()
-        columns = (
-            *(RATERS.c.id, RATERS.c.state, RATERS.c.score, RATERS.c.questions, trials),
-            *(RATERS.c.answers, RATERS.c.origin, RATERS.c.withdrawn_by),
+        counts = (
+            sa.select(sa.func.count()).where(table.c.rater == RATERS.c.id).correlate(RATERS).scalar_subquery()
+            for table in (TRIALS, ANSWERS, CHECKS)
         )
+        columns = (RATERS.c.id, RATERS.c.state, RATERS.c.score, RATERS.c.questions, *counts)
+        query = sa.select(*columns, RATERS.c.origin, RATERS.c.withdrawn_by)
+        query = query.join_from(SESSIONS, RATERS, RATERS.c.id == SESSIONS.c.rater)
         with self._store.reading() as connection:
-            query = sa.select(*columns).where(RATERS.c.session_hash == hashed(session))
-            row = connection.execute(query).one_or_none()
+            row = connection.execute(query.where(SESSIONS.c.hash == hashed(session))).one_or_none()
         if row is None:
             return None
         id, state, score, questions, *rest = row
@@ -120,20 +145,29 @@ class Raters:
 
         return self._store.write(job)
 
-    def take_trial(self, rater_id: str, number: int, right: bool, *, question: str = "", pass_share: float) -> bool:
-        """Store the answer to one entrance question, and the result after the last; False for a replay."""
+    def take_trial(self, rater_id: str, number: int, right: bool, *, asked: tuple[str, str], pass_share: float) -> bool:
+        """Store the answer to one entrance question, and the result after the last.
+
+        `asked` is the question's key and the replies. A replay changes nothing; False if its replies are others.
+        """
+        question, replies = asked
 
         def job(connection: sa.Connection) -> bool:
             this_rater = RATERS.c.id == rater_id
             rater = connection.execute(sa.select(RATERS).where(this_rater).with_for_update()).one()
             total = len(json.loads(rater.questions or "[]"))
-            earlier = list(connection.scalars(sa.select(TRIALS.c.right).where(TRIALS.c.rater == rater_id)))
+            rows = connection.execute(
+                sa.select(TRIALS.c.number, TRIALS.c.right, TRIALS.c.replies).where(TRIALS.c.rater == rater_id)
+            ).all()
+            earlier = {row.number: row for row in rows}
+            if number in earlier:
+                return bool(earlier[number].replies == replies)
             if rater.state != TESTING or number != len(earlier) or number >= total:
-                return False
-            row = {"rater": rater_id, "number": number, "right": right, "question": question}
+                return True
+            row = {"rater": rater_id, "number": number, "right": right, "question": question, "replies": replies}
             connection.execute(TRIALS.insert().values(row))
             if number + 1 == total:
-                score = (sum(earlier) + right) / total
+                score = (sum(row.right for row in rows) + right) / total
                 state = PASSED if score >= pass_share else FAILED
                 connection.execute(RATERS.update().where(this_rater).values(state=state, score=score))
             return True
@@ -142,7 +176,8 @@ class Raters:
 
     def restart_tests(self) -> int:
         """Let everybody who has not finished the entrance test begin it again; return how many had begun."""
-        with self._store.writing() as connection:
+
+        def job(connection: sa.Connection) -> int:
             testing = sa.select(RATERS.c.id).where(RATERS.c.state == TESTING)
             begun = connection.scalar(
                 sa.select(sa.func.count(sa.distinct(TRIALS.c.rater))).where(TRIALS.c.rater.in_(testing))
@@ -151,9 +186,12 @@ class Raters:
             connection.execute(RATERS.update().where(RATERS.c.state == TESTING).values(questions=""))
             return begun or 0
 
+        return self._store.write(job)
+
     def withdraw(self, rater_id: str) -> int:
         """Take a rater's answers out of every count, for the administrator; return how many. Can be undone."""
-        with self._store.writing() as connection:
+
+        def job(connection: sa.Connection) -> int:
             state = self._lock(connection, rater_id)
             if state == WITHDRAWN:
                 return 0
@@ -161,9 +199,12 @@ class Raters:
             connection.execute(RATERS.update().where(RATERS.c.id == rater_id).values(values))
             return self._mark(connection, rater_id, withdrawn=True)
 
+        return self._store.write(job)
+
     def restore(self, rater_id: str) -> int:
         """Count a rater's answers again; return how many. A rater's own withdrawal cannot be undone."""
-        with self._store.writing() as connection:
+
+        def job(connection: sa.Connection) -> int:
             self._lock(connection, rater_id)
             rater = connection.execute(sa.select(RATERS).where(RATERS.c.id == rater_id)).one()
             if rater.state != WITHDRAWN or rater.withdrawn_by != BY_ADMINISTRATOR:
@@ -172,47 +213,62 @@ class Raters:
             connection.execute(RATERS.update().where(RATERS.c.id == rater_id).values(values))
             return self._mark(connection, rater_id, withdrawn=False)
 
+        return self._store.write(job)
+
     def leave(self, rater_id: str) -> int:
         """Delete a rater's answers at their own wish, for good; return how many."""
-        with self._store.writing() as connection:
+
+        def job(connection: sa.Connection) -> int:
             self._lock(connection, rater_id)
-            sentences = self._release(connection, rater_id)
+            self._release(connection, rater_id)
             answered = sorted(connection.scalars(sa.select(ANSWERS.c.sentence).where(ANSWERS.c.rater == rater_id)))
             for table in (ANSWERS, CHECKS, TRIALS):
                 connection.execute(table.delete().where(table.c.rater == rater_id))
-            values = {"state": WITHDRAWN, "withdrawn_by": BY_RATER, "previous_state": "", "answers": 0, "locale": ""}
+            values = {"state": WITHDRAWN, "withdrawn_by": BY_RATER, "previous_state": "", "locale": ""}
             connection.execute(RATERS.update().where(RATERS.c.id == rater_id).values(values))
-            self._recount(connection, sorted({*answered, *sentences}))
+            self._recount(connection, answered)
             return len(answered)
 
+        return self._store.write(job)
+
     def _mark(self, connection: sa.Connection, rater_id: str, *, withdrawn: bool) -> int:
-        released = self._release(connection, rater_id)
+        self._release(connection, rater_id)
         by_rater = ANSWERS.c.rater == rater_id
         sentences = sorted(connection.scalars(sa.select(ANSWERS.c.sentence).where(by_rater)))
         connection.execute(ANSWERS.update().where(by_rater).values(withdrawn=withdrawn))
-        self._recount(connection, sorted({*sentences, *released}))
+        self._recount(connection, sentences)
         return len(sentences)
 
-    def _release(self, connection: sa.Connection, rater_id: str) -> list[str]:
-        """Take back the sentence the rater holds, and return it."""
-        by_rater = LEASES.c.rater == rater_id
-        held = [id for id in connection.scalars(sa.select(LEASES.c.sentence).where(by_rater)) if id]
-        connection.execute(LEASES.delete().where(by_rater))
-        return held
+    def _release(self, connection: sa.Connection, rater_id: str) -> None:
+        """Take back the sentence the rater holds."""
+        connection.execute(LEASES.delete().where(LEASES.c.rater == rater_id))
 
     def _lock(self, connection: sa.Connection, rater_id: str) -> str:
-        query = sa.select(RATERS.c.state).where(RATERS.c.id == rater_id).with_for_update()
-        state: str | None = connection.scalar(query)
-        if state is None:
+        rater = connection.execute(LOCK_RATER, {"who": rater_id}).one_or_none()
+        if rater is None:
             raise UnknownRater(f"unknown rater {rater_id!r}")
-        return state
+        return str(rater.state)
 
     def all(self) -> list[RaterRecord]:
         """Return every rater."""
-        names = ("id", "state", "score", "locale", "origin", "withdrawn_by", "checks_right", "checks_wrong")
+        names = ("id", "state", "score", "locale", "origin", "withdrawn_by")
+        counts = (
+            sa.select(sa.func.count()).where(CHECKS.c.rater == RATERS.c.id, right).correlate(RATERS).scalar_subquery()
+            for right in (CHECKS.c.right, ~CHECKS.c.right)
+        )
+        query = sa.select(*(RATERS.c[name] for name in names), *counts).order_by(RATERS.c.id)
         with self._store.reading() as connection:
-            rows = connection.execute(sa.select(*(RATERS.c[name] for name in names)).order_by(RATERS.c.id))
-            return [RaterRecord(*row) for row in rows]
+            return [RaterRecord(*row) for row in connection.execute(query)]
+
+
+def _locked(connection: sa.Connection, entry: str) -> Any:
+    """Return the rater with this entry, locked; None if there is none."""
+    return connection.execute(sa.select(RATERS).where(RATERS.c.entry_hash == entry).with_for_update()).one_or_none()
+
+
+def code_hash(code: str) -> str:
+    """Return what is stored of the code with which a rater comes back; blanks, hyphens and case do not matter."""
+    return hashed(f"code:{''.join(letter for letter in code.casefold() if letter.isalnum())}")
 
 
 def panel_hash(key: str) -> str:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import random
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
 from typing import Any
 
 import sqlalchemy as sa
 
 from ...steps import BuildError, Sentence
-from ...verdict.consensus import Tally
+from ...verdict.consensus import Rule
 from .connection import Store
 from .raters import Raters
 from .results import Results
-from .tables import SENTENCES, SETTINGS
+from .tables import ANSWERS, SENTENCES, SET_SENTENCE, SETTINGS
 from .work import Asking, Work
 
 OPEN, PAUSED, CLOSED = "open", "paused", "closed"
@@ -25,14 +25,17 @@ STATUS_AGE_S = 1.0
 
 
 class SurveyDatabase:
-    """A survey on SQLite or PostgreSQL; `raters`, `work` and `results` hold its methods by topic."""
+    """A survey on SQLite or PostgreSQL; `raters`, `work` and `results` hold its methods by topic.
+
+    Without `asking`, it is opened with the rule that was chosen when the survey was made.
+    """
 
     def __init__(self, url: str, asking: Asking | None = None, *, clock: Callable[[], float] = time.time) -> None:
         self.store = Store(url, clock=clock)
-        self.asking = asking or Asking()
+        self.asking = asking or Asking(rule=self.chosen_rule() or Rule())
         self.work = Work(self.store, self.asking)
         self.raters = Raters(self.store, self.work.recount)
-        self.results = Results(self.store, self.raters)
+        self.results = Results(self.store, self.raters, self.asking.rule.questions)
         self.work.has_twins = self._has_twins()
         self._monotonic = time.monotonic
         self._status = (float("-inf"), OPEN)
@@ -41,26 +44,35 @@ class SurveyDatabase:
         """Close all connections."""
         self.store.close()
 
+    def chosen_rule(self) -> Rule | None:
+        """Return the rule that was chosen when the survey was made, None if it has not begun."""
+        stored = self.setting("rule")
+        return None if stored is None else Rule.of(json.loads(stored))
+
     def load(self, sentences: Iterable[Sentence], *, twins: bool = False, seed: int = 0) -> int:
         """Make these the sentences that are asked, with all their versions if `twins`; return how many are new.
 
         Sentences of an earlier call that are not among them are asked no more; their answers stay.
         """
         rng = random.Random(seed)
-        rows = [row for sentence in sentences for row in _rows(sentence, twins=twins, rng=rng)]
-        ids = {row["id"] for row in rows}
-        with self.store.writing() as connection:
-            stored = connection.execute(sa.select(SENTENCES.c.id, SENTENCES.c.active))
-            known = {row.id: row.active for row in stored}
-            new = [row | self.work.standing(Tally(), 0) for row in rows if row["id"] not in known]
+        rows = {row["id"]: row for sentence in sentences for row in _rows(sentence, twins=twins, rng=rng)}
+
+        def job(connection: sa.Connection) -> int:
+            stored = connection.execute(sa.select(SENTENCES.c.id, SENTENCES.c.type, SENTENCES.c.active))
+            known = {row.id: (row.type, row.active) for row in stored}
+            new = [row | self.work.standing((), row["type"]) for id, row in rows.items() if id not in known]
             if new:
                 connection.execute(SENTENCES.insert(), new)
-            for id, active in known.items():
-                if active is not (id in ids):
-                    connection.execute(SENTENCES.update().where(SENTENCES.c.id == id).values(active=id in ids))
+            for id, (type, active) in sorted(known.items()):
+                values = {"type": rows[id]["type"] if id in rows else type, "active": id in rows}
+                if (type, active) != (values["type"], values["active"]):
+                    connection.execute(SENTENCES.update().where(SENTENCES.c.id == id).values(values))
                     self.work.recount(connection, [id])
+            return len(new)
+
+        new = self.store.write(job)
         self.work.has_twins = self._has_twins()
-        return len(new)
+        return new
 
     def _has_twins(self) -> bool:
         twice = sa.select(SENTENCES.c.pair).group_by(SENTENCES.c.pair).having(sa.func.count() > 1).limit(1)
@@ -74,9 +86,12 @@ class SurveyDatabase:
 
     def remember(self, name: str, value: str) -> None:
         """Store a value under a name, in place of an earlier one."""
-        with self.store.writing() as connection:
+
+        def job(connection: sa.Connection) -> None:
             connection.execute(SETTINGS.delete().where(SETTINGS.c.name == name))
             connection.execute(SETTINGS.insert().values(name=name, value=value))
+
+        self.store.write(job)
 
     @property
     def status(self) -> str:
@@ -98,16 +113,20 @@ class SurveyDatabase:
         """Apply options that differ from those of the last start, and return a note about each change.
 
         A new rule for settling is applied to every sentence. A new entrance test (`test` identifies it) is begun
-        again by everybody who has not finished the old one.
+        again by everybody who has not finished the old one. Sentences whose counts do not follow from their answers
+        (after a fault of an older version) are counted again.
         """
         notes = []
-        coverage = json.dumps(asdict(self.asking.coverage))
-        before = self.setting("coverage")
-        if before is not None and before != coverage:
-            self._recount_all()
-            notes.append(f"the rule for settled sentences changed from {before} to {coverage}; all were counted again")
-        if before != coverage:
-            self.remember("coverage", coverage)
+        before, rule = self.chosen_rule(), self.asking.rule
+        if before is not None and before != rule:
+            if before.questions != rule.questions and self.results.answers():
+                raise BuildError("the survey was begun with other questions; use a new database for these")
+            notes.append(f"the rule changed: {_difference(before, rule)}; all sentences were counted again")
+        if before != rule:
+            self.remember("rule", json.dumps(rule.as_values()))
+        corrected = self.tidy()
+        if corrected and before == rule:
+            notes.append(f"{corrected:,} sentences had wrong counts and were counted again")
         known = self.setting("test")
         if known != test:
             begun = self.raters.restart_tests()
@@ -116,9 +135,39 @@ class SurveyDatabase:
             self.remember("test", test)
         return notes
 
-    def _recount_all(self) -> None:
-        with self.store.writing() as connection:
-            self.work.recount(connection, list(connection.scalars(sa.select(SENTENCES.c.id).order_by(SENTENCES.c.id))))
+    def tidy(self) -> int:
+        """Free what raters who went away hold, count every sentence again, and return how many were wrong."""
+        while self.work.sweep():
+            pass
+
+        def job(connection: sa.Connection) -> int:
+            columns = (SENTENCES.c.id, SENTENCES.c.type, SENTENCES.c.active, SENTENCES.c.needed, SENTENCES.c.settled)
+            rows = connection.execute(sa.select(*columns).order_by(SENTENCES.c.id).with_for_update()).all()
+            replies: dict[str, list[str]] = defaultdict(list)
+            query = sa.select(ANSWERS.c.sentence, ANSWERS.c.replies).where(~ANSWERS.c.withdrawn)
+            for sentence, given in connection.execute(query):
+                replies[sentence].append(given)
+            wrong = 0
+            for row in rows:
+                right = self.work.standing(replies[row.id], row.type, active=row.active)
+                if right != {"needed": row.needed, "settled": bool(row.settled)}:
+                    connection.execute(SET_SENTENCE, right | {"which": row.id})
+                    wrong += 1
+            return wrong
+
+        return self.store.write(job)
+
+
+def _difference(before: Rule, after: Rule) -> str:
+    """Return the values that differ, in words."""
+    old, new = before.as_values(), after.as_values()
+    changes = [
+        f"{name} {old[part][name]} is now {new[part][name]}"
+        for part in ("coverage", "criteria")
+        for name in new[part]
+        if old[part].get(name) != new[part][name]
+    ]
+    return ", ".join(changes or ["other questions"])
 
 
 def _rows(sentence: Sentence, *, twins: bool, rng: random.Random) -> Iterable[dict[str, Any]]:
@@ -128,12 +177,11 @@ def _rows(sentence: Sentence, *, twins: bool, rng: random.Random) -> Iterable[di
         yield {
             "id": f"{sentence.id}{suffix}",
             "pair": sentence.id,
+            "type": sentence.type,
             "text": version.text,
             "pronoun": version.pronoun,
             "first": sentence.label(sentence.first, version.marker),
             "second": sentence.label(sentence.second, version.marker),
             "shuffle": rng.random(),
-            "held": 0,
             "active": True,
-            **asdict(Tally()),
         }

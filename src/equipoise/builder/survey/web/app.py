@@ -25,7 +25,7 @@ from ..panel import PaymentMap
 from .administration import add_administration
 from .doors import add_doors
 from .guard import App, Guard
-from .pages import Link, Pages, SurveyOptions
+from .pages import Link, Pages, SurveyOptions, hiding_rules
 from .rating import add_rating
 
 THREADS = 40
@@ -48,14 +48,15 @@ def survey_app(database: SurveyDatabase, options: SurveyOptions, payments: Payme
     database.work.checks = [question.key for question in options.checks]
     for add in (add_doors, add_rating, add_administration):
         add(app, database, options, pages, payments)
-    _add_plain(app, database)
+    _add_plain(app, database, options)
     _add_problems(app, options, pages)
     return Guard(app, options.limits, options.site)
 
 
-def _add_plain(app: FastAPI, database: SurveyDatabase) -> None:
+def _add_plain(app: FastAPI, database: SurveyDatabase, options: SurveyOptions) -> None:
     """Add the style sheet and the health check."""
     style = resources.files(__package__).joinpath("pages", "survey.css").read_text(encoding="utf-8")
+    style += hiding_rules(options.texts)
 
     @app.get("/survey.css")
     async def survey_css() -> Response:

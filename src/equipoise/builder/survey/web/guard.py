@@ -38,7 +38,7 @@ SHARING = 50
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Size of a form, seconds to send it, requests per second after a burst, and failed logins per minute."""
+    """Size of a form, seconds to send it, and requests per second after a burst."""
 
     body_bytes: int = 16_384
     body_seconds: float = 10.0
@@ -46,10 +46,6 @@ class Limits:
     burst: int = 40
     doors_rate: float = 0.5
     doors_burst: int = 20
-    failures_a_minute: float = 2.0
-    failures_burst: int = 5
-    account_failures_a_minute: float = 20.0
-    account_failures_burst: int = 50
 
 
 class Buckets:
@@ -84,20 +80,32 @@ class Buckets:
 
 
 class Attempts:
-    """Failed logins, limited for each address and for the account as a whole: many addresses do not help."""
+    """Failed logins by address: after a few, each makes the next wait longer. They never hold up the right token."""
 
-    def __init__(self, limits: Limits) -> None:
-        self._addresses = Buckets(limits.failures_a_minute / 60, limits.failures_burst)
-        self._account = Buckets(limits.account_failures_a_minute / 60, limits.account_failures_burst)
+    FREE = 5
+    LONGEST_S = 3600.0
 
-    def allowed(self, address: str) -> bool:
-        """Return whether somebody at this address may try now."""
-        return self._addresses.has(address) and self._account.has("administrator")
+    def __init__(self, *, most: int = 20_000, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most, self._clock = most, clock
+        self._failures: dict[str, tuple[int, float]] = {}
+        self._lock = threading.Lock()
 
-    def failed(self, address: str) -> None:
-        """Count a failure."""
-        self._addresses.take(address)
-        self._account.take("administrator")
+    def failed(self, address: str) -> bool:
+        """Count a failure; return whether it came after the wait that earlier ones from this address have earned.
+
+        The wait is 2 seconds after five failures and doubles with each more; after an hour without any it is over.
+        """
+        with self._lock:
+            now = self._clock()
+            count, since = self._failures.pop(address, (0, now))
+            if now - since > self.LONGEST_S:
+                count = 0
+            wait = min(self.LONGEST_S, 2.0 ** (count - self.FREE + 1)) if count >= self.FREE else 0.0
+            in_time = now - since >= wait
+            self._failures[address] = (min(count + 1, 60), now)
+            if len(self._failures) > self._most:
+                self._failures.pop(next(iter(self._failures)))
+            return in_time
 
 
 @dataclass(frozen=True)
@@ -186,11 +194,16 @@ class Guard:
         await self._app(scope, receive_whole, send_strictly)
 
     def _may_pass(self, scope: Scope) -> bool:
-        """Count by session where there is one, else by address; the doors (entering, logging in) by address alone."""
+        """Count by session where there is one, else by address; the doors (entering) by address alone.
+
+        The administrator's door counts failures by itself: somebody else's guesses must not close it.
+        """
         address = str(scope[ADDRESS])
         if str(scope["path"]) == "/health":
             return self._addresses.take(address)
-        at_a_door = scope["method"] == "POST" and str(scope["path"]).startswith(("/enter", "/panel", "/admin/login"))
+        if str(scope["path"]) == "/admin/login":
+            return self._addresses.take(address)
+        at_a_door = scope["method"] == "POST" and str(scope["path"]).startswith(("/enter", "/panel"))
         if at_a_door:
             return self._doors.take(address)
         session = next((value for name, value in scope["headers"] if name == b"cookie"), b"")

@@ -14,6 +14,7 @@ from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
 from ...steps import BuildError
+from ...verdict.votes import UNSURE
 from ..database.work import Question
 from ..entrance import EntranceTest, KnownQuestion
 from ..panel import PanelOptions
@@ -26,7 +27,6 @@ LOCALES = (
     "elsewhere",
 )
 TOKEN_BITS = 128
-NOT_GIVEN = {"coherent": "", "first": "", "second": ""}
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,8 @@ class Pages:
     def ask(self, session: str, question: Question, *, step: str, action: str, **values: Any) -> HTMLResponse:
         """Return the form of a question."""
         shown = {"csrf": csrf_of(session), "question": question, "step": step, "action": action, "leave": True}
-        defaults: dict[str, Any] = {"given": NOT_GIVEN, "comment": "", "progress": None}
-        defaults |= {"can_correct": False, "number": None}
+        defaults: dict[str, Any] = {"given": {}, "comment": "", "progress": None}
+        defaults |= {"can_correct": False, "corrects": False}
         return self.page("question.html", **{**defaults, **shown, **values})
 
 
@@ -120,3 +120,20 @@ def check_csrf(session: str, given: str, texts: Texts) -> None:
     """Raise a refusal unless the form belongs to this session."""
     if not hmac.compare_digest(csrf_of(session).encode(), given.encode()):
         raise HTTPException(403, texts("problem.csrf"))
+
+
+def hiding_rules(texts: Texts) -> str:
+    """Return the style that hides a question unless the reply it depends on is chosen, or nothing yet."""
+    rules = []
+    for question in texts.questions.questions:
+        if question.when is None:
+            continue
+        name, reply = question.when
+        other = next(known for known in texts.questions.questions if known.name == name)
+        chosen = ", ".join(
+            f"form:has([name={name}][value={choice}]:checked) .if-{question.name}"
+            for choice in (*other.choices, UNSURE)
+            if choice != reply
+        )
+        rules.append(f"{chosen} {{ display: none; }}")
+    return "\n".join(rules) + "\n"

@@ -8,42 +8,33 @@ from typing import Annotated, Any
 
 from fastapi import Cookie, Depends, FastAPI, Form, HTTPException
 from fastapi.responses import RedirectResponse, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from ...verdict.votes import FAILED, PASSED, TESTING, WITHDRAWN, Vote
 from ..database.raters import Rater
 from ..database.survey import CLOSED, OPEN, SurveyDatabase
-from ..database.work import Progress, Question
+from ..database.work import OTHER, STALE, STORED, Progress, Question
 from ..panel import Ending, PaymentMap
 from .pages import Link, Pages, SurveyOptions, check_csrf, csrf_of
 
 HANDED_OVER_S = 10.0
 MOST_HANDED_OVER = 5000
-NOTICES = {"stale", "corrected", "not_corrected", "incomplete"}
+NOTICES = {"taken", "answered", "corrected", "not_corrected", "incomplete"}
+KIND_REFUSALS = {STALE: "taken", OTHER: "answered"}
 
 
 class AnswerForm(BaseModel):
-    """The fields of the question form."""
+    """The fields of the question form; the replies are among the further fields, by the names of the questions."""
+
+    model_config = ConfigDict(extra="allow")
 
     csrf: str = ""
-    ticket: str = ""
-    number: int = Field(default=-1, ge=-1)
-    coherent: str = ""
-    first: str = ""
-    second: str = ""
+    ticket: str = Field(default="", max_length=100)
     comment: str = Field(default="", max_length=2000)
 
-    def vote(self, *, unsure: bool) -> Vote | None:
-        """Return the vote, None if an answer is missing."""
-        meanings: dict[str, bool | None] = {"yes": True, "no": False} | ({"unsure": None} if unsure else {})
-        if self.coherent not in meanings:
-            return None
-        coherent = meanings[self.coherent]
-        if not coherent:
-            return Vote(coherent, None, None)
-        if self.first not in meanings or self.second not in meanings:
-            return None
-        return Vote(True, meanings[self.first], meanings[self.second])
+    def replies(self) -> dict[str, str]:
+        """Return what was chosen."""
+        return {name: value for name, value in (self.model_extra or {}).items() if isinstance(value, str)}
 
 
 class Rating:
@@ -56,6 +47,14 @@ class Rating:
         self.t, self.pool = options.texts, options.test.by_key()
         self.checks = {question.key: question for question in options.checks}
         self._next: dict[str, tuple[float, Progress]] = {}
+
+    def vote(self, form: AnswerForm) -> Vote | None:
+        """Return the vote, None if a reply is missing."""
+        return self.t.questions.vote(form.replies(), unsure=self.options.allows_unsure)
+
+    def comment(self, form: AnswerForm) -> str:
+        """Return the comment, if comments are asked for."""
+        return form.comment.strip() if self.options.allows_comments else ""
 
     def is_right(self, check: str, vote: Vote) -> bool:
         """Return whether this is the known answer to an attention check."""
@@ -72,7 +71,7 @@ class Rating:
         if kept is None or time.monotonic() - kept[0] > HANDED_OVER_S or self.database.status != OPEN:
             return None
         question = kept[1].question
-        return self._ask(session, question, kept[1].answers, "") if question else None
+        return self._ask(session, question, kept[1].answered, "") if question else None
 
     def test_question(self, session: str, rater: Rater, notice: str) -> Response:
         """Return the next question of the entrance test; the test is drawn when it begins."""
@@ -97,21 +96,26 @@ class Rating:
             # The checks were changed since; this one counts neither for nor against the rater.
             self.database.work.drop(rater.id, question.ticket)
             return RedirectResponse("/work", status_code=303)
-        return self._ask(session, question, rater.answers, notice)
+        return self._ask(session, question, rater.answers + rater.checks, notice)
 
-    def _ask(self, session: str, question: Question, answers: int, notice: str) -> Response:
-        if known := self.checks.get(question.check):
-            question = Question(question.ticket, known.text, known.pronoun, known.first, known.second, question.check)
-        quota = self.database.asking.quota
-        name = "question.sentence_of" if quota else "question.sentence"
+    def known(self, question: Question) -> Question:
+        """Return the question with its text; an attention check looks like any other."""
+        check = self.checks.get(question.check)
+        if check is None:
+            return question
+        return Question(question.ticket, check.text, check.pronoun, check.first, check.second, question.check)
+
+    def _ask(self, session: str, question: Question, answered: int, notice: str) -> Response:
+        total = self.database.asking.length(len(self.checks))
+        name = "question.sentence_of" if total else "question.sentence"
         return self.pages.ask(
             session,
-            question,
-            step=self.t(name, number=f"{answers + 1:,}", total=f"{quota:,}"),
+            self.known(question),
+            step=self.t(name, number=f"{answered + 1:,}", total=f"{total:,}"),
             action="/answer",
             notice=notice,
-            progress=(answers, quota) if quota else None,
-            can_correct=answers > 0,
+            progress=(answered, total) if total else None,
+            can_correct=answered > 0,
         )
 
     def finished(self, rater: Rater) -> Response:
@@ -184,14 +188,16 @@ def add_rating(
         session, rater = who
         check_csrf(session, form.csrf, t)
         number = int(form.ticket) if form.ticket.isdecimal() and len(form.ticket) < 6 else -1
-        vote = form.vote(unsure=options.allows_unsure)
+        vote = rating.vote(form)
         if vote is None:
             return on("incomplete")
         if 0 <= number < len(rater.questions):
             key = rater.questions[number]
-            share = options.test.pass_share
             right = key in rating.pool and vote == rating.pool[key].answer
-            database.raters.take_trial(rater.id, number, right, question=key, pass_share=share)
+            asked = (key, t.questions.as_text(vote))
+            share = options.test.pass_share
+            if not database.raters.take_trial(rater.id, number, right, asked=asked, pass_share=share):
+                return on("answered")
         return on()
 
     @app.post("/answer")
@@ -200,19 +206,18 @@ def add_rating(
         if not session:
             raise HTTPException(403, t("problem.not_entered"))
         check_csrf(session, form.csrf, t)
-        vote = form.vote(unsure=options.allows_unsure)
+        vote = rating.vote(form)
         if vote is None:
             return on("incomplete")
-        comment = form.comment.strip() if options.allows_comments else ""
-        progress = database.work.answer(session, form.ticket, vote, comment, rating.is_right)
+        progress = database.work.answer(session, form.ticket, vote, rating.comment(form), rating.is_right)
         if progress is None:
             raise HTTPException(403, t("problem.not_entered"))
         if progress.state != PASSED:
             raise HTTPException(403, t("problem.test_first"))
-        if not progress.stored:
-            return on("stale")
-        rating.hand_over(session, progress)
-        return on()
+        if progress.result == STORED:
+            rating.hand_over(session, progress)
+        # The same answer once more leads to the next page, as if the first had been the only one.
+        return on(KIND_REFUSALS.get(progress.result, ""))
 
     _add_last(app, rating, Entered)
     _add_leave(app, rating, Entered)
@@ -229,20 +234,18 @@ def _add_last(app: FastAPI, rating: Rating, Entered: Any) -> None:
         if answer is None:
             link = Link("/work", t("problem.work"))
             return rating.pages.message(t("last.heading"), t("last.none"), links=[link])
-        words = {True: "yes", False: "no", None: "unsure"}
-        given = {name: words[reply] for name, reply in answer.vote._asdict().items()}
-        if not answer.vote.coherent:
-            given |= {"first": "", "second": ""}
-        values = {"given": given, "comment": answer.comment, "number": answer.number}
-        return rating.pages.ask(session, answer.question, step=t("last.heading"), action="/last", **values)
+        given = dict(zip(t.questions.names, answer.vote, strict=True))
+        values = {"given": given, "comment": answer.comment, "corrects": True}
+        question = rating.known(answer.question)
+        return rating.pages.ask(session, question, step=t("last.heading"), action="/last", **values)
 
     @app.post("/last")
     def correct(who: Entered, form: Annotated[AnswerForm, Form()]) -> Response:
         session, rater = who
         check_csrf(session, form.csrf, t)
-        vote = form.vote(unsure=rating.options.allows_unsure)
-        comment = form.comment.strip() if rating.options.allows_comments else ""
-        done = vote is not None and database.work.correct(rater.id, form.number, vote, comment)
+        vote = rating.vote(form)
+        ticket, comment = form.ticket, rating.comment(form)
+        done = vote is not None and database.work.correct(rater.id, ticket, vote, comment, rating.is_right)
         notice = "corrected" if done else "incomplete" if vote is None else "not_corrected"
         return RedirectResponse(f"/work?notice={notice}", status_code=303)
 
