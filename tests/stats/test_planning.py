@@ -16,7 +16,7 @@ def at_least(bound: float):  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize("bound", [0.85, 0.95, 0.97])
 @pytest.mark.parametrize("n", [6, 42, 266])
 def test_what_is_told_is_the_first_number_that_decides(n: int, bound: float) -> None:
-    units = np.where(np.random.default_rng(n).random(n) < 0.1, 0.3, 0.98)
+    units = 0.9 + 0.1 * np.random.default_rng(n).random(n) - 0.3 * (np.arange(n) % 7 == 0)
     seen = Seen(units, (0.0, 1.0), 0.95)
     more = seen.more(at_least(bound))
     assert more is not None and at_least(bound)(seen.estimate(n + more))

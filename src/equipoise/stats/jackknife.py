@@ -74,11 +74,12 @@ def mean_interval(values: Floats, bounds: Bounds, *, level: float, counts: Float
     return Estimate(value, *ends, level, len(values), METHOD)
 
 
-def left_out_values(statistics: Sequence[Statistic]) -> Floats:
-    """Return the mean of several statistics with each cluster left out, a column for each that any of them has."""
-    present = np.unique(np.concatenate([statistic.clusters for statistic in statistics]))
+def left_out_values(statistics: Sequence[Statistic], clusters: Integers | None = None) -> Floats:
+    """Return the mean of several statistics with each cluster left out: each that any of them has, or those given."""
+    known = np.concatenate([statistic.clusters for statistic in statistics])
+    present = np.unique(known) if clusters is None else clusters
     # Weights are by the numbers of all clusters, also of those that the statistics take no row of.
-    count = max(int(statistic.numbers.max()) for statistic in statistics) + 1
+    count = max(int(present.max()), *(int(statistic.numbers.max()) for statistic in statistics)) + 1
 
     def chunks() -> Iterator[NDArray[np.float32]]:
         weights = np.ones((count, len(present)), dtype=np.float32)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..records import Estimate, Floats
+from ..records import Estimate, Floats, Integers
 from . import bounded, jackknife, means
 from .bootstrap import percentile, weight_chunks
 from .resampling import CHUNK_BYTES, Chunks, Statistic, evaluate
@@ -134,7 +134,8 @@ def _counted(observed: float, permuted: Floats) -> tuple[int, int]:
 def _estimate(contest: Contest, resampled: Floats, trial: Trial) -> Estimate:
     """Return a difference with its interval, which is never of zero width; none where the metric has no bounds."""
     value, width, units, level = contest.difference, contest.width, contest.units, trial.level
-    clusters = len(np.unique(np.concatenate([s.clusters for s in (*contest.first, *contest.second)])))
+    present = np.unique(np.concatenate([s.clusters for s in (*contest.first, *contest.second)]))
+    clusters = len(present)
     drawn = replace(
         percentile(value, resampled, level=level, units=clusters), method=PAIRED.format(resamples=trial.resamples)
     )
@@ -148,15 +149,16 @@ def _estimate(contest: Contest, resampled: Floats, trial: Trial) -> Estimate:
     if not math.isfinite(width):
         return Estimate.alone(value, level=level, n=clusters, method="no interval: too few clusters")
     if jackknife.FEWEST <= clusters < bounded.ENOUGH_UNITS:
-        return _left_out(contest, clusters, level)
+        return _left_out(contest, present, level)
     radius = bounded.hoeffding_radius([clusters, clusters], width, level=level)
     return Estimate.around(value, radius, (-width, width), level=level, n=clusters, method=bounded.HOEFFDING)
 
 
-def _left_out(contest: Contest, clusters: int, level: float) -> Estimate:
+def _left_out(contest: Contest, present: Integers, level: float) -> Estimate:
     """Return a difference of any metric with the jackknife's interval."""
-    value, scale = contest.difference, (-contest.width, contest.width)
-    left_out = jackknife.left_out_values(contest.first) - jackknife.left_out_values(contest.second)
+    value, scale, clusters = contest.difference, (-contest.width, contest.width), len(present)
+    first, second = (jackknife.left_out_values(side, present) for side in (contest.first, contest.second))
+    left_out = first - second
     if np.isnan(left_out).any():
         return Estimate.alone(value, level=level, n=clusters, method="no interval: undefined without some cluster")
     # Where a metric is not made of means, an item counts as much as a cluster: more cannot be said.
