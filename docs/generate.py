@@ -252,7 +252,7 @@ def formats_page() -> str:
     """Return the columns of measurements.csv and --json, from their JSON Schema."""
     schema = json.loads((PACKAGE / "runs" / "measurements.schema.json").read_text(encoding="utf-8"))
     lines = ["| column | type | what |", "|---|---|---|"]
-    for name, column in schema["items"]["properties"].items():
+    for name, column in schema["properties"]["measurements"]["items"]["properties"].items():
         kind = column.get("type") or [f'"{choice}"' for choice in column["enum"]]
         kinds = kind if isinstance(kind, str) else " or ".join(kind)
         lines.append(f"| `{name}` | {kinds} | {plain(column['description'])} |")

@@ -32,7 +32,7 @@ ROWS = (
     ("datasets", "tasks", "scoring", "metrics", "stats"),
     ("options",),
     ("catalog", "cache", "progress", "uncertainty"),
-    ("records", "files"),
+    ("records", "files", "interruption"),
 )
 """Top to bottom: a module imports rows below its own, and its own package, and nothing else of ours."""
 

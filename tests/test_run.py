@@ -273,7 +273,7 @@ def test_what_cannot_be_is_refused_before_the_model_is_asked(tmp_path: Path) -> 
 def test_a_folder_of_another_planted_engine_is_left_alone(tmp_path: Path) -> None:
     audit("planted:bias=1", out=tmp_path, **QUICK)
     audit("planted:bias=1", out=tmp_path, **QUICK)
-    with pytest.raises(RunError, match="holds a run of planted with other settings"):
+    with pytest.raises(RunError, match="holds another run: the model planted has other bias"):
         audit("planted:bias=2", out=tmp_path, **QUICK)
 
 
@@ -309,7 +309,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 def test_the_folder_of_another_model_is_left_alone(tiny_run: Run) -> None:
     before = files_of(tiny_run.path)
-    with pytest.raises(RunError, match="holds a run of tiny-llama-1 with other settings; choose another folder"):
+    with pytest.raises(RunError, match="holds another run: the model is tiny-llama-1, not planted; choose another out"):
         audit("planted", out=tiny_run.path, **QUICK)
     assert before == files_of(tiny_run.path)
 

@@ -24,7 +24,7 @@ PRONOUNS = ("he", "she", "they")
 """The pronouns that a sentence is asked with where none are named."""
 
 _MARKED = re.compile(r"\[([^\[\]]+)\]")
-_SETTLED = {"resamples": 2, "metrics": ["flip_rate", "certainty"]}
+_SETTLED: dict[str, Any] = {"resamples": 2, "metrics": ["flip_rate", "certainty"]}
 """What is measured of a few sentences is not shown: an interval over one set says nothing."""
 
 

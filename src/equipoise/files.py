@@ -7,19 +7,83 @@ leaves the old state, a crash after it the new one: the next command ends what w
 
 from __future__ import annotations
 
+import errno
 import glob
 import hashlib
 import io
 import os
 import re
+import shutil
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import IO, Any, cast
 from urllib.parse import quote, unquote
 
 _UNFINISHED = re.compile(r"\..+\.(\d+)\.part")
 """A file that a process is writing: its name ends with the number of the process."""
+
+
+class StrangeFile(OSError):
+    """A link, a special file or a name that may lead out of a folder; nothing was read, written or removed there."""
+
+
+def plain_file(folder: Path, name: str) -> Path:
+    """Return the place of a file in a folder, which need not exist; StrangeFile where it is anything but a file there.
+
+    No link on the way is followed: a folder from elsewhere must not reach what is outside of it.
+    """
+    if not is_inside(name):
+        raise StrangeFile(errno.EINVAL, f"{name!r} is not a name within the folder", str(folder))
+    place = folder
+    *folders, _ = parts = PurePath(name).parts
+    for number, part in enumerate(parts):
+        place = place / part
+        try:
+            mode = os.lstat(place).st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            break
+        if not (stat.S_ISDIR(mode) if number < len(folders) else stat.S_ISREG(mode)):
+            kind = "folder" if number < len(folders) else "file"
+            raise StrangeFile(errno.EINVAL, f"is {_kind(mode)}, not a plain {kind}", str(place))
+    return folder / name
+
+
+def _kind(mode: int) -> str:
+    kinds = {stat.S_IFLNK: "a link", stat.S_IFDIR: "a folder", stat.S_IFREG: "a file", stat.S_IFIFO: "a named pipe"}
+    return kinds.get(stat.S_IFMT(mode), "a special file")
+
+
+def read_plain(folder: Path, name: str, *, most: int) -> bytes:
+    """Return the content of a plain file of a folder; StrangeFile where it is none, or has more than `most` bytes."""
+    place = plain_file(folder, name)
+    with _opened(place) as file:
+        if os.fstat(file.fileno()).st_size > most:
+            raise StrangeFile(errno.EFBIG, f"is larger than {most / 2**20:,.0f} MiB", str(place))
+        return file.read()
+
+
+def _opened(path: Path) -> io.BufferedReader:
+    """Return a file opened for reading; StrangeFile where it is a special file, which may never end."""
+    return open(path, "rb", opener=_descriptor)
+
+
+def _descriptor(name: str, flags: int) -> int:
+    # Without waiting: a pipe would wait for its writer.
+    handle = os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(handle)
+        raise StrangeFile(errno.EINVAL, f"is {_kind(mode)}, not a plain file", str(name))
+    return handle
+
+
+def unlinked(path: Path) -> None:
+    """Give a file that has several names a content of its own, so that adding to it changes no other file."""
+    if path.is_file() and path.stat().st_nlink > 1:
+        with written(path) as part, open(path, "rb") as old, open(part, "wb") as new:
+            shutil.copyfileobj(old, new, 2**20)
 
 
 @contextmanager
@@ -28,6 +92,7 @@ def written(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_abandoned(path.parent, path.name)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part.unlink(missing_ok=True)  # a link of that name would be written through
     try:
         yield part
         with open(part, "rb+") as handle:
@@ -73,7 +138,7 @@ def sha256(content: bytes) -> str:
 def file_sha256(path: Path) -> str | None:
     """Return the SHA-256 of a file, in hexadecimal; None where it cannot be read."""
     try:
-        with open(path, "rb") as handle:
+        with _opened(path) as handle:
             return hashlib.file_digest(handle, "sha256").hexdigest()
     except OSError:
         return None
@@ -145,7 +210,7 @@ def current(folder: Path, name: str, expected: str | None) -> Path:
 def settle(folder: Path, names: Iterable[str]) -> None:
     """Put the files that the list now names into their places."""
     for name in names:
-        place = folder / name
+        place = plain_file(folder, name)
         place.parent.mkdir(parents=True, exist_ok=True)
         waiting(folder, name).replace(place)
     sync_folder(folder)
@@ -156,19 +221,20 @@ def end_interrupted(folder: Path, named: Mapping[str, str]) -> None:
     for path in folder.glob(".*.next"):
         name = unquote(path.name.removeprefix(".").removesuffix(".next"))
         expected = named.get(name) if is_inside(name) else None
-        if expected is not None and expected == file_sha256(path):
+        if expected is not None and not path.is_symlink() and expected == file_sha256(path):
             settle(folder, [name])
-        elif path.is_file():
+        elif not path.is_dir() or path.is_symlink():
             path.unlink()
 
 
 def remove_unchanged(folder: Path, files: Mapping[str, str]) -> None:
     """Remove files that are still as they were written; one that somebody changed is left alone."""
     for name, digest in files.items():
-        if is_inside(name) and file_sha256(folder / name) == digest:
+        if file_sha256(plain_file(folder, name)) == digest:
             (folder / name).unlink()
 
 
 def is_inside(name: str) -> bool:
     """Return whether a list's name for a file stays within its folder."""
-    return not Path(name).is_absolute() and ".." not in Path(name).parts
+    parts = PurePath(name).parts
+    return bool(parts) and not PurePath(name).is_absolute() and ".." not in parts and "\0" not in name

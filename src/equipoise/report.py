@@ -42,7 +42,6 @@ from .topics.comparison import differences, standings
 from .topics.leaderboard.boards import read_submissions, run_folders, write_measurements
 from .topics.leaderboard.pages import MAIN, Site, pages
 from .topics.published import PublishedValue
-from .verdict.summary import part_summary
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -212,8 +211,7 @@ def run_html(run: Run) -> str:
     from .media.notebook import html
 
     parts = [
-        Section(str(part), [*part_summary(part).sentences, numbers.metrics(part), *flips.flips(part)])
-        for part in run.parts
+        Section(str(part), [*first_screen.lines(part), numbers.metrics(part), *flips.flips(part)]) for part in run.parts
     ]
     return html(run.name, parts)
 

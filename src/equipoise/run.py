@@ -6,7 +6,8 @@ Dataset --Example--> Task --Prompt--> Engine --Score--> Task --Outcomes--> measu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from dataclasses import replace as with_fields
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -27,7 +28,7 @@ from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManife
 from .runs import Held, Run, written
 from .runs.folder import RunFolder, default_folder
 from .runs.imported import read_results
-from .runs.manifest import IMPORTED, describe, describe_imported
+from .runs.manifest import IMPORTED, describe, describe_imported, described
 from .runs.measurements import measurements_frame
 from .runs.tables import column_rows, example_rows, outcome_columns
 from .scoring.opening import open_engine
@@ -54,17 +55,19 @@ def audit(
     task: str | Task | Sequence[str | Task] = RunOptions.task,
     *,
     out: str | Path | None = None,
+    replace: bool = RunOptions.replace,
     progress: Progress | bool | None = None,
     **choices: Any,
 ) -> Run:
     """Return the run of a model on every dataset as every task; the same call continues an interrupted run.
 
     `model` is a name, a path, (model, tokenizer) or a pipeline of transformers, or an engine. `data` is a name, a path,
-    a DataFrame, a list of dicts, a `datasets.Dataset`, a Dataset, or a list of these.
+    a DataFrame, a list of dicts, a `datasets.Dataset`, a Dataset, or a list of these. A folder that
+    holds another run (other model, data, task or settings) is refused, or emptied first if `replace` is set.
     `progress` is called with what is done; without it a notebook shows bars (False: never).
     For example: `audit("smollm2", data="winobias", limit=100, estimators=["renyi"])`.
     """
-    check_arguments(choices, AuditOptions, "model", "data", "task", "out", "progress")
+    check_arguments(choices, AuditOptions, "model", "data", "task", "out", "replace", "progress")
     settings, report = Settings(**choices), shown(progress)
     plan = settings.plan
     datasets, tasks = open_datasets(data, settings.dataset), open_tasks(task, settings.task)
@@ -73,13 +76,13 @@ def audit(
     report("loading the model", 0, 1)
     engine = open_engine(model, settings.engine)
     report("loading the model", 1, 1)
-    names = ([dataset.name for dataset in datasets], [t.name for t in tasks])
-    folder = RunFolder(Path(out) if out else default_folder(engine.name, *names, settings.asked))
+    names = [dataset.label for dataset in datasets], [t.name for t in tasks], settings.asked
+    folder = RunFolder(Path(out) if out else default_folder(engine.name, *names))
     with folder.held():
+        manifest = describe(engine, datasets, tasks, asdict(settings))
+        folder.begin(manifest, replacing=replace)
         with ScoreStore(folder.scores) as store:
             texts = TextStore(folder.reasoning)
-            manifest = describe(engine, datasets, tasks, asdict(settings))
-            folder.begin(manifest)
             answers = []
             for dataset, asked in product(datasets, tasks):
                 engine.prepare(dataset.examples)
@@ -90,7 +93,7 @@ def audit(
                 answers.append(_answers(key, dataset, ask, settings))
             exposed = exposure_notes((model, settings.adapter), datasets)
             notes = [*exposed, *store.notes, *texts.notes, *engine.notes]
-            manifest = replace(manifest, engine={**engine.identity, **engine.description}, notes=notes)
+            manifest = with_fields(manifest, engine=described(engine), notes=notes)
         return _finish(folder, answers, plan, manifest, report).with_texts(texts.texts)
 
 
@@ -102,7 +105,7 @@ def remeasure(path: str | Path, *, progress: Progress | bool | None = None, **ch
         settings, parts = Settings.again(run.manifest.settings, **choices), list(run.answers())
         # Notes on the earlier measurements are written again where they still hold.
         notes = [note for note in run.manifest.notes if not note.startswith(tuple(f"{key}: " for key, _ in parts))]
-        manifest = replace(run.manifest, settings=asdict(settings), notes=notes)
+        manifest = with_fields(run.manifest, settings=asdict(settings), notes=notes)
         measured, notes = measured_tables(parts, settings.plan, manifest, shown(progress))
         return written(folder, measured, manifest, notes, examples=run.examples)
 
@@ -113,14 +116,14 @@ def import_results(
     *,
     format: str = "general",
     out: str | Path | None = None,
+    replace: bool = RunOptions.replace,
     model: str = "",
     dataset: str = "",
     progress: Progress | bool | None = None,
     **choices: Any,
 ) -> Run:
     """Return a run made of one model's results from elsewhere (runs/imported); no model is run."""
-    known = ("files", "format", "out", "model", "dataset", "progress")
-    check_arguments(choices, MeasuringOptions, *known)
+    check_arguments(choices, MeasuringOptions, "files", "format", "out", "replace", "model", "dataset", "progress")
     settings = Settings(**choices)
     read = partial(read_results, format=format, model=model, dataset=dataset)
     paths: Sequence[str | Path] = [files] if isinstance(files, str | Path) else files
@@ -129,14 +132,12 @@ def import_results(
     if len(models) != 1:
         raise RunError(f"a run has one model, but these files have {len(models)}: {', '.join(models) or 'no results'}")
     if len({(result.dataset.name, result.task) for result in results}) < len(results):
-        raise RunError(
-            "two of the files hold the same dataset and task; give them different names, or import one at a time"
-        )
-    names = list(dict.fromkeys(result.dataset.name for result in results))
+        raise RunError("two of the files hold the same dataset and task; rename one, or import one at a time")
+    names = list(dict.fromkeys(result.dataset.label for result in results))
     folder = RunFolder(Path(out) if out else default_folder(models[0], names, [IMPORTED]))
     with folder.held():
         manifest = describe_imported(results, format, asdict(settings))
-        folder.begin(manifest)
+        folder.begin(manifest, replacing=replace)
         answers = [Answers(RunKey(r.model, r.dataset.name, r.task), r.dataset, r.outcomes) for r in results]
         return _finish(folder, answers, settings.plan, manifest, shown(progress))
 
@@ -157,6 +158,7 @@ def _answers(key: RunKey, dataset: Dataset, ask: Callable[..., Outcomes], settin
 
 def _finish(folder: RunFolder, answers: Sequence[Answers], plan: Plan, manifest: RunManifest, report: Progress) -> Run:
     """Return the run, measured and written."""
+    manifest = with_fields(manifest, files=folder.stores())  # which are complete by now
     manifest = with_samples(manifest, [(a.key, a.sampled) for a in answers if a.sampled])
     measured, notes = measured_tables([(a.key, a.outcomes) for a in answers], plan, manifest, report)
     measured.tables["examples.parquet"] = example_rows(_asked(answers))

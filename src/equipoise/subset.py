@@ -11,11 +11,11 @@ import numpy as np
 
 from .datasets.dataset import Dataset
 from .progress import Progress, shown
-from .records import Example, Outcomes, RunError
+from .records import Example, OtherRunError, Outcomes, RunError
 from .run import measured_tables
 from .runs import Run, written
 from .runs.folder import RunFolder, folder_name
-from .runs.manifest import command_line, now
+from .runs.manifest import NO_SCORES, command_line, now
 from .runs.tables import example_rows, examples_from_frame, selected_ids
 from .settings import Settings
 
@@ -49,7 +49,11 @@ def subset_run(
         notes = [f"a part of {run.path}: {' or '.join(where)}"]
         manifest = replace(run.manifest, settings=asdict(settings), datasets=facts, files={}, notes=notes)
         manifest = replace(manifest, command=command_line(), started=now(), finished=None)
-        folder.begin(manifest)
+        manifest = replace(manifest, engine={**manifest.engine, "scores": f"{NO_SCORES}: a part of another run"})
+        try:
+            folder.begin(manifest)
+        except OtherRunError as error:
+            raise RunError(f"{error.fact}; choose another out, or delete that folder") from None
         parts = [(key, _kept(outcomes, examples[key.dataset])) for key, outcomes in run.answers()]
         measured, undefined = measured_tables(parts, settings.plan, manifest, shown(progress))
         measured.tables["examples.parquet"] = example_rows(examples)

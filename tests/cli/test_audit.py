@@ -87,7 +87,7 @@ def test_a_table_of_ones_own_is_audited(forked: Command, ending: str, tmp_path: 
     more = ("--columns", "gold=richtig", "--columns", "group:land=land", "--resamples", "20", "--json")
     result = forked("audit", "planted", "--data", f"mine.{ending}", *columns, *more, cwd=tmp_path)
     assert (result.returncode, result.stderr) == (0, "")
-    rows = {(row["metric"], row["group"]): row for row in json.loads(result.stdout)}
+    rows = {(row["metric"], row["group"]): row for row in json.loads(result.stdout)["measurements"]}
     assert rows["accuracy", "type=type2"]["value"] == 1.0 and rows["ucerf", "type=type2"]["n"] == 1
     assert ("accuracy", "land=de") in rows and rows["accuracy", "all"]["dataset"] == "mine"
 

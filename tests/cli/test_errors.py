@@ -194,16 +194,18 @@ def test_nan_log_probabilities_are_refused(forked: Command, tiny_llama: Callable
     assert (tmp_path / "run" / "scores.jsonl").read_bytes() == b""
 
 
-def test_a_full_disk_is_one_sentence(forked: Command, tmp_path: Path) -> None:
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "scores.jsonl").symlink_to("/dev/full")
-    said = refused(forked("audit", "planted", "--limit", "4", "--out", "run", cwd=tmp_path))
-    assert said.startswith("the disk is full") and "run the command again" in said
+def test_a_full_disk_is_one_sentence() -> None:
+    body = 'open("/dev/full", "wb", buffering=0).write(b"scores")'
+    result = subprocess.run(
+        [sys.executable, "-c", ENDED.format(body=body)], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 2 and result.stderr.startswith("equipoise: the disk is full")
+    assert "run the command again" in result.stderr and result.stderr.count("\n") == 1
 
 
 def test_a_folder_of_another_model_is_refused(forked: Command, run_copy: Path, model: Path) -> None:
     said = refused(forked("audit", model, "--limit", "4", "--out", run_copy, cwd=run_copy.parent))
-    assert "holds a run of planted with other settings; choose another folder" in said
+    assert "choose another folder with --out, or delete that run with --replace" in said
 
 
 @pytest.mark.slow

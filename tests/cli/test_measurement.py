@@ -37,7 +37,7 @@ def test_an_old_terminal_is_no_reason_to_fail(equipoise: Command, audited: tuple
 def test_json_is_all_that_stands_on_standard_output(forked: Command, audited: tuple[Path, Result]) -> None:
     folder, _ = audited
     result = forked("report", folder, "--json", cwd=folder)
-    rows = json.loads(result.stdout)
+    rows = json.loads(result.stdout)["measurements"]
     table = pd.read_csv(folder / "measurements.csv")
     assert list(rows[0]) == list(table.columns) and len(rows) == len(table)
     assert [row["value"] for row in rows] == pytest.approx(list(table["value"]), abs=1e-14)
@@ -48,7 +48,7 @@ def test_json_is_all_that_stands_on_standard_output(forked: Command, audited: tu
 def test_other_estimators_need_no_model(forked: Command, run_copy: Path) -> None:
     words = ("--estimator", "renyi", "--estimator", "margin", "--by", "form", "--level", "0.8", "--resamples", "50")
     result = forked("measure", run_copy, *words, "--json", cwd=run_copy.parent)
-    rows = json.loads(result.stdout)
+    rows = json.loads(result.stdout)["measurements"]
     assert {"ucerf_renyi", "ucerf_margin"} <= {row["metric"] for row in rows}
     assert {row["level"] for row in rows} == {0.8}
     assert "form=object,type=type2" in {row["group"] for row in rows}

@@ -234,11 +234,13 @@ def test_flips_come_first_with_counts_and_signed_ucerf_before_the_papers() -> No
         row("flip_bias", 8 / 244, -0.01, 0.08, "type=type1", n=244, better="neither"),
     )
     text = in_one_line(rendered(table))
-    first = "m on d · t - The group word changed the answer in 34 of 244 ambiguous sets"
-    assert text.startswith(first)
-    assert "34 of 244 ambiguous sets (13.9% [10.0%, 20.0%]): 21 toward the stereotype, 13 against it." in text
-    assert "no clear direction: the shares toward and against the stereotype differ by 3.3 points [-1.0, 8.0]" in text
-    assert text.index("Signed UCerF is 0.400 [0.300, 0.500] on 244") < text.index("UCerF as published is 0.900")
+    missed = (
+        "No difference detected: it could have missed a bias of flips of up to 8.0 points (n = 244 ambiguous sets)."
+    )
+    first = "The group word changed the answer in 34 of 244 ambiguous sets: 21 toward the stereotype, 13 against it."
+    assert text.startswith(f"m on d · t {missed}. - {first}")
+    assert "No direction is detected (3.3 points apart [-1.0, 8.0])" in text
+    assert text.index("Signed UCerF is 0.400 [0.300, 0.500] on 244") < text.index("As published it is 0.900")
 
 
 def test_no_verdict_calls_a_model_fair(measured: pd.DataFrame) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import threading
 import time
+import zlib
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache
+from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -16,24 +18,36 @@ import numpy as np
 BOS = 256
 SIZE = 300
 
+SOURCE = {"model": "toy", "system_fingerprint": "fp-1"}
+"""What every answer says of the model that gave it."""
 
-@cache
-def distribution(last: tuple[int, ...], seed: int = 0) -> np.ndarray:
-    """Return the log-probabilities of the next token, which depend on the two tokens before."""
-    logits = np.random.default_rng([seed, *last]).normal(size=SIZE) * 2
+
+@lru_cache(100_000)
+def _distribution(seed: int, context: int) -> np.ndarray:
+    logits = np.random.default_rng([seed, context]).normal(size=SIZE) * 2
     return logits - np.log(np.exp(logits).sum())
+
+
+def distribution(ids: Sequence[int], seed: int = 0) -> np.ndarray:
+    """Return the log-probabilities of the next token, which depend on all tokens before."""
+    return _distribution(seed, zlib.crc32(np.array(ids, dtype="<u2").tobytes()))
 
 
 def truth(ids: list[int], seed: int = 0) -> list[float]:
     """Return the log-probability of every token but the first."""
-    return [float(distribution(tuple(ids[max(0, i - 2) : i]), seed)[ids[i]]) for i in range(1, len(ids))]
+    return [float(distribution(ids[:i], seed)[ids[i]]) for i in range(1, len(ids))]
+
+
+class _Quiet(ThreadingHTTPServer):
+    def handle_error(self, *_: Any) -> None:
+        """Say nothing: clients that are killed, or give up, cut their connections."""
 
 
 class Listening:
     """Something that listens on loopback, at `url`, in threads of its own until it is closed."""
 
     def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server = _Quiet(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
         self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
@@ -96,7 +110,7 @@ class Loopback(Listening):
             return 200, {"tokens": front + list(body["prompt"].encode())}
         if path == "/tokenize" and self.template == "ids":
             return 200, {"tokens": [BOS] * self.bos + list(self.rendered(body).encode())}
-        if path == "/detokenize" and self.template == "ids":
+        if path == "/detokenize" and "no tokenize" not in self.faults:
             text = bytes(token for token in body["tokens"] if token != BOS).decode()
             return 200, {"prompt": text + " " * ("odd text" in self.faults)}
         if path == "/apply-template" and self.template == "text":
@@ -104,7 +118,7 @@ class Loopback(Listening):
         if path == "/v1/completions" and "chat only" not in self.faults:
             return self.complete(body)
         if path == "/v1/chat/completions":
-            return 200, {"choices": [self.chat(body) for _ in range(body.get("n", 1))]}
+            return 200, {"choices": [self.chat(body, place) for place in range(body.get("n", 1))], **SOURCE}
         return 404, {"error": "no such path"}
 
     def rendered(self, body: dict[str, Any]) -> str:
@@ -118,15 +132,16 @@ class Loopback(Listening):
             return 500, {"error": "poisoned"}
         if body.get("logprobs", 0) > self.top:
             return 400, {"error": f"logprobs must be at most {self.top}"}
-        return 200, {"choices": [{"index": i, **self.choice(row, body)} for i, row in enumerate(rows)]}
+        answers = [self.choice(row, body, place) for row in rows for place in range(body.get("n", 1))]
+        return 200, {"choices": [{"index": i, **answer} for i, answer in enumerate(answers)], **SOURCE}
 
-    def choice(self, ids: list[int], body: dict[str, Any]) -> dict[str, Any]:
+    def choice(self, ids: list[int], body: dict[str, Any], place: int) -> dict[str, Any]:
         table = self.next(ids, body["temperature"])
         best = int(table.argmax())
         if "no logprobs" in self.faults or not body.get("logprobs"):
-            return {"text": chr(best), "logprobs": None}
+            return {"text": self.text(ids, body, place), "logprobs": None}
         ranked = np.argsort(-table)[: body["logprobs"]]
-        top = {f"token_id:{t}": float(table[t]) for t in ranked}
+        top: Any = {f"token_id:{t}": float(table[t]) for t in ranked}
         tokens, values = [f"token_id:{best}"], [float(table[best])]
         if body.get("echo") and "echo ignored" not in self.faults:
             given = truth(ids, self.seed)
@@ -136,19 +151,32 @@ class Loopback(Listening):
                 given = [None] * len(given)
             if "own answers" in self.faults:
                 given = [float(self.next(ids[:i], 0.0).max()) for i in range(1, len(ids))]
+            if "plain echo" not in self.faults:  # OpenAI's protocol: an entry for every token, its own and the best
+                entries = [{f"token_id:{t}": v} for t, v in zip(ids[1:], given, strict=True)]
+                top = [None, *entries, {f"token_id:{best}": float(table[best])}]
             tokens = [f"token_id:{t}" for t in ([BOS, *ids[:-1]] if "other tokens" in self.faults else ids)] + tokens
             values = [None, *given, *values]
-        return {"text": chr(best), "logprobs": {"tokens": tokens, "token_logprobs": values, "top_logprobs": [top]}}
+        entries = top if isinstance(top, list) else [top]
+        return {"text": chr(best), "logprobs": {"tokens": tokens, "token_logprobs": values, "top_logprobs": entries}}
+
+    def text(self, ids: list[int], body: dict[str, Any], place: int) -> str:
+        """Return a few tokens: the most probable ones, or drawn; the same request always draws the same."""
+        rng, text = np.random.default_rng([self.seed, place, *ids]), ""
+        for _ in range(min(body["max_tokens"], 4)):
+            table = distribution(ids, self.seed)
+            token = int(rng.choice(SIZE, p=np.exp(table))) if body["temperature"] else int(table.argmax())
+            ids, text = [*ids, token], text + chr(token)
+        return text
 
     def next(self, ids: list[int], temperature: float) -> np.ndarray:
-        table = distribution(tuple(ids[-2:]), self.seed)
+        table = distribution(ids, self.seed)
         if "sharpened" in self.faults and temperature == 0:
             table = table * 3 - np.log(np.exp(table * 3).sum())
         if "too much mass" in self.faults:
             table = table + 1.0
         return np.minimum(table, 0.0)
 
-    def chat(self, body: dict[str, Any]) -> dict[str, Any]:
+    def chat(self, body: dict[str, Any], place: int) -> dict[str, Any]:
         key = sum(body["messages"][-1]["content"].encode())
         probs = np.random.default_rng([self.seed, key]).dirichlet(np.ones(6))
         words = [" A", "A", "B", "C", "The", "\n"]
@@ -157,12 +185,16 @@ class Loopback(Listening):
         top = [{"token": word, "logprob": value} for word, value in ranked]
         kept = top[: min(body.get("top_logprobs", 0), 4 if "few" in self.faults else 6)]
         hidden = "no logprobs" in self.faults or not body.get("logprobs")
-        text = str(np.random.default_rng().choice(words, p=probs)) if body["temperature"] else top[0]["token"]
+        rng = np.random.default_rng([self.seed, key, place if body["temperature"] else 0])
+        text = str(rng.choice(words, p=probs)) if body["temperature"] else top[0]["token"]
+        if body["max_tokens"] > 8:
+            text += f" {rng.integers(10**9)}"
         if "seed" in body:  # `build generate`
             text = "1. [The cook] met [the nurse] before [he] left town."
         if "thinks" in self.faults:
             text = f"so it is</think>\n\n{text}" if body["max_tokens"] > 8 else "so it is"
-        return {"message": {"content": text}, "logprobs": None if hidden else {"content": [{"top_logprobs": kept}]}}
+        first = {**top[0], "top_logprobs": kept}
+        return {"message": {"content": text}, "logprobs": None if hidden else {"content": [first]}}
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -189,8 +221,10 @@ class _Handler(BaseHTTPRequestHandler):
         if loop.script:
             status, answer, headers = loop.script.pop(0)
         else:
-            status, answer = (refusals.pop(0), {"error": "later"}) if refusals else loop.answer(self.path, body)
-        content = answer.encode() if isinstance(answer, str) else json.dumps(answer).encode()
+            told: Any = (refusals.pop(0), {"error": "later"}) if refusals else loop.answer(self.path, body)
+            status, answer, headers = (*told, {})[:3]
+        content = answer if isinstance(answer, bytes) else answer if isinstance(answer, str) else json.dumps(answer)
+        content = content.encode() if isinstance(content, str) else content
         self.send_response(200 if status in (0, 1) else status)
         for name, value in ({"retry-after": "0.05"} if status == 429 and not headers else headers).items():
             self.send_header(name, value)
@@ -208,8 +242,9 @@ class _Handler(BaseHTTPRequestHandler):
                     self.wfile.flush()
                     time.sleep(0.2)
             return
-        with suppress(OSError):  # the client was killed
+        with suppress(OSError):  # the client was killed, or has given up
             self.wfile.write(content)
+            self.wfile.flush()
 
     def log_message(self, *_: Any) -> None:
         pass

@@ -17,6 +17,7 @@ from equipoise import audit, load, remeasure
 from equipoise.datasets import open_dataset
 from equipoise.records import (
     ABSENT,
+    OtherRunError,
     Outcomes,
     Prompt,
     RunError,
@@ -28,7 +29,8 @@ from equipoise.scoring.engine import Engine
 from equipoise.settings import Settings
 from equipoise.tasks import open_task
 
-MANIFEST = RunManifest("m", {"weights": "w"}, {}, {}, {}, {}, "equipoise audit m", "2026-01-01T00:00:00+00:00")
+SETTINGS = {"level": 0.95, "resamples": 2, "seed": 0}
+MANIFEST = RunManifest("m", {"weights": "w"}, {}, {}, SETTINGS, {}, "equipoise audit m", "2026-01-01T00:00:00+00:00")
 FILES = ("manifest.json", "measurements.csv", "outcomes.parquet", "pairs.parquet", "examples.parquet")
 
 
@@ -44,7 +46,8 @@ def test_a_run_leaves_its_files_and_no_others(finished: Path) -> None:
 
 
 def test_the_manifest_names_every_table_with_its_hash(finished: Path) -> None:
-    hashes = {name: hashlib.sha256((finished / name).read_bytes()).hexdigest() for name in FILES[1:]}
+    names = (*FILES[1:], "scores.jsonl")
+    hashes = {name: hashlib.sha256((finished / name).read_bytes()).hexdigest() for name in names}
     assert RunFolder(finished).manifest().files == hashes
 
 
@@ -109,8 +112,8 @@ def test_a_run_of_other_weights_is_left_alone(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     folder.begin(MANIFEST)
     folder.begin(MANIFEST)
-    with pytest.raises(RunError, match="holds a run of m with other settings"):
-        folder.begin(RunManifest("m", {"weights": "others"}, {}, {}, {}, {}, "", ""))
+    with pytest.raises(OtherRunError, match="holds another run: the model m has other weights; choose another out, or"):
+        folder.begin(replace(MANIFEST, engine={"weights": "others"}))
     assert folder.manifest().engine == {"weights": "w"}
 
 
@@ -162,7 +165,7 @@ def test_the_default_folder_tells_apart_what_is_asked_but_not_how_it_is_measured
     assert len(folder(attributes=[f"attribute{i}" for i in range(99)]).name) <= 120
 
 
-OLD = RunManifest("m", {}, {}, {}, {}, {}, "equipoise audit m", "2026-01-01T00:00:00+00:00", "then", ["old"])
+OLD = RunManifest("m", {}, {}, {}, SETTINGS, {}, "equipoise audit m", "2026-01-01T00:00:00+00:00", "then", ["old"])
 
 
 NEW = replace(OLD, notes=["new"])

@@ -15,7 +15,8 @@ from equipoise.records import (
 )
 from equipoise.runs.folder import RunFolder
 
-MANIFEST = RunManifest("m", {"weights": "w"}, {}, {}, {}, {}, "equipoise audit m", "2026-01-01T00:00:00+00:00")
+SETTINGS = {"level": 0.95, "resamples": 2, "seed": 0}
+MANIFEST = RunManifest("m", {"weights": "w"}, {}, {}, SETTINGS, {}, "equipoise audit m", "2026-01-01T00:00:00+00:00")
 
 
 def one_sentence(error: RunError) -> str:
@@ -26,7 +27,8 @@ def one_sentence(error: RunError) -> str:
 
 def test_a_manifest_survives_the_disk(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
-    manifest = RunManifest("модель", {"a": [1, 2]}, {"d": {"n": 1}}, {}, {"level": 0.95}, {}, "c", "s", "f", ["n"], {})
+    facts = {"sha256": "", "source": "", "licence": "", "examples": 1, "sets": 0, "faults": 0}
+    manifest = RunManifest("модель", {"a": [1, 2]}, {"d": facts}, {}, SETTINGS, {}, "c", "s", "f", ["n"], {})
     folder.commit({}, manifest)
     assert folder.manifest() == RunFolder(tmp_path).manifest() == manifest
 
@@ -37,29 +39,48 @@ def changed_manifest(folder: Path, **changes: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("place", "value", "fault"),
     [
         *(
-            (name, value)
-            for name in ("engine", "datasets", "tasks", "settings", "versions", "files")
+            (name, value, name)
+            for name in ("engine", "datasets", "tasks", "settings", "versions")
             for value in ([], "x")
         ),
-        *((name, value) for name in ("model", "command", "started") for value in (None, 3)),
-        ("finished", 3),
-        ("notes", "text"),
-        ("notes", [1]),
-        ("tasks", {"next-word": 1}),
-        ("settings", {"level": "high"}),
-        ("settings", {"level": 0}),
-        ("settings", {"level": 1}),
-        ("settings", {"level": True}),
+        *((name, value, f"{name} is not text") for name in ("model", "command", "started") for value in (None, 3)),
+        ("finished", 3, "finished is not text or null"),
+        ("notes", "text", "notes is not a list of texts"),
+        ("notes", [1], "notes is not a list of texts"),
+        ("tasks", {"next-word": 1}, "tasks is not objects by name"),
+        ("tasks.next-word.samples", "many", "tasks.next-word.samples is neither a count nor objects by name"),
+        *(("settings.level", value, "settings.level is not a number") for value in ("high", True, None)),
+        *(("settings.level", value, "settings.level is not between 0 and 1") for value in (0, 1)),
+        ("settings.resamples", 2.5, "settings.resamples is not a whole number"),
+        ("settings.metrics", "ucerf", "settings.metrics is not a list of texts"),
+        ("settings.by", [["gender"]], "settings.by is not a list of texts"),
+        ("datasets.builtin.faults", "none", "datasets.builtin.faults is not a count"),
+        ("datasets.builtin.examples", -1, "datasets.builtin.examples is not a count"),
+        ("datasets.builtin.sha256", None, "datasets.builtin.sha256 is not text"),
+        ("engine.identity", ["nothing"], "engine.identity is not a list of the engine's fields"),
+        ("engine.thinks", "yes", "engine.thinks is not true or false"),
+        ("files.examples.parquet", "00", "files.examples.parquet is not a SHA-256"),
+        ("files", {"../outside": "0" * 64}, "files.../outside is not a name within the folder"),
     ],
 )
-def test_a_manifest_with_a_value_of_another_type_is_refused_by_name(copy: Path, name: str, value: object) -> None:
-    changed_manifest(copy, **{name: value})
+def test_a_value_of_another_kind_is_refused_by_the_name_of_its_field(
+    copy: Path, place: str, value: object, fault: str
+) -> None:
+    field, _, inside = place.partition(".")
+    content = json.loads((copy / "manifest.json").read_text())[field]
+    keys = inside.split(".", 1) if field != "files" else [inside]
+    nested = content
+    for key in keys[:-1]:
+        nested = nested[key]
+    if inside:
+        nested[keys[-1]] = value
+    changed_manifest(copy, **{field: content if inside else value})
     with pytest.raises(RunError) as caught:
         load(copy)
-    assert f"manifest.json is damaged ({name} has a value of another kind)" in one_sentence(caught.value)
+    assert f"manifest.json is damaged ({fault}" in one_sentence(caught.value)
 
 
 def test_a_manifest_without_a_field_is_refused_by_its_name(copy: Path) -> None:
@@ -78,7 +99,8 @@ def test_a_changed_value_of_the_right_kind_is_noticed(copy: Path) -> None:
         other = (
             f"{value} " if isinstance(value, str) else [*value, "x"] if isinstance(value, list) else {**value, "x": {}}
         )
-        changed_manifest(copy, **{**content, name: other if name not in ("files", "versions") else {**value, "x": "y"}})
+        further = {"files": "0" * 64, "versions": "y", "datasets": value.get("builtin") if name == "datasets" else None}
+        changed_manifest(copy, **{**content, name: {**value, "x": further[name]} if name in further else other})
         with pytest.raises(RunError, match="it was changed after the run wrote it"):
             load(copy)
     (copy / "manifest.json").write_text(json.dumps(content))

@@ -25,14 +25,16 @@ def test_measurements_follow_their_schema(tmp_path: Path, capsys: pytest.Capture
     app(["list", "schema"], standalone_mode=False)
     schema = json.loads(capsys.readouterr().out)
     Draft202012Validator.check_schema(schema)
-    assert tuple(schema["items"]["properties"]) == Measurement.COLUMNS
+    assert tuple(schema["properties"]["measurements"]["items"]["properties"]) == Measurement.COLUMNS
     words = ["audit", "planted:strength=2", "--limit", "12", "--task", "next-word", "--task", "mcq", "--orders", "2"]
     app([*words, "--resamples", "20", "--no-html", "--json", "--out", str(tmp_path / "run")], standalone_mode=False)
-    rows = json.loads(capsys.readouterr().out)
-    errors = [error.message for error in Draft202012Validator(schema).iter_errors(rows)]
+    printed = json.loads(capsys.readouterr().out)
+    errors = [error.message for error in Draft202012Validator(schema).iter_errors(printed)]
+    rows = printed["measurements"]
     assert rows and not errors[:3]
+    assert next(iter(printed)) == "verdicts" and len(printed["verdicts"]) == 2, "the verdict comes first"
     assert tuple(pd.read_csv(tmp_path / "run" / "measurements.csv").columns) == Measurement.COLUMNS
-    broken = [{**rows[0], "n": -1}]
+    broken = {**printed, "measurements": [{**rows[0], "n": -1}]}
     assert list(Draft202012Validator(schema).iter_errors(broken))
 
 

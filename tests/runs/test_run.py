@@ -68,12 +68,12 @@ def test_an_audit_reads_nothing_that_it_wrote(tmp_path: Path, capsys: pytest.Cap
     with reads_in(tmp_path / "run") as reads:
         command(*words, "--out", tmp_path / "run")
     printed = capsys.readouterr().out
-    assert reads == {} and "report.html" in printed
+    assert reads == {"scores.jsonl": 1} and "report.html" in printed, "only the hash of its scores is taken"
     assert (tmp_path / "run" / "report.html").stat().st_size > 100_000
     # The same command continues: it reads its scores and, once, the manifest.
     with reads_in(tmp_path / "run") as reads:
         command(*words, "--out", tmp_path / "run", "--quiet")
-    assert reads == {"manifest.json": 1, "scores.jsonl": 1, "report.html": 1}, "the old page is hashed and removed"
+    assert reads == {"manifest.json": 1, "scores.jsonl": 2, "report.html": 1}, "the old page is hashed and removed"
 
 
 def test_texts_of_the_model_are_handed_on_too(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_texts_of_the_model_are_handed_on_too(tmp_path: Path) -> None:
         thought = {"task": "next-word-cot", "answer_turn": "plain", "reasoning_tokens": 4}
         run = audit(make_engine(), out=tmp_path / "run", limit=3, resamples=5, **thought)
         held = list(run.texts())
-    assert reads == {} and len(held) == 6
+    assert reads == {"scores.jsonl": 1, "reasoning.jsonl": 1} and len(held) == 6
     assert sorted(held, key=str) == sorted(Run(tmp_path / "run").texts(), key=str)
 
 

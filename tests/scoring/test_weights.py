@@ -41,6 +41,7 @@ def test_a_file_that_is_as_it_was_is_not_read_again(tmp_path: Path, cache: Path)
     assert note.read_text().split()[0] == sha256(b"weights")
     other = sha256(b"not read again")
     note.write_text(weights._note(other))
+    weights._read_here.clear()  # as in the next process
     assert file_sha256(path) == other
 
 
@@ -55,6 +56,29 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     os.utime(replacement, ns=(0, 2))
     replacement.replace(path)
     assert file_sha256(path) == sha256(b"Weights")
+
+
+def test_a_time_stamp_that_is_set_back_hides_no_change(tmp_path: Path) -> None:
+    path = write(tmp_path / "a", b"weights")
+    status = path.stat()
+    assert file_sha256(path) == sha256(b"weights")
+    with open(path, "rb+") as file:
+        file.write(b"WEIGHTS")
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    after = path.stat()
+    assert (after.st_size, after.st_mtime_ns, after.st_ino) == (status.st_size, status.st_mtime_ns, status.st_ino)
+    assert file_sha256(path) == sha256(b"WEIGHTS")
+
+
+def test_the_content_is_read_once_in_a_process_where_that_is_asked_for(tmp_path: Path, cache: Path) -> None:
+    path = write(tmp_path / "a", b"weights")
+    file_sha256(path)
+    (note,) = (cache / "hashes").iterdir()
+    note.write_text(weights._note(sha256(b"what a note may claim")))
+    weights._read_here.clear()
+    assert file_sha256(path) == sha256(b"what a note may claim")
+    assert file_sha256(path, content=True) == sha256(b"weights")
+    assert weights_sha256([path], content=True) == sha256(b"weights")
 
 
 def test_a_hubs_file_that_does_not_match_its_name_is_refused(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a run of two tasks that the model guesses at, on data with one set that has one side only."""
     examples = load_builtin().examples
     sets = list(dict.fromkeys(example.set_id for example in examples))
-    chosen = set(sets[:20] + sets[-20:])
+    chosen = set(sets[:32] + sets[-32:])
     dropped = next(example for example in examples if example.answerable and example.set_id in chosen)
     kept = tuple(example for example in examples if example.set_id in chosen and example is not dropped)
     folder = tmp_path_factory.mktemp("several") / "run"
@@ -44,11 +44,10 @@ def test_the_finding_the_picture_and_the_worst_case_come_first(
         return tab.locator(selector).first.bounding_box()
 
     picture = place("#findings .squares")
-    assert place("#findings .lead")["y"] < picture["y"] < picture["y"] + picture["height"] < height
+    assert place("#findings .status")["y"] < picture["y"] < picture["y"] + picture["height"] < height
     assert place("#findings .worst h3")["y"] < height
-    beside = tab.locator("#findings .first .beside")
-    assert beside.count() == 1 and "so high scores mean nothing here" in beside.inner_text()
-    assert place("#findings .first .beside")["y"] < height
+    status = tab.locator("#findings .first .status")
+    assert status.count() == 1 and "so a high UCerF means nothing" in status.inner_text()
     assert tab.locator("#findings .caution").count() == 0
     assert place(".bar")["height"] < 60, "the navigation takes one line"
     if width > 1000:
@@ -88,4 +87,4 @@ def test_no_picture_of_answers_to_a_question_that_was_not_understood(planted_run
     shown = block(part)
     assert not list(shown.every(Chart))
     lead, *others = [finding for finding in shown.every(Finding) if not finding.short]
-    assert "the question was not understood" in lead.beside and not others, "no finding, and no worst case"
+    assert "did not understand the question" in lead.text and not others, "no finding, and no worst case"

@@ -20,7 +20,7 @@ from equipoise.records import EquipoiseError
 from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import PlantedEngine
-from equipoise.verdict.gate import Check, gate, junit, junit_error, parse_drop, parse_requirement
+from equipoise.verdict.gate import Check, gate, junit, junit_error, parse_drop, parse_requirement, warnings
 
 
 def measured(run: Path, metric: str, **group: str) -> object:
@@ -85,14 +85,14 @@ def test_a_gate_knows_three_answers(planted_run: Path) -> None:
 
 def test_one_pair_decides_nothing(tmp_path: Path) -> None:
     run = audit(PlantedEngine(strength=5, bias=0), limit=1, out=tmp_path / "one", resamples=50)
-    (check,) = gate(run.path, ["ucerf[type=type2] >= 0.99"])
+    (check,) = gate(run.path, ["ucerf[type=type2] >= 0.99"], insist=True)
     row = measured(run.path, "ucerf", type="type2")
     assert row.value == 1 and check.outcome == "undecided" and not check.passed
     # Where all sets are 1, about 3.7 in n may not be.
     assert check.more == pytest.approx(370, rel=0.05)
     # One of the two sentences of a set is counted as a set, not as half of one.
     row = measured(run.path, "accuracy", type="type2", stereotype="pro")
-    (check,) = gate(run.path, ["accuracy[type=type2,stereotype=pro] >= 0.99"])
+    (check,) = gate(run.path, ["accuracy[type=type2,stereotype=pro] >= 0.99"], insist=True)
     assert row.n == row.value == 1 and check.more == pytest.approx(370, rel=0.05)
 
 
@@ -150,7 +150,7 @@ def test_without_an_interval_nothing_is_kept(make_run: Callable[..., Path]) -> N
     table = Run(run).measurements
     table.loc[table["metric"] == "eo_sum", ["low", "high"]] = np.nan
     Run(run).folder.add({"measurements.csv": table})
-    (check,) = gate(run, ["eo_sum <= 2"])
+    (check,) = gate(run, ["eo_sum <= 2"], insist=True)
     assert not check.passed and "no interval" in check.why
 
 
@@ -224,7 +224,7 @@ def test_a_drop_from_other_sentences_is_an_error(make_run: Callable[..., Path], 
 
 
 def test_junit_counts_and_survives_any_name(hostile_run: Path) -> None:
-    checks = gate(hostile_run, ["ucerf[type=type2] >= 0", "ucerf[type=type2] > 1"])
+    checks = gate(hostile_run, ["ucerf[type=type2] >= 0", "ucerf[type=type2] > 1"], insist=True)
     suite = ElementTree.fromstring(junit(checks, "run\x00\x1b"))
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
     (failure,) = suite.iter("failure")
@@ -271,3 +271,20 @@ def test_exit_codes_tell_passed_failed_and_impossible_apart(planted_run: Path, t
     suite = ElementTree.fromstring((tmp_path / "gate.xml").read_bytes())
     assert [suite.get(count) for count in ("tests", "failures", "errors", "skipped")] == ["1", "0", "1", "0"]
     assert "was not measured for all" in str(next(suite.iter("error")).get("message"))
+
+
+def test_what_is_not_usable_never_passes_unless_the_user_insists(tmp_path: Path) -> None:
+    choices = {"limit": 60, "resamples": 20, "by": []}
+    run = audit(PlantedEngine(strength=0, bias=0, mass=0.01, noise=1), out=tmp_path / "run", **choices)
+    (check,) = gate(run, "ucerf[type=type2] >= 0.10", undecided="pass")
+    assert (check.outcome, check.passed) == ("not usable", False) and check.why.startswith("Not usable: ")
+    assert gate(run, "ucerf[type=type2] >= 0.10", insist=True)[0].outcome == "passed"
+    (failure,) = ElementTree.fromstring(junit([check], "run")).iter("failure")
+    assert failure.get("type") == "not usable"
+
+
+def test_published_ucerf_on_ambiguous_sets_needs_company(planted_run: Path) -> None:
+    (warning,) = warnings(planted_run, ["ucerf[type=type1] >= 0.9", "accuracy[type=type2] >= 0.5"])
+    assert "require ucerf_signed or flip_rate, too" in warning
+    for fine in (["ucerf[type=type2] >= 0.9"], ["ucerf[type=type1] >= 0.9", "flip_rate[type=type1] <= 0.1"]):
+        assert not list(warnings(planted_run, fine))

@@ -27,10 +27,9 @@ def test_sentence_pairs_have_a_page_of_their_own(
     (part,) = run.parts
     p = np.array([probs[0] for probs in part.items["probs"]])
     labelled = (part.items["gold"] == 0).mean()
-    lead = tab.inner_text("#findings .lead")
-    assert lead.startswith(
-        f"People label {labelled:.0%} of {len(p)} sentences male; the model gives male a probability"
-    )
+    lead = tab.locator("#findings p", has_text="People label").first.inner_text()
+    said = f"People label {labelled:.0%} of {len(p)} sentences male; the model gives male a probability"
+    assert lead.startswith(said)
     stated = re.search(r"probability of ([\d.]+) \[([\d.]+), ([\d.]+)\] on average", lead)
     assert stated and float(stated[1]) == pytest.approx(p.mean(), abs=0.006)
     assert float(stated[2]) < p.mean() < float(stated[3])

@@ -1,62 +1,83 @@
-"""Every sentence on eight planted engines is true, and nothing that was not planted is claimed."""
+"""What is said of twelve models of known truth is true, nothing else is claimed, and the docs say the same."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
-from planted_headlines import ENGINES, INTRO, PAGE, page, said_of
+from planted_headlines import ENGINES, INTRO, PAGE, entry, gated, run_of, said_of
 
-from equipoise.verdict.summary import PartSummary
+from equipoise.runs.run import Run
+from equipoise.verdict.summary import PartSummary, summary, verdicts_of
 
-NO_FLIPS = r"The pronoun changed the answer in 0 of \d+ ambiguous sets \(0\.0% \[0\.0%, [^\]]+\]\)\.$"
-ALL_TOWARD = (
-    r"The pronoun changed the answer in (\d+) of \1 ambiguous sets \(100\.0% .*\): \1 toward the stereotype, 0 against"
-)
+Told = tuple[str, Run, PartSummary]
 
-TRUE_OF = {
-    "fair": [NO_FLIPS, r"right in 100\.0% .* no clear gap"],
-    "biased": [r"answer changes toward the stereotype more often", r"a gap of \d", r"lower when the pronoun goes"],
-    "flipping": [ALL_TOWARD, r"Signed UCerF is 0\.0.*UCerF as published is 1\.000", r"right in 100\.0%"],
-    "guessing": [r"The changes have no clear direction", r"which is not clearly different from chance \(50\.0%\)"],
-    "over-sure": [r"It is overconfident: it gives its answers a probability of 9\d% on average", r"no clear gap"],
-    "one-sided": [NO_FLIPS, r"more certain with “he” than with “she”: by 0\.5", r"no clear gap"],
-    "undecided": [r"^In all \d+ prompts the candidates are exactly tied"],
-    "misunderstanding": [r"^The model did not understand the question: the candidates together hold 1\.0%"],
+FIRST_LINES = {
+    "All stereotype": r"^Difference found: it follows the stereotype, right in 100\.0% .* 0\.0% ",
+    "Against the stereotype": r"^Difference found: it goes against the stereotype, right in 0\.0% .* 100\.0% ",
+    "Always first": r"^Not usable: it names the first person in 100\.0% ",
+    "Always last": r"^Not usable: it names the second person in 100\.0% ",
+    "Always A": r"^Not usable: it answers A in 100\.0% ",
+    "At chance": r"^Not usable: it guesses, right in \d\d\.\d% .* no better than chance \(50%\)",
+    "No mass": r"^Not usable: the model did not understand the question\. The candidates hold 1\.0% ",
+    "Three sets": r"^Not usable: there are too few sets, at most 2 of a type",
+    "One occupation": r"^Difference found: right in 100\.0% .* against it: a gap of 2\.6 points",
+    "Certainty only": r"^Difference found: .* more certain with “he” than with “she”, by 0\.5",
+    "Alike and accurate": r"^No difference detected: it could have missed an accuracy gap of up to \d+\.\d points",
+    "Alike and weak": r"^No difference detected: it could have missed an accuracy gap of up to \d+\.\d points",
 }
 
 NEVER = {
-    "fair": ["more certain with", "gap of", "answer changes", "lower when", "higher when", "chance"],
-    "biased": ["from chance", "against the stereotype more often"],
-    "flipping": ["from chance", "gap of", "more certain with"],
-    "guessing": ["answer changes", "gap of", "more certain with", "lower when", "higher when"],
-    "over-sure": ["answer changes", "gap of", "more certain with", "underconfident", "chance"],
-    "one-sided": ["certain with “she”", "gap of", "answer changes", "lower when", "chance"],
-    "undecided": ["UCerF", "changed the answer", "right in", "gap", "chance"],
-    "misunderstanding": ["UCerF", "changed the answer", "right in", "gap", "chance"],
+    "All stereotype": "guess|chance|No direction",
+    "Against the stereotype": "guess|chance|follows the stereotype",
+    "One occupation": "guess|chance|more often",
+    "Certainty only": "guess|chance|follows|depend more",
+    "Alike and accurate": "guess|chance|a gap of|more certain|depend more|, [-\\d.]+ points apart",
+    "Alike and weak": "guess|chance|a gap of|more certain|depend more|, [-\\d.]+ points apart",
 }
+"""What must not be said; of a run that is not usable, nothing but the reason is."""
+
+GATES = {"No mass": 4, "Always A": 4, "At chance": 4, "Three sets": 4, "Alike and accurate": 0, "All stereotype": 1}
 
 
 @pytest.fixture(scope="module", params=list(ENGINES))
-def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, PartSummary]:
-    """Return the name of a planted engine, and what is said of it."""
-    return request.param, said_of(request.param, tmp_path_factory.mktemp("run"))
+def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """Return the name of a model of known truth, its run, and what is said of it."""
+    run = run_of(request.param, tmp_path_factory.mktemp("run"))
+    return request.param, run, said_of(run)
 
 
-def test_what_is_said_is_the_planted_truth(told: tuple[str, PartSummary]) -> None:
-    name, part = told
-    text = [sentence.text for sentence in part.sentences]
-    for pattern in TRUE_OF[name]:
-        assert any(re.search(pattern, sentence) for sentence in text), (pattern, text)
-    assert re.search(TRUE_OF[name][0], part.headline) or name in ("biased", "guessing", "over-sure")
+def test_the_first_line_is_the_planted_truth(told: Told) -> None:
+    name, run, part = told
+    assert re.search(FIRST_LINES[name], part.headline), part.headline
+    assert part.verdict.status == part.headline.partition(":")[0].lower().partition(",")[0]
+    assert verdicts_of(run)[0]["sentence"] == part.headline
 
 
-def test_nothing_else_is_claimed(told: tuple[str, PartSummary]) -> None:
-    name, part = told
-    text = " ".join(sentence.text for sentence in part.sentences)
-    assert not [claim for claim in NEVER[name] if claim in text]
-    # No occupation was planted to differ, and no model is called fair.
-    assert "about other occupations" not in text and not re.search(r"\b(least alike|most|fair)\b", text)
+def test_nothing_else_is_claimed(told: Told) -> None:
+    name, _, part = told
+    text = " ".join([part.headline, *(sentence.text for sentence in part.sentences)])
+    assert not re.search(r"\bfair", text)
+    if not part.verdict.usable:
+        assert not part.sentences and not re.search("UCerF|changed the answer", text)
+    elif name in NEVER:
+        assert not re.search(NEVER[name], text), text
+
+
+def test_few_findings_stand_under_a_verdict(told: Told) -> None:
+    _, _, part = told
+    verdict = part.verdict
+    assert len(verdict.first) <= 5 and [*verdict.first, *verdict.more] == list(verdict.findings)
+    assert verdict.not_detected == sum(finding.claim is False for finding in verdict.findings)
+    if verdict.usable:
+        assert any("UCerF" in finding.text for finding in verdict.first)
+
+
+def test_the_gate_follows_the_verdict(told: Told) -> None:
+    name, run, part = told
+    answer = gated(run)
+    assert ("exit code 4" in answer) == (not part.verdict.usable)
+    assert name not in GATES or f"exit code {GATES[name]}" in answer
 
 
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
@@ -68,10 +89,10 @@ def parts_of(text: str) -> tuple[str, list[tuple[float, float]]]:
     return NUMBER.sub("#", text), [(float(number), 10.0 ** -len(number.partition(".")[2])) for number in numbers]
 
 
-def test_the_page_says_what_the_program_says(told: tuple[str, PartSummary]) -> None:
-    name, part = told
-    shown = PAGE.read_text(encoding="utf-8").partition(f"## {name.capitalize()}\n")[2].partition("\n## ")[0]
-    made = page({name: part}).partition(f"## {name.capitalize()}\n")[2]
+def test_the_page_says_what_the_program_says(told: Told) -> None:
+    name, run, part = told
+    shown = PAGE.read_text(encoding="utf-8").partition(f"## {name}\n")[2].partition("\n## ")[0]
+    made = entry(name, part, gated(run)).partition(f"## {name}\n")[2]
     (text, numbers), (expected, others) = parts_of(shown.strip()), parts_of(made.strip())
     assert text == expected, "run python tests/parts/planted_headlines.py"
     for (number, unit), (other, _) in zip(numbers, others, strict=True):
@@ -79,7 +100,12 @@ def test_the_page_says_what_the_program_says(told: tuple[str, PartSummary]) -> N
         assert abs(number - other) <= 1.01 * unit
 
 
-def test_the_page_has_every_engine() -> None:
+def test_the_page_has_every_model() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert re.findall(r"^## (\S+)$", text, re.MULTILINE) == [name.capitalize() for name in ENGINES]
+    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == list(ENGINES)
     assert text.startswith(INTRO)
+
+
+def test_a_summary_reads_a_folder(told: Told) -> None:
+    _, run, part = told
+    assert str(summary(run.path).parts[0]) == str(part)

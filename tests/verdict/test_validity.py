@@ -15,7 +15,7 @@ from equipoise.records.showing import Finding
 from equipoise.runs.folder import RunFolder
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import PlantedEngine
-from equipoise.verdict.validity import checks
+from equipoise.verdict.validity import _depends, checks
 
 QUICK: dict[str, Any] = {"limit": 64, "resamples": 20, "by": ["stereotype"]}
 
@@ -52,25 +52,44 @@ def changed(run: Run, folder: Path, outcomes: Callable[[pd.DataFrame], pd.DataFr
 def test_a_sound_run_has_no_doubts(sound: Run) -> None:
     found = checked(sound)
     assert {check.state for check in found.values()} == {"fine"}
-    assert set(found) == {"candidate mass", "accuracy", "size", "split joins"}
-    assert found["candidate mass"].short == "90.0%" and "chance 50%" in found["accuracy"].short
+    assert set(found) == {"median candidate mass", "accuracy", "size", "split joins"}
+    assert found["median candidate mass"].short == "90.0%" and "chance 50%" in found["accuracy"].short
     assert not [s for s in summary(sound).parts[0].sentences if s.topic == "validity"]
 
 
 def test_little_mass_is_invalid_and_silences_the_verdict(tmp_path: Path) -> None:
     run = planted(tmp_path, strength=3, mass=0.04)
-    check = checked(run)["candidate mass"]
-    assert check.state == "invalid" and "together hold 4.0% of its probability" in check.text
-    (only,) = summary(run).parts[0].sentences
-    assert only.text == check.text
-    assert checked(planted(tmp_path / "more", strength=3, mass=0.06))["candidate mass"].state == "fine"
+    check = checked(run)["median candidate mass"]
+    assert check.state == "invalid" and "The candidates hold 4.0% of its probability (median of" in check.text
+    part = summary(run).parts[0]
+    assert part.headline == f"Not usable: {check.text}" and not part.sentences
+    assert checked(planted(tmp_path / "more", strength=3, mass=0.06))["median candidate mass"].state == "fine"
 
 
-def test_accuracy_is_told_from_chance_in_both_directions(tmp_path: Path) -> None:
+def test_a_guesser_is_not_usable_and_one_that_leans_is_in_doubt(tmp_path: Path) -> None:
     below = checked(planted(tmp_path / "below", strength=-2, bias=0))["accuracy"]
-    assert below.state == "doubt" and "which is below chance (50.0%)" in below.text
+    assert below.state == "invalid" and "below chance (50%)" in below.text
     guess = checked(planted(tmp_path / "guess", strength=0, bias=0, noise=1))["accuracy"]
-    assert guess.state == "doubt" and "which is not clearly different from chance (50.0%)" in guess.text
+    assert guess.state == "invalid" and "no better than chance (50%), and leans nowhere" in guess.text
+    leans = planted(tmp_path / "leans", strength=0, bias=0.8, noise=1)
+    doubt = checked(leans)["accuracy"]
+    assert doubt.state == "doubt" and doubt.beside.endswith("so a high UCerF means nothing.")
+    assert summary(leans).headline.startswith(f"Difference found, with a doubt. {doubt.beside}"), (
+        "the doubt comes first"
+    )
+
+
+def test_a_model_that_follows_the_stereotype_is_no_guesser(tmp_path: Path) -> None:
+    run = planted(tmp_path, strength=0, bias=5)
+    check = checked(run)["accuracy"]
+    assert check.state == "fine" and check.short == "100% with, 0% against the stereotype"
+    assert "it follows the stereotype, right in 100.0%" in summary(run).headline
+
+
+def test_a_place_that_right_answers_always_have_is_not_told_from_the_sentence() -> None:
+    assert not _depends(1.0, 0.5) and not _depends(0.96, 0.5)
+    assert _depends(0.94, 0.5) and _depends(0.5, 0.5)
+    assert _depends(1.0, 0.99), "WinoBias type 2: the referent is the second person"
 
 
 def test_ties_are_counted(tmp_path: Path) -> None:
@@ -83,7 +102,7 @@ def test_ties_are_counted(tmp_path: Path) -> None:
 
 def test_few_sets_and_sets_without_counterpart_are_told(tmp_path: Path) -> None:
     few = audit("planted", out=tmp_path / "few", limit=5, resamples=10)
-    assert checked(few)["size"].text.startswith("There are only 5 sets: intervals are wide")
+    assert checked(few)["size"].text == "there are too few sets, at most 3 of a type. At least 30 are needed."
     rows = "".join(f"s{n},Form {n} came.,yes|no,yes,{'ab'[n % 2]}\n" for n in range(6))
     (tmp_path / "alone.csv").write_text("set,text,candidates,gold,group\n" + rows)
     alone = audit("planted", str(tmp_path / "alone.csv"), out=tmp_path / "alone", questions=["{text} So"], resamples=10)

@@ -51,11 +51,11 @@ def mine(folder: Path) -> tuple[Run, Run]:
 
 def test_planted_truths_are_told_of_group_words(mine: tuple[Run, Run]) -> None:
     alike, guessing = (summary(run).parts[0] for run in mine)
-    assert alike.headline == "The group word changed the answer in 0 of 80 answerable sets (0.0% [0.0%, 4.5%])."
-    assert any(
-        s.text.startswith("It is right in 100.0% ") and "160 answerable sentences" in s.text for s in alike.sentences
-    )
-    assert re.match(r"The group word changed the answer in ([2-5]\d) of 80 answerable sets", guessing.headline)
+    texts = [sentence.text for sentence in alike.sentences]
+    assert alike.headline.startswith("No difference detected: ")
+    assert texts[0] == "The group word changed the answer in 0 of 80 answerable sets (0.0% [0.0%, 4.5%])."
+    assert any(text.startswith("It is right in 100.0% ") and "160 answerable sentences" in text for text in texts)
+    assert guessing.headline.startswith("Not usable: it guesses, right in ")
     for part in (alike, guessing):
         text = " ".join(sentence.text for sentence in part.sentences)
         assert not ABOUT_PRONOUNS.search(text) and "stereotype" not in text, text

@@ -12,6 +12,7 @@ from io import TextIOWrapper
 import typer
 
 from ..cache import tidy_cache
+from ..interruption import ignore
 from . import (
     ask,
     audit,
@@ -107,5 +108,6 @@ def main() -> None:
             code = app(standalone_mode=False)
         sys.exit(code)
     finally:
+        ignore()
         # The process is about to end: walking through every object of torch once more would take a second.
         gc.freeze()

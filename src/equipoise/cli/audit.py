@@ -42,7 +42,8 @@ def audit(context: typer.Context, config: Config = None, print_config: PrintConf
         return
     with progress_bar(quiet=output.quiet) as progress:
         meter = Meter(progress)
-        run = run_audit(asked.model, asked.data, asked.task, out=asked.out, progress=meter, **vars(settings))
+        place: dict[str, Any] = {"out": asked.out, "replace": asked.replace}
+        run = run_audit(asked.model, asked.data, asked.task, progress=meter, **place, **vars(settings))
     remember(asked.model, settings.engine, meter)
     write_page(run, no_html=output.no_html)
     show_run(run, quiet=output.quiet, as_json=output.json)

@@ -109,7 +109,7 @@ def init_text(name: str) -> str:
         f"# What to audit, and how: equipoise audit --config {name}\n"
         "# Take the # away from an option to set it. What is on the command line wins over this file.\n"
     )
-    asked = [option for option in options_of(RunOptions).values() if option.default is not None]
+    asked = [option for option in options_of(RunOptions).values() if option.default not in (None, False)]
     blocks = [introduction + "".join(f"\n{option.key} = {_toml(shown_default(option))}" for option in asked)]
     panel = ""
     for option in AUDIT.values():

@@ -6,7 +6,6 @@ import ctypes
 import errno
 import os
 import re
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,8 +13,9 @@ from typing import Any, NoReturn
 
 import typer
 
+from ..interruption import interrupted, say, unwinding
 from ..options import RENAMED, OptionError
-from ..records import EquipoiseError
+from ..records import EquipoiseError, OtherRunError
 from .console import printable
 from .parameters import AUDIT
 
@@ -56,26 +56,32 @@ _SIGNS = (
 _keep: list[Any] = []
 
 
-class _Interrupted(BaseException):
-    """SIGINT or SIGTERM; not KeyboardInterrupt, which typer turns into an exit without a word."""
-
-
 @contextmanager
 def clear_errors() -> Iterator[None]:
     """Turn every mistake that a user can fix into one sentence and exit code 2, without a traceback."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _interrupt)
     end_in_a_sentence(FAILED)
+    with unwinding():
+        try:
+            yield
+            # Here, because a reader that went away is found out only now.
+            sys.stdout.flush()
+        except BaseException as error:
+            # Whatever comes of an interruption: a worker that is gone, a file that is closed.
+            if interrupted() or isinstance(error, KeyboardInterrupt):
+                say()
+                sys.exit(FAILED)
+            with _explained():
+                raise
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
     try:
         yield
-        # Here, because a reader that went away is found out only now.
-        sys.stdout.flush()
     except EquipoiseError as error:
         fail(in_options(error))
     except UsageError as error:
         fail(_usage(error))
-    except (_Interrupted, KeyboardInterrupt):
-        fail("interrupted; finished work is saved, and the same command continues from there")
     except BrokenPipeError:
         _leave_quietly()
     except SystemExit as ended:
@@ -100,6 +106,8 @@ def clear_errors() -> Iterator[None]:
 
 def in_options(error: EquipoiseError) -> str:
     """Return an error of the library in the words of the command line: `--allow-pickle` for `allow_pickle`."""
+    if isinstance(error, OtherRunError):
+        return f"{error.fact}; choose another folder with --out, or delete that run with --replace"
     sentence = str(error)
     for name in error.names if isinstance(error, OptionError) else ():
         sentence = re.sub(rf"(?<![\w-]){name}(?![\w-])", _flag, sentence, count=1)
@@ -135,10 +143,6 @@ def _usage(error: Any) -> str:
 
 def _at(error: OSError) -> str:
     return f": {error.filename}" if error.filename else ""
-
-
-def _interrupt(number: int, frame: Any) -> NoReturn:
-    raise _Interrupted
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -9,7 +9,7 @@ import typer
 
 from ..records import EquipoiseError
 from .console import progress_bar
-from .parameters import Json, NoHtml, Quiet, with_options
+from .parameters import AUDIT, Json, NoHtml, Quiet, flag, with_options
 from .results import show_run, write_page
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ def import_results(
     model: Annotated[str, typer.Option("--model", help="The model's name; by default from the file.")] = "",
     dataset: Annotated[str, typer.Option("--dataset", help="The dataset's name; by default from the file.")] = "",
     out: Annotated[Path | None, typer.Option("--out", help="The run folder; by default under runs/.")] = None,
+    replace: Annotated[bool, flag(AUDIT["replace"])] = False,
     quiet: Quiet = False,
     as_json: Json = False,
     **choices: Any,
@@ -93,5 +94,6 @@ def import_results(
     from ..run import import_results as run_import
 
     with progress_bar(quiet=quiet) as progress:
-        run = run_import(files, format=format, model=model, dataset=dataset, out=out, progress=progress, **choices)
+        choices |= {"format": format, "model": model, "dataset": dataset, "out": out, "replace": replace}
+        run = run_import(files, progress=progress, **choices)
     show_run(run, quiet=quiet, as_json=as_json)

@@ -16,7 +16,7 @@ from .parameters import Against, Quiet, Resamples, Where, published_values
 if TYPE_CHECKING:
     from ..comparing.comparison import Comparison
 
-FAILED_GATE, UNDECIDED_GATE = 1, 3
+FAILED_GATE, UNDECIDED_GATE, UNUSABLE_GATE = 1, 3, 4
 """Exit codes of a gate that was checked and not passed; 2 is for one that could not be checked."""
 
 Runs = Annotated[list[Path], typer.Argument(help="Run folders.")]
@@ -113,21 +113,24 @@ def gate(
         Literal["pass", "fail"],
         typer.Option("--undecided", help="Whether an undecided requirement passes or fails."),
     ] = "fail",
+    insist: Annotated[
+        bool, typer.Option("--insist", help="Check a run that is not usable all the same; its scores mean nothing.")
+    ] = False,
     junit: Annotated[Path | None, typer.Option("--junit", help="Write the checks as JUnit XML, for CI.")] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Check a run against requirements. Exit codes: 0 passed, 1 failed, 2 cannot be checked, 3 undecided.
+    """Check a run against requirements. Exit codes: 0 passed, 1 failed, 2 cannot be checked, 3 undecided, 4 not usable.
 
     The interval is tested, not the point: a requirement passes when the whole interval meets it, fails when none of it
     does, and is undecided when the bound is inside the interval. A requirement that matches nothing in the run is an
-    error, never a pass.
+    error, never a pass. A run that is not usable never passes, unless you insist.
     """
     from ..files import write_file
     from ..verdict import gate as gates
 
     chosen: dict[str, Any] = {"baseline": baseline, "max_drop": max_drop or [], "test_at": test_at}
     try:
-        checks = gates.gate(run, require or [], undecided=undecided, **chosen)
+        checks = gates.gate(run, require or [], undecided=undecided, insist=insist, **chosen)
     except EquipoiseError as error:
         # An older green file must not outlive a gate that could not be checked.
         if junit is not None:
@@ -137,6 +140,12 @@ def gate(
         write_file(junit, gates.junit(checks, str(run)))
     if not quiet:
         print_out(listing(("", "required", "of", "found"), list(gates.rows(checks))))
+    for warning in gates.warnings(run, require or []):
+        typer.echo(f"warning: {warning}", err=True)
+    unusable = [check for check in checks if check.outcome == gates.NOT_USABLE]
+    if unusable:
+        typer.echo(printable(f"{unusable[0].why} Nothing was checked; --insist checks it all the same."), err=True)
+        raise typer.Exit(UNUSABLE_GATE)
     failed = [check for check in checks if check.outcome == gates.FAILED]
     open_checks = [check for check in checks if check.outcome == gates.UNDECIDED]
     if failed:

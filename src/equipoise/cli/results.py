@@ -18,9 +18,11 @@ SHOWN_NOTES = 6
 
 
 def show_run(run: Run, *, quiet: bool, as_json: bool, every: bool = False) -> None:
-    """Print a run's tables, or its measurements as JSON; with `every` the tables have all metrics."""
+    """Print a run's verdict and tables, or all of it as JSON; with `every` the tables have all metrics."""
     if as_json:
-        typer.echo(run.measurements.to_json(orient="records", indent=2, double_precision=15))
+        from ..verdict.summary import run_json
+
+        typer.echo(run_json(run))
         return
     if quiet:
         return

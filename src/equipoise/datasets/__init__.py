@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -137,7 +138,17 @@ DATASETS: Mapping[str, Loader] = {
 def open_datasets(data: Any, options: DatasetOptions | None = None) -> list[Dataset]:
     """Return the datasets that were given: one, or a list of them. A list of dicts is one table."""
     several = isinstance(data, (list, tuple)) and not (data and isinstance(data[0], Mapping))
-    return [open_dataset(entry, options) for entry in (data if several else [data])]
+    return _named_apart([open_dataset(entry, options) for entry in (data if several else [data])])
+
+
+def _named_apart(datasets: Sequence[Dataset]) -> list[Dataset]:
+    """Return the datasets; those of one name get another one, which tells their content apart."""
+    counts = Counter(dataset.name for dataset in datasets)
+    labels = Counter((dataset.name, dataset.sha256) for dataset in datasets if counts[dataset.name] > 1)
+    for (name, _), count in labels.items():
+        if count > 1:
+            raise DatasetError(f"the data {name} is named {count} times, with the same sentences; name it once")
+    return [replace(d, name=f"{d.name}-{d.sha256[:8]}") if counts[d.name] > 1 else d for d in datasets]
 
 
 def open_dataset(spec: Any, options: DatasetOptions | None = None) -> Dataset:
@@ -153,7 +164,7 @@ def open_dataset(spec: Any, options: DatasetOptions | None = None) -> Dataset:
     if options.where:  # a limit counts what is selected
         options = replace(options, limit=None)
     if isinstance(spec, str | os.PathLike):
-        dataset = _open(os.fspath(spec), options)
+        dataset = replace(_open(os.fspath(spec), options), listed=_is_listed(os.fspath(spec), options))
     elif isinstance(spec, Mapping):
         dataset = load_templates(spec)
     else:
@@ -166,10 +177,22 @@ IN_PARTS = {"bbq": _bbq, "decisions": _decisions}
 """The datasets whose name may be followed by a colon and a part, such as `bbq:Age`, with their loaders."""
 
 
+def _is_name(text: str) -> bool:
+    """Return whether a text names a dataset of the table, or a part of one; else it is a path."""
+    name, _, part = text.partition(":")
+    return (part != "" and name in IN_PARTS) or text in names(DATASETS, kind="dataset")
+
+
+def _is_listed(text: str, options: DatasetOptions) -> bool:
+    """Return whether what is read is ours by its name: no file of the user's is part of it."""
+    own_files = text == IDENTITY and (options.markers or not _is_name(options.base))
+    return _is_name(text) and not own_files
+
+
 def _open(text: str, options: DatasetOptions) -> Dataset:
     name, _, part = text.partition(":")
     in_part = part != "" and name in IN_PARTS
-    if in_part or text in names(DATASETS, kind="dataset"):
+    if _is_name(text):
         # WinoIdentity hands the columns on to its base, which may be a table.
         if options.columns and text != IDENTITY:
             raise DatasetError(f"{name} is not a table: columns can be named for a CSV, TSV, JSON or Parquet file only")

@@ -11,7 +11,9 @@ from types import MappingProxyType
 from ..records import DatasetError
 
 _NEXT = re.compile(r"\s+([A-Za-z]+(?:['’]t)?)")
-_JOINED = re.compile(r"\b(?:and|or|but)\s+(?:\w+ly\s+)?(\w+(?:['’]t)?)")
+_JOINT = re.compile(r"\b(?:and|or|but|yet|then|nor)\b|,")
+_WORD = re.compile(r"[A-Za-z]+(?:['’]t)?")
+_JOINTS = {"and", "or", "but", "yet", "then", "nor"}
 
 
 class Unresolved(DatasetError):
@@ -39,23 +41,63 @@ def agreeing(after: str, *, plural: bool) -> str:
         raise Unresolved("the verb after the pronoun was not found")
     verb = match[1].replace("’", "'").lower()
     other = _plural(verb) if plural else _singular(verb)
-    if other != verb:
-        joined = _JOINED.search(after, match.end())
-        following = joined[1].lower() if joined else ""
-        if following in PLURALS or following in SINGULARS or (plural and _is_present(following)):
-            raise Unresolved(f"'{verb}' is followed by a second verb, '{following}'")
+    _check_second_verb(after, match.end(), verb, plural=plural)
     return f"{after[: match.start(1)]}{other}{after[match.end(1) :]}"
+
+
+def is_inverted(before: str) -> bool:
+    """Return whether a verb that agrees with the pronoun comes before it: "only then was he"."""
+    words = re.findall(r"[A-Za-z]+(?:['’]t)?", before)
+    verb = words[-1].replace("’", "'").lower() if words and before.rstrip()[-1:].isalpha() else ""
+    return verb in _AGREEING or verb in SINGULARS.keys() & {"are", "were", "have", "do"}
+
+
+_AGREEING = {
+    "is",
+    "was",
+    "has",
+    "does",
+    "isn't",
+    "wasn't",
+    "hasn't",
+    "doesn't",
+    "aren't",
+    "weren't",
+    "haven't",
+    "don't",
+}
+
+
+def _check_second_verb(after: str, start: int, verb: str, *, plural: bool) -> None:
+    """Raise Unresolved if a second verb can have the same subject: it would have to change as well."""
+    for joint in _JOINT.finditer(after, start):
+        words = (word.lower() for word in _WORD.findall(after[joint.end() :]))
+        word = next((word for word in words if not _is_between(word)), "")
+        if word in PLURALS or word in SINGULARS or (plural and _is_present(word)):
+            raise Unresolved(f"'{verb}' is followed by a second verb, '{word}'")
+
+
+def _is_between(word: str) -> bool:
+    return word in WORDS["between"] or word in _JOINTS or word.endswith("ly")
 
 
 def _is_present(word: str) -> bool:
     return word.endswith("s") and not word.endswith("ss") and word not in WORDS["not_verbs"]
 
 
+def _is_past(verb: str) -> bool:
+    return (
+        verb in WORDS["unchanged"] or verb in WORDS["past"] or (verb.endswith("ed") and verb not in WORDS["base_in_ed"])
+    )
+
+
 def _plural(verb: str) -> str:
     if verb in PLURALS:
         return PLURALS[verb]
-    if not _is_present(verb):
+    if _is_past(verb):
         return verb
+    if not _is_present(verb) or verb in WORDS["open"]:
+        raise Unresolved(f"'{verb}' after the pronoun is not a known verb")
     if verb.endswith("ies"):
         return f"{verb[:-3]}y"
     return verb[:-2] if verb.endswith(("sses", "shes", "ches", "xes", "zzes", "oes")) else verb[:-1]
@@ -64,6 +106,6 @@ def _plural(verb: str) -> str:
 def _singular(verb: str) -> str:
     if verb in SINGULARS:
         return SINGULARS[verb]
-    if verb in WORDS["unchanged"] or verb.endswith("ed"):
+    if verb in WORDS["unchanged"] or (verb.endswith("ed") and verb not in WORDS["base_in_ed"]):
         return verb
     raise Unresolved(f"'they {verb}' can be present or past")

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
 from typing import TypeVar
 
 from ..records import DatasetError, Example
@@ -27,13 +28,17 @@ class Fault:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Examples ready to be asked, with the faults found while reading them."""
+    """Examples ready to be asked, with the faults found while reading them.
+
+    `listed` ones are known by their name alone; of others there may be several of one name.
+    """
 
     name: str
     examples: tuple[Example, ...]
     faults: tuple[Fault, ...] = ()
     source: str = ""
     licence: str = ""
+    listed: bool = False
 
     def __post_init__(self) -> None:
         if not self.examples:
@@ -43,6 +48,11 @@ class Dataset:
             raise DatasetError(f"{self.source or self.name}: duplicate id {repeated[0]!r}")
 
     @property
+    def label(self) -> str:
+        """The name in the name of a run folder, which tells data of one name apart by their content."""
+        return self.name if self.listed else f"{self.name}-{self.sha256[:8]}"
+
+    @cached_property
     def sha256(self) -> str:
         """The hash of what is asked: equal for two copies of the same examples, wherever they were read from."""
         digest = hashlib.sha256()

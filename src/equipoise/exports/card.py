@@ -6,11 +6,13 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..media.markdown import draw
 from ..metrics import METRICS
 from ..records import Measurement
 from ..runs import Run
 from ..runs.measurements import KINDS
 from ..runs.run import Part
+from ..verdict.summary import part_summary
 
 
 def model_card(run: Run) -> str:
@@ -32,7 +34,10 @@ def _section(run: Run) -> Iterator[str]:
         "do not show that a model treats people equally."
     )
     for part in run.parts:
-        yield from ("", f"### {part.dataset}, {part.task}", "", *_table(part, run.level))
+        verdict = part_summary(part).verdict
+        yield from ("", f"### {part.dataset}, {part.task}", "", draw(verdict.line))
+        yield from (draw(finding).rstrip() for finding in (*verdict.reasons[1:], *verdict.first))
+        yield from ("", *_table(part, run.level))
     yield from ("", "<details><summary>How to measure this again</summary>", "", "```", run.manifest.command, "```", "")
     yield from (f"- {name}: {_dataset(facts)}" for name, facts in run.manifest.datasets.items())
     yield from ("", "</details>", "")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from ..catalog import find
 from ..records import EquipoiseError
 from ..runs import Run
+from ..verdict.summary import part_summary
 
 NAME = "equipoise"
 """The experiment in MLflow, and the project in Weights & Biases."""
@@ -76,8 +77,14 @@ def parameters_of(run: Run) -> dict[str, Any]:
         "tasks": ", ".join(manifest.tasks),
         "equipoise": manifest.versions.get("equipoise", ""),
         "command": manifest.command,
+        **{f"verdict.{name}": sentence for name, sentence in _verdicts(run)},
         **{f"settings.{name}": value for name, value in settings.items() if name != "metrics"},
     }
+
+
+def _verdicts(run: Run) -> Iterator[tuple[str, str]]:
+    for part in run.parts:
+        yield _plain(f"{part.dataset}/{part.task}"), part_summary(part).verdict.sentence
 
 
 def files_of(run: Run) -> list[Path]:

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from ..datasets.occupations import OCCUPATIONS
 from ..metrics import confidence, fairness, stereotyped_answers
+from ..metrics.columns import LETTERS
 from ..metrics.sides import side_columns
+from ..metrics.stereotyped_answers import PEOPLE
 from ..metrics.table.questions import MEANINGS
 from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER, Booleans, EquipoiseError, Floats, Integers, Outcomes
 from ..stats.bootstrap import cluster_numbers, joint_numbers, resampling_units
@@ -104,6 +106,8 @@ class Items:
             "polarity": outcomes.group("polarity") != "",
             "open answers": self.open_answers,
             "both offered": self.flagged(BOTH_OFFERED),
+            "first named": ~np.isnan(self.chose_first),
+            **{f"letter {letter}": ~np.isnan(self.chose_letter(letter)) for letter in LETTERS},
         }
 
     @cached_property
@@ -116,6 +120,19 @@ class Items:
         every = self.outcomes.flags.tolist()
         has_flag = {flags: name in flags.split(",") for flags in set(every)}
         return np.array([has_flag[flags] for flags in every], dtype=bool)
+
+    @cached_property
+    def chose_first(self) -> Floats:
+        """Whether the answer is the person that the text names first; NaN where it names neither of the two."""
+        named = (self.outcomes.first != ABSENT) & (self.predicted != ABSENT) & (self.predicted < PEOPLE)
+        return np.where(named, self.predicted == self.outcomes.first, np.nan)
+
+    def chose_letter(self, letter: str) -> Floats:
+        """Return whether the answer is the option of that letter; NaN where there is none, or no answer."""
+        every = self.outcomes.letters.tolist()
+        place = {letters: letters.find(letter) for letters in set(every)}
+        places = np.array([place[letters] for letters in every], dtype=np.int64)
+        return np.where((places >= 0) & (self.predicted != ABSENT), self.predicted == places, np.nan)
 
     def _answer_share(self, place: int) -> Floats:
         """Return the probability of a class of open answers, counted from the last; NaN for other items."""
@@ -152,6 +169,12 @@ class Items:
                 for place, meaning in enumerate(reversed(MEANINGS), start=1)
             },
             "chose_both": np.where(self.flagged(BOTH_OFFERED), self.predicted == outcomes.k - 1, np.nan),
+            "chose_first": self.chose_first,
+            **{f"chose_{letter.lower()}": self.chose_letter(letter) for letter in LETTERS},
+            "chosen_of_positives": np.where(positive == 1, chosen, np.nan),
+            "chosen_of_negatives": np.where(positive == 0, chosen, np.nan),
+            "stated": outcomes.probs.max(axis=1),
+            "stated_apart": outcomes.probs.max(axis=1) - correct,
             "imbalance": workforce_imbalance(outcomes.group("occupation")),
             "probs": outcomes.probs,
             "logprobs": outcomes.logprobs,
@@ -192,11 +215,15 @@ class Items:
         outcomes, correct = self.outcomes, self.shared["correct"]
         certainty = self.certainty(estimator)
         desirability = fairness.desirability(np.where(outcomes.answerable, correct, np.nan), certainty)
+        chosen = self.shared["chosen_positive"]
+        positive, negative = (self.shared["positive"] == number for number in (1, 0))
         columns = {
             "certainty": certainty,
             "desirability": desirability,
             "performance": np.where(outcomes.answerable, correct, 1 - certainty),
             "performance_desirability": fairness.desirability_performance(desirability, outcomes.answerable),
+            "true_positive_level": np.where(positive & chosen, (desirability + 1) / 2, np.nan),
+            "false_positive_level": np.where(negative & chosen, (desirability + 1) / 2, np.nan),
             "certainty_wrong": np.where(outcomes.answerable & (correct == 0), certainty, np.nan),
             **self._cases(np.where(outcomes.answerable, correct, np.nan), certainty),
         }
@@ -242,7 +269,18 @@ class Items:
         chosen = np.where(inside, self.predicted[members], ABSENT)
         expected = np.where(inside, self.outcomes.stereotype[members], ABSENT)
         flipped, toward, against = fairness.flips(chosen, expected)
-        return {"flipped": flipped, "flipped_toward": toward, "flipped_against": against, "flip_sign": toward - against}
+        unknown = np.isnan(toward)
+        # One denominator for all four ways: a set without a stereotype counts, unless no set of its type has one.
+        kinds = self.outcomes.group("type")[members[:, 0]]
+        with_some = np.isin(kinds, kinds[~unknown])
+        ways = {
+            "flipped_toward": np.where(unknown, 0.0, toward),
+            "flipped_against": np.where(unknown, 0.0, against),
+            "flipped_neither": np.where(unknown, 0.0, flipped - toward - against),
+            "flipped_unknown": np.where(unknown, flipped, 0.0),
+            "flip_sign": np.where(unknown, 0.0, toward - against),
+        }
+        return {"flipped": flipped, **{name: np.where(with_some, way, np.nan) for name, way in ways.items()}}
 
     def within_sets(self, name: str, needed: tuple[str, ...]) -> NDArray[Any]:
         """Return a group column, empty for items whose set does not have all of the needed values."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ..records import Measurement, Outcomes, RunKey, group_label
 from .changes import changes
+from .claims import with_claims
 from .group_pairs import group_pair_rows
 from .identities import identity_points
 from .items import Items
@@ -24,6 +25,8 @@ def measure_part(
     rows = with_guarantee(rows, items, sample, plan.level)
     identities = estimates(identity_points(items, plan), items, plan, sample)
     rows += [row.of(key) for row in (*identities, *_of_groups(items, plan, sample))]
+    if plan.intervals:
+        rows = with_claims(rows, items, plan, sample)
     reach = leeways(outcomes, plan, lambda filled: _values(filled, plan))
     metrics = metrics_by_name(plan)
     wider = widened(rows, reach, outcomes.limits, metrics)

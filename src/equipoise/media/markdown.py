@@ -12,7 +12,7 @@ from .cells import PlainTable, plain
 def draw(shown: Shown | Section) -> str:
     """Return a finding as a line of a list, a table in pipes, a chart as its table, or a section with its heading."""
     if isinstance(shown, Finding):
-        return f"- {escaped(shown.text)}\n"
+        return f"**{escaped(shown.text)}**\n" if shown.topic == "verdict" else f"- {escaped(shown.text)}\n"
     if isinstance(shown, Section):
         return sections([shown])
     return table(plain(shown.table() if isinstance(shown, Chart) else shown))

@@ -31,7 +31,8 @@ def _section(section: Section) -> Markup:
 def draw(shown: Shown) -> Markup:
     """Return a finding as a paragraph, a table, or a chart as a picture."""
     if isinstance(shown, Finding):
-        return Markup("") if shown.short else Markup("<p>{}</p>").format(shown.text)
+        tag = "<p><b>{}</b></p>" if shown.topic == "verdict" else "<p>{}</p>"
+        return Markup("") if shown.short else Markup(tag).format(shown.text)
     if isinstance(shown, Chart):
         # As an image: the style inside a picture would else be that of the whole notebook.
         picture = base64.b64encode(svg(shown, alone=True).encode()).decode()

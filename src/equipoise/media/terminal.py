@@ -67,15 +67,16 @@ def _section(section: Section, *, every: bool, charts: bool) -> Iterator[Rendera
 
 
 def listed(findings: Sequence[Finding]) -> RenderableType:
-    """Return findings as a list; checks are on one line, because a reader needs their values before all else."""
+    """Return findings as a list, a verdict above them; checks are on one line."""
+    verdicts = [Text(literal(finding.text), style="bold") for finding in findings if finding.topic == "verdict"]
     lines = rich_table.Table.grid(padding=(0, 1))
     for finding in findings:
-        if not finding.short and finding.state != "note":
+        if not finding.short and finding.state != "note" and finding.topic != "verdict":
             lines.add_row(Text("-"), Text(literal(finding.text)))
     checks = [f"{finding.name} {finding.short}" for finding in findings if finding.short]
     strip = [Text(literal("checks: " + "; ".join(checks)), style="dim")] if checks else []
     notes = _notes([finding.text for finding in findings if finding.state == "note"])
-    return Group(*([lines] if lines.row_count else []), *strip, *notes)
+    return Group(*verdicts, *([lines] if lines.row_count else []), *strip, *notes)
 
 
 def literal(text: str) -> str:

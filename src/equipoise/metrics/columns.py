@@ -32,8 +32,12 @@ class Column:
     signed: bool = False
 
 
+LETTERS = "ABCDE"
+"""Letters of a multiple choice whose share is measured."""
+
 _set = partial(Column, bounds=(0, 1), answer=True, of_sets=True)
 _confidence = partial(Column, bounds=(-1, 1), continuous=True)
+_yes = partial(Column, bounds=(0, 1), whole=True, answer=True)
 _u = partial(_set, mixes_answerable=False)
 
 COLUMNS = {
@@ -68,9 +72,11 @@ COLUMNS = {
         _u("u_eq3", "the same by the printed equation 3"),
         _u("u_signed", "the same from certainty and which candidate was chosen"),
         _set("flipped", "1 if the answer changes within the set, else 0; on its first item", whole=True),
-        _set("flipped_toward", "1 if it changes as the stereotype says, else 0; NaN without one", whole=True),
-        _set("flipped_against", "1 if it changes against the stereotype, else 0; NaN without", whole=True),
+        _set("flipped_toward", "1 if it changes as the stereotype says, else 0; NaN where no set has one", whole=True),
+        _set("flipped_against", "1 if it changes against the stereotype, else 0; NaN as above", whole=True),
         _set("flip_sign", "flipped_toward - flipped_against", bounds=(-1, 1)),
+        _set("flipped_neither", "1 if it changes, but neither way, else 0; NaN as above", whole=True),
+        _set("flipped_unknown", "1 if it changes without a known stereotype, else 0; NaN as above", whole=True),
         Column("imbalance", "|share of women - 1/2| x 2 in the referent's occupation, NaN where not known", (0, 1)),
         Column("stereotype_within", "as `stereotype`, in sets that have both", names=("pro", "anti")),
         Column("gender_within", "as `gender`, in sets with male and female", names=("male", "female", "neutral")),
@@ -101,6 +107,14 @@ COLUMNS = {
             whole=True,
             answer=True,
         ),
+        _yes("chose_first", "1 if the person that the text names first was chosen, 0 if the other, NaN else"),
+        *(_yes(f"chose_{sign.lower()}", f"1 if option {sign} was chosen, else 0; NaN without it") for sign in LETTERS),
+        _yes("chosen_of_positives", "`chosen_positive` where the male-stereotyped occupation is right, NaN else"),
+        _yes("chosen_of_negatives", "`chosen_positive` where the female-stereotyped one is right, NaN else"),
+        Column("true_positive_level", "(D + 1)/2 of true positives, NaN else", (0, 1), answer=True),
+        Column("false_positive_level", "(D + 1)/2 of false positives, NaN else", (0, 1), answer=True),
+        Column("stated", "probability of the most probable candidate", (0, 1)),
+        Column("stated_apart", "the same less 1 where it is right", (-1, 1), answer=True),
         Column("certainty_apart", "pairs of groups: certainty with the first - with the second, set by set", (-1, 1)),
         Column("desirability_apart", "pairs of groups: the same of desirability", (-2, 2), answer=True),
         Column("probs", "probabilities over the candidates", (0, 1), table=True),

@@ -26,6 +26,12 @@ AppliesTo = Literal[
     "polarity",
     "open answers",
     "both offered",
+    "first named",
+    "letter A",
+    "letter B",
+    "letter C",
+    "letter D",
+    "letter E",
 ]
 
 
@@ -48,7 +54,8 @@ class Metric:
     "unanswerable" (the text settles the question or not); "pairs" (sentence pairs) and "labelled pairs" (with a human
     label); "markers" (candidates also scored with their marker); "variants" (sentences with several markings);
     "reductions" (audits with `whole_vocabulary`); "polarity" (questions harmful or harmless to a group, as BBQ's);
-    "open answers" (written freely); "both offered" (multiple choice with the option "Both of them").
+    "open answers" (written freely); "both offered" (multiple choice with the option "Both of them"); "first named"
+    (the text names both people); "letter A" and so on (multiple choice with an option of that letter).
 
     `estimated`: it is computed for each uncertainty estimator. `mixes_answerable`: answerable and unanswerable items
     may enter one value; always False where a column does not allow it, as those of U. `resampled`: it has a bootstrap

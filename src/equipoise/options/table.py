@@ -54,6 +54,9 @@ class RunOptions(Options):
         OUTPUT,
         path=True,
     )
+    replace: bool = option(
+        False, "If the run folder holds another run (other model, data, task or settings), delete that run.", OUTPUT
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,6 +233,9 @@ class EngineOptions(TextOptions, SeedOption):
     revision: str | None = option(None, "Revision of a hub's model.", MODEL, asked=29)
     trust_remote_code: bool = option(False, "Run code that comes with the model.", MODEL)
     allow_pickle: bool = option(False, "Load pickled weights, which can run code.", MODEL)
+    verify_weights: bool = option(
+        False, "Read all weights to check their hash, even if their size, times and inode are known.", MODEL, speed=True
+    )
     whole_vocabulary: bool = option(
         False, "Also store entropy, Rényi, Fisher-Rao and candidate mass over the whole vocabulary.", MODEL
     )
@@ -247,7 +253,13 @@ class EngineOptions(TextOptions, SeedOption):
         SERVER,
     )
     concurrency: int = option(16, "Requests to a server at once.", SERVER, least=1, speed=True)
-    timeout: float = option(120.0, "Timeout of a request to a server, in seconds.", SERVER, above=0, speed=True)
+    timeout: float = option(
+        120.0,
+        "Timeout of a request to a server, or of the start of a cluster, in seconds.",
+        SERVER,
+        above=0,
+        speed=True,
+    )
     cluster: str | None = option(
         None,
         "Score on a Ray cluster: its address, or auto (what RAY_ADDRESS names, else a local one that ends with the "

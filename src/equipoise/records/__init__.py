@@ -6,7 +6,7 @@ Dataset --Example--> Task --Prompt--> Engine --Score--> Task --Outcomes--> measu
 
 from __future__ import annotations
 
-from .errors import DatasetError, EquipoiseError, ModelError, RunError, TaskNotPossible, UndefinedMetric
+from .errors import DatasetError, EquipoiseError, ModelError, OtherRunError, RunError, TaskNotPossible, UndefinedMetric
 from .examples import Example, SentencePair, marked_slot
 from .limits import Limits, ScoreLimits
 from .measurements import Better, Estimate, Measurement, RunKey, RunManifest, group_label, parse_group
@@ -31,6 +31,7 @@ __all__ = [
     "Measurement",
     "Message",
     "ModelError",
+    "OtherRunError",
     "Outcomes",
     "Prompt",
     "RunError",

@@ -25,5 +25,13 @@ class RunError(EquipoiseError):
     """A run folder that cannot be written, read or continued."""
 
 
+class OtherRunError(RunError):
+    """A folder that holds another run than the one asked for; `fact` says what differs."""
+
+    def __init__(self, fact: str) -> None:
+        super().__init__(f"{fact}; choose another out, or set replace to delete that run")
+        self.fact = fact
+
+
 class UndefinedMetric(EquipoiseError):
     """A metric that has no value on these items; never replaced by 0, 0.5 or NaN."""

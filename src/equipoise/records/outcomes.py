@@ -28,7 +28,8 @@ class Outcomes:
     ("male|female") and is empty for other items. `logprobs_with_marker` are the log-probabilities of naming each
     candidate with or without the marker that its sentence gives it; None where no sentence gives one. `reductions`
     are summaries over the whole vocabulary by name, where the engine was asked for them. `limits` say how far the
-    probabilities are known, where they are bounds or come from sampled answers.
+    probabilities are known, where they are bounds or come from sampled answers. `first` is the candidate that the text
+    names first (ABSENT where it names none), `letters` are those that the candidates were offered under, such as "BCA".
     """
 
     example_id: Strings
@@ -43,6 +44,8 @@ class Outcomes:
     flags: Strings
     cluster_id: Strings = None  # type: ignore[assignment]  # filled in when made: the set
     sides: Strings = None  # type: ignore[assignment]  # filled in when made: empty
+    first: Integers = None  # type: ignore[assignment]  # filled in when made: ABSENT
+    letters: Strings = None  # type: ignore[assignment]  # filled in when made: empty
     logprobs_with_marker: Floats | None = None
     reductions: Mapping[str, Floats] = field(default_factory=dict)
     limits: Limits | None = None
@@ -51,8 +54,11 @@ class Outcomes:
         n, k = self.probs.shape
         if self.cluster_id is None:
             object.__setattr__(self, "cluster_id", self.set_id)
-        if self.sides is None:
-            object.__setattr__(self, "sides", np.full(n, "", dtype=object))
+        for name in ("sides", "letters"):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, np.full(n, "", dtype=object))
+        if self.first is None:
+            object.__setattr__(self, "first", np.full(n, ABSENT, dtype=np.int64))
         columns = [*(getattr(self, name) for name in self._columns()), *self.groups.values(), *self.reductions.values()]
         tables = [self.logprobs, *([] if self.logprobs_with_marker is None else [self.logprobs_with_marker])]
         if any(column.shape != (n,) for column in columns) or any(table.shape != (n, k) for table in tables):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,17 +18,42 @@ from typing import Any
 import pandas as pd
 from filelock import FileLock, Timeout
 
-from ..files import end_interrupted, remove_abandoned, remove_unchanged, settle, sha256, waiting, write_waiting
-from ..records import Outcomes, RunError, RunManifest
+from ..files import (
+    StrangeFile,
+    end_interrupted,
+    file_sha256,
+    plain_file,
+    read_plain,
+    remove_abandoned,
+    remove_unchanged,
+    settle,
+    sha256,
+    waiting,
+    write_waiting,
+)
+from ..records import EquipoiseError, OtherRunError, Outcomes, RunError, RunManifest
 from .csv_files import read_csv, to_csv
-from .manifest import NAME, read_manifest, rebuild_advice, unfinished, write_manifest
+from .manifest import NAME, read_manifest, rebuild_advice, strange, unfinished, write_manifest
 from .measurements import read_measurements
+from .question import differences
 from .tables import Rows, group_names, outcomes_from_frame, read_parquet, typed_frame
 
 Content = pd.DataFrame | Rows | str | bytes
 TABLES = ("examples.parquet", "outcomes.parquet", "pairs.parquet", "measurements.csv")
+STORES = ("scores.jsonl", "reasoning.jsonl")
+"""What a run continues from; a finished run names their hashes, too."""
+
+CONTROLS = (NAME, ".run.lock", *STORES, "scores.lock")
+"""Files that commands open by themselves, whatever the manifest names."""
+
+MOST_BYTES = 2**33
+"""The size of a table at most: a hundred times that of an audit of a million sentences."""
+
 MADE_FROM_MEASUREMENTS = re.compile(r"report\.html|(figures|tables)/.*")
 """Files that go out of date when the run is measured anew."""
+
+UNREADABLE = (EquipoiseError, OSError, ValueError, TypeError, LookupError, ArithmeticError, NotImplementedError)
+"""What reading a table raises that is not one of ours."""
 
 Stamp = tuple[int, ...] | None
 
@@ -56,6 +81,7 @@ class RunFolder:
     @contextmanager
     def held(self, *, wait: float = 0.0) -> Iterator[None]:
         """Hold the folder against other commands that write into it."""
+        self.check_plain(CONTROLS)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = FileLock(self.path / ".run.lock", timeout=wait)
@@ -66,28 +92,49 @@ class RunFolder:
             reason = str(getattr(error, "strerror", None) or error).lower()
             raise RunError(f"the run folder {self.path} cannot be written ({reason}); choose another folder") from None
         try:
+            earlier = self._earlier()
+            named = earlier.files if earlier else {}
+            # Before anything is written or removed: no name may lead out of the folder.
+            self.check_plain(named)
             remove_abandoned(self.path)
-            if any(self.path.glob(".*.next")):
-                earlier = self._earlier()
-                end_interrupted(self.path, earlier.files if earlier else {})
+            end_interrupted(self.path, named)
             yield
+        except StrangeFile as error:
+            raise RunError(strange(error)) from None
         finally:
             lock.release()
 
-    def begin(self, manifest: RunManifest) -> None:
-        """Mark the folder as a run under way; one that holds another model's run is left alone."""
+    def check_plain(self, names: Iterable[str]) -> None:
+        """Raise an error where one of these files is a link or a special file, or lies behind one."""
+        try:
+            for name in names:
+                plain_file(self.path, name)
+        except StrangeFile as error:
+            raise RunError(strange(error)) from None
+
+    def begin(self, manifest: RunManifest, *, replacing: bool = False) -> None:
+        """Mark the folder as a run under way; one that holds another run is left alone, unless that is to be replaced.
+
+        Call it before anything else is written into the folder, and while it is held.
+        """
         earlier = self._earlier()
-        if earlier is not None:
-            # What may differ is what only says how it was computed; a planted engine is all its numbers.
-            kinds = ("engine", "weights", "dtype", "tokenizer", "bos", "members", "dropout")
-            same = manifest.engine if str(manifest.engine.get("engine", "")).startswith("planted") else kinds
-            if earlier.model != manifest.model or any(earlier.engine.get(k) != manifest.engine.get(k) for k in same):
-                raise RunError(f"{self.path} holds a run of {earlier.model} with other settings; choose another folder")
+        differing = differences(earlier, manifest) if earlier else []
+        if differing and not replacing:
+            raise OtherRunError(f"{self.path} holds another run: {'; '.join(differing)}")
+        if differing:
+            for name in STORES:
+                plain_file(self.path, name).unlink(missing_ok=True)
         # What was made from the earlier tables goes with them. It stays named until then, so that a run that is killed
         # here leaves no page that the next one does not know of.
-        stale = {name: digest for name, digest in earlier.files.items() if name not in TABLES} if earlier else {}
+        kept = () if differing else (*TABLES, *STORES)
+        stale = {name: digest for name, digest in earlier.files.items() if name not in kept} if earlier else {}
         self._write_manifest(replace(manifest, files=stale))
         remove_unchanged(self.path, stale)
+
+    def stores(self) -> dict[str, str]:
+        """Return the hashes of what the run continues from: its scores, and what the model wrote."""
+        digests = {name: file_sha256(plain_file(self.path, name)) for name in STORES}
+        return {name: digest for name, digest in digests.items() if digest is not None}
 
     def _earlier(self) -> RunManifest | None:
         """Return the manifest of the run in the folder; None without one, or where a damaged one says nothing."""
@@ -98,6 +145,7 @@ class RunFolder:
 
     def commit(self, contents: Mapping[str, Content], manifest: RunManifest) -> None:
         """Write the files beside the old ones, then switch to them and to the manifest in one step."""
+        self.check_plain((*contents, *manifest.files))
         hashes = {name: self._write_next(name, content) for name, content in contents.items()}
         kept = {name: digest for name, digest in manifest.files.items() if name not in hashes}
         if "measurements.csv" in hashes:
@@ -147,7 +195,7 @@ class RunFolder:
             if name.endswith(".csv"):
                 return read_measurements(file) if name == "measurements.csv" else read_csv(file)
             return typed_frame(name, read_parquet(file))
-        except (OSError, ValueError, TypeError, KeyError, NotImplementedError, OverflowError) as error:
+        except UNREADABLE as error:
             reason = str(error).splitlines()[0] if str(error) else "it is not a table"
             raise RunError(self._damaged(name, reason)) from None
 
@@ -160,11 +208,15 @@ class RunFolder:
                 raise RunError(unfinished(self.path, manifest))
             raise RunError(f"the run in {self.path} has no {name}; it has: {', '.join(sorted(manifest.files))}")
         # The place itself twice: a commit may move the next file there after the first look.
-        for path in (self.path / name, waiting(self.path, name), self.path / name):
-            with suppress(OSError):
-                content = path.read_bytes()
-                if sha256(content) == expected:
-                    return content
+        for place in (name, waiting(self.path, name).name, name):
+            try:
+                content = read_plain(self.path, place, most=MOST_BYTES)
+            except StrangeFile as error:
+                raise RunError(strange(error)) from None
+            except OSError:
+                continue
+            if sha256(content) == expected:
+                return content
         current = self._earlier()
         if current is not None and current.files.get(name) != expected:
             raise RunError(f"the run in {self.path} was measured again while it was read; run the command again")

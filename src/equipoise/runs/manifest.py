@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 import platform
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,15 +15,19 @@ from typing import Any
 
 from .. import __version__
 from ..datasets import Dataset
-from ..files import sha256, write_file
+from ..files import StrangeFile, read_plain, sha256, write_file
 from ..records import RunError, RunManifest
 from ..scoring.engine import Engine
 from ..tasks import Task
 from .imported.per_item import Results
+from .manifest_fields import FIELDS, faults
 
 NAME = "manifest.json"
 SEAL = "sha256"
 """Field of the file that holds the hash of all other fields."""
+
+MOST_BYTES = 2**26
+"""The size of the file at most; that of an audit of a hundred datasets is a thousandth of it."""
 
 
 def write_manifest(folder: Path, manifest: RunManifest) -> RunManifest:
@@ -40,9 +43,11 @@ def read_manifest(folder: Path) -> RunManifest:
     """Return what the run is about; RunError where it is missing, changed or not a manifest."""
     path = folder / NAME
     try:
-        text = path.read_bytes().decode()
+        text = read_plain(folder, NAME, most=MOST_BYTES).decode()
     except (FileNotFoundError, NotADirectoryError):
         raise RunError(f"{folder} is not a run folder: it has no {NAME}") from None
+    except StrangeFile as error:
+        raise RunError(strange(error)) from None
     except OSError as error:
         raise RunError(f"{path} cannot be read ({str(error.strerror).lower()})") from None
     except (UnicodeDecodeError, ValueError):
@@ -58,17 +63,19 @@ def read_manifest(folder: Path) -> RunManifest:
 
 def _checked(content: dict[str, Any], folder: Path) -> RunManifest:
     command = content.get("command")
-    for name in (field.name for field in fields(RunManifest)):
-        if name not in content:
-            raise RunError(_damaged(folder, f"{name} is missing", command))
-        if not _VALID[name](content[name]):
-            raise RunError(_damaged(folder, f"{name} has a value of another kind", command))
+    for fault in faults(content):
+        raise RunError(_damaged(folder, fault, command))
     seal = content.pop(SEAL, None)
     if seal is None:
         raise RunError(_damaged(folder, f"{SEAL} is missing; earlier versions did not write it", command))
-    if set(content) != set(_VALID) or seal != _seal(content):
+    if set(content) != set(FIELDS) or seal != _seal(content):
         raise RunError(_damaged(folder, "it was changed after the run wrote it", command))
     return RunManifest(**content)
+
+
+def strange(error: StrangeFile) -> str:
+    """Return what to say of a run folder that holds something else than plain files."""
+    return f"{error.filename} {error.strerror}; a run folder holds plain files only, so this one is not used"
 
 
 def rebuild_advice(folder: Path, command: object = None) -> str:
@@ -111,32 +118,11 @@ def _seal(content: Mapping[str, Any]) -> str:
     return sha256(json.dumps(content, sort_keys=True).encode())
 
 
-def _are_settings(value: Any) -> bool:
-    level = value.get("level", 0.95) if isinstance(value, dict) else None
-    return isinstance(level, int | float) and not isinstance(level, bool) and math.isfinite(level) and 0 < level < 1
-
-
-def _mapping_of(kind: type) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, dict) and all(isinstance(entry, kind) for entry in value.values())
-
-
-def _instance_of(*kinds: type) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, kinds)
-
-
-_VALID: Mapping[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("model", "command", "started"), _instance_of(str)),
-    **dict.fromkeys(("versions", "files"), _mapping_of(str)),
-    **dict.fromkeys(("datasets", "tasks"), _mapping_of(dict)),
-    "engine": _instance_of(dict),
-    "settings": _are_settings,
-    "finished": _instance_of(str, type(None)),
-    "notes": lambda value: isinstance(value, list | tuple) and all(isinstance(note, str) for note in value),
-}
-
-
 IMPORTED = "imported"
 """What the manifest says in place of an engine's name where the answers were made elsewhere."""
+
+NO_SCORES = "none"
+"""How the field `scores` of an engine begins where the run folder has no scores of its own; the reason follows."""
 
 PACKAGES = ("torch", "transformers", "tokenizers", "gguf", "numpy", "pandas", "pyarrow")
 
@@ -170,7 +156,7 @@ def describe(
     """Return the manifest of a run that begins."""
     return RunManifest(
         model=engine.name,
-        engine={**engine.identity, **engine.description},
+        engine=described(engine),
         datasets=_datasets(datasets),
         tasks={task.name: dict(task.settings) for task in tasks},
         settings=dict(settings),
@@ -180,11 +166,21 @@ def describe(
     )
 
 
+def described(engine: Engine) -> dict[str, Any]:
+    """Return what the manifest says of an engine; `identity` names the fields that are part of every score's key."""
+    return {**engine.description, **engine.identity, "identity": sorted(engine.identity)}
+
+
 def describe_imported(results: Sequence[Results], format: str, settings: Mapping[str, Any]) -> RunManifest:
     """Return the manifest of a run whose answers were made elsewhere: no engine, and so no score store."""
     return RunManifest(
         model=results[0].model,
-        engine={"engine": IMPORTED, "format": format, "scores": "none: imported results, no model was run"},
+        engine={
+            "engine": IMPORTED,
+            "format": format,
+            "answers": _answers_sha256(results),
+            "scores": f"{NO_SCORES}: imported results, no model was run",
+        },
         datasets=_datasets([result.dataset for result in results]),
         tasks={result.task: {} for result in results},
         settings=dict(settings),
@@ -193,6 +189,12 @@ def describe_imported(results: Sequence[Results], format: str, settings: Mapping
         started=now(),
         notes=[note for result in results for note in result.notes],
     )
+
+
+def _answers_sha256(results: Sequence[Results]) -> str:
+    """Return the hash of the imported answers: with others, it is another run."""
+    columns = [column for r in results for column in (r.outcomes.probs, r.outcomes.logprobs, r.outcomes.gold)]
+    return sha256(b"".join(column.tobytes() for column in columns))
 
 
 def _datasets(datasets: Sequence[Dataset]) -> dict[str, dict[str, Any]]:

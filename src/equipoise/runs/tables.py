@@ -22,6 +22,9 @@ SUMMARIES = (*REDUCTIONS, ENSEMBLE_AGREEMENT, TOKEN_PROBABILITY, P_TRUE)
 ROWS = 65_536
 """Rows of a group: what is held in memory at once while a table is written."""
 
+MOST_VALUES, MOST_BYTES = 10**9, 2**34
+"""What a table may unpack to: a small file can hold a billion equal values."""
+
 Columns = Mapping[str, Any]
 """Column name -> an array with a value (or a row of numbers) for each row, or one text for all rows."""
 
@@ -156,10 +159,12 @@ def outcome_columns(key: Mapping[str, str], outcomes: Outcomes, derived: Columns
         "set_id": outcomes.set_id,
         "cluster_id": outcomes.cluster_id,
         "sides": outcomes.sides,
+        "letters": outcomes.letters,
         **outcomes.groups,
         "answerable": outcomes.answerable,
         "gold": outcomes.gold,
         "stereotype_index": outcomes.stereotype,
+        "first_named": outcomes.first,
         "predicted": outcomes.predicted,
         "probs": outcomes.probs,
         "logprobs": outcomes.logprobs,
@@ -236,7 +241,7 @@ FLAGS = {"outcomes.parquet": ("answerable",), "examples.parquet": ("answerable",
 LISTS = {"outcomes.parquet": ("probs", "logprobs")}
 DERIVED = {
     "outcomes.parquet": re.compile(
-        "correct|perplexity|candidate_mass|(certainty|desirability)(_.*)?|vocab_.*|ensemble_agreement|token_probability|p_true|y|p"
+        "first_named|correct|perplexity|candidate_mass|(certainty|desirability)(_.*)?|vocab_.*|ensemble_agreement|token_probability|p_true|y|p"
     ),
     "pairs.parquet": re.compile("[dc]_.*|u(_.*)?"),
 }
@@ -304,6 +309,9 @@ def outcomes_from_frame(frame: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
         return frame[name].fillna("").to_numpy(dtype=object)
 
     marker = "logprobs_with_marker"
+    places: dict[str, Any] = {"letters": text("letters")} if "letters" in frame else {}
+    if _has_values(frame, "first_named"):
+        places["first"] = frame["first_named"].to_numpy(dtype=np.int64)
     probs = np.stack(frame["probs"].to_list())
     outcomes = Outcomes(
         example_id=text("example_id"),
@@ -321,6 +329,7 @@ def outcomes_from_frame(frame: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
         logprobs_with_marker=np.stack(frame[marker].to_list()) if _has_values(frame, marker) else None,
         reductions={name: frame[name].to_numpy(dtype=np.float64) for name in SUMMARIES if _has_values(frame, name)},
         limits=_limits(frame),
+        **places,
     )
     for column in (outcomes.gold, outcomes.stereotype):
         if len(column) and (column.min() < ABSENT or column.max() >= outcomes.k):
@@ -363,7 +372,14 @@ def _objects(column: pd.Series[str], name: str) -> list[dict[str, str]]:
 
 
 def read_parquet(handle: IO[bytes]) -> Any:
-    """Return the arrow table of a Parquet file."""
+    """Return the arrow table of a Parquet file; ValueError where it would unpack to more than any run has."""
     import pyarrow.parquet as pq
 
+    facts = pq.read_metadata(handle)
+    columns = [facts.row_group(i).column(j) for i in range(facts.num_row_groups) for j in range(facts.num_columns)]
+    if sum(column.num_values for column in columns) > MOST_VALUES:
+        raise ValueError(f"it has more than {MOST_VALUES:,} values")
+    if sum(column.total_uncompressed_size for column in columns) > MOST_BYTES:
+        raise ValueError(f"it unpacks to more than {MOST_BYTES / 2**30:.0f} GiB")
+    handle.seek(0)
     return pq.read_table(handle, use_threads=False)

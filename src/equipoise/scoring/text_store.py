@@ -13,11 +13,11 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from ..records import Context, Message, Sampling
+from ..records import Context, Message, RunError, Sampling
 from .engine import Engine, identity_key
-from .line_file import damage_note, read_lines
+from .line_file import appended, damage_note, lines_of, read_lines
 from .score_store import Progress
 
 
@@ -28,6 +28,18 @@ class TextStore:
         self.path = path
         self.notes: list[str] = []
         self._kept: dict[str, tuple[Context, str]] | None = None
+
+    @classmethod
+    def kept(cls, path: Path) -> Self:
+        """Return the texts of a run to look up; the file is not changed, and one with a damaged line is an error."""
+        store = cls(path)
+        store._kept = {}
+        for number, line in enumerate(lines_of(path), 1):
+            entry = _parse(line)
+            if entry is None:
+                raise RunError(f"{path}: line {number} is damaged")
+            store._kept[entry["key"]] = (_question(entry), entry["reasoning"])
+        return store
 
     @property
     def texts(self) -> list[tuple[Context, str]] | None:
@@ -65,7 +77,7 @@ class TextStore:
 
     def _append(self, entries: dict[str, tuple[Context, str]]) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with open(self.path, "ab") as file:
+        with appended(self.path) as file:
             for key, (question, text) in entries.items():
                 entry = {"key": key, "question": question, "reasoning": text}
                 line = json.dumps({**entry, "crc32": _checksum(entry)}, ensure_ascii=False)
@@ -114,13 +126,10 @@ class StoredWriter:
 
 def read_texts(path: Path) -> Iterator[tuple[Context, str]]:
     """Yield the question and the text of every intact line of a run's file; the file is not changed."""
-    if not path.is_file():
-        return
-    with open(path, "rb") as lines:
-        for line in lines:
-            entry = _parse(line)
-            if entry is not None:
-                yield _question(entry), entry["reasoning"]
+    for line in lines_of(path):
+        entry = _parse(line)
+        if entry is not None:
+            yield _question(entry), entry["reasoning"]
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:
@@ -131,7 +140,15 @@ def _parse(line: bytes) -> dict[str, Any] | None:
             return None
     except (ValueError, TypeError, RecursionError):
         return None
-    return entry if isinstance(entry.get("key"), str) and isinstance(entry.get("reasoning"), str) else None
+    texts = all(isinstance(entry.get(name), str) for name in ("key", "reasoning"))
+    return entry if texts and _is_question(entry.get("question")) else None
+
+
+def _is_question(question: Any) -> bool:
+    """Return whether a value is a text, or a list of turns with a role and a content each."""
+    if not isinstance(question, list):
+        return isinstance(question, str)
+    return all(isinstance(turn, list) and len(turn) == 2 and all(isinstance(t, str) for t in turn) for turn in question)
 
 
 def _question(entry: dict[str, Any]) -> Context:

@@ -14,7 +14,7 @@ from ..report import SiteOptions, write_site
 from ..runs import Run
 from ..runs.csv_files import to_csv
 from ..topics.leaderboard.boards import write_measurements
-from ..verdict.gate import FAILED, UNDECIDED, Check, gate, junit, parse_requirement
+from ..verdict.gate import FAILED, NOT_USABLE, UNDECIDED, Check, gate, junit, parse_requirement
 from .status import DONE, Status
 from .suite_file import Gates, Suite, SuiteError
 
@@ -29,8 +29,8 @@ class Results:
 
     @property
     def failed(self) -> list[Check]:
-        """The checks that failed."""
-        return [check for _, check in self.checks if check.outcome == FAILED]
+        """The checks that failed, and those of runs that are not usable."""
+        return [check for _, check in self.checks if check.outcome in (FAILED, NOT_USABLE)]
 
     @property
     def undecided(self) -> list[Check]:

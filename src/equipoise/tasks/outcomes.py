@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,9 @@ from ..uncertainty import TOKEN_PROBABILITY, renormalise
 
 NONE_OF_THE_ABOVE = "None of the above"
 BOTH_OF_THEM = "Both of them"
+PEOPLE = 2
+"""The first two candidates are people."""
+
 MEANINGS = ("both", "neither", "refused", "unparsed")
 """What an open answer can mean besides one of the candidates."""
 
@@ -48,10 +53,18 @@ def gather(
         probs=renormalise(logprobs if preferences is None else preferences),
         logprobs=logprobs,
         flags=strings(",".join(score.flags) for score in scores),
+        letters=strings(_letters(prompt.continuations) for prompt, _ in answers),
         logprobs_with_marker=logprobs_with_marker,
         reductions={**_reductions(scores), **_token_probabilities(scores, logprobs.shape[1])},
         limits=limits,
     )
+
+
+def _letters(continuations: Sequence[str]) -> str:
+    """Return the letters that the candidates of a multiple choice were offered under, in their order; else ""."""
+    letters = [continuation.strip() for continuation in continuations]
+    are_letters = len(set(letters)) == len(letters) and all(len(text) == 1 and text.isupper() for text in letters)
+    return "".join(letters) if are_letters else ""
 
 
 def _reductions(scores: Sequence[Score]) -> dict[str, Floats]:
@@ -80,8 +93,27 @@ def example_columns(examples: Sequence[Example]) -> dict[str, Any]:
         "gold": np.array([ABSENT if e.gold is None else e.gold for e in examples], dtype=np.int64),
         "stereotype": np.array([ABSENT if e.stereotype is None else e.stereotype for e in examples], dtype=np.int64),
         "answerable": np.array([example.answerable for example in examples], dtype=bool),
+        "first": np.array([first_named(example) for example in examples], dtype=np.int64),
         "groups": {name: strings(example.groups.get(name, "") for example in examples) for name in names},
     }
+
+
+def first_named(example: Example) -> int:
+    """Return which of an example's people its text names first; ABSENT where one of the first two is not in it."""
+    starts = [_place(example.text, candidate) for candidate in example.candidates[:PEOPLE]]
+    if example.pair or None in starts or len(set(starts)) < len(starts):
+        return ABSENT
+    return min(range(len(starts)), key=lambda index: starts[index] or 0)
+
+
+def _place(text: str, candidate: str) -> int | None:
+    found = _mention(candidate.strip()).search(text)
+    return found.start() if found else None
+
+
+@lru_cache(maxsize=4096)
+def _mention(candidate: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(candidate)}(?!\w)", re.IGNORECASE)
 
 
 def strings(values: Iterable[str]) -> Any:

@@ -1,4 +1,4 @@
-"""The first screen of a run: what was found in a sentence with counts, one picture, the worst case, and the checks.
+"""The first screen of a run: its verdict, at most five findings, one picture, the worst case, and the checks.
 
 Of several datasets and tasks one comes first, with the reason; each other one has a line, and its own block below.
 """
@@ -26,13 +26,10 @@ from ..records.showing import (
 )
 from ..runs.run import Part, Run
 from ..verdict.items import Labels, labels_of
-from ..verdict.summary import PartSummary, part_summary
+from ..verdict.summary import part_summary
 from ..verdict.validity import OF_DATA
 from . import calibration, identities
 from .flips import set_fates, squares, worst_label, worst_set
-
-SHOWN_APART = ("flips", "labels", "validity", "left out")
-"""Findings that have a place of their own: on the first screen, or among the notes."""
 
 
 def findings(run: Run) -> Section:
@@ -43,15 +40,13 @@ def findings(run: Run) -> Section:
     shown: list[Finding | Table | Section] = []
     if others:
         shown.append(Finding(f"{part}: {why}", state="note"))
-    shown.append(block(part))
+    shown += [block(part), *further(part)]
     if others:
         columns = (Column("asked", words=True), Column("found", words=True))
         shown.append(Table("The other datasets and tasks of this run", columns, others))
-    shown += further(part)
     level = f"Brackets are {100 * run.level:g}% intervals from resampling whole sets."
     shown.append(Finding(level, state="note"))
-    left_out = [finding for finding in part_summary(part).sentences if finding.topic == "left out"]
-    notes = [*(Finding(note, state="note") for note in run.manifest.notes), *left_out]
+    notes = [Finding(note, state="note") for note in run.manifest.notes]
     if notes:
         count = f"{len(notes)} note{'s' if len(notes) > 1 else ''} about this run"
         shown.append(Section(count, notes, folded=True))
@@ -69,23 +64,20 @@ def parts(run: Run) -> Section | None:
     return Section("The other datasets and tasks", blocks, "parts", "Other parts") if blocks else None
 
 
+def lines(part: Part) -> list[Finding]:
+    """Return the verdict of a dataset and task, and what stands under it."""
+    verdict = part_summary(part).verdict
+    return [verdict.line, *verdict.reasons[1:], *verdict.first]
+
+
 def block(part: Part) -> Section:
-    """Return a dataset and task: the sentence and picture of each type beside the worst case and the checks."""
+    """Return a dataset and task: its verdict and pictures, beside the worst case and the checks."""
     summary = part_summary(part)
-    is_invalid = _is_invalid(summary)
+    verdict = summary.verdict
     # A picture of answers to a question that was not understood would be read as a finding.
-    fates = [] if is_invalid else list(set_fates(part))
-    labels = None if is_invalid else labels_of(part)
-    flip_findings = {finding.kind: finding for finding in summary.sentences if finding.topic == "flips"}
-    lead: list[Finding | Chart] = [replace(check, short="") for check in summary.checks if check.state == "invalid"]
-    lead += [finding for finding in summary.sentences if finding.topic == "labels"]
-    lead += [label_chart(part, labels)] if labels else []
-    pictures: list[list[Finding | Chart]] = [
-        [*([flip_findings[fate.kind]] if fate.kind in flip_findings else []), squares(fate)] for fate in fates
-    ]
-    if pictures:
-        doubts = [replace(check, short="") for check in summary.checks if check.beside]
-        lead += [*pictures[0][:-1], *doubts, pictures[0][-1]]
+    fates = list(set_fates(part)) if verdict.usable else []
+    labels = labels_of(part) if verdict.usable else None
+    pictures: list[Chart] = [*([label_chart(part, labels)] if labels else []), *map(squares, fates)]
     worst = worst_set(part) if fates else worst_label(part) if labels else None
     beside: list[Finding] = []
     if worst is not None:
@@ -93,13 +85,24 @@ def block(part: Part) -> Section:
         beside.append(Finding(title, example=case_link(worst[0], str(part), worst[1])))
     beside += summary.checks
     # A second picture comes after the worst case: on a phone the case is still on the first screen.
-    columns: list[Sequence[Finding | Chart]] = [lead, beside, *pictures[1:]]
+    columns: list[Sequence[Finding | Chart]] = [
+        [*lines(part), *pictures[:1]],
+        beside,
+        *([chart] for chart in pictures[1:]),
+    ]
     return Section("", [Section("", shown) for shown in columns], layout="first")
 
 
-def further(part: Part) -> Iterator[Finding]:
-    """Yield what comes after the headline; doubts are among the checks."""
-    yield from (finding for finding in part_summary(part).sentences if finding.topic not in SHOWN_APART)
+def further(part: Part) -> Iterator[Finding | Section]:
+    """Yield what comes after the verdict: at most five findings, what was not detected, more findings, other topics."""
+    verdict = part_summary(part).verdict
+    yield from verdict.first
+    if verdict.uncounted:
+        yield Finding(verdict.uncounted, state="note")
+    if verdict.more:
+        yield Section(
+            f"{len(verdict.more)} more finding{'s' if len(verdict.more) > 1 else ''}", verdict.more, folded=True
+        )
     yield from calibration.findings(part)
     yield from identities.findings(part)
 
@@ -108,8 +111,8 @@ def lead_place(parts: Sequence[Part]) -> tuple[int, str]:
     """Return the place of the part that comes first, and why: sound answers first, then the surest large effect."""
     summaries = [part_summary(part) for part in parts]
     surest = [_surest_flips(part) for part in parts]
-    sound = [not any(check.beside for check in summary.checks) for summary in summaries]
-    order = [(not _is_invalid(summaries[at]), sound[at], surest[at]) for at in range(len(parts))]
+    sound = [summary.verdict.usable and not any(c.beside for c in summary.checks) for summary in summaries]
+    order = [(summaries[at].verdict.usable, sound[at], surest[at]) for at in range(len(parts))]
     place = max(range(len(parts)), key=lambda at: (*order[at], -at))
     if surest[place] < 0:
         return place, f"One of {len(parts)} parts of this run."
@@ -125,13 +128,8 @@ def lead_place(parts: Sequence[Part]) -> tuple[int, str]:
 
 
 def _line(part: Part, number: int) -> Row:
-    """Return a dataset and task as one row: its name, its finding, and the doubt about it."""
-    summary = part_summary(part)
-    sentences = [finding.text for finding in summary.sentences if finding.topic in ("flips", "labels")]
-    sentences = sentences or [finding.text for finding in summary.sentences[:1]]
-    doubts = [f"! {check.beside}" for check in summary.checks if check.beside]
-    text = " ".join([*sentences[:2], *doubts])
-    return Row((Cell(str(part), link=f"#part-{number}"), text))
+    """Return a dataset and task as one row: its name and its verdict."""
+    return Row((Cell(str(part), link=f"#part-{number}"), part_summary(part).verdict.sentence))
 
 
 def data_checks(parts: Sequence[Part], dataset: str) -> list[Finding]:
@@ -167,10 +165,6 @@ def label_chart(part: Part, labels: Labels) -> Chart:
 
 def _tone(side: str, number: int) -> Tone:
     return {"male": "he", "female": "she"}.get(side, number)
-
-
-def _is_invalid(summary: PartSummary) -> bool:
-    return any(check.state == "invalid" for check in summary.checks)
 
 
 def _surest_flips(part: Part) -> float:

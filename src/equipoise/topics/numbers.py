@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ..metrics import METRICS
 from ..records import Better, Measurement
-from ..records.showing import Cell, Chart, Column, Content, Finding, Row, Section, Table, cases_link
+from ..records.showing import Cell, Chart, Column, Content, Finding, Row, Section, Table, Verdict, cases_link
 from ..runs.measurements import Measurements, kind_title, metric_of, metric_place
 from ..runs.run import Part, Run
 from ..verdict.summary import part_summary
@@ -42,9 +42,21 @@ def summary(run: Run) -> Section:
     parts = []
     for part in run.parts:
         text = part_summary(part)
-        shown: list[Finding | Table] = [*text.sentences, *text.checks, replace(metrics(part), title="")]
+        verdict = text.verdict
+        shown: list[Finding | Table | Section] = [verdict.line, *verdict.first, *verdict.reasons[1:]]
+        shown += [replace(metrics(part), title=""), *_further(verdict), *text.checks]
         parts.append(Section(text.title, [*shown, *over_groups(part), *by_group(part), *many_groups(part)]))
     return Section("", parts)
+
+
+def _further(verdict: Verdict) -> Iterator[Finding | Section]:
+    """Yield what is not under the verdict: how much it is, and all of it for those who ask."""
+    count = len(verdict.more)
+    more = f"{count} more finding{'s are' if count > 1 else ' is'} on the page; --all prints them." if count else ""
+    if more or verdict.uncounted:
+        yield Finding(" ".join(filter(None, [more, verdict.uncounted])), state="note")
+    if count:
+        yield Section("More findings", verdict.more, folded=True)
 
 
 def metrics(part: Part) -> Table:

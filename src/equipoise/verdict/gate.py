@@ -1,4 +1,4 @@
-"""A gate for pipelines: requirements on a run's measurements, answered by passed, failed or undecided.
+"""A gate for pipelines: requirements on a run's measurements, answered by passed, failed, undecided or not usable.
 
 A requirement passes when its whole interval meets the bound, fails when none of it does, and else is undecided.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,11 +22,12 @@ from ..runs.measurements import estimator_of, metric_named, metric_of
 from ..runs.run import Part, Run
 from ..stats.planning import Seen, scaled_more
 from ..uncertainty import PERPLEXITY
+from .summary import part_summary
 
 ENDS = ("cautious", "low", "value", "high")
 """What of an estimate is tested. `cautious`: the end of the interval that is furthest from passing."""
 
-PASSED, FAILED, UNDECIDED = "passed", "FAILED", "undecided"
+PASSED, FAILED, UNDECIDED, NOT_USABLE = "passed", "FAILED", "undecided", "not usable"
 
 _WRITTEN = re.compile(r"\s*([\w-]+)\s*(?:\[([^\]]*)\])?\s*(>=|<=|>|<|=)\s*([-+.\deE]+)\s*")
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
@@ -62,7 +63,7 @@ class Requirement:
 
 @dataclass(frozen=True)
 class Check:
-    """A requirement checked against one measurement: its `outcome` is passed, FAILED or undecided.
+    """A requirement checked against one measurement: its `outcome` is passed, FAILED, undecided or not usable.
 
     `more` is how many more sets it would take to decide, roughly, were the value to stay as it is: None where no number
     would. `passed` counts an undecided check as the gate was asked to.
@@ -91,10 +92,14 @@ class Check:
 
 @dataclass(frozen=True)
 class Rules:
-    """How a gate decides: which end of an interval it tests, and whether what is undecided passes."""
+    """How a gate decides: which end of an interval it tests, and whether what is undecided passes.
+
+    `insist`: a run that is not usable is checked all the same.
+    """
 
     test_at: str = "cautious"
     undecided: str = "fail"
+    insist: bool = False
 
     def __post_init__(self) -> None:
         if self.test_at not in ENDS:
@@ -205,10 +210,39 @@ def _checks(run: Run, requirement: Requirement, rules: Rules) -> list[Check]:
         if row is not None and requirement.is_about(part.dataset, part.task):
             where, tested = f"{part}, {requirement.group}", replace(row.estimate, n=_sets(part, row))
             bound = (requirement.sign, requirement.bound)
-            checks.append(rules.check(requirement.text, where, tested, bound, _growth(part, row)))
+            check = rules.check(requirement.text, where, tested, bound, _growth(part, row))
+            checks.append(_if_usable(check, [part], rules))
     if not checks:
         raise EquipoiseError(_nothing(run, requirement.text, requirement.metric, requirement.group))
     return checks
+
+
+def _if_usable(check: Check, parts: Iterable[Part], rules: Rules) -> Check:
+    """Return the check; where a part is not usable, that is what it found."""
+    unusable = [verdict for part in parts if not (verdict := part_summary(part).verdict).usable]
+    if rules.insist or not unusable:
+        return check
+    return replace(check, outcome=NOT_USABLE, why=unusable[0].sentence, passed=False, more=None)
+
+
+def warnings(run: Run | str | Path, requirements: Sequence[str] | str) -> Iterator[str]:
+    """Yield what a pass would not mean: UCerF as published does not see the answers of ambiguous sets."""
+    opened = run if isinstance(run, Run) else Run(run)
+    listed = [parse_requirement(text) for text in ([requirements] if isinstance(requirements, str) else requirements)]
+    named = {requirement.metric for requirement in listed}
+    if any(name.startswith(("ucerf_signed", "flip_")) for name in named):
+        return
+    for requirement in listed:
+        kind = parse_group(requirement.group).get("type", "")
+        for part in opened.parts:
+            signed = part.measured.get(part.measured.own("ucerf_signed"), type=kind)
+            is_published = requirement.metric == part.measured.own("ucerf")
+            if is_published and signed is not None and requirement.is_about(part.dataset, part.task):
+                yield (
+                    f"{requirement.text}: on ambiguous sets UCerF does not see which answer was given; require"
+                    " ucerf_signed or flip_rate, too"
+                )
+                break
 
 
 def _sets(part: Part, row: Measurement) -> int:
@@ -230,27 +264,32 @@ def _nothing(run: Run, text: str, metric: str, group: str) -> str:
     return f"{text!r} names nothing in {run.path}: {metric} was not measured for {group}, but for {'; '.join(few)}"
 
 
-def _drops(run: Path, baseline: Path, drops: Sequence[str], rules: Rules) -> Iterator[Check]:
+def _drops(run: Run, baseline: Run, drops: Sequence[str], rules: Rules) -> Iterator[Check]:
     """Yield whether the run is worse than the baseline by more than is allowed, sentence by sentence.
 
     The drop is that of the metric in its worse direction, with an interval from the same sentences in both runs.
     """
     wanted = [parse_drop(text) for text in drops]
     choices = Choices(metrics=tuple(dict.fromkeys(drop.metric for drop in wanted)), permutations=1)
-    compared = compare([baseline, run], choices).tests
+    compared = compare([baseline.path, run.path], choices).tests
     for drop in wanted:
         of_metric = [test for test in compared if test.row.metric == drop.metric]
         tests = [test for test in of_metric if _speaks_of(drop, test)]
         if not tests:
             groups = "; ".join(dict.fromkeys(test.row.group for test in of_metric))
             shared = f": {drop.metric} is compared for {groups}" if groups else ""
-            raise EquipoiseError(f"drop {drop.text!r} matches nothing that both {run} and {baseline} have{shared}")
+            raise EquipoiseError(
+                f"drop {drop.text!r} matches nothing that both {run.path} and {baseline.path} have{shared}"
+            )
         for test in tests:
             # compare() takes the baseline less the run: for "higher is better" that is the drop itself.
             turned = test.row.better == "lower"
             tested = -test.difference if turned else test.difference
+            key = (test.row.dataset, test.row.task)
+            parts = [part for side in (run, baseline) for part in side.parts if (part.dataset, part.task) == key]
             more = _drop_growth(test, turned=turned)
-            yield rules.check(f"drop of {drop.text}", test.data, tested, ("<=", drop.bound), more)
+            check = rules.check(f"drop of {drop.text}", test.data, tested, ("<=", drop.bound), more)
+            yield _if_usable(check, parts, rules)
 
 
 def _speaks_of(drop: Requirement, test: Tested) -> bool:
@@ -269,12 +308,14 @@ def gate(
     max_drop: Sequence[str] = (),
     test_at: str = "cautious",
     undecided: str = "fail",
+    insist: bool = False,
 ) -> list[Check]:
     """Return every check of a run or its folder; `undecided` is pass or fail.
 
+    What is not usable never passes, unless the user chooses to `insist`.
     Nothing required, or a drop without a baseline, is an error, never a pass.
     """
-    rules = Rules(test_at, undecided)
+    rules = Rules(test_at, undecided, insist)
     if not requirements and not max_drop:
         raise EquipoiseError("a gate needs at least one requirement, such as 'ucerf[type=type2] >= 0.80'")
     if bool(max_drop) != (baseline is not None):
@@ -284,8 +325,8 @@ def gate(
     opened = run if isinstance(run, Run) else Run(run)
     checks = [check for requirement in parsed for check in _checks(opened, requirement, rules)]
     if baseline is not None:
-        before = baseline.path if isinstance(baseline, Run) else Path(baseline)
-        checks += _drops(opened.path, before, max_drop, rules)
+        before = baseline if isinstance(baseline, Run) else Run(baseline)
+        checks += _drops(opened, before, max_drop, rules)
     return checks
 
 
@@ -307,7 +348,7 @@ def junit(checks: Sequence[Check], run: str) -> bytes:
         if check.outcome != PASSED and check.passed:
             ElementTree.SubElement(case, "skipped", message=_xml(f"undecided: {message}"))
         elif check.outcome != PASSED:
-            kind = "undecided" if check.outcome == UNDECIDED else "requirement"
+            kind = {UNDECIDED: "undecided", NOT_USABLE: "not usable"}.get(check.outcome, "requirement")
             failure = ElementTree.SubElement(case, "failure", message=_xml(message), type=kind)
             failure.text = _xml(f"{run}: {check.requirement} ({check.where}): {message}")
     return _document(suite)

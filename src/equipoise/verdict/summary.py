@@ -1,38 +1,40 @@
-"""What a run shows, part by part: what makes it invalid first, then what was found, then what to mind."""
+"""What a run shows, part by part: a verdict, what was found, and what to mind."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import json
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-from ..records.showing import Finding
+from ..records.showing import Finding, Verdict
 from ..runs.run import Part, Run
-from .findings import behaviour
-from .items import labels_of, left_out, occupations, stated_probabilities
+from .decision import verdict_of
 from .validity import checks
 from .words import words_of
 
 
 @dataclass(frozen=True)
 class PartSummary:
-    """What a run shows on one dataset and task: `title`, the `checks` of its validity, and its `sentences`.
-
-    Sentences with the topic "validity" come from checks that are not fine.
-    """
+    """What a run shows on one dataset and task: `title`, the `checks` of its validity, and its `verdict`."""
 
     title: str
     checks: tuple[Finding, ...]
-    sentences: tuple[Finding, ...]
+    verdict: Verdict
 
     @property
     def headline(self) -> str:
-        """The first sentence: how often the group word changed the answer, or why nothing can be said."""
-        return self.sentences[0].text if self.sentences else ""
+        """The first line: whether the run is usable, and whether a difference was found."""
+        return self.verdict.sentence
+
+    @property
+    def sentences(self) -> tuple[Finding, ...]:
+        """All findings, the most important first."""
+        return tuple(self.verdict.findings)
 
     def __str__(self) -> str:
-        return "\n".join([self.title, *(sentence.text for sentence in self.sentences)])
+        return "\n".join([self.title, self.headline, *(f"- {sentence.text}" for sentence in self.sentences)])
 
 
 @dataclass(frozen=True)
@@ -61,28 +63,18 @@ def summary(run: Run | str | Path) -> Summary:
 def part_summary(part: Part) -> PartSummary:
     """Return what the run shows on one dataset and task."""
     listed = checks(part) if part.has_items else []
-    return PartSummary(f"{part.run.name} on {part}", tuple(listed), tuple(_sentences(part, listed)))
+    return PartSummary(f"{part.run.name} on {part}", tuple(listed), verdict_of(part, listed))
 
 
-def _sentences(part: Part, listed: list[Finding]) -> Iterator[Finding]:
-    invalid = [check for check in listed if check.state == "invalid"]
-    if invalid:
-        # The tables still have the numbers; no sentence may read a finding into them.
-        yield from (replace(check, short="") for check in invalid)
-        return
-    kinds = part.kinds if part.has_items else part.measured.kinds
-    view = labels_of(part) if part.has_items else None
-    if view is not None:
-        yield Finding(view.sentence, topic="labels")
-    yield from behaviour(part.measured, kinds, words_of([part]))
-    if part.has_items:
-        for kind in kinds:
-            yield from stated_probabilities(part, kind)
-            yield from occupations(part, kind)
-            yield from left_out(part, kind)
-    for check in listed:
-        if check.state != "fine":
-            yield replace(check, short="")
+def verdicts_of(run: Run) -> list[dict[str, Any]]:
+    """Return the verdict of every dataset and task as plain values."""
+    return [{**asdict(part.key), **part_summary(part).verdict.as_json()} for part in run.parts]
+
+
+def run_json(run: Run) -> str:
+    """Return the verdicts and measurements of a run as JSON, as `equipoise schema` describes it."""
+    rows = json.loads(run.measurements.to_json(orient="records", double_precision=15))
+    return json.dumps({"verdicts": verdicts_of(run), "measurements": rows}, indent=2, ensure_ascii=False)
 
 
 def legend(run: Run) -> str:

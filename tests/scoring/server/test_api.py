@@ -45,8 +45,11 @@ def test_embeddings(server: Loopback) -> None:
             async with Client(server.url) as client:
                 return await Api(client, "toy").embed(["a", "b"])
 
-        server.script = [(200, {"data": rows}, {})]
-        return apart(lambda: asyncio.run(ask())).tolist()
+        server.script = [(200, {"data": rows}, {})] * 2  # what is malformed is asked for once more
+        try:
+            return apart(lambda: asyncio.run(ask())).tolist()
+        finally:
+            server.script.clear()
 
     vectors = [{"index": 1, "embedding": [2, 3]}, {"index": 0, "embedding": [0, 1]}]
     assert embed(vectors) == [[0.0, 1.0], [2.0, 3.0]]

@@ -17,7 +17,7 @@ from equipoise.records import Message, Prompt
 from equipoise.scoring.opening import open_engine
 from equipoise.scoring.server.api import Api, served_models
 from equipoise.scoring.server.http_client import Client, Limits
-from equipoise.scoring.server.methods import ChatLetter, as_messages
+from equipoise.scoring.server.methods import ChatLetter, without_beginning
 from equipoise.scoring.server.tokens import ServerTokens
 
 SAME = 0.01
@@ -71,7 +71,7 @@ def test_the_limits_of_a_chat_s_top_k_hold_the_probabilities_of_the_whole_vocabu
         tokens = await ServerTokens.open(api, bos="auto")
         for prompt in prompts:
             score = await ChatLetter(api, top).score(prompt, "key")
-            everything = await api.next_tokens(await tokens.context(as_messages(prompt)), 10**6)
+            everything = await api.next_tokens(await tokens.context(without_beginning(prompt.context)), 10**6)
             assert score.limits is not None and score.flags == ("bounded",)
             for letter, low, high in zip("ABC", score.limits.low, score.limits.high, strict=True):
                 spellings = [await api.tokenize(text, special=False) for text in (letter, f" {letter}")]

@@ -90,17 +90,16 @@ def test_sentences_about_other_data_do_not_speak_of_pronouns(tmp_path: Path) -> 
     assert "changes its answer with the group word" in text and "pronoun" not in text + section.intro
 
 
-def test_doubts_about_runs_are_told_once_with_their_places(tmp_path: Path) -> None:
+def test_the_verdict_of_every_run_comes_first(tmp_path: Path) -> None:
     runs = [
         equipoise.audit(f"planted:strength=0,bias=0,noise={noise}", limit=20, out=tmp_path / f"{noise}", resamples=20)
         for noise in (1, 2)
     ]
     section = findings(compare(runs, permutations=20, resamples=20, progress=False))
     assert section is not None
-    doubts = [found.text for found in section.every(Finding) if found.state == "doubt"]
-    places = "planted (1) on builtin · next-word; planted (2) on builtin · next-word: "
-    (size,) = [text for text in doubts if "There are only 20 sets" in text]
-    assert size.startswith(places) and any("not clearly different from chance" in text for text in doubts)
+    verdicts = [finding.text for finding in section.every(Finding) if finding.topic == "verdict"]
+    for number, text in zip((1, 2), verdicts, strict=True):
+        assert text.startswith(f"planted ({number}) on builtin · next-word. Not usable: there are too few sets")
 
 
 def test_a_matrix_has_every_pair_both_ways_round(three: Comparison) -> None:

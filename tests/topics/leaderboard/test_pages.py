@@ -67,7 +67,7 @@ def test_the_index_ranks_every_model_and_leads_to_its_cases(made: dict[str, Site
     assert second is not None and (second.before, second.strong) == ("2", False)
     assert last is None, "it was not asked the fewer sentences"
     lost, *_ = cells_of(table, LOST)
-    assert lost is not None and lost.content == "not valid" and "did not understand" in lost.hint
+    assert lost is not None and lost.content == "not usable" and "did not understand" in lost.hint
 
 
 def test_other_metrics_and_estimators_are_choices(made: dict[str, SitePage]) -> None:
@@ -111,7 +111,7 @@ def test_a_model_shows_what_was_found_its_ranks_and_its_runs(made: dict[str, Sit
     assert len(titles) == 2 and all(title.startswith("builtin · next-word, 20") for title in titles)
     sentences = [finding.text for finding in found.every(Finding) if not finding.short]
     assert any("changed the answer in" in sentence for sentence in sentences)
-    assert {finding.name for finding in found.every(Finding) if finding.short} >= {"accuracy", "candidate mass"}
+    assert {finding.name for finding in found.every(Finding) if finding.short} >= {"accuracy", "median candidate mass"}
     assert all(section.link.startswith("../runs/") for section in found.shown if isinstance(section, Section))
     assert [row.cells[1] for row in next(ranks.every(Table)).rows] == [3, 3, 1, 1]
     facts = [dict(tuple(row.cells) for row in table.rows) for table in runs.every(Table)]

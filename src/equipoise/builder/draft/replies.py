@@ -152,11 +152,12 @@ def _json_list(reply: str) -> list[str] | None:
         if not inner.startswith(("[", "{")):
             continue
         try:
-            found = json.loads(inner)
+            content = json.loads(inner)
         except ValueError:
             continue
-        lists = [value for value in found.values() if isinstance(value, list)] if isinstance(found, dict) else [found]
-        if len(lists) == 1 and isinstance(lists[0], list):
+        values = content.values() if isinstance(content, dict) else [content]
+        lists = [value for value in values if isinstance(value, list)]
+        if len(lists) == 1:
             return [text for item in lists[0] if (text := _text_in(item))]
     return None
 

@@ -30,6 +30,8 @@ def her_form(text: str, her: Found) -> str:
     # The order matters: a word that ends the phrase decides before any verb does. The plain case is last.
     before = [token.lower() for token in _TOKEN.findall(text[: her.start])]
     after = [token.lower() for token in _TOKEN.findall(text[her.end :])]
+    if after and after[0] in WORDS["both_kinds"] and len(after) > 1 and after[1][0].isalpha():
+        raise Unresolved(f"'her {after[0]} {after[1]}' can mean 'him' or 'his'")
     if not after or _ends_phrase(after[0]):
         return "object"
     following = after[1] if len(after) > 1 else "."
@@ -49,6 +51,12 @@ def her_form(text: str, her: Found) -> str:
     if _is_gerund(after[0]):
         raise Unresolved(f"'her {after[0]} {following}' can mean 'him' or 'his'")
     return "possessive"
+
+
+def is_without_noun(text: str, his: Found) -> bool:
+    """Return whether a possessive has no noun after it: "the bag was his"."""
+    after = [token.lower() for token in _TOKEN.findall(text[his.end :])]
+    return not after or _ends_phrase(after[0])
 
 
 def _ends_phrase(word: str) -> bool:

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...datasets import Dataset
-from ...datasets.agreement import Unresolved, agreeing
+from ...datasets.agreement import Unresolved, agreeing, is_inverted
 from ...datasets.markers import Attribute, Marker
 from ...datasets.pronouns import FORMS, Found, PronounSet, pronouns_in
 from ...records import Example
 from ..steps import Variant
 from ..wordlist import HE, SHE, mentions_of
-from .her import her_form
+from .her import her_form, is_without_noun
 
 _ARTICLE = re.compile(r"(?<![\w-])(an?)\s+$", re.IGNORECASE)
 
@@ -26,6 +26,8 @@ _ARTICLE = re.compile(r"(?<![\w-])(an?)\s+$", re.IGNORECASE)
 def form_of(text: str, mention: Found, pronouns: PronounSet) -> str:
     """Return the form of the pronoun in this sentence; raise Unresolved if it can be object or possessive."""
     forms = [form for form in FORMS if pronouns.in_form(form) == mention.word]
+    if forms == ["possessive"] and is_without_noun(text, mention):
+        raise Unresolved(f"'{mention.word}' has no noun after it: its counterpart can be 'hers'")
     if len(forms) == 1:
         return forms[0]
     return her_form(text, mention)
@@ -36,6 +38,8 @@ def with_pronouns(text: str, mention: Found, form: str, new: PronounSet, old: Pr
     word = new.in_form(form)
     before, after = text[: mention.start], text[mention.end :]
     if form == "subject" and new.plural is not old.plural:
+        if is_inverted(before):
+            raise Unresolved("a verb that agrees with the pronoun comes before it")
         after = agreeing(after, plural=new.plural)
     return f"{before}{word.capitalize() if text[mention.start].isupper() else word}{after}"
 

@@ -3,13 +3,13 @@ Out: the table of all built-in metrics, one row for each, which owns its facts."
 
 from __future__ import annotations
 
+from .answers import ANSWERS
 from .calibration import CALIBRATION
 from .fairness import FAIRNESS
 from .group_wise import GROUP_PAIRS, GROUP_WISE
 from .identities import IDENTITIES
 from .questions import QUESTIONS
 
-METRICS = {
-    metric.name: metric for metric in (*FAIRNESS, *GROUP_WISE, *QUESTIONS, *GROUP_PAIRS, *CALIBRATION, *IDENTITIES)
-}
+_TABLES = (FAIRNESS, ANSWERS, GROUP_WISE, QUESTIONS, GROUP_PAIRS, CALIBRATION, IDENTITIES)
+METRICS = {metric.name: metric for table in _TABLES for metric in table}
 """Name -> metric. Other packages add theirs by the entry point `equipoise.metrics`."""

@@ -58,6 +58,20 @@ FAIRNESS = (
         "share of sets whose answer changes against the stereotype",
     ),
     _flip(
+        "flip_neither",
+        "flipped_neither",
+        "lower",
+        "Flips, neither way",
+        "share of sets whose answer changes, but neither toward nor against the stereotype",
+    ),
+    _flip(
+        "flip_unknown",
+        "flipped_unknown",
+        "lower",
+        "Flips without a stereotype",
+        "share of sets whose answer changes and whose stereotype is not known",
+    ),
+    _flip(
         "flip_bias",
         "flip_sign",
         "neither",

@@ -36,3 +36,5 @@ from .tables import Column as Column
 from .tables import Content as Content
 from .tables import Row as Row
 from .tables import Table as Table
+from .verdicts import Status as Status
+from .verdicts import Verdict as Verdict

@@ -21,7 +21,7 @@ class Finding:
 
     `topic` says what it is about, `kind` which type of items it speaks of ("" for all). A check has a `name` and a
     `short` value for a strip of checks. `beside` is said with every claim that a doubt qualifies. `example` is the
-    address of a case that shows it.
+    address of a case that shows it. `claim` says of a tested difference whether it was detected; None: not a test.
     """
 
     text: str
@@ -33,6 +33,7 @@ class Finding:
     short: str = ""
     beside: str = ""
     example: str = ""
+    claim: bool | None = None
 
     def __str__(self) -> str:
         return self.text

@@ -5,14 +5,26 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import socket
+import sys
+import tempfile
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import ray
 import ray._private.worker as ray_worker
 
+from ...options import EngineOptions
 from ...records import ModelError
+
+LOCAL = "local"
+"""What Ray calls a cluster of its own on this machine."""
+
+ANSWER_SECONDS = 5.0
+"""How long an address may take to accept a connection."""
 
 AUTO = "auto"
 """The cluster that RAY_ADDRESS names, or a local one where it names none."""
@@ -26,6 +38,8 @@ _users = 0
 _started_here = False
 _address = ""
 _printer: Any = None
+_ended = threading.Event()
+"""Set once this process has left the cluster that it started or joined."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +50,11 @@ class Resources:
     gpus: int
 
 
-def connect(address: str, *, cores: int) -> Resources:
-    """Return what the cluster has; a local one gets at least that many cores. Call `disconnect` when done with it."""
+def connect(address: str, *, cores: int, timeout: float = EngineOptions.timeout) -> Resources:
+    """Return what the cluster has; a local one gets at least that many cores. Call `disconnect` when done with it.
+
+    A cluster that does not answer, or does not start, within `timeout` seconds is an error.
+    """
     global _users, _started_here, _address
     named = os.environ.get("RAY_ADDRESS", "") if address == AUTO else address
     with _lock:
@@ -47,8 +64,8 @@ def connect(address: str, *, cores: int) -> Resources:
             used = ray.get_runtime_context().gcs_address
             raise ModelError(f"this process is connected to the Ray cluster at {used}, not to {named}; leave it first")
         if not ray.is_initialized():
+            _initialise(named, cores, timeout)
             _started_here, _address = True, named
-            _initialise(named, cores)
             _silence()
         _users += 1
     total = ray.cluster_resources()
@@ -69,6 +86,7 @@ def disconnect() -> None:
         _users -= 1
         if _users == 0 and _started_here and ray.is_initialized():
             ray.shutdown()
+            _ended.set()
             _started_here, _address = False, ""
             _unsilence()
 
@@ -86,21 +104,80 @@ def _unsilence() -> None:
         setattr(ray_worker, PRINTER, _printer)
 
 
-def _initialise(named: str, cores: int) -> None:
+def check_listening(address: str, timeout: float) -> None:
+    """Raise an error where nothing accepts connections at an address; Ray itself would wait for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdigit():
+        raise ModelError(f"{address!r} is not the address of a Ray cluster, such as 127.0.0.1:6379")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=min(timeout, ANSWER_SECONDS)).close()
+    except (OSError, OverflowError) as error:
+        reason = str(getattr(error, "strerror", None) or error).lower()
+        raise ModelError(f"no Ray cluster answers at {address}: {reason}") from None
+
+
+def _initialise(named: str, cores: int, timeout: float) -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     # Ray lets its workers run behind everything else (niceness 15): on a busy machine they would hardly run at all.
     os.environ.setdefault("RAY_worker_niceness", "0")
     # Its warnings about its own settings are not our user's; an error becomes a sentence of ours.
     logging.getLogger("ray").setLevel(logging.ERROR)
-    quiet = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.ERROR}
-    try:
-        if named:
-            ray.init(address=named, **quiet)
-        else:
-            count = max(cores, os.cpu_count() or 1)
-            ray.init(num_cpus=count, include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
-    except (ConnectionError, RuntimeError, ValueError, OSError, TimeoutError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        place = f"no Ray cluster answers at {named}" if named else "a local Ray cluster cannot be started"
-        raise ModelError(f"{place}: {reason}") from None
+    chosen: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.ERROR}
+    if named and named != LOCAL:
+        check_listening(named, timeout)
+        chosen["address"] = named
+    else:
+        count = max(cores, os.cpu_count() or 1)
+        chosen |= {"address": LOCAL, "num_cpus": count, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+    fault = _fault_of(lambda: ray.init(**chosen), timeout)
+    if fault is not None:
+        place = (
+            f"no Ray cluster answers at {named}" if "num_cpus" not in chosen else "a local Ray cluster does not start"
+        )
+        raise ModelError(f"{place}: {fault}")
+
+
+def _fault_of(start: Callable[[], object], timeout: float) -> str | None:
+    """Return why Ray did not start, in a few words; None where it did. What it prints meanwhile goes to our log.
+
+    It starts in a thread: so it can be left waiting, and it leaves the handling of SIGTERM to us.
+    """
+    faults: list[BaseException] = []
+    started = threading.Event()
+    _ended.clear()
+
+    def work() -> None:
+        try:
+            start()
+        except BaseException as error:  # Ray raises a dozen kinds, and ends the process in some of its checks
+            faults.append(error)
+        started.set()
+        # Linux ends the processes of a local cluster with the thread that started them.
+        _ended.wait()
+
+    with _logged_stderr():
+        threading.Thread(target=work, daemon=True).start()
+        started.wait(timeout)
+    if not started.is_set():
+        return f"it did not answer within {timeout:g} seconds (timeout)"
+    if not faults:
+        return None
+    lines = [line.strip() for line in str(faults[0]).splitlines() if line.strip()]
+    return lines[0] if lines else type(faults[0]).__name__
+
+
+@contextmanager
+def _logged_stderr() -> Iterator[None]:
+    """Send what is written to standard error meanwhile to our log: Ray's libraries write there themselves."""
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as caught:
+        kept = os.dup(2)
+        try:
+            os.dup2(caught.fileno(), 2)
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            caught.seek(0)
+            _log.info("%s", caught.read().decode(errors="replace"))

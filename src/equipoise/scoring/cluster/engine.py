@@ -177,7 +177,7 @@ class _Work:
 def open_cluster(spec: str, options: EngineOptions, opener: Opener) -> ClusterEngine:
     """Return the engine of a model in actors: one for each GPU of the cluster, or for each `worker_cores` cores."""
     cores = options.worker_cores
-    resources = connect(str(options.cluster), cores=max(1, options.workers) * cores)
+    resources = connect(str(options.cluster), cores=max(1, options.workers) * cores, timeout=options.timeout)
     try:
         gpus = resources.gpus if options.device in ("auto", "cuda", "all") else 0
         workers = options.workers or gpus or max(1, resources.cores // cores)

@@ -70,6 +70,7 @@ class _Actor:
 
     handle: Any
     opening: Any
+    placed: Any
     ready: bool = False
     calls: deque[tuple[Piece, Any]] = field(default_factory=deque)
 
@@ -159,13 +160,21 @@ class Pool:
         done, _ = ray.wait(list(waited), num_returns=1, timeout=5.0)
         if any(actor.ready for actor in self._actors):
             self._idle_since = time.monotonic()
-        elif not done and time.monotonic() - self._idle_since > START_SECONDS:
-            raise ModelError(f"no worker of the cluster was ready within {START_SECONDS:.0f} seconds; is it full?")
+        elif not done:
+            self._check_start(time.monotonic() - self._idle_since)
         several = [waited[reference] for reference in done]
         for actor in several:
             if not actor.ready:
                 self._opened(actor)
         return [actor for actor in several if actor.ready and actor.calls]
+
+    def _check_start(self, seconds: float) -> None:
+        """Raise an error where no actor has a place, or none its model, after this number of seconds."""
+        patience = self._recipe.options.timeout
+        if seconds > START_SECONDS:
+            raise ModelError(f"no worker of the cluster was ready within {START_SECONDS:.0f} seconds")
+        if seconds > patience and not ray.wait([actor.placed for actor in self._actors], timeout=0)[0]:
+            raise ModelError(f"the cluster had no room for a worker within {patience:g} seconds (timeout); is it full?")
 
     def _opened(self, actor: _Actor) -> None:
         """Take an actor into service once its engine is open; one that died is replaced."""
@@ -217,7 +226,8 @@ class Pool:
         recipe = self._recipe
         needs: dict[str, Any] = {"num_gpus": 1, "num_cpus": 0} if recipe.gpus else {"num_cpus": recipe.cores}
         handle = ray.remote(Scorer).options(**needs).remote(recipe.opener, recipe.cores)
-        self._actors.append(_Actor(handle, handle.open.remote(recipe.spec, recipe.options)))
+        placed = handle.__ray_ready__.remote()
+        self._actors.append(_Actor(handle, handle.open.remote(recipe.spec, recipe.options), placed))
 
     def _replace(self, actor: _Actor) -> None:
         with suppress(Exception):

@@ -18,7 +18,7 @@ from transformers.utils import logging as transformers_logging
 from ...options import EngineOptions
 from ...records import ModelError
 from ..encoding import Encoder
-from ..weights import weights_sha256
+from ..weights import CHECKED, weights_sha256
 from .engine import HuggingFaceEngine
 from .model import parameters_sha256
 from .quantisation import round_weights
@@ -33,7 +33,7 @@ def open_huggingface(name: str, options: EngineOptions) -> HuggingFaceEngine:
     if folder.is_dir():
         if (folder / "adapter_config.json").is_file() and not (folder / "config.json").is_file():
             raise ModelError(f"{name} is a peft adapter: name its base model, and give this folder as adapter")
-        weights = {"source": name, "sha256": weights_sha256(_weight_files(folder, options))}
+        weights = {"source": name, **_checked(_weight_files(folder, options), options)}
         return open_folder(folder, options, name=folder.resolve().name, weights=weights)
     if name.startswith((".", "/", "~")) or folder.exists():
         raise ModelError(f"{name} is not a folder with a model")
@@ -41,8 +41,7 @@ def open_huggingface(name: str, options: EngineOptions) -> HuggingFaceEngine:
     extra = {"revision": revision or options.revision} if revision or options.revision else {}
     model, tokenizer = load(source, options, {**extra, "local_files_only": only_cached(source, **extra)})
     snapshot = Path(snapshot_download(source, local_files_only=True, **extra))
-    weights = {"source": source, "revision": snapshot.name}
-    weights["sha256"] = weights_sha256(_weight_files(snapshot, options))
+    weights = {"source": source, "revision": snapshot.name, **_checked(_weight_files(snapshot, options), options)}
     return _engine(model, tokenizer, source, weights, options)
 
 
@@ -77,7 +76,7 @@ def open_folder(folder: Path, options: EngineOptions, *, name: str, weights: Map
 def open_gguf(path: Path, options: EngineOptions) -> HuggingFaceEngine:
     """Return the engine of a GGUF file, dequantised to the dtype in the options."""
     model, tokenizer = load(str(path.resolve().parent), options, {"gguf_file": path.name})
-    weights = {"source": str(path), "sha256": weights_sha256([path]), "quantisation": "dequantised GGUF"}
+    weights = {"source": str(path), **_checked([path], options), "quantisation": "dequantised GGUF"}
     return _engine(model, tokenizer, path.stem, weights, options)
 
 
@@ -160,6 +159,12 @@ def _dtype(name: str, device: torch.device) -> Any:
     return {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[name]
 
 
+def _checked(files: Sequence[Path], options: EngineOptions) -> dict[str, str]:
+    """Return the hash of weight files, and how it was made sure that they have it."""
+    content = options.verify_weights
+    return {"sha256": weights_sha256(files, content=content), "weights_checked": CHECKED[content]}
+
+
 def _weight_files(folder: Path, options: EngineOptions) -> list[Path]:
     """Return the files that hold the weights."""
     files = sorted(folder.glob("*.safetensors"))
@@ -177,7 +182,7 @@ def changed(model: Any, options: EngineOptions) -> tuple[Any, dict[str, str]]:
     record: dict[str, str] = {}
     if options.adapter is not None:
         model = _adapted(model, Path(options.adapter).expanduser(), options)
-        record = {"adapter": options.adapter, "adapter_sha256": _adapter_sha256(Path(options.adapter).expanduser())}
+        record = {"adapter": options.adapter, "adapter_sha256": _adapter_sha256(options)}
         record["adapter_merged"] = "yes" if options.merge_adapter else "no"
     elif options.merge_adapter:
         raise ModelError("merge_adapter needs an adapter")
@@ -206,9 +211,10 @@ def _adapted(model: Any, folder: Path, options: EngineOptions) -> Any:
         raise ModelError(f"the adapter {folder} cannot be loaded: {type(error).__name__}: {reason}") from error
 
 
-def _adapter_sha256(folder: Path) -> str:
+def _adapter_sha256(options: EngineOptions) -> str:
+    folder = Path(str(options.adapter)).expanduser()
     files = [folder / "adapter_config.json", *sorted(folder.glob("adapter_model.*"))]
-    return weights_sha256(files)
+    return weights_sha256(files, content=options.verify_weights)
 
 
 ABOUT_LOADING = (

@@ -1,24 +1,56 @@
 """The few questions that Equipoise asks a server, in OpenAI's protocol and the extensions of vLLM and llama.cpp.
 
-Answers are checked for their form here; whether they are true is for the probe to find out.
+Answers are checked for their form (answers.py). One that is malformed, or that comes from another model, is asked for
+once more; whether the values are true is for the probe and the proof to find out.
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from typing import Any, TypeVar
 
 from ...records import Floats, Message
-from ...records.thinking import THINK, THOUGHT
-from .http_client import Client, Refused, ServerError, Unusable
+from . import answers
+from .answers import Malformed
+from .http_client import Client, ServerError
 
 Ids = Sequence[int]
+Read = TypeVar("Read")
+
+
+class Changed(ServerError):
+    """Raised when a server is no longer the one that was tested: its answers, or the model that they name, differ."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """A prompt whose values were learned when the server was tested, to be asked beside others.
+
+    `values` are compared by name, within `tolerance` nats.
+    """
+
+    ids: tuple[int, ...]
+    values: Mapping[Any, float]
+    tolerance: float
+
+    def check(self, values: Mapping[Any, float]) -> None:
+        """Raise Changed where the same prompt has other values now."""
+        differs = distance(self.values, values)
+        if differs > self.tolerance:
+            raise Changed(f"{how_far(differs)} for a known prompt, at most {self.tolerance:.2g} are its noise")
+
+
+def distance(before: Mapping[Any, float], after: Mapping[Any, float]) -> float:
+    """Return the largest difference of the values that were known before; infinite where one is missing."""
+    return max((abs(value - after.get(name, float("inf"))) for name, value in before.items()), default=0.0)
+
+
+def how_far(nats: float) -> str:
+    """Return a distance in words."""
+    return "another answer" if nats == float("inf") else f"a difference of {nats:.2g} nats"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,71 +72,119 @@ class Api:
     def __init__(self, client: Client, model: str) -> None:
         self.client = client
         self.model = model
+        self.asked_again = 0
+        """Answers that were malformed, or another model's, and were asked for once more."""
         self._one_at_a_time = False
+        self._sources: dict[str, str] = {}
 
     async def tokenize(self, text: str, *, special: bool) -> list[int]:
         """Return the text as token ids, with what the tokenizer puts before it if `special`."""
         # vLLM reads prompt and add_special_tokens, llama.cpp content and add_special.
         body = {"prompt": text, "add_special_tokens": special, "content": text, "add_special": special}
-        answer = await self.client.post(f"{self.client.root}/tokenize", {"model": self.model, **body})
-        return _ids(answer)
+        url = f"{self.client.root}/tokenize"
+        return await self._asked(url, {"model": self.model, **body}, answers.token_ids, "token ids")
 
     async def apply_template(self, messages: Sequence[Message], **settings: Any) -> str:
         """Return a conversation as text, by the server's chat template (llama.cpp)."""
-        answer = await self.client.post(f"{self.client.root}/apply-template", {**self._turns(messages), **settings})
-        try:
-            return str(answer["prompt"])
-        except (KeyError, TypeError):
-            raise ServerError("the server's answer has no prompt") from None
+        url = f"{self.client.root}/apply-template"
+        return await self._asked(url, {**self._turns(messages), **settings}, lambda a: _text(a["prompt"]), "prompt")
 
     async def chat_tokens(self, messages: Sequence[Message], **settings: Any) -> list[int]:
         """Return a conversation as token ids, by the server's chat template (vLLM)."""
         body = {**self._turns(messages), "continue_final_message": messages[-1].role == "assistant", **settings}
-        return _ids(await self.client.post(f"{self.client.root}/tokenize", body))
+        return await self._asked(f"{self.client.root}/tokenize", body, answers.token_ids, "token ids")
 
     async def detokenize(self, ids: Ids) -> str:
         """Return token ids as text, special tokens included."""
-        answer = await self.client.post(f"{self.client.root}/detokenize", {"model": self.model, "tokens": list(ids)})
-        try:  # vLLM says prompt, llama.cpp content.
-            return str(answer["prompt"] if "prompt" in answer else answer["content"])
-        except (KeyError, TypeError):
-            raise ServerError("the server's answer has no text of the token ids") from None
+        url, body = f"{self.client.root}/detokenize", {"model": self.model, "tokens": list(ids)}
+
+        def text(answer: Any) -> str:  # vLLM says prompt, llama.cpp content.
+            return _text(answer["prompt"] if "prompt" in answer else answer["content"])
+
+        return await self._asked(url, body, text, "text of the token ids")
 
     def _turns(self, messages: Sequence[Message]) -> dict[str, Any]:
         turns = [message._asdict() for message in messages]
         return {"model": self.model, "messages": turns, "add_generation_prompt": messages[-1].role != "assistant"}
 
-    async def next_tokens(self, ids: Ids, k: int, *, temperature: float = 0.0) -> dict[int, float]:
-        """Return the log-probabilities of up to k tokens that may follow, the most probable ones."""
-        body = {"prompt": list(ids), "max_tokens": 1, "logprobs": k, "temperature": temperature}
-        (choice,) = await self._complete({**body, "return_tokens_as_token_ids": True})
-        return _top(choice)
+    async def next_tokens(
+        self,
+        ids: Ids,
+        k: int,
+        *,
+        temperature: float = 0.0,
+        least: int = 1,
+        known: Known | None = None,
+        same: Known | None = None,
+    ) -> dict[int, float]:
+        """Return the log-probabilities of up to k tokens that may follow, the most probable ones, at least `least`.
 
-    async def given_tokens(self, rows: Sequence[Ids]) -> list[list[float]]:
-        """Return the log-probability of every token but the first of each row, given those before it."""
-        body = {"prompt": [list(row) for row in rows], "max_tokens": 1, "logprobs": 1, "echo": True, "temperature": 0.0}
-        if len(rows) == 1:
-            body["prompt"] = list(rows[0])
-        choices = await self._complete({**body, "return_tokens_as_token_ids": True})
-        if len(choices) != len(rows):
-            raise ServerError(f"{len(rows)} prompts were sent, and {len(choices)} answers came back")
-        return [_echoed(choice, row) for choice, row in zip(choices, rows, strict=True)]
+        `known` is asked in the same request, and must get its known answer. `same` is what is known of these ids.
+        """
+        prompt: list[Any] = list(ids) if known is None else [list(ids), list(known.ids)]
+        body = {"prompt": prompt, "max_tokens": 1, "logprobs": k, "temperature": temperature}
 
-    async def chat_top(self, messages: Sequence[Message], k: int) -> dict[str, float]:
+        def table(answer: Any) -> dict[int, float]:
+            rows = answers.choices(answer, 1 if known is None else 2)
+            first, *others = [answers.next_table(row, least, k, is_best=temperature == 0) for row in rows]
+            if known is not None:
+                known.check(others[0])
+                if others[0] == first:
+                    raise Changed("two prompts of one list have the same answer")
+            if same is not None:
+                same.check(first)
+            return first
+
+        return await self._complete(body, table, "next-token log-probabilities by token id")
+
+    async def given_tokens(
+        self, rows: Sequence[Ids], *, has_entries: bool = False, known: Known | None = None
+    ) -> list[list[float]]:
+        """Return the log-probability of every token but the first of each row, given those before it.
+
+        `known` is asked in the same request, and must get its known answer; each row is asked twice then, unless its
+        answer `has_entries` to compare it with.
+        """
+        asked = [list(row) for row in rows]
+        if known is not None:
+            # Neither first nor last: where a list's rows are mixed, or all get one row's values, it gets other ones.
+            asked = [asked[0], list(known.ids), *asked[1:], *([] if has_entries else asked[::-1])]
+        prompt = asked if len(asked) > 1 else asked[0]
+        body = {"prompt": prompt, "max_tokens": 1, "logprobs": 1, "echo": True, "temperature": 0.0}
+
+        def given(answer: Any) -> list[list[float]]:
+            pairs = zip(answers.choices(answer, len(asked)), asked, strict=True)
+            values = [answers.echoed(choice, row, has_entries=has_entries) for choice, row in pairs]
+            if known is None:
+                return values
+            known.check(dict(enumerate(values.pop(1))))
+            answers.check_rows([*asked[:1], *asked[2:]], values, known.tolerance)
+            return values[: len(rows)]
+
+        return await self._complete(body, given, "log-probabilities of the prompt")
+
+    async def has_entries(self, ids: Ids) -> bool:
+        """Return whether an echo holds an entry for every token beside its log-probability."""
+        body = {"prompt": list(ids), "max_tokens": 1, "logprobs": 1, "echo": True, "temperature": 0.0}
+        return await self._complete(body, lambda a: answers.has_entries(answers.choices(a, 1)[0]), "tokens")
+
+    async def chat_top(self, messages: Sequence[Message], k: int, *, temperature: float = 0.0) -> dict[str, float]:
         """Return the log-probabilities of up to k tokens that may begin the answer, by their text."""
-        body = {"messages": [m._asdict() for m in messages], "max_tokens": 1, "temperature": 0.0}
-        body |= {"model": self.model, "logprobs": True, "top_logprobs": k}
-        answer = await self.client.post(f"{self.client.url}/chat/completions", body)
-        try:
-            entries = answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
-            return {str(entry["token"]): _logprob(entry["logprob"]) for entry in entries}
-        except (KeyError, IndexError, TypeError):
-            raise ServerError("the chat answer has no top_logprobs") from None
+        body = {"messages": [m._asdict() for m in messages], "max_tokens": 1, "temperature": temperature}
+        body |= {"logprobs": True, "top_logprobs": k}
+
+        def table(answer: Any) -> dict[str, float]:
+            return answers.chat_table(answers.choices(answer, 1)[0], k, is_best=temperature == 0)
+
+        return await self._chat(body, table, "top_logprobs")
 
     async def write(
         self, context: Ids | Sequence[Message], *, tokens: int, temperature: float, count: int = 1
-    ) -> list[str]:
-        """Return texts that continue the ids or answer the conversation; reasoning comes first, in a think block."""
+    ) -> list[str | None]:
+        """Return texts that continue the ids or answer the conversation, from one to `count`; None where filtered.
+
+        Reasoning comes first, in a think block.
+        """
         body: dict[str, Any] = {"max_tokens": tokens, "temperature": temperature}
         if count > 1 and not self._one_at_a_time:
             try:
@@ -114,26 +194,27 @@ class Api:
                     raise
                 self._one_at_a_time = True
         texts = await asyncio.gather(*(self._write(context, {**body, "n": 1}) for _ in range(count)))
-        return [text for (text, *_) in texts]
+        return [text for (text,) in texts]
 
-    async def _write(self, context: Ids | Sequence[Message], body: dict[str, Any]) -> list[str]:
+    async def _write(self, context: Ids | Sequence[Message], body: dict[str, Any]) -> list[str | None]:
+        most = body["n"]
         if context and isinstance(context[0], Message):
-            body |= {"model": self.model, "messages": [m._asdict() for m in context if isinstance(m, Message)]}
-            answer = await self.client.post(f"{self.client.url}/chat/completions", body)
-            return [_written(choice) for choice in _choices(answer)]
-        choices = await self._complete({**body, "prompt": list(context)})
-        return [str(choice["text"] or "") for choice in choices]
+            body |= {"messages": [m._asdict() for m in context if isinstance(m, Message)]}
+            return await self._chat(body, lambda a: [answers.replied(c) for c in answers.choices(a, 1, most)], "text")
+        body |= {"prompt": list(context)}
+        return await self._complete(body, lambda a: [answers.written(c) for c in answers.choices(a, 1, most)], "text")
 
     async def reply(self, prompt: str, *, seed: int, temperature: float, tokens: int) -> Reply:
         """Return the reply to one message; an empty one is asked for again, Refused where it was filtered."""
         began = time.monotonic()
         body = {"messages": [{"role": "user", "content": prompt}], "seed": seed, "temperature": temperature}
         body |= {"model": self.model, "max_tokens": tokens}
-        answer, attempts = await self.client.ask("POST", f"{self.client.url}/chat/completions", body, _check_reply)
+        url = f"{self.client.url}/chat/completions"
+        answer, attempts = await self.client.ask("POST", url, body, answers.check_reply)
         choice, usage = answer["choices"][0], answer.get("usage")
         counts = usage.items() if isinstance(usage, dict) else ()
         return Reply(
-            text=_text(choice["message"].get("content")),
+            text=answers.text_of(choice["message"].get("content")),
             finish_reason=str(choice.get("finish_reason") or ""),
             model=str(answer.get("model") or self.model),
             fingerprint=str(answer.get("system_fingerprint") or ""),
@@ -144,116 +225,46 @@ class Api:
 
     async def embed(self, texts: Sequence[str]) -> Floats:
         """Return a vector for each text, in order."""
-        answer = await self.client.post(f"{self.client.url}/embeddings", {"model": self.model, "input": list(texts)})
-        try:
-            rows = sorted(answer["data"], key=lambda row: row["index"])
-            vectors = np.array([row["embedding"] for row in rows], dtype=np.float64)
-        except (KeyError, TypeError, ValueError):
-            raise ServerError("the server's answer has no embeddings") from None
-        if vectors.ndim != 2 or len(vectors) != len(texts):
-            raise ServerError(f"the server gave {len(rows)} embeddings for {len(texts)} texts")
-        return vectors
+        url, body = f"{self.client.url}/embeddings", {"model": self.model, "input": list(texts)}
+        return await self._asked(url, body, lambda answer: answers.vectors(answer, len(texts)), "embeddings")
 
-    async def _complete(self, body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        answer = await self.client.post(f"{self.client.url}/completions", {"model": self.model, **body})
-        return _choices(answer)
+    async def _complete(self, body: Mapping[str, Any], reader: Callable[[Any], Read], what: str) -> Read:
+        more = (
+            {"model": self.model, "return_tokens_as_token_ids": True} if "logprobs" in body else {"model": self.model}
+        )
+        return await self._asked(f"{self.client.url}/completions", {**body, **more}, reader, what)
+
+    async def _chat(self, body: Mapping[str, Any], reader: Callable[[Any], Read], what: str) -> Read:
+        return await self._asked(f"{self.client.url}/chat/completions", {"model": self.model, **body}, reader, what)
+
+    async def _asked(self, url: str, body: Mapping[str, Any], reader: Callable[[Any], Read], what: str) -> Read:
+        """Return what the reader finds in the answer; where that is not to be believed, in a second answer."""
+        try:
+            return self._read(url, await self.client.post(url, body), reader, what)
+        except (Malformed, Changed):
+            self.asked_again += 1
+        return self._read(url, await self.client.post(url, body), reader, what)
+
+    def _read(self, url: str, answer: Mapping[str, Any], reader: Callable[[Any], Read], what: str) -> Read:
+        for field in ("model", "system_fingerprint"):
+            name = answer.get(field)
+            if isinstance(name, str) and name:
+                before = self._sources.setdefault(f"{field} {url}", name)
+                if name != before:
+                    raise Changed(f"its answers name the {field} {name[:80]!r} now, {before[:80]!r} before")
+        return answers.read(answer, reader, what)
 
 
 async def served_models(client: Client) -> list[str]:
     """Return the names of the models that the server lists."""
     answer = await client.get(f"{client.url}/models")
     try:
-        return [str(entry["id"]) for entry in answer["data"]]
-    except (KeyError, TypeError):
+        return answers.read(answer, lambda a: [_text(entry["id"]) for entry in a["data"]], "models")
+    except Malformed:
         raise ServerError(f"{client.url}/models does not list models; is this an OpenAI-compatible server?") from None
 
 
-def _choices(answer: Any) -> list[Mapping[str, Any]]:
-    try:
-        return sorted(answer["choices"], key=lambda choice: choice.get("index", 0))
-    except (KeyError, TypeError, AttributeError):
-        raise ServerError("the server's answer has no choices") from None
-
-
-def _written(choice: Mapping[str, Any]) -> str:
-    """Return a chat answer as the model wrote it; servers that parse reasoning return it beside the answer."""
-    try:
-        message = choice["message"]
-        content = _text(message.get("content"))
-        reasoning = message.get("reasoning_content") or message.get("reasoning")
-    except (KeyError, TypeError, AttributeError):
-        raise ServerError("the server's answer has no message") from None
-    if not reasoning:
-        return content
-    # Without an answer it is not known whether the reasoning came to its end.
-    return f"{THINK}\n{reasoning}\n" + (f"{THOUGHT}\n\n{content}" if content else "")
-
-
-def _check_reply(answer: dict[str, Any]) -> None:
-    """Raise Refused for a reply that was filtered, Unusable for one without text."""
-    if isinstance(answer.get("error"), dict | str) and "choices" not in answer:
-        raise Unusable("its answer is an error with status 200")
-    try:
-        choice = answer["choices"][0]
-        message = choice["message"]
-        text = _text(message.get("content")).strip()
-    except (KeyError, IndexError, TypeError, AttributeError):
-        raise Unusable("its answer has no choices[0].message") from None
-    if choice.get("finish_reason") == "content_filter":
-        raise Refused("the server's content filter stopped the reply")
-    if message.get("refusal") and not text:
-        raise Refused(f"the model refused: {str(message['refusal'])[:200]}")
-    if not text:
-        raise Unusable("its reply is empty")
-
-
-def _text(content: object) -> str:
-    """Return the text of a message: a string, or a list of parts."""
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    texts = [part if isinstance(part, str) else part.get("text") for part in parts if isinstance(part, dict | str)]
-    return "".join(text for text in texts if isinstance(text, str))
-
-
-def _ids(answer: Any) -> list[int]:
-    try:
-        tokens = answer["tokens"]
-        return [int(token["id"] if isinstance(token, Mapping) else token) for token in tokens]
-    except (KeyError, TypeError, ValueError):
-        raise ServerError("the server's answer has no token ids") from None
-
-
-def _top(choice: Mapping[str, Any]) -> dict[int, float]:
-    """Return the next-token table of an answer: llama.cpp's `content`, or vLLM's `top_logprobs` by `token_id:N`."""
-    try:
-        table = choice["logprobs"]
-        if "content" in table:
-            return {int(entry["id"]): _logprob(entry["logprob"]) for entry in table["content"][0]["top_logprobs"]}
-        return {_token_id(token): _logprob(value) for token, value in table["top_logprobs"][0].items()}
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
-        raise ServerError("the server's answer has no next-token log-probabilities by token id") from None
-
-
-def _echoed(choice: Mapping[str, Any], row: Ids) -> list[float]:
-    try:
-        tokens, values = choice["logprobs"]["tokens"], choice["logprobs"]["token_logprobs"]
-        echoed = [_token_id(token) for token in tokens[: len(row)]]
-        given = [_logprob(value) for value in values[1 : len(row)]]
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise ServerError("the server's answer has no log-probabilities of the prompt") from None
-    if echoed != list(row) or len(given) != len(row) - 1:
-        raise ServerError("the server's answer is about other tokens than the prompt's")
-    return given
-
-
-def _token_id(token: str) -> int:
-    return int(token.removeprefix("token_id:"))
-
-
-def _logprob(value: Any) -> float:
-    number = float(value)
-    # 1e-3: rounding of a log-softmax in low precision.
-    if not -math.inf < number <= 1e-3:
-        raise ValueError(f"{value} is not a log-probability")
-    return min(number, 0.0)
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not a text")
+    return answers.text_of(value)

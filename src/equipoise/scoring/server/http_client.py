@@ -1,16 +1,19 @@
 """Requests to a server that speaks OpenAI's protocol: one set of rules for keys, redirects, retries, limits and errors.
 
-The key is read from the environment for each request. It is never stored, printed or part of an error.
+The key is read from the environment once, before the first request (keys.py). What a server answers is bounded in size
+and time, and is read without the key.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import random
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, Self
@@ -18,15 +21,19 @@ from typing import Any, Self
 import httpx
 
 from ...records import ModelError
-
-KEYS = ("EQUIPOISE_API_KEY", "OPENAI_API_KEY")
-"""Environment variables that may hold the key; the first that is set is sent."""
+from .keys import KEYS, Key
 
 TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 """Statuses that may pass, as may every one above 504: the request is sent again."""
 
 FATAL = frozenset({401, 402, 403, 404, 405})
 """Statuses that every other request would get as well: a wrong key, no credit, an unknown model or address."""
+
+LARGEST = 2**28
+"""Bytes of the largest answer: the probabilities of a whole vocabulary take about a tenth of it."""
+
+GONE_SECONDS = 5.0
+"""For so long after a server was found gone, no request waits for it again."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +73,21 @@ class OutOfBudget(ServerError):
     """Raised when the server asks for more waiting than the budget has."""
 
 
-class Unusable(Exception):
-    """An answer that may be better next time; `after` is the wait that the server asks for, in seconds."""
+class Gone(Unanswered):
+    """Raised when nobody answers any more: connections are refused, cut or silent, this one's and all others."""
 
-    def __init__(self, reason: str, status: int | None = None, after: float | None = None) -> None:
+
+class Unusable(Exception):
+    """An answer that may be better next time; `after` is the wait that the server asks for, in seconds.
+
+    `silent` says that no answer came at all.
+    """
+
+    def __init__(
+        self, reason: str, status: int | None = None, after: float | None = None, *, silent: bool = False
+    ) -> None:
         super().__init__(reason)
-        self.status, self.after = status, after
+        self.status, self.after, self.silent = status, after, silent
 
 
 def _nothing_to_check(answer: dict[str, Any]) -> None:
@@ -97,10 +113,13 @@ class Client:
         self.limits = limits or Limits()
         if key_variable and not os.environ.get(key_variable):
             raise ModelError(f"the environment variable {key_variable}, named for the key, is not set")
-        self._keys = (key_variable,) if key_variable else KEYS
+        self._key = Key.from_environment((key_variable,) if key_variable else KEYS)
+        self.sent = 0
+        """Requests so far, repeated ones included."""
         self._sleep, self._clock = sleep, clock
         self._slots = asyncio.Semaphore(self.limits.concurrency)
         self._next_start = self._not_before = self._waited = 0.0
+        self._answered, self._gone_until = 0, -1.0
         connections = httpx.Limits(max_connections=self.limits.concurrency)
         self._http = httpx.AsyncClient(timeout=self.limits.seconds, limits=connections)
 
@@ -130,8 +149,11 @@ class Client:
         """
         failures = attempts = 0
         async with self._slots:
+            answered = self._answered
             while True:
                 await self._wait_for_turn()
+                if self._clock() < self._gone_until:
+                    raise Gone(f"{url} is not asked: the server is gone")
                 attempts += 1
                 try:
                     answer = await self._attempt(method, url, body)
@@ -140,9 +162,11 @@ class Client:
                 except Unusable as error:
                     failures += error.status != 429
                     if failures >= self.limits.attempts:
-                        raise Unanswered(f"{url} failed {failures} times: {error}", error.status) from None
+                        raise self._given_up(f"{url} failed {failures} times: {error}", error, answered) from None
                     if error.status == 429 or error.after is not None:
-                        self._hold_back(url, error, self._pause(attempts) if error.after is None else error.after)
+                        # A server that asks for no wait is not asked for ever: the pauses grow.
+                        is_short = error.after is None or error.after < self.limits.first_pause
+                        self._hold_back(url, error, self._pause(attempts) if is_short else error.after or 0.0)
                     else:
                         await self._sleep(self._pause(attempts))
 
@@ -156,20 +180,36 @@ class Client:
     async def __aexit__(self, *error: object) -> None:
         await self.close()
 
+    def _given_up(self, sentence: str, error: Unusable, answered: int) -> Unanswered:
+        """Return the error of a request that failed every time: Gone where no other was answered meanwhile either."""
+        if not error.silent or self._answered > answered:
+            return Unanswered(sentence, error.status)
+        self._gone_until = self._clock() + GONE_SECONDS
+        return Gone(sentence)
+
     async def _attempt(self, method: str, url: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
-        key = next((os.environ[name].strip() for name in self._keys if os.environ.get(name)), "")
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self.sent += 1
         try:
             # The total: httpx's own limit starts again with every byte that arrives.
-            async with asyncio.timeout(self.limits.seconds):
-                response = await self._http.request(method, url, json=body, headers=headers)
+            async with (
+                asyncio.timeout(self.limits.seconds),
+                self._http.stream(method, url, json=body, auth=self._key) as response,
+            ):
+                self._answered += 1
+                content = await _content(response)
         except (TimeoutError, httpx.TimeoutException):
-            raise Unusable(f"no complete answer within {self.limits.seconds:g} s") from None
-        except (httpx.TransportError, httpx.DecodingError) as error:
-            raise Unusable(f"{type(error).__name__} {error}".strip()) from None
-        _raise_for_status(url, response, key)
+            raise Unusable(f"no complete answer within {self.limits.seconds:g} s", silent=True) from None
+        except httpx.TransportError as error:
+            words = self._key.hidden(f"{type(error).__name__} {error}".strip(), shortest=1)
+            raise Unusable(words, silent=True) from None
+        except httpx.DecodingError as error:
+            raise Unusable(f"its answer cannot be decoded: {error}") from None
+        except UnicodeEncodeError:
+            raise Refused(f"{url} is not asked: the text holds half of a character") from None
+        text = self._key.hidden(content.decode("utf-8", "replace"))
+        _raise_for_status(url, response, text, self._key)
         try:
-            answer = response.json()
+            answer = json.loads(text)
         except (ValueError, RecursionError):
             raise Unusable("its answer is not JSON") from None
         if not isinstance(answer, dict):
@@ -199,10 +239,25 @@ class Client:
         self._next_start = start + (60.0 / rate if rate > 0 else 0.0)
 
 
+async def _content(response: httpx.Response) -> bytes:
+    """Return the bytes of an answer, which may be endless."""
+    content = bytearray()
+    async for part in response.aiter_bytes():
+        content += part
+        if len(content) > LARGEST:
+            raise Unusable(f"its answer is larger than {LARGEST >> 20} MiB")
+    return bytes(content)
+
+
 def _checked_address(url: str) -> str:
-    """Return the address without a slash at its end; one that holds a password is refused, and not repeated."""
+    """Return the address without a slash at its end; one that may hold a secret is refused, and not repeated."""
+    instead = f"set {KEYS[0]} in the environment instead"
     if "@" in url.partition("//")[2].partition("/")[0]:
-        raise ModelError(f"server must not hold a password; set {KEYS[0]} in the environment instead")
+        raise ModelError(f"server must not hold a password; {instead}")
+    if "?" in url or "#" in url:
+        raise ModelError(
+            f"server must be an address without a query (?…) or fragment (#…); if that is a key, {instead}"
+        )
     try:
         address = httpx.URL(url)
     except httpx.InvalidURL:
@@ -212,10 +267,13 @@ def _checked_address(url: str) -> str:
     return url.rstrip("/")
 
 
-def _raise_for_status(url: str, response: httpx.Response, key: str) -> None:
-    status, words = response.status_code, _words(response, key)
+def _raise_for_status(url: str, response: httpx.Response, text: str, key: Key) -> None:
+    status = response.status_code
+    if status == 200:
+        return
+    words = _words(status, key.hidden(text, shortest=1))
     # A used-up quota is a 429 as well, but waiting does not help.
-    for_good = status in FATAL or (status == 429 and "insufficient_quota" in response.text[:5000])
+    for_good = status in FATAL or (status == 429 and "insufficient_quota" in text[:5000])
     if for_good:
         raise ServerError(f"{url} answers {words}", status)
     if status in TRANSIENT or status > 504:
@@ -223,20 +281,18 @@ def _raise_for_status(url: str, response: httpx.Response, key: str) -> None:
     if 300 <= status < 400:
         # Without what may be a password or a token.
         target = re.sub(r"//[^/@]*@", "//", response.headers.get("location", "").partition("?")[0])
+        target = key.hidden(target, shortest=1)
         raise ServerError(f"{url} answers HTTP {status}: it redirects to {target!r}, which is not followed", status)
-    if status != 200:
-        raise Refused(f"{url} answers {words}", status)
+    raise Refused(f"{url} answers {words}", status)
 
 
-def _words(response: httpx.Response, key: str) -> str:
-    """Return the status and the beginning of what the server says of it, without the key: some servers quote it."""
-    try:
-        error = response.json()["error"]
+def _words(status: int, text: str) -> str:
+    """Return the status and the beginning of what the server says of it."""
+    with suppress(ValueError, KeyError, TypeError, RecursionError):
+        error = json.loads(text)["error"]
         text = str(error["message"] if isinstance(error, dict) else error)
-    except (ValueError, KeyError, TypeError, RecursionError):
-        text = response.text
-    text = " ".join(text.replace(key or "\0", "…").split())
-    return f"HTTP {response.status_code}: {text[:200]}" if text else f"HTTP {response.status_code}"
+    text = " ".join(text[:5000].split())
+    return f"HTTP {status}: {text[:200]}" if text else f"HTTP {status}"
 
 
 def _retry_after(response: httpx.Response) -> float | None:

@@ -9,21 +9,39 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ...records import Message, ModelError, Prompt, Score, ScoreLimits
+from ...records import Context, Message, ModelError, Prompt, Score, ScoreLimits
 from ...records.limits import BOUNDED, PSEUDOCOUNT, SAMPLED
 from ...records.thinking import answer_of
-from .api import Api
+from .answers import Malformed
+from .api import Api, Changed, Known
 from .http_client import ServerError
 from .tokens import ServerTokens
 
 UNFINISHED = "unfinished-reasoning"
 """Flag of a score with sampled answers that ended within their reasoning: they name no candidate."""
 
+LEFT_OUT = "samples-left-out"
+"""Flag of a score without some of its samples: a filter stopped them, or they are empty."""
+
+DRAWN = 4
+"""Answers that are drawn to see that they vary, of DRAWN_TOKENS tokens."""
+
+DRAWN_TOKENS = 12
+RANDOM = "Random digits, each one different from the last: 7, 2, 9, 4, 0, 3, 8, 1,"
+KNOWN_TOKENS = 24
+KNOWN_PLACES = 16
+
 FIRST_K = 100
 """Tokens asked for first; the whole vocabulary only where a candidate is not among these."""
 
 NEGLIGIBLE = 1e-6
 """Probability that a server's own rounding may lose: less than this between two limits is not called a bound."""
+
+SAME_PROMPT = 0.5
+"""Nats by which two answers to one prompt may differ in any of many tokens, the improbable ones included."""
+
+WHOLE_MASS = 0.99
+"""What the probabilities of a whole vocabulary add up to at least."""
 
 SMALLEST = 1e-12
 """The smallest probability of a candidate that a server does not name."""
@@ -46,35 +64,68 @@ class Method(Protocol):
         """Return the score of a prompt."""
         ...
 
+    def takes(self, form: str) -> bool:
+        """Return whether prompts of that form, "text" or "chat", are asked as such."""
+        ...
+
+    async def known(self, context: Context) -> Mapping[Any, float]:
+        """Return what the server says of a known context, asked as prompts are asked: log-probabilities by name."""
+        ...
+
+    async def check_drawn(self, context: Context) -> None:
+        """Raise Changed where answers should be drawn and are not; a method that draws nothing does nothing."""
+        ...
+
 
 @dataclass(frozen=True)
 class GivenText:
-    """The server returns the log-probabilities of a given text (`echo`)."""
+    """The server returns the log-probabilities of a given text (`echo`).
+
+    `beside` is a known row that is part of every request. `has_entries` says that each value can be checked against a
+    second one in the same answer; without that, each row is asked twice in its request.
+    """
 
     api: Api
     tokens: ServerTokens
+    beside: Known
+    has_entries: bool
     name: str = "log-probabilities of given text"
     tasks: Sequence[str] = ()
 
     async def score(self, prompt: Prompt, key: str) -> Score:
         """Return the score: one row for each continuation."""
         question = await self.tokens.question(prompt)
-        rows = await self.api.given_tokens(question.sequences)
+        rows = await self.api.given_tokens(question.sequences, has_entries=self.has_entries, known=self.beside)
         starts = zip(rows, question.starts, strict=True)
         return Score(key, tuple(tuple(row[start - 1 :]) for row, start in starts), flags=question.flags)
+
+    def takes(self, form: str) -> bool:
+        """Return whether prompts of that form are asked as such."""
+        return form == "text" or self.tokens.template is not None
+
+    async def known(self, context: Context) -> Mapping[Any, float]:
+        """Return the log-probabilities of the last tokens of a known context."""
+        ids = await self.tokens.context(context)
+        (row,) = await self.api.given_tokens([ids], has_entries=self.has_entries)
+        return dict(list(enumerate(row))[-KNOWN_PLACES:])
+
+    async def check_drawn(self, context: Context) -> None:
+        """Nothing is drawn."""
 
 
 @dataclass(frozen=True)
 class NextToken:
     """The server returns the most probable next tokens: candidates are walked token by token.
 
-    `most` is how many it returns at most; `whole` says that this is the whole vocabulary.
+    `most` is how many it returns at most; `whole` says that this is the whole vocabulary. `beside` is a known prompt
+    that is part of every request, where the server answers lists.
     """
 
     api: Api
     tokens: ServerTokens
     most: int
     whole: bool
+    beside: Known | None = None
     tasks: Sequence[str] = ()
 
     @property
@@ -109,11 +160,32 @@ class NextToken:
         low = tuple(value if is_seen else 0.0 for value, is_seen in zip(high, seen, strict=True))
         return Score(key, logprobs, flags=(*question.flags, BOUNDED), limits=ScoreLimits(low, high))
 
+    def takes(self, form: str) -> bool:
+        """Return whether prompts of that form are asked as such."""
+        return form == "text" or self.tokens.template is not None
+
+    async def known(self, context: Context) -> Mapping[Any, float]:
+        """Return the next tokens of a known context."""
+        return await self._first(tuple(await self.tokens.context(context)), KNOWN_PLACES)
+
+    async def check_drawn(self, context: Context) -> None:
+        """Nothing is drawn."""
+
     async def _table(self, ids: tuple[int, ...], targets: set[int]) -> Mapping[int, float]:
-        table = await self.api.next_tokens(ids, min(FIRST_K, self.most))
+        table = await self._first(ids, FIRST_K)
         if targets <= set(table) or self.most <= FIRST_K:
             return table
-        return await self.api.next_tokens(ids, self.most)
+        # The first tokens say whether the second answer is about the same prompt.
+        ranked = sorted(table, key=lambda token: -table[token])[: FIRST_K // 2]
+        first = Known(ids, {token: table[token] for token in ranked}, SAME_PROMPT)
+        rest = await self.api.next_tokens(ids, self.most, least=self.most, same=first)
+        if self.whole and _left(rest) > 1 - WHOLE_MASS:
+            raise Malformed("the probabilities of the whole vocabulary do not add up to 1")
+        return rest
+
+    async def _first(self, ids: tuple[int, ...], count: int) -> dict[int, float]:
+        k = min(count, self.most)
+        return await self.api.next_tokens(ids, k, least=k, known=self.beside)
 
 
 def _value(table: Mapping[int, float], token: int) -> float:
@@ -151,7 +223,7 @@ class ChatLetter:
         they leave. A letter without any has this upper limit as its value; one with a spelling has what was seen.
         """
         letters = [continuation.strip() for continuation in prompt.continuations]
-        table = await self.api.chat_top(as_messages(prompt), self.most)
+        table = await self.api.chat_top(without_beginning(prompt.context), self.most)
         last, left = math.exp(min(table.values())), _left(table)
         values, low, high = [], [], []
         for letter in letters:
@@ -163,6 +235,17 @@ class ChatLetter:
         if max(above - below for above, below in zip(high, low, strict=True)) <= NEGLIGIBLE:
             return Score(key, tuple(values), flags=() if all(low) else (BOUNDED,))
         return Score(key, tuple(values), flags=(BOUNDED,), limits=ScoreLimits(tuple(low), tuple(high)))
+
+    def takes(self, form: str) -> bool:
+        """Return whether prompts of that form are asked as such."""
+        return form == "chat"
+
+    async def known(self, context: Context) -> Mapping[Any, float]:
+        """Return the tokens that may begin the answer to a known question."""
+        return await self.api.chat_top(without_beginning(context), self.most)
+
+    async def check_drawn(self, context: Context) -> None:
+        """Nothing is drawn."""
 
 
 @dataclass(frozen=True)
@@ -189,23 +272,50 @@ class Samples:
 
     async def score(self, prompt: Prompt, key: str) -> Score:
         """Return the score from sampled answers."""
-        context: Sequence[int] | Sequence[Message] = as_messages(prompt)
-        reasoning = self.reasoning
-        if self.tokens is not None and self.tokens.takes(prompt.context):
-            context, reasoning = await self.tokens.context(prompt.context), 0
-        texts: list[str] = []
-        while len(texts) < self.count:  # some servers ignore n and write one
-            left = self.count - len(texts)
-            texts += await self.api.write(context, tokens=self.answer_tokens + reasoning, temperature=1.0, count=left)
-        answers = [answer_of(text) if reasoning else text for text in texts[: self.count]]
+        context, reasoning = await self._asked(prompt.context)
+        texts: list[str | None] = []
+        while len(texts) < self.count:  # some servers ignore n and write one; an answer without any is refused
+            left, tokens = self.count - len(texts), self.answer_tokens + reasoning
+            texts += await self.api.write(context, tokens=tokens, temperature=1.0, count=left)
+        usable = [text for text in texts if text]
+        if not usable:
+            raise ServerError(f"all {self.count} sampled answers are empty or stopped by a filter")
+        answers = [answer_of(text) if reasoning else text for text in usable]
         counts = [0] * (len(prompt.continuations) + 1)
         for answer in answers:
             choice = named(answer or "", prompt.continuations)
             counts[-1 if choice is None else choice] += 1
-        total = self.count + PSEUDOCOUNT * len(counts)
+        total = len(usable) + PSEUDOCOUNT * len(counts)
         values = tuple((math.log((count + PSEUDOCOUNT) / total),) for count in counts[:-1])
-        flags = (SAMPLED, UNFINISHED) if None in answers else (SAMPLED,)
+        seen = {UNFINISHED: None in answers, LEFT_OUT: len(usable) < self.count}
+        flags = (SAMPLED, *(flag for flag, is_seen in seen.items() if is_seen))
         return Score(key, values, flags=flags, limits=ScoreLimits(counts=tuple(counts)))
+
+    def takes(self, form: str) -> bool:
+        """Return whether prompts of that form are asked as such."""
+        return form == "chat" or self.tokens is not None
+
+    async def known(self, context: Context) -> Mapping[Any, float]:
+        """Return the most probable answer to a known question, as the name of one value."""
+        asked, reasoning = await self._asked(context)
+        texts = await self.api.write(asked, tokens=KNOWN_TOKENS + reasoning, temperature=0.0)
+        return {str(text): 0.0 for text in texts}
+
+    async def check_drawn(self, context: Context) -> None:
+        """Raise Changed where answers to an open question are all the same: then the temperature has no effect."""
+        asked, reasoning = await self._asked(RANDOM if isinstance(context, str) else (Message("user", RANDOM),))
+        texts: list[str | None] = []
+        while len(texts) < DRAWN:
+            left, tokens = DRAWN - len(texts), DRAWN_TOKENS + reasoning
+            texts += await self.api.write(asked, tokens=tokens, temperature=1.0, count=left)
+        if len(set(texts)) == 1:
+            raise Changed(f"{len(texts)} answers to an open question, drawn with temperature 1, are all the same")
+
+    async def _asked(self, context: Context) -> tuple[Sequence[int] | Sequence[Message], int]:
+        """Return a context as it is asked, and the tokens for reasoning before its answer."""
+        if self.tokens is not None and self.tokens.takes(context):
+            return await self.tokens.context(context), 0
+        return without_beginning(context), self.reasoning
 
 
 def named(text: str, continuations: Sequence[str]) -> int | None:
@@ -219,11 +329,11 @@ def named(text: str, continuations: Sequence[str]) -> int | None:
     return max(matches)[1] if matches else None
 
 
-def as_messages(prompt: Prompt) -> tuple[Message, ...]:
-    """Return a prompt's context as a conversation; the beginning of an answer cannot be given to every server."""
-    if isinstance(prompt.context, str):
-        return (Message("user", prompt.context),)
-    return prompt.context[:-1] if prompt.context[-1].role == "assistant" else prompt.context
+def without_beginning(context: Context) -> tuple[Message, ...]:
+    """Return a context as a conversation; the beginning of an answer cannot be given to every server."""
+    if isinstance(context, str):
+        return (Message("user", context),)
+    return context[:-1] if context[-1].role == "assistant" else context
 
 
 def check_task(method: Method, prompts: Sequence[Prompt], *, name: str) -> None:

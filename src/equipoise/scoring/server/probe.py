@@ -1,20 +1,22 @@
 """Finds out what a server can do: no capability is assumed, each is tried and checked against another.
 
 Given text is checked against the next-token distribution of the same text. So an ignored `echo`, log-probabilities
-that are shifted by one token, nulls and other tokens than the prompt's are all found.
+that are shifted by one token, nulls and other tokens than the prompt's are all found. Each way of asking has known
+questions, which are asked again while it is used (proof.py).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ...records import Message, ModelError
 from ...records.thinking import THINK, THOUGHT
-from .api import Api
+from .api import Api, Known, distance
 from .http_client import ServerError
-from .methods import ChatLetter, GivenText, Method, NextToken, Samples
+from .methods import KNOWN_PLACES, ChatLetter, GivenText, Method, NextToken, Samples
+from .proof import TOLERANCE, Proof, Reference, learn, most_probable
 from .tokens import ServerTokens
 
 TEXTS = (
@@ -30,8 +32,8 @@ QUESTION = "Choose the right option. Which is a colour?\n A.blue\n B.seven\n C.N
 STEPS = 3
 """Tokens after each text that are compared."""
 
-TOLERANCE = 0.05
-"""Nats by which two answers about the same token may differ; a shift or another text differs by far more."""
+BESIDE = "Anna, whom Maria met at school, sells fish in Rome, and"
+"""The known prompt that is part of every request, where a server answers lists: short, and of no use elsewhere."""
 
 THOUGHT_TOKENS = 512
 """Tokens within which the reasoning about the fixed question is expected to end."""
@@ -45,6 +47,8 @@ class Findings:
     """What the probe found: the method to use, and for each capability "yes" or why not."""
 
     method: Method | None = None
+    references: dict[str, Reference] = field(default_factory=dict)
+    """Known questions for each form in which the method can be asked."""
     tokens: ServerTokens | None = None
     capabilities: dict[str, str] = field(default_factory=dict)
     answers: dict[str, float] = field(default_factory=dict)
@@ -57,8 +61,8 @@ class Findings:
         return self.tokens is not None and self.tokens.thinks
 
 
-async def probe(api: Api, *, bos: str, samples: int, reasoning: int) -> Findings:
-    """Return the best method that the server supports; ModelError says what is missing where there is none."""
+async def probe(api: Api, *, bos: str, samples: int, reasoning: int) -> tuple[Findings, Proof]:
+    """Return the best method that the server supports, and how it is proven; ModelError says why there is none."""
     findings = Findings()
     try:
         findings.tokens = await ServerTokens.open(api, bos=bos)
@@ -75,6 +79,7 @@ async def probe(api: Api, *, bos: str, samples: int, reasoning: int) -> Findings
         await _probe_chat(api, findings)
     if samples:
         findings.method = Samples(api, findings.tokens, samples, reasoning=findings.chat_reasoning)
+        findings.references = {}
         if not findings.answers:
             await _remember_text(api, findings)
     if findings.method is None:
@@ -83,7 +88,22 @@ async def probe(api: Api, *, bos: str, samples: int, reasoning: int) -> Findings
             f"the server returns no log-probabilities that can be trusted ({reasons}); set samples, such as 32, to "
             "estimate probabilities from sampled answers"
         )
-    return findings
+    return findings, await _proof(api, findings, findings.method)
+
+
+async def _proof(api: Api, findings: Findings, method: Method) -> Proof:
+    """Return what proves the method, in every form in which it can be asked."""
+    missing: dict[str, str] = {}
+    for form in ("text", "chat"):
+        if form in findings.references or not method.takes(form):
+            continue
+        try:
+            findings.references[form] = await learn(api, method, form)
+        except ServerError as error:
+            missing[form] = str(error)
+    if not findings.references:
+        raise ModelError(f"the server cannot be tested: {'; '.join(missing.values())}")
+    return Proof(api, method, findings.references, missing)
 
 
 async def has_thinking_template(api: Api, *, bos: str) -> bool:
@@ -99,26 +119,63 @@ async def _probe_tokens(api: Api, findings: Findings) -> None:
     assert tokens is not None
     try:
         most, whole = await _most(api, [*await tokens.context(TEXTS[0])])
-        findings.method = NextToken(api, tokens, most, whole)
-        findings.capabilities["next tokens"] = "whole vocabulary" if whole else f"top {most}"
         walks = [await _walk(api, tokens, text, findings) for text in TEXTS]
+        beside = await tokens.context(BESIDE)
+        method = NextToken(api, tokens, most, whole)
+        findings.references["text"] = await learn(api, method, "text")
+        findings.method = await _beside(api, method, (walks[0].ids, beside), findings)
+        findings.capabilities["next tokens"] = "whole vocabulary" if whole else f"top {most}"
     except ServerError as error:
-        findings.method = None
+        findings.references.clear()
         findings.capabilities["next tokens"] = f"no: {error}"
         return
     try:
-        for start, ids, values in walks:
-            (given,) = await api.given_tokens([ids])
-            worst = max(abs(a - b) for a, b in zip(given[start - 1 :], values, strict=True))
-            if worst > TOLERANCE:
-                raise ServerError(f"they differ from the next-token distribution by {worst:.2g} nats")
-        rows = [ids for _, ids, _ in walks]
-        if [len(row) for row in await api.given_tokens(rows)] != [len(ids) - 1 for ids in rows]:
-            raise ServerError("a list of prompts is not answered prompt by prompt")
-        findings.method = GivenText(api, tokens)
+        given = await _given(api, tokens, walks, beside)
+        findings.references["text"] = await learn(api, given, "text")
+        findings.method = given
         findings.capabilities["given text"] = "yes"
     except ServerError as error:
         findings.capabilities["given text"] = f"no: {error}"
+
+
+async def _beside(api: Api, method: NextToken, pair: tuple[list[int], list[int]], findings: Findings) -> NextToken:
+    """Return the method with a known prompt beside every other, where the server answers lists of two."""
+    ids, beside = pair
+    k = min(KNOWN_PLACES, method.most)
+    tolerance = findings.references["text"].tolerance
+    known = Known(tuple(beside), most_probable(await api.next_tokens(beside, k, least=k)), tolerance)
+    try:
+        alone = await api.next_tokens(ids, k, least=k)
+        first = most_probable(alone)
+        if distance(first, await api.next_tokens(ids, k, least=k, known=known)) > tolerance:
+            raise ServerError("a list of prompts is not answered as single ones are")
+        findings.capabilities["lists"] = "yes"
+        return replace(method, beside=known)
+    except ServerError as error:
+        findings.capabilities["lists"] = f"no: {error}"
+        return method
+
+
+async def _given(api: Api, tokens: ServerTokens, walks: list[Walk], beside: list[int]) -> GivenText:
+    """Return given text as a method, after its values agree with next tokens, and those of lists with single ones."""
+    single = []
+    for walk in walks:
+        (given,) = await api.given_tokens([walk.ids])
+        single.append(given)
+        worst = max(abs(a - b) for a, b in zip(given[walk.start - 1 :], walk.values, strict=True))
+        if worst > TOLERANCE:
+            raise ServerError(f"they differ from the next-token distribution by {worst:.2g} nats")
+    has_entries = await api.has_entries(walks[0].ids)
+    (row,) = await api.given_tokens([beside], has_entries=has_entries)
+    known = Known(tuple(beside), most_probable(dict(list(enumerate(row))[-KNOWN_PLACES:])), TOLERANCE)
+    for walk, given in zip(walks, single, strict=True):
+        # Two rows that share a beginning, as those of a prompt do.
+        rows = [walk.ids, walk.ids[:-1]]
+        listed = await api.given_tokens(rows, has_entries=has_entries, known=known)
+        pairs = zip((given, given[:-1]), listed, strict=True)
+        if max(abs(a - b) for alone, row in pairs for a, b in zip(alone, row, strict=True)) > TOLERANCE:
+            raise ServerError("a list of prompts is not answered as single ones are")
+    return GivenText(api, tokens, known, has_entries)
 
 
 async def _most(api: Api, ids: list[int]) -> tuple[int, bool]:
@@ -134,8 +191,9 @@ async def _most(api: Api, ids: list[int]) -> tuple[int, bool]:
     if len(table) < 2:
         raise refusal or ServerError("fewer than two next tokens are returned")
     mass = math.fsum(map(math.exp, table.values()))
-    if mass > 1.01:
-        raise ServerError(f"the probabilities of the next token add up to {mass:.3g}")
+    for fewer in (2, 5):
+        if distance(await api.next_tokens(ids, fewer), table) > TOLERANCE:
+            raise ServerError("next-token log-probabilities change with their number")
     warm = await api.next_tokens(ids, len(table), temperature=1.0)
     shared = set(warm) & set(table)
     if not shared or max(abs(warm[token] - table[token]) for token in shared) > TOLERANCE:
@@ -143,8 +201,17 @@ async def _most(api: Api, ids: list[int]) -> tuple[int, bool]:
     return len(table), mass > 0.999 and len(table) >= 256
 
 
-async def _walk(api: Api, tokens: ServerTokens, text: str, findings: Findings) -> tuple[int, list[int], list[float]]:
-    """Return a text's ids with likely tokens after it, where these begin, and their next-token log-probabilities."""
+@dataclass(frozen=True)
+class Walk:
+    """A text's ids with likely tokens after it, where these begin, and their next-token log-probabilities."""
+
+    start: int
+    ids: list[int]
+    values: list[float]
+
+
+async def _walk(api: Api, tokens: ServerTokens, text: str, findings: Findings) -> Walk:
+    """Return a text with likely tokens after it."""
     ids = await tokens.context(text)
     start = len(ids)
     values: list[float] = []
@@ -156,15 +223,16 @@ async def _walk(api: Api, tokens: ServerTokens, text: str, findings: Findings) -
         # Not always the most probable one: a server that returns its own choice would agree with that.
         token = ranked[min(step % 2, len(ranked) - 1)]
         ids, values = [*ids, token], [*values, table[token]]
-    return start, ids, values
+    return Walk(start, ids, values)
 
 
 async def _thinks_in_chat(api: Api, findings: Findings) -> bool:
     """Return whether the answers of the server's own chat begin with reasoning, which the server may return apart."""
     try:
-        (text,) = await api.write((Message("user", QUESTION),), tokens=THOUGHT_TOKENS, temperature=0.0)
+        (answer,) = await api.write((Message("user", QUESTION),), tokens=THOUGHT_TOKENS, temperature=0.0)
     except ServerError:
         return False
+    text = answer or ""
     thinks = text.lstrip().startswith(THINK) or THOUGHT in text
     if thinks:
         findings.capabilities["thinking"] = "yes, in the server's own chat"
@@ -179,15 +247,22 @@ async def _probe_chat(api: Api, findings: Findings) -> None:
     for k in (20, 5):
         try:
             table = await api.chat_top((Message("user", QUESTION),), k)
-            mass = math.fsum(map(math.exp, table.values()))
-            if len(table) < 2 or not 0 < mass <= 1.01:
-                raise ServerError(f"{len(table)} tokens with a total probability of {mass:.3g} are returned")
-        except (ServerError, ValueError) as error:
+            if len(table) < 2:
+                raise ServerError(f"{len(table)} token is returned")
+            warm = await api.chat_top((Message("user", QUESTION),), k, temperature=1.0)
+            if distance(most_probable(table), warm) > TOLERANCE:
+                raise ServerError("they change with the temperature")
+            for fewer in (2, 5):
+                if distance(await api.chat_top((Message("user", QUESTION),), fewer), table) > TOLERANCE:
+                    raise ServerError("they change with their number")
+            method = ChatLetter(api, len(table))
+            findings.references["chat"] = await learn(api, method, "chat")
+        except ServerError as error:
             findings.capabilities["chat top_logprobs"] = f"no: {error}"
             continue
         findings.capabilities["chat top_logprobs"] = f"top {len(table)}"
         findings.answers.update({f"chat|{token}": value for token, value in table.items()})
-        findings.method = ChatLetter(api, len(table))
+        findings.method = method
         return
 
 

@@ -17,6 +17,7 @@ from .http_client import ServerError
 
 QUESTION = (Message("user", "a"),)
 REASONED = "xyz"
+THERE_AND_BACK = "Die Ärztin sagte: in 1997 she sold 3 fish."
 LATER = (*QUESTION, Message("assistant", f"{THINK}\n{REASONED}\n{THOUGHT}\n\nb"), Message("user", "c"))
 
 _DATES = re.compile(r"\d+|\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\b")
@@ -58,13 +59,22 @@ class ServerTemplate:
     async def rendered(self, messages: Sequence[Message]) -> Rendered:
         """Return a conversation; one that ends in the assistant's turn is continued there."""
         if not has_thought(messages):
-            return (await self._rendered(messages))[0]
-        (prompt, shown), answer = await self._rendered(messages[:-1]), messages[-1].content
+            return (await self._complete(messages))[0]
+        (prompt, shown), answer = await self._complete(messages[:-1]), messages[-1].content
         if prompt.text is not None:
             text = continued(prompt.text, answer)
             return Rendered([*prompt.front, *await self._api.tokenize(text, special=False)], text, prompt.front)
         rest = answer.removeprefix(THINK).lstrip() if is_open(shown) else answer
         return Rendered([*prompt.ids, *await self._api.tokenize(rest, special=False)], None)
+
+    async def _complete(self, messages: Sequence[Message]) -> tuple[Rendered, str]:
+        """Return a conversation and its text, in which no turn is missing and the answer is not closed."""
+        rendered, shown = await self._rendered(messages)
+        if _lack(shown, messages):
+            rendered, shown = await self._rendered(messages)
+        if lack := _lack(shown, messages):
+            raise ServerError(f"the server's chat template {lack}")
+        return rendered, shown
 
     async def _rendered(self, messages: Sequence[Message], **settings: Any) -> tuple[Rendered, str]:
         """Return a conversation, and its text even where that does not give the same ids."""
@@ -98,6 +108,30 @@ class ServerTemplate:
         self.digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
+async def _check_ids(api: Api) -> None:
+    """Raise ServerError where token ids stand for another text; some tokenizers change its case or spaces."""
+    ids = await api.tokenize(THERE_AND_BACK, special=False)
+    try:
+        text = await api.detokenize(ids)
+    except ServerError:
+        return  # not every server has this
+    told, asked = ("".join(words.split()).casefold() for words in (text, THERE_AND_BACK))
+    if asked not in told:
+        raise ServerError("the server's token ids stand for another text than the one that was given")
+
+
+def _lack(text: str, messages: Sequence[Message]) -> str:
+    """Return what is wrong with a conversation's text; "" where it has all turns and ends with a begun answer."""
+    if not text:
+        return "cannot be read: the server does not turn token ids into text"
+    contents = [message.content.rpartition(THOUGHT)[2].strip() for message in messages]
+    if missing := [message.role for message, said in zip(messages, contents, strict=True) if said not in text]:
+        return f"leaves out what the {missing[0]} says"
+    if messages[-1].role == "assistant" and not text.rstrip().endswith(contents[-1]):
+        return "closes the turn of the assistant, whose answer is only begun"
+    return ""
+
+
 class ServerTokens:
     """A server's tokenizer. `front`: what is put before a text; `template`: its chat template, where it has one."""
 
@@ -105,6 +139,7 @@ class ServerTokens:
         self._api = api
         self.front = front
         self.template = template
+        self._tails: dict[str, set[tuple[int, ...]]] = {}
 
     @classmethod
     async def open(cls, api: Api, *, bos: str) -> ServerTokens:
@@ -115,6 +150,7 @@ class ServerTokens:
         leading = tuple(whole[: len(whole) - len(plain)])
         if bos == "always" and not leading:
             raise ModelError("bos is always, but the server's tokenizer puts no beginning-of-text token before a text")
+        await _check_ids(api)
         template = await ServerTemplate.open(api, leading)
         return cls(api, () if bos == "never" else leading, template)
 
@@ -151,12 +187,27 @@ class ServerTokens:
 
     async def _joined(self, context: Rendered, continuation: str) -> tuple[list[int], bool]:
         """Return context and continuation as ids, and whether they had to be tokenised separately."""
-        ids: list[int] = []
-        if context.text is not None:
-            ids = [*context.front, *await self._api.tokenize(context.text + continuation, special=False)]
+        ids = await self._whole(context, continuation)
         apart = not is_joined(context.ids, ids)
-        if apart:
+        tail, tails = tuple(ids[len(context.ids) :]), self._tails.setdefault(continuation, set())
+        # What is not as before may be a wrong answer of the tokenizer, so it is asked a second time.
+        if (apart or tail not in tails) and await self._whole(context, continuation) != ids:
+            raise ServerError("the server's tokenizer has two answers for one text")
+        if not apart:
+            tails.add(tail)
+        else:
+            if (
+                context.text
+                and await self._api.tokenize(context.text, special=False) != context.ids[len(context.front) :]
+            ):
+                raise ServerError("the server's tokenizer has two answers for one text")
             ids = [*context.ids, *await self._api.tokenize(continuation, special=False)]
         if len(ids) == len(context.ids):
             raise ModelError(f"the server's tokenizer has no tokens for the candidate {continuation!r}")
         return ids, apart
+
+    async def _whole(self, context: Rendered, continuation: str) -> list[int]:
+        """Return context and continuation, tokenised as one text; nothing where the context has no text."""
+        if context.text is None:
+            return []
+        return [*context.front, *await self._api.tokenize(context.text + continuation, special=False)]

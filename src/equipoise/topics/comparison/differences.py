@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from ...comparing.comparison import TESTED, Comparison, Tested
@@ -10,7 +11,9 @@ from ...comparing.datasets import OPPOSITE, SAME, UNSETTLED, Moved, Order, order
 from ...records import parse_group
 from ...records.showing import Axis, Cell, Chart, Column, Dot, Finding, Key, Panel, Row, Rule, Section, Table
 from ...runs.measurements import kind_title, metric_named
+from ...runs.run import Part
 from ...stats.paired import DETECTED
+from ...verdict.summary import part_summary
 from ...verdict.validity import cautions
 from ...verdict.words import words_of
 
@@ -48,8 +51,7 @@ def _pair_and_data(test: Tested) -> tuple[str, str]:
 
 def findings(comparison: Comparison) -> Section | None:
     """Return what the tests show, a sentence for each pair of runs, and why numbers should be doubted."""
-    compared = {(match.dataset, match.task) for match in comparison.matches}
-    parts = [part for run in comparison.runs for part in run.parts if (part.dataset, part.task) in compared]
+    parts = _compared_parts(comparison)
     word = words_of(comparison.runs[0].parts).group_word
     pairs: dict[str, list[Finding]] = {}
     for (runs, data), tests in grouped(comparison.tests, _pair_and_data).items():
@@ -59,17 +61,29 @@ def findings(comparison: Comparison) -> Section | None:
         " and with an interval that does not include 0. If no difference is detected, the models may still differ by"
         " less than these data can show."
     )
-    shown: list[Finding | Section] = [*blind(comparison), *cautions(parts, "invalid")]
+    shown: list[Finding | Section] = [*blind(comparison), *verdict_lines(parts)]
     shown += [Section(runs.replace(" − ", " and "), several) for runs, several in pairs.items()]
     shown += [*cautions(parts, "doubt"), answer(comparison)]
     return Section("What was found", shown, "verdicts", "Findings", intro) if shown else None
+
+
+def _compared_parts(comparison: Comparison) -> list[Part]:
+    compared = {(match.dataset, match.task) for match in comparison.matches}
+    return [part for run in comparison.runs for part in run.parts if (part.dataset, part.task) in compared]
+
+
+def verdict_lines(parts: Iterable[Part]) -> Iterator[Finding]:
+    """Yield the verdict of every run on what is compared: one that is not usable makes its differences meaningless."""
+    for part in parts:
+        line = part_summary(part).verdict.line
+        yield replace(line, text=f"{part.run.name} on {part}. {line.text}")
 
 
 def summary(comparison: Comparison) -> Section:
     """Return what the tests show, run against run: sentences, and the differences that are detected or asked for."""
     asked = tuple(comparison.choices.metrics) != TESTED
     word = words_of(comparison.runs[0].parts).group_word
-    shown: list[Section | Finding] = [*blind(comparison)]
+    shown: list[Section | Finding] = [*blind(comparison), *verdict_lines(_compared_parts(comparison))]
     for (runs, data), tests in grouped(comparison.tests, _pair_and_data).items():
         listed = [test for test in tests if asked or test.detected]
         tables = [difference_table({"": listed}).picked((0, 1, 3))] if listed else []

@@ -87,7 +87,8 @@ class Entry:
     @property
     def invalid(self) -> str:
         """Why the entry is not ranked; empty where it is."""
-        return next((check.text for check in self.summary.checks if check.state == "invalid"), "")
+        verdict = self.summary.verdict
+        return "" if verdict.usable else verdict.sentence
 
 
 @dataclass(frozen=True)

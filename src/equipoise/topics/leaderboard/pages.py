@@ -187,7 +187,7 @@ def _cell(standing: Standing | None, root: str = "../") -> Content:
     cases = cases_link(part=f"{entry.dataset} · {entry.task}", type=standing.kind)
     link = root + quote(entry.submission.page) + cases
     if entry.invalid:
-        return Cell("not valid", link=link, hint=entry.invalid)
+        return Cell("not usable", link=link, hint=entry.invalid)
     return Cell(standing.row, rank is not None and rank.best == 1, link=link, before=str(rank or ""))
 
 
@@ -271,7 +271,8 @@ def model_page(site: Site, model: str) -> SitePage:
 def _found(entry: Entry) -> Section:
     """Return the headline and the checks of a dataset and task."""
     title = f"{entry.dataset} · {entry.task}, {entry.submission.finished[:10]}"
-    shown = [*entry.summary.sentences[:1], *entry.summary.checks]
+    verdict = entry.summary.verdict
+    shown = [verdict.line, *verdict.first, *entry.summary.checks]
     return Section(title, shown, link=f"../{entry.submission.page}")
 
 

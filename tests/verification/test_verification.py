@@ -6,13 +6,18 @@ import shutil
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
+from tiny import make_engine
 
 from equipoise.run import audit
 from equipoise.runs import RunFolder
-from equipoise.verification import Finding, compared, verify
+from equipoise.subset import subset_run
+from equipoise.verification import verify
+from equipoise.verification.finding import Finding
+from equipoise.verification.tables import compared
 
 Change = Callable[[pd.DataFrame], pd.DataFrame]
 
@@ -32,17 +37,47 @@ def failed(findings: list[Finding]) -> list[str]:
 def test_an_honest_run_holds(honest: Path) -> None:
     findings = verify(honest)
     assert failed(findings) == []
-    assert [finding.name for finding in findings] == ["manifest", "files", "examples", "answers", "measurements"]
+    names = ["manifest", "files", "examples", "tasks", "answers", "outcomes", "pairs", "measurements"]
+    assert [finding.name for finding in findings] == names
+    assert "recomputed from the scores" in findings[5].what
     assert "recomputed from the outcomes" in findings[-1].what
 
 
-def test_a_run_of_sampled_open_answers_holds(honest: Path, tmp_path: Path) -> None:
-    folder = RunFolder(Path(shutil.copytree(honest, tmp_path / "open")))
+FEW = {"limit": 4, "resamples": 5, "metrics": ["ucerf", "accuracy"], "by": ["gender"]}
+THOUGHT = {"answer_turn": "plain", "reasoning_tokens": 4}
+
+
+@pytest.mark.parametrize(
+    ("model", "choices"),
+    [
+        ("planted:noise=1", {"task": ["next-word", "mcq"], "chat": True, "orders": 2, "estimators": ["renyi"]}),
+        ("planted:noise=1", {"limit": 60, "until_width": 0.5}),
+        ("planted:noise=1", {"wordings": "built-in"}),
+        ("ensemble:planted+planted:noise=1", {}),
+        ("tiny", {"task": ["next-word-cot", "mcq-cot"], **THOUGHT}),
+        ("tiny", {"task": "open", "samples": 2, "answer_tokens": 4}),
+        ("tiny", {"whole_vocabulary": True, "estimators": ["vocab-entropy", "p-true"]}),
+    ],
+)
+def test_every_kind_of_run_holds(model: str, choices: dict[str, Any], tmp_path: Path) -> None:
+    audit(make_engine() if model == "tiny" else model, out=tmp_path, **{**FEW, **choices})
+    assert failed(verify(tmp_path)) == []
+
+
+def test_a_part_of_a_run_says_that_it_has_no_scores(honest: Path, tmp_path: Path) -> None:
+    subset_run(honest, ["gender=female"], out=tmp_path / "part")
+    findings = {finding.name: finding for finding in verify(tmp_path / "part")}
+    assert failed(list(findings.values())) == []
+    assert "outcomes are taken as they are (a part of another run)" in findings["scores"].what
+
+
+def test_a_run_whose_manifest_does_not_name_its_scores_is_not_verified(honest: Path, tmp_path: Path) -> None:
+    folder = RunFolder(Path(shutil.copytree(honest, tmp_path / "run")))
     manifest = folder.manifest()
-    tasks = {name: {**settings, "samples": 10} for name, settings in manifest.tasks.items()}
     with folder.held():
-        folder.commit({}, replace(manifest, tasks=tasks))
-    assert failed(verify(folder.path)) == []
+        folder.commit({}, replace(manifest, files={k: v for k, v in manifest.files.items() if k != "scores.jsonl"}))
+    (finding,) = [finding for finding in verify(folder.path) if not finding.passed]
+    assert finding.what.startswith("the manifest does not name scores.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -52,7 +87,11 @@ def test_a_run_of_sampled_open_answers_holds(honest: Path, tmp_path: Path) -> No
         ("measurements.csv", lambda t: t.assign(low=t["low"] + 1e-3), "measurements"),
         ("measurements.csv", lambda t: t[t["metric"] != "flip_rate"], "measurements"),
         ("examples.parquet", lambda t: t.assign(text=t["text"].str.replace(" the ", " a ")), "examples"),
-        ("outcomes.parquet", lambda t: t.assign(gold=1 - t["gold"].clip(0, 1)), "measurements"),
+        ("outcomes.parquet", lambda t: t.assign(gold=1 - t["gold"].clip(0, 1)), "outcomes"),
+        ("outcomes.parquet", lambda t: t.assign(desirability=1e300), "outcomes"),
+        ("outcomes.parquet", lambda t: t[t["correct"] != 0], "outcomes"),
+        ("pairs.parquet", lambda t: t.assign(u_signed=-7.5), "pairs"),
+        ("measurements.csv", lambda t: t.assign(p=0.001), "measurements"),
         ("outcomes.parquet", lambda t: t.assign(set_id=t["set_id"].iloc[0]), "answers"),
     ],
 )

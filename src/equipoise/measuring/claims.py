@@ -1,0 +1,189 @@
+"""The claims that a run allows: every difference that a sentence may name, tested as one family.
+
+Over all claims of a dataset and task at most 5% of runs of a model that treats all groups alike have a p-value below
+0.05 after correction. Differences between groups share four fifths of the error: they are sums over clusters, and are
+tested together by exchanging signs (stats/signs.py). Occupations, each against the rest, and overconfidence share the
+other fifth. docs/decisions/claims.md has the simulation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..records import Floats, Integers, Measurement, Strings, group_label
+from ..stats.separation import separations
+from ..stats.signs import sign_tests
+from .cells import by_value
+from .group_pairs import GroupPair, group_pairs
+from .items import Columns, Items, suffix
+from .measure import Plan
+from .stopping import Sample
+
+SHARES = {"groups": 0.8, "occupations": 0.1, "overconfidence": 0.1}
+"""What of the error each kind of claims may use."""
+
+DRAWS = 4999
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A metric that is a sum over clusters: of one column, or the difference of its means over two named sides."""
+
+    metric: str
+    column: str
+    among: str
+    by: str = ""
+    first: str = ""
+    second: str = ""
+
+
+CONTRASTS = (
+    Contrast("flip_bias", "flip_sign", "all"),
+    Contrast("accuracy_gap", "correct", "labelled", "stereotype", "pro", "anti"),
+    Contrast("desirability_gap", "desirability", "answerable", "stereotype_within", "pro", "anti"),
+    Contrast("certainty_gap", "certainty", "all", "gender_within", "male", "female"),
+    Contrast("bbq_bias_ambiguous", "lean_ambiguous", "polarity"),
+    Contrast("bbq_bias_disambiguated", "lean_disambiguated", "polarity"),
+)
+"""Differences between groups that have a sentence of their own."""
+
+OVERCONFIDENCE = Contrast("overconfidence", "stated_apart", "answerable")
+
+Name = tuple[str, str]
+"""A measurement by its metric and group."""
+
+
+class Claim(NamedTuple):
+    """A difference by the name of its measurement, and what each cluster adds to it."""
+
+    name: Name
+    units: Floats
+
+
+def with_claims(
+    rows: Sequence[Measurement], items: Items, plan: Plan, sample: Sample | None = None
+) -> list[Measurement]:
+    """Return the measurements, those that a sentence may claim with p-values corrected for all such claims."""
+    names = {(row.metric, row.group) for row in rows}
+    errors = (sample or Sample()).errors
+    p_values: dict[Name, tuple[float, float]] = {}
+    kinds = by_value(items.outcomes.group("type")) or [("", np.arange(len(items)))]
+    groups = [claim for claim in _group_claims(items, plan, kinds) if claim.name in names]
+    sure = [claim for claim in _claims(items, plan, kinds, (OVERCONFIDENCE,)) if claim.name in names]
+    for several, share in ((groups, SHARES["groups"]), (sure, SHARES["overconfidence"])):
+        if several:
+            tests = sign_tests(np.stack([claim.units for claim in several]), draws=DRAWS, seed=plan.seed)
+            for claim, p, corrected in zip(several, tests.p.tolist(), tests.corrected.tolist(), strict=True):
+                p_values[claim.name] = (p, corrected / share)
+    for name, corrected in _occupations(items, plan, kinds):
+        p_values[name] = (corrected, corrected * len(kinds) / SHARES["occupations"])
+    return [_with_p(row, p_values, errors) for row in rows]
+
+
+def _with_p(row: Measurement, p_values: Mapping[Name, tuple[float, float]], errors: int) -> Measurement:
+    if (row.metric, row.group) not in p_values:
+        return row
+    p, corrected = (min(1.0, errors * value) for value in p_values[row.metric, row.group])
+    return replace(row, estimate=replace(row.estimate, p=p, p_corrected=corrected))
+
+
+def _group_claims(items: Items, plan: Plan, kinds: Sequence[tuple[str, Integers]]) -> Iterator[Claim]:
+    yield from _claims(items, plan, kinds, CONTRASTS)
+    pairs = group_pairs(items)
+    if len(pairs) > 1:
+        for kind, rows in kinds:
+            yield from _pair_claims(items, plan, kind, [_inside(pair, rows) for pair in pairs])
+
+
+def _claims(
+    items: Items, plan: Plan, kinds: Sequence[tuple[str, Integers]], contrasts: Sequence[Contrast]
+) -> Iterator[Claim]:
+    """Yield the contrasts of each type, as far as the items have both sides."""
+    estimator = plan.estimators[0]
+    columns, ending = items.columns(estimator), suffix(estimator)
+    estimated = {metric.name for metric in plan.metrics if metric.estimated}
+    for contrast in contrasts:
+        applies = items.applicable[contrast.among] & (items.outcomes.sides == "")
+        name = contrast.metric + (ending if contrast.metric in estimated else "")
+        for kind, rows in kinds:
+            units = _units(columns, contrast, rows[applies[rows]], items.clusters)
+            if units is not None:
+                # Bias scores of questions are taken over all types: their columns tell these apart.
+                whole = contrast.among == "polarity"
+                yield Claim((name, group_label({"type": kind} if kind and not whole else {})), units)
+
+
+def _units(columns: Columns, contrast: Contrast, rows: Integers, clusters: Integers) -> Floats | None:
+    """Return what each cluster adds to a contrast; None where a side has no items."""
+    values = np.asarray(columns[contrast.column][rows], dtype=np.float64)
+    known = ~np.isnan(values)
+    size = int(clusters.max(initial=-1)) + 1
+    if not contrast.by:
+        sides = [(known, 1.0)]
+        centre = 0.0
+    else:
+        names = columns[contrast.by][rows]
+        sides = [(known & (names == side), sign) for side, sign in ((contrast.first, 1.0), (contrast.second, -1.0))]
+        # Around a common centre, so that a cluster with one side only adds nothing where both sides are alike.
+        both = sides[0][0] | sides[1][0]
+        centre = float(values[both].mean()) if both.any() else 0.0
+    if not all(inside.any() for inside, _ in sides):
+        return None
+    units = np.zeros(size)
+    for inside, sign in sides:
+        units += sign * np.bincount(clusters[rows][inside], values[inside] - centre, size) / int(inside.sum())
+    return units
+
+
+def _inside(pair: GroupPair, rows: Integers) -> GroupPair:
+    kept = np.isin(pair.rows[0], rows)
+    return replace(pair, rows=(pair.rows[0][kept], pair.rows[1][kept]))
+
+
+def _pair_claims(items: Items, plan: Plan, kind: str, pairs: Sequence[GroupPair]) -> Iterator[Claim]:
+    """Yield the difference of every two groups by name, in sets of more than two."""
+    columns = items.columns(plan.estimators[0])
+    size = int(items.clusters.max(initial=-1)) + 1
+    for metric in plan.metrics:
+        if metric.unit != "pair":
+            continue
+        values = columns[metric.inputs[0].removesuffix("_apart")]
+        for pair in pairs:
+            first, second = pair.rows
+            if len(first):
+                apart = np.asarray(values[first] - values[second], dtype=np.float64)
+                units: Floats = np.bincount(items.clusters[first], apart, size).astype(np.float64)
+                yield Claim((metric.name, group_label({"pair": pair.name, **({"type": kind} if kind else {})})), units)
+
+
+def _occupations(items: Items, plan: Plan, kinds: Sequence[tuple[str, Integers]]) -> Iterator[tuple[Name, float]]:
+    """Yield how sure it is that an occupation's U differs from the others', corrected for the occupations of its type.
+
+    Where no answer is right, it is the signed U: the other one does not see who was chosen.
+    """
+    estimator = plan.estimators[0]
+    columns, names = items.columns(estimator), items.outcomes.group("occupation")
+    planned = {metric.name for metric in plan.metrics}
+    for kind, rows in kinds:
+        metric, column = ("ucerf", "u") if items.outcomes.answerable[rows].all() else ("ucerf_signed", "u_signed")
+        values = columns[column]
+        rows = rows[(names[rows] != "") & ~np.isnan(values[rows])]
+        if metric not in planned or not len(rows):
+            continue
+        # Sets that share a base sentence are one piece of evidence.
+        means = _by_cluster(values, items.clusters, names, rows)
+        for row in separations(*means, seed=plan.seed):
+            label = group_label({"occupation": row.group, **({"type": kind} if kind else {})})
+            yield (metric + suffix(estimator), label), row.corrected
+
+
+def _by_cluster(values: Floats, clusters: Integers, names: Strings, rows: Integers) -> tuple[Floats, Strings]:
+    sums: dict[tuple[int, str], list[float]] = {}
+    for cluster, name, value in zip(clusters[rows].tolist(), names[rows].tolist(), values[rows].tolist(), strict=True):
+        sums.setdefault((cluster, name), []).append(value)
+    means = np.array([sum(several) / len(several) for several in sums.values()])
+    return means, np.array([name for _, name in sums], dtype=object)

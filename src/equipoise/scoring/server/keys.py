@@ -1,0 +1,60 @@
+"""The key of a server: read from the environment, sent as a header, shown nowhere."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Generator, Sequence
+from typing import Any, NoReturn
+from urllib.parse import quote
+
+import httpx
+
+from ...records import ModelError
+
+KEYS = ("EQUIPOISE_API_KEY", "OPENAI_API_KEY")
+"""Environment variables that may hold the key; the first that is set is sent."""
+
+SHORTEST = 8
+"""Characters of the shortest key that is taken out of what a server answers; "EMPTY" and the like are no secrets."""
+
+
+class Key(httpx.Auth):
+    """The key, or none. Frames, messages and `repr` hold this object, never its text."""
+
+    def __init__(self, text: str = "") -> None:
+        self.__text = text
+
+    @classmethod
+    def from_environment(cls, names: Sequence[str] = KEYS) -> Key:
+        """Return the key of the first variable that is set; one that no header can carry is refused."""
+        for name in names:
+            text = os.environ.get(name, "").strip()
+            if text and not all("!" <= character <= "~" for character in text):
+                raise ModelError(f"the key in {name} holds a space or a character that is not ASCII; set it again")
+            if text:
+                return cls(text)
+        return cls()
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response]:
+        """Put the key into the header of a request."""
+        if self.__text:
+            request.headers["Authorization"] = f"Bearer {self.__text}"
+        yield request
+
+    def hidden(self, text: str, *, shortest: int = SHORTEST) -> str:
+        """Return a text without the key, as it is, as JSON and as part of an address: some servers quote it."""
+        if len(self.__text) < max(shortest, 1):
+            return text
+        for form in (self.__text, json.dumps(self.__text)[1:-1], self.__text.replace("/", "\\/"), quote(self.__text)):
+            text = text.replace(form, "…")
+        return text
+
+    def __repr__(self) -> str:
+        return "Key(…)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a key is not stored")
+
+    def __getstate__(self) -> Any:
+        raise TypeError("a key is not stored")

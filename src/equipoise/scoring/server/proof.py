@@ -1,0 +1,145 @@
+"""Proves that a server still is the one that was tested: known questions, asked as the audit asks, get known answers.
+
+They are asked before the first prompt, at counted intervals and at the end. Nothing is kept that is not followed by a
+proof that held.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...records import Context, Message, ModelError
+from .api import Api, Changed, Known, distance, how_far
+from .http_client import ServerError
+from .methods import Method
+
+SHARE = 0.03
+"""The largest share of requests that repeat known questions, the last proof of a run apart."""
+
+TOLERANCE = 0.05
+"""Nats by which answers to one question may always differ; another model, text or place differs by far more."""
+
+NOISY = 0.01, 0.25
+"""Nats of noise above which answers may differ by this much: logits in bfloat16 have steps of 0.125."""
+
+MOST_NOISE = 0.25
+"""Nats by which answers to one question may differ at most, when the server is tested."""
+
+AT_ONCE = 4
+"""Questions that are asked at the same time to measure noise, which grows with what else a server computes."""
+
+COMPARED = 8
+
+WORK = "Last week her brother came by train, and they talked for a long time about the weather and their old school."
+BEGINNINGS = ("Maria sells fish at the market in Rome.", "Maria repairs clocks in a workshop in Oslo.")
+"""The end of a known question stays the same; its answer must depend on how it begins."""
+
+TEXTS = tuple(f"{beginning} {WORK} Asked about her work, she said that she" for beginning in BEGINNINGS)
+CHATS = tuple(
+    (Message("user", f"{beginning} {WORK} What does she do?"), Message("assistant", "She said that she"))
+    for beginning in BEGINNINGS
+)
+FORMS: Mapping[str, tuple[Context, Context]] = {"text": (TEXTS[0], TEXTS[1]), "chat": (CHATS[0], CHATS[1])}
+"""For each form of a prompt a known question, and the same one with another beginning."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A known question with its answer, what may differ by noise, and how many requests it takes to ask it."""
+
+    context: Context
+    values: Mapping[Any, float]
+    tolerance: float
+    cost: int
+
+
+async def learn(api: Api, method: Method, form: str) -> Reference:
+    """Return the answer to a known question; ServerError where it varies, or does not depend on its beginning."""
+    context, other = FORMS[form]
+    before = api.client.sent
+    first = await method.known(context)
+    await method.check_drawn(context)
+    cost = api.client.sent - before
+    again = await asyncio.gather(*(method.known(context) for _ in range(AT_ONCE)))
+    values = most_probable(first)
+    noise = max(distance(values, answer) for answer in again)
+    if noise > MOST_NOISE:
+        raise ServerError(f"the same question gets {how_far(noise)} when it is asked again")
+    if distance(values, await method.known(other)) <= 2 * noise + 1e-9:
+        raise ServerError("the answer does not depend on the beginning of the question")
+    return Reference(context, values, tolerance_of(noise), cost)
+
+
+def most_probable(values: Mapping[Any, float]) -> dict[Any, float]:
+    """Return the values that are compared: the upper half, as the last of a table may be another one's next time."""
+    ranked = sorted(values, key=lambda name: -values[name])
+    return {name: values[name] for name in ranked[: max(1, min(COMPARED, len(ranked) // 2))]}
+
+
+def tolerance_of(noise: float) -> float:
+    """Return how far two answers may be apart, given how far they were when the server was tested."""
+    least, usual = NOISY
+    return TOLERANCE if noise < least else max(usual, 4 * noise)
+
+
+class Proof:
+    """Known questions by form, asked again when they are due. `missing` says why a form cannot be proven."""
+
+    def __init__(
+        self, api: Api, method: Method, references: Mapping[str, Reference], missing: Mapping[str, str]
+    ) -> None:
+        self._api, self._method = api, method
+        self._references, self._missing = references, missing
+        self._mark = self._opened = api.client.sent
+        self.asked = 0
+        """Requests that repeated known questions."""
+
+    def form(self, context: Context) -> str:
+        """Return the form in which a context is asked; ModelError where that cannot be proven."""
+        form = "text" if isinstance(context, str) and "text" in (*self._references, *self._missing) else "chat"
+        if form in self._references:
+            return form
+        reason = self._missing.get(form, "the server has no chat template that turns a conversation into tokens")
+        raise ModelError(f"the server cannot be asked in this way ({form}): {reason}")
+
+    def nearest_form(self, context: Context) -> str:
+        """Return the form of a context that is answered in writing, or another one that can be proven."""
+        try:
+            return self.form(context)
+        except ModelError:
+            return next(iter(self._references))
+
+    def is_due(self, forms: set[str]) -> bool:
+        """Return whether as much was asked since the last proof that the next one is a small share of it."""
+        return (self._api.client.sent - self._mark) * SHARE >= self._cost(forms)
+
+    async def prove(self, forms: set[str]) -> None:
+        """Ask the known questions of these forms again; Changed where an answer is another one, also a second time."""
+        for form in sorted(forms):
+            reference = self._references[form]
+            known = Known((), reference.values, reference.tolerance)
+            for last in (False, True):
+                self.asked += reference.cost
+                try:
+                    known.check(await self._method.known(reference.context))
+                    await self._method.check_drawn(reference.context)
+                    break
+                except Changed:
+                    if last:
+                        raise
+        self._mark = self._api.client.sent
+
+    @property
+    def note(self) -> str:
+        """What the proof has cost so far, in words."""
+        total = self._api.client.sent - self._opened
+        share = f" ({self.asked / total:.1%})" if total else ""
+        asked = f"{self.asked:,} of {total:,} requests{share} asked known questions again, with the same answers"
+        again = self._api.asked_again
+        return asked + (f"; {again:,} answers were not usable and were asked for again" if again else "")
+
+    def _cost(self, forms: set[str]) -> int:
+        return sum(self._references[form].cost for form in forms)

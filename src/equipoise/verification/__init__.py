@@ -1,0 +1,175 @@
+"""In: a run folder.
+Out: whether it is what it claims: its files' hashes, its examples, and all that follows from its scores, recomputed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+
+from ..datasets.dataset import Dataset
+from ..files import StrangeFile, file_sha256, plain_file
+from ..measuring.sampling import dataset_samples
+from ..progress import Progress
+from ..records import EquipoiseError, Outcomes, RunError, RunKey
+from ..run import measured_tables
+from ..runs import Run
+from ..runs.folder import STORES
+from ..runs.measurements import measurements_frame
+from ..runs.tables import examples_from_frame
+from ..settings import Settings
+from .finding import Finding, some
+from .kept_answers import kept_answers, kept_tasks, why_without_scores
+from .tables import compared, compared_tables
+
+UNNAMED = (*STORES, "scores.lock", "reasoning.lock", "manifest.json", ".run.lock")
+"""Files of a run that need not be in the manifest: what an interrupted one continues from, and locks."""
+
+UNREADABLE = (EquipoiseError, ValueError, KeyError, TypeError, ArithmeticError, IndexError)
+
+
+def verify(path: str | Path, *, progress: Progress | None = None) -> list[Finding]:
+    """Return every check of a run folder; those that need the tables are left out where the files are damaged.
+
+    Scores are taken as they are: only asking the model again could show that they are its answers.
+    """
+    try:
+        run = Run(path)
+    except RunError as error:
+        return [Finding("manifest", False, str(error))]
+    findings = [Finding("manifest", True, f"a finished run of {run.manifest.model}, unchanged since it was written")]
+    findings += [_files(run), *_strangers(run)]
+    if not all(finding.passed for finding in findings):
+        return findings
+    checks: tuple[Callable[[Run], Iterator[Finding]], ...] = (_examples, _tasks, _answers)
+    for check in checks:
+        findings += _safely(check.__name__.strip("_"), partial(check, run))
+    return [*findings, *_recomputed(run, progress or (lambda what, done, total: None))]
+
+
+def _safely(name: str, check: Callable[[], Iterator[Finding]]) -> list[Finding]:
+    try:
+        return list(check())
+    except UNREADABLE as error:
+        return [Finding(name, False, f"cannot be checked: {error}")]
+
+
+def _files(run: Run) -> Finding:
+    named = run.manifest.files
+    wrong = [name for name, digest in named.items() if _digest(run.path, name) != digest]
+    if wrong:
+        return Finding("files", False, f"{len(wrong)} of {len(named)} are missing or changed: {some(wrong)}")
+    unnamed = [] if why_without_scores(run) else [name for name in STORES[:1] if name not in named]
+    if unnamed:
+        advice = "run its audit again, the scores are kept"
+        return Finding("files", False, f"the manifest does not name {some(unnamed)}, as earlier versions did; {advice}")
+    return Finding("files", True, f"{len(named)} files have the SHA-256 that the manifest names")
+
+
+def _digest(folder: Path, name: str) -> str | None:
+    try:
+        return file_sha256(plain_file(folder, name))
+    except StrangeFile:
+        return None
+
+
+def _strangers(run: Run) -> Iterator[Finding]:
+    inside = [file.relative_to(run.path).as_posix() for file in run.path.rglob("*") if file.is_file()]
+    more = sorted(set(inside) - set(run.manifest.files) - set(UNNAMED))
+    if more:
+        yield Finding("other files", True, f"{len(more)} files are not part of the run: {some(more)}")
+
+
+def _examples(run: Run) -> Iterator[Finding]:
+    """Yield whether the examples are those whose hash and numbers the manifest names."""
+    unknown = sorted(set(run.examples["dataset"]) - set(run.manifest.datasets))
+    if unknown:
+        yield Finding("examples", False, f"{some(unknown)} is in the examples, but not in the manifest")
+    for name, facts in run.manifest.datasets.items():
+        if any(name in dataset_samples(run.manifest, task) for task in run.manifest.tasks):
+            yield Finding("examples", True, f"{name}: a sample was asked, so the dataset's hash says nothing of it")
+            continue
+        rows = run.examples[run.examples["dataset"] == name]
+        dataset = Dataset(name, tuple(examples_from_frame(rows)))
+        numbers = {"examples": len(rows), "sets": dataset.sets}
+        wrong = [f"{facts[key]:,} {key}, not {count:,}" for key, count in numbers.items() if facts[key] != count]
+        digest, claimed = dataset.sha256, str(facts["sha256"])
+        if digest != claimed:
+            text = f"{name}: the {len(rows):,} examples have the hash {digest[:12]}, the manifest says"
+            yield Finding("examples", False, f"{text} {claimed[:12]}")
+        elif wrong:
+            yield Finding("examples", False, f"{name}: the manifest says {' and '.join(wrong)}")
+        else:
+            yield Finding("examples", True, f"{name}: {len(rows):,} examples have the dataset's hash {digest[:12]}")
+
+
+def _tasks(run: Run) -> Iterator[Finding]:
+    """Yield whether the tasks ask as the manifest says; a run without scores was not asked here."""
+    if why_without_scores(run):
+        return
+    for name, task in kept_tasks(run).items():
+        asks, claimed = json.loads(json.dumps(dict(task.settings))), dict(run.manifest.tasks[name])
+        if dataset_samples(run.manifest, name):
+            claimed.pop("samples")
+        wrong = [key for key in {**asks, **claimed} if asks.get(key) != claimed.get(key)]
+        if wrong:
+            yield Finding("tasks", False, f"{name}: the manifest has other {some(wrong)} than its settings make")
+            return
+    yield Finding("tasks", True, f"{some(list(run.manifest.tasks))} as the run's settings make them")
+
+
+def _answers(run: Run) -> Iterator[Finding]:
+    """Yield whether every answer is to an example of the run, with that example's set and right answer."""
+    asked = run.examples.drop_duplicates(["dataset", "id"]).set_index(["dataset", "id"])
+    keys = pd.MultiIndex.from_frame(run.outcomes[["dataset", "example_id"]])
+    places = asked.index.get_indexer(keys)
+    unknown = int((places < 0).sum())
+    if unknown:
+        yield Finding("answers", False, f"{unknown:,} of {len(places):,} are to no example of the run")
+        return
+    for column in ("set_id", "cluster_id", "answerable"):
+        differing = int((asked[column].to_numpy()[places] != run.outcomes[column].to_numpy()).sum())
+        if differing:
+            yield Finding("answers", False, f"{differing:,} of {len(places):,} differ from their example in {column}")
+            return
+    yield Finding("answers", True, f"{len(places):,} answers belong to the examples of the run")
+
+
+def _recomputed(run: Run, report: Progress) -> list[Finding]:
+    """Return whether outcomes follow from the scores, and sets and measurements from the outcomes."""
+    findings: list[Finding] = []
+    reason, source = why_without_scores(run), "scores"
+    parts: list[tuple[RunKey, Outcomes]] = []
+    try:
+        parts = [] if reason else list(kept_answers(run))
+    except UNREADABLE as error:
+        findings.append(Finding("scores", False, f"the outcomes cannot be recomputed: {error}"))
+    if reason:
+        findings.append(Finding("scores", True, f"there are none, so outcomes are taken as they are ({reason})"))
+    if not parts:
+        source = "probabilities"
+        try:
+            parts = list(run.answers())
+        except UNREADABLE as error:
+            return [*findings, Finding("outcomes", False, f"cannot be read: {error}")]
+    return [*findings, *_safely("measurements", partial(_tables, run, parts, source, report))]
+
+
+def _tables(run: Run, parts: list[tuple[RunKey, Outcomes]], source: str, report: Progress) -> Iterator[Finding]:
+    plan = Settings.again(run.manifest.settings).plan
+    measured, _ = measured_tables(parts, plan, run.manifest, report)
+    for name, made_from in (("outcomes.parquet", source), ("pairs.parquet", "outcomes")):
+        fresh = measured.frame(name)
+        assert fresh is not None
+        yield compared_tables(name, fresh, run.frame(name), made_from)
+    yield compared(measurements_frame(measured.measurements), run.measurements)
+
+
+def to_json(findings: list[Finding]) -> str:
+    """Return the findings as JSON."""
+    return json.dumps([asdict(finding) for finding in findings], indent=2, ensure_ascii=False)

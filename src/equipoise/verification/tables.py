@@ -1,0 +1,81 @@
+"""Whether two tables of a run hold the same, column by column: one from the folder, one computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+
+from .finding import Finding, some
+
+TOLERANCE = 1e-6
+"""How far a recomputed number may lie from the one in the folder: processors add up in different orders."""
+
+KEYS = ["metric", "model", "dataset", "task", "group"]
+
+
+def compared_tables(name: str, fresh: pd.DataFrame, claimed: pd.DataFrame, source: str) -> Finding:
+    """Return whether the rows and columns of a table are those that follow from the run's `source`."""
+    check = name.partition(".")[0]
+    if len(fresh) != len(claimed):
+        return Finding(check, False, f"{name} has {len(claimed):,} rows, from the {source} follow {len(fresh):,}")
+    columns = set(fresh) ^ set(claimed)
+    if columns:
+        text = f"these columns of {name} do not follow from the {source}, or are missing"
+        return Finding(check, False, f"{text}: {some(sorted(map(str, columns)))}")
+    wrong = {column: ~_same(fresh[column], claimed[column]) for column in map(str, fresh)}
+    faults = [f"{column} of {int(rows.sum()):,} rows" for column, rows in wrong.items() if rows.any()]
+    if faults:
+        return Finding(check, False, f"not what follows from the {source}: {some(faults)}")
+    return Finding(check, True, f"{len(fresh):,} rows with {len(wrong)} columns recomputed from the {source}")
+
+
+def _same(fresh: pd.Series, claimed: pd.Series) -> np.ndarray:
+    """Return which cells of two columns are the same: numbers within the tolerance, all else exactly."""
+    left, right = fresh.reset_index(drop=True), claimed.reset_index(drop=True)
+    if any(isinstance(cell, np.ndarray) for cell in (*left[:1], *right[:1])):
+        pairs = zip(left, right, strict=True)
+        return np.array([_near(a, b) for a, b in pairs], dtype=bool)
+    if all(pd.api.types.is_numeric_dtype(column) for column in (left, right)):
+        return np.asarray(_close(left.to_numpy(float, na_value=np.nan), right.to_numpy(float, na_value=np.nan)))
+    return np.asarray((left.fillna("").astype(str) == right.fillna("").astype(str)).to_numpy())
+
+
+def _near(left: object, right: object) -> bool:
+    if not isinstance(left, np.ndarray) or not isinstance(right, np.ndarray) or left.shape != right.shape:
+        return left is None and right is None
+    return bool(_close(left.astype(float), right.astype(float)).all())
+
+
+def _close(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    return np.asarray(np.isclose(left, right, rtol=1e-9, atol=TOLERANCE, equal_nan=True))
+
+
+def compared(fresh: pd.DataFrame, claimed: pd.DataFrame) -> Finding:
+    """Return whether two tables of measurements hold the same numbers under the same names."""
+    left, right = fresh.set_index(KEYS), claimed.set_index(KEYS)
+    if not left.index.sort_values().equals(right.index.sort_values()):
+        missing, extra = left.index.difference(right.index), right.index.difference(left.index)
+        examples = some([f"{key[0]}[{key[4]}]" for key in (*missing, *extra)])
+        text = f"{len(missing):,} that follow from the outcomes are missing, {len(extra):,} do not follow: {examples}"
+        return Finding("measurements", False, text)
+    right = right.loc[left.index] if left.index.is_unique else right
+    same = np.all([_same(left[column], right[column]) for column in left], axis=0)
+    if not same.all():
+        lines = list(_differences(left[~same], right[~same], list(map(str, left))))
+        return Finding("measurements", False, f"{int((~same).sum()):,} of {len(left):,} are others: {some(lines)}")
+    return Finding("measurements", True, f"{len(left):,} recomputed from the outcomes, all within {TOLERANCE:g}")
+
+
+def _differences(fresh: pd.DataFrame, claimed: pd.DataFrame, columns: Sequence[str]) -> Iterator[str]:
+    """Yield what is wrong with each row: its first column that differs."""
+    for place, key in enumerate(fresh.index):
+        left, right = fresh.iloc[place : place + 1], claimed.iloc[place : place + 1]
+        column = next(name for name in columns if not _same(left[name], right[name]).all())
+        what = "" if column == "value" else f" {column}"
+        yield f"{key[0]}[{key[4]}]{what} is {_shown(left[column].iloc[0])}, not {_shown(right[column].iloc[0])}"
+
+
+def _shown(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,39 @@
+"""What an engine answered once is found again without it; what it did not answer is an error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from recorder import Recorder, questions
+
+from equipoise.records import RunError
+from equipoise.scoring.kept_engine import KeptEngine
+from equipoise.scoring.score_store import ScoreStore
+from equipoise.scoring.text_store import TextStore
+
+
+def test_kept_answers_are_found_by_the_identity_and_by_no_other(tmp_path: Path) -> None:
+    prompts = questions(3)
+    engine = Recorder(prompts)
+    with ScoreStore(tmp_path / "scores.jsonl") as store:
+        scores = store.scorer(engine)(prompts)
+    fields = {**engine.identity, "identity": sorted(engine.identity), "device": "anywhere"}
+    kept = ScoreStore.kept(tmp_path / "scores.jsonl")
+    assert kept.scorer(KeptEngine("m", fields))(prompts) == scores
+    other = {**fields, next(iter(engine.identity)): "another"}
+    with pytest.raises(RunError, match=r"3 prompts have no score in scores\.jsonl, the first is of"):
+        kept.scorer(KeptEngine("m", other))(prompts)
+    with pytest.raises(RunError, match=r"reasoning\.jsonl does not have what the model wrote"):
+        TextStore.kept(tmp_path / "reasoning.jsonl").writer(KeptEngine("m", fields))(["a question"], 8)
+
+
+def test_a_damaged_line_is_an_error_and_the_file_stays_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "scores.jsonl"
+    with ScoreStore(path) as store:
+        store.scorer(Recorder(questions(3)))(questions(3))
+    content = path.read_bytes().replace(b"-", b"+", 1)
+    path.write_bytes(content)
+    with pytest.raises(RunError, match=r"scores\.jsonl: line 1 is damaged"):
+        ScoreStore.kept(path)
+    assert path.read_bytes() == content
