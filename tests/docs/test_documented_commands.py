@@ -163,6 +163,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, real_data: Callable[[str], 
     identities = PlantedIdentities(confidence=0.4, noise=0.02)
     marks = {"base": "builtin", "limit": 4, "attributes": ["age"], "augment": ["R"], "metrics": ["confidence"]}
     equipoise.audit(identities, "winoidentity", resamples=10, out=folder / "runs" / "identities", **marks)
+    shutil.copytree(ROOT / "docs" / "tables", folder / "docs" / "tables")
     shutil.copytree(real_data("gender-ece") / "outputs" / "winobias", folder / "outputs" / "winobias")
     (folder / "news.csv").write_text(
         "text,candidates,gold,group,set\nAnna won.,good|bad,good,female,1\nPeter won.,good|bad,good,male,1\n"
