@@ -19,6 +19,7 @@ from equipoise.records import Measurement, RunManifest, group_label
 from equipoise.records.showing import Column, Row, Table
 from equipoise.report import run_text
 from equipoise.runs import Run, RunFolder
+from equipoise.settings import Settings
 
 NARROW, WIDE = 80, 10_000
 
