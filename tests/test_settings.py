@@ -95,6 +95,7 @@ def test_an_option_of_use_is_not_refused() -> None:
     [
         ({}, "next-word", ["builtin", "gendered-control"]),
         ({}, "mcq", ["builtin", "gendered-control"]),
+        ({"pronouns": ["he", "she"], "where": []}, "next-word", ["builtin", "gendered-control"]),
         ({}, "cloze", ["builtin"]),
         ({"limit": 4}, "next-word", ["builtin"]),
         ({"pronouns": ["he", "they"]}, "next-word", ["builtin"]),

@@ -76,7 +76,9 @@ class Settings(AuditOptions):
         """
         usual = isinstance(data, list | tuple) and all(isinstance(entry, str) for entry in data)
         if usual and tuple(data) == RunOptions.data:
-            plain = self.dataset == DatasetOptions() and self.by is None and self.until_width is None and not self.shots
+            names = (*options_of(DatasetOptions), "by", "until_width", "shots")
+            # By their labels: the command line gives lists for the same choices.
+            plain = all(_label(getattr(self, name)) == _label(SETTINGS[name].default) for name in names)
             if not plain or any(task.name.startswith(("cloze", "sentence")) for task in tasks):
                 data = [entry for entry in data if entry != CONTROL]
         return open_datasets(data, self.dataset)
