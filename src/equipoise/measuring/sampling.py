@@ -18,7 +18,7 @@ from .measure import Plan
 from .stopping import GUARANTEED, Sample, guaranteed, planned_sample
 
 MOST_FAILED = 0.05
-"""Share of the examples that may be left out because the model cannot be asked about them."""
+"""Share of the examples that may be left out because the model cannot be asked about them; one set always may."""
 
 Ask = Callable[[Sequence[Example]], Outcomes]
 """Asks the model some examples; what was asked before costs nothing."""
@@ -156,7 +156,7 @@ def outcomes_of(dataset: Dataset, ask: Ask) -> Outcomes:
             left_out = {example.set_id for example in dataset.examples if example.id in failed}
             examples = tuple(example for example in dataset.examples if example.set_id not in left_out)
             count = len(dataset.examples) - len(examples)
-            if count > MOST_FAILED * len(dataset.examples):
+            if len(left_out) > 1 and count > MOST_FAILED * len(dataset.examples):
                 share = f"{count:,} of {len(dataset.examples):,} examples, more than {MOST_FAILED:.0%}"
                 raise ModelError(f"{share}, would be left out with their sets: {error}") from None
 
