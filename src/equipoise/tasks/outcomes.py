@@ -128,8 +128,8 @@ def first_named(example: Example) -> int:
 
 
 def _place(text: str, candidate: str) -> int | None:
-    found = _mention(candidate.strip()).search(text)
-    return found.start() if found else None
+    mention = _mention(candidate.strip()).search(text)
+    return mention.start() if mention else None
 
 
 @lru_cache(maxsize=4096)

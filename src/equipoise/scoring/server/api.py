@@ -89,7 +89,7 @@ class Api:
         self.model = model
         self.asked_again = 0
         """Answers that were malformed, or another model's, and were asked for once more."""
-        self._one_at_a_time = False
+        self._one_at_a_time = self._several_at_once = False
         self._sources: dict[str, str] = {}
 
     async def tokenize(self, text: str, *, special: bool) -> list[int]:
@@ -212,13 +212,15 @@ class Api:
         body: dict[str, Any] = {"max_tokens": tokens, "temperature": temperature}
         if count > 1 and not self._one_at_a_time:
             try:
-                return await self._write(context, {**body, "n": count})
+                texts = await self._write(context, {**body, "n": count})
+                self._several_at_once = True
+                return texts
             except ServerError as error:  # llama.cpp writes at most as many as it has slots
-                if error.status not in (400, 422):
+                if error.status not in (400, 422) or self._several_at_once:
                     raise
                 self._one_at_a_time = True
-        texts = await asyncio.gather(*(self._write(context, {**body, "n": 1}) for _ in range(count)))
-        return [text for (text,) in texts]
+        answered = await asyncio.gather(*(self._write(context, {**body, "n": 1}) for _ in range(count)))
+        return [text for (text,) in answered]
 
     async def _write(self, context: Ids | Sequence[Message], body: dict[str, Any]) -> list[str | None]:
         most = body["n"]

@@ -131,7 +131,10 @@ class ServerTemplate:
             text = await self._api.detokenize(ids)
         except ServerError:
             return Rendered(ids, None), ""
-        return Rendered(ids, text if await self._api.tokenize(text, special=False) == ids else None), text
+        for _ in range(2):  # a wrong answer of the tokenizer is not taken for a text that does not give its ids back
+            if await self._api.tokenize(text, special=False) == ids:
+                return Rendered(ids, text), text
+        return Rendered(ids, None), text
 
     async def _shown(self, messages: Sequence[Message], end: End = "answer", **variables: Any) -> str | None:
         """Return a conversation as text, None where the server fails."""
@@ -167,8 +170,8 @@ async def _check_ids(api: Api) -> None:
         text = await api.detokenize(ids)
     except ServerError:
         return  # not every server has this
-    told, asked = ("".join(words.split()).casefold() for words in (text, THERE_AND_BACK))
-    if asked not in told:
+    back, given = ("".join(words.split()).casefold() for words in (text, THERE_AND_BACK))
+    if given not in back:
         raise ServerError("the server's token ids stand for another text than the one that was given")
 
 
@@ -177,7 +180,7 @@ def _lack(text: str, messages: Sequence[Message]) -> str:
     if not text:
         return "cannot be read: the server does not turn token ids into text"
     contents = [message.content.rpartition(THOUGHT)[2].strip() for message in messages]
-    if missing := [message.role for message, said in zip(messages, contents, strict=True) if said not in text]:
+    if missing := [message.role for message, content in zip(messages, contents, strict=True) if content not in text]:
         return f"leaves out what the {missing[0]} says"
     if messages[-1].role == "assistant" and not text.rstrip().endswith(contents[-1]):
         return "closes the turn of the assistant, whose answer is only begun"
@@ -247,21 +250,27 @@ class ServerTokens:
         ids = await self._whole(context, continuation)
         apart = not is_joined(context.ids, ids)
         tail, tails = tuple(ids[len(context.ids) :]), self._tails.setdefault(continuation, set())
-        # What is not as before may be a wrong answer of the tokenizer, so it is asked a second time.
-        if (apart or tail not in tails) and await self._whole(context, continuation) != ids:
-            raise ServerError("the server's tokenizer has two answers for one text")
-        if not apart:
-            tails.add(tail)
-        else:
-            if (
-                context.text
-                and await self._api.tokenize(context.text, special=False) != context.ids[len(context.front) :]
-            ):
+        if apart or tail not in tails:
+            # What is not as before may be a wrong answer of the tokenizer, so it is asked a second time.
+            await self._confirm(context, continuation, ids)
+        if apart:
+            alone, again = [await self._api.tokenize(continuation, special=False) for _ in range(2)]
+            if alone != again:
                 raise ServerError("the server's tokenizer has two answers for one text")
-            ids = [*context.ids, *await self._api.tokenize(continuation, special=False)]
+            ids = [*context.ids, *alone]
+        else:
+            tails.add(tail)
         if len(ids) == len(context.ids):
             raise ModelError(f"the server's tokenizer has no tokens for the candidate {continuation!r}")
         return ids, apart
+
+    async def _confirm(self, context: Rendered, continuation: str, ids: list[int]) -> None:
+        """Ask for the ids of a context, alone and with its continuation, again; ServerError where they differ."""
+        if context.text is None:
+            return
+        again = await self._api.tokenize(context.text, special=False) if context.text else []
+        if [*context.front, *again] != context.ids or await self._whole(context, continuation) != ids:
+            raise ServerError("the server's tokenizer has two answers for one text")
 
     async def _whole(self, context: Rendered, continuation: str) -> list[int]:
         """Return context and continuation, tokenised as one text; nothing where the context has no text."""
