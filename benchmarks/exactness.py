@@ -47,7 +47,7 @@ def plain_scores(engine: Any, prompts: Iterable[Prompt]) -> list[Score]:
             pairs = list(zip(question.sequences, question.starts, strict=True))
             answers = [_plain_answer(engine, sequence, start) for sequence, start in pairs]
             firsts = [sequence[start] for sequence, start in pairs]
-            scores.append(engine._score(prompt.key(identity), question.flags, answers, firsts))
+            scores.append(engine._score(prompt.key(identity), question.flags, question.nested, answers, firsts))
     return scores
 
 

@@ -96,8 +96,8 @@ def claims(outcomes: Outcomes, resamples: int, seed: int) -> tuple[bool, bool]:
     by = ("stereotype", "occupation")
     plan = Plan(metrics=[METRICS[name] for name in CLAIMED], by=by, resamples=resamples, seed=seed)
     rows, _ = measure_part(measured_items(outcomes, plan), plan, RunKey("model", "world", "next-word"))
-    found = behaviour(Measurements(rows), ["type2", "type1"], PRONOUN)
-    together = any(finding.claim for finding in found if finding.topic in ABOUT_PEOPLE)
+    findings = behaviour(Measurements(rows), ["type2", "type1"], PRONOUN)
+    together = any(finding.claim for finding in findings if finding.topic in ABOUT_PEOPLE)
     pairs = [row for row in rows if row.metric.endswith("_difference")]
     singly = [row for row in rows if row.metric in TESTED and set(row.parts) == {"type"}]
     jobs = [row for row in rows if "occupation" in row.parts and row.estimate.p < DETECTED]

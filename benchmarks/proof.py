@@ -1,6 +1,6 @@
 """What does it cost to have a server prove itself, and what does it find? Prints the tables of docs/engines.md.
 
-    python benchmarks/proof.py [--trials 100] [--prompts 200] [--llama-cpp 394]
+    python benchmarks/proof.py [--trials 100] [--prompts 100] [--ways chat samples] [--llama-cpp 200]
 
 A small model behind a server on this machine is swapped for another one under the same name, at a random request of an
 audit; "kept wrong" counts scores of the other model that are left, "asked again" prompts that the repeated command had
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -116,7 +117,7 @@ def swaps(chosen: argparse.Namespace) -> Iterator[str]:
     """Yield the lines of the first table."""
     yield "| way of asking | requests | proof | share | swaps found | scores kept wrong | asked again: mean, most |"
     yield "|---|---|---|---|---|---|---|"
-    for way, name in WAYS.items():
+    for way in chosen.ways:
         prompts = prompts_of(way, chosen.prompts)
         true: dict[str, Score] = {}
         with tempfile.TemporaryDirectory() as folder:
@@ -126,11 +127,12 @@ def swaps(chosen: argparse.Namespace) -> Iterator[str]:
         for place in rng.integers(1, calm.requests - 1, size=chosen.trials):
             with tempfile.TemporaryDirectory() as folder:
                 trials.append(trial(way, prompts, int(place), true, Path(folder)))
+            print(f"{way}: {sum(ended.found for ended in trials)} of {len(trials)} found", file=sys.stderr, flush=True)
         again = [ended.again for ended in trials]
         cost = f"{calm.requests} | {calm.proof} | {calm.proof / calm.requests:.1%}"
         found = f"{sum(ended.found for ended in trials)} of {len(trials)}"
         wrong = sum(ended.wrong for ended in trials)
-        yield f"| {name} | {cost} | {found} | {wrong} | {np.mean(again):.1f}, {max(again)} |"
+        yield f"| {WAYS[way]} | {cost} | {found} | {wrong} | {np.mean(again):.1f}, {max(again)} |"
 
 
 def timed(chosen: argparse.Namespace) -> Iterator[str]:
@@ -162,7 +164,8 @@ def timed(chosen: argparse.Namespace) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=100)
-    parser.add_argument("--prompts", type=int, default=200)
+    parser.add_argument("--prompts", type=int, default=100)
+    parser.add_argument("--ways", nargs="*", default=list(WAYS), choices=WAYS)
     parser.add_argument("--llama-cpp", type=int, default=0, help="prompts of WinoBias for a real server")
     chosen = parsed(parser, trials=2, prompts=40)
     with tempfile.TemporaryDirectory() as cache:

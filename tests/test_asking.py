@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from server_llama_cpp import LlamaCpp
 
 import equipoise
 from equipoise.asking import ask, people_in
@@ -25,9 +28,10 @@ def table(*words: str) -> list[dict[str, str]]:
     ]
 
 
-def same_answers(model: Any, task: str, tmp_path: Any) -> None:
-    asked = ask(LATE, model, task, progress=False)
-    run = equipoise.audit(model, table("he", "she", "they"), task, out=tmp_path, resamples=2, progress=False)
+def same_answers(model: Any, task: str, tmp_path: Any, **choices: Any) -> None:
+    asked = ask(LATE, model, task, progress=False, **choices)
+    rows = table("he", "she", "they")
+    run = equipoise.audit(model, rows, task, out=tmp_path, resamples=2, progress=False, **choices)
     assert asked.run.outcomes["example_id"].tolist() == run.outcomes["example_id"].tolist()
     for ours, theirs in zip(asked.run.outcomes["logprobs"], run.outcomes["logprobs"], strict=True):
         assert np.allclose(ours, theirs, atol=1e-6, rtol=0)
@@ -43,6 +47,20 @@ def test_asking_is_auditing_a_table_of_one_set(task: str, tmp_path: Any) -> None
 @pytest.mark.parametrize("task", ["next-word", "mcq", "cloze"])
 def test_asking_a_real_model_is_auditing_it(task: str, tmp_path: Any) -> None:
     same_answers("smollm2", task, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def url(default_model_folder: Path) -> Iterator[str]:
+    pytest.importorskip("xllamacpp", reason="needs xllamacpp, of the dev extra")
+    server = LlamaCpp()
+    yield f"http://127.0.0.1:{server.port}/v1"
+    server.kill()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["next-word", "mcq", "cloze"])
+def test_asking_a_real_server_is_auditing_it(task: str, url: str, tmp_path: Any) -> None:
+    same_answers("smollm2", task, tmp_path, server=url, concurrency=1)
 
 
 def test_nothing_is_left_on_disk_and_the_answers_can_still_be_read() -> None:
@@ -88,6 +106,7 @@ def test_several_sentences_are_several_sets() -> None:
     ("sentence", "people"),
     [
         (LATE, ("nurse", "farmer")),
+        ("The CEO told the intern that she was late.", ("CEO", "intern")),
         ("The mother told the boy that he was late.", ("mother", "boy")),
         ("A marine biologist met the chief nurse.", ("marine biologist", "chief nurse")),
         ("The nurse told the nurse's cook to wait.", ("nurse", "cook")),
@@ -100,7 +119,7 @@ def test_the_two_people_are_found_in_order(sentence: str, people: tuple[str, ...
 @pytest.mark.parametrize(
     ("sentence", "choices", "words"),
     [
-        ("It rained.", {}, "--candidates"),
+        ("It rained.", {}, "Name them with candidates"),
         ("The nurse met the cook and the clerk before she left.", {}, "it names nurse, cook, clerk"),
         ("The nurse met the cook.", {}, "no pronoun was found"),
         ("The nurse saw the cook when he met her.", {}, "has 2 pronouns (he, her); mark the one to ask about: [he]"),

@@ -37,6 +37,7 @@ TESTED_THROUGH = {
     "measuring/leeway/fillings.py": "measuring/leeway/test_widening.py",
     "metrics/columns.py": "metrics/test_sides.py and measuring/test_items.py compute every column",
     "metrics/stereotyped_answers.py": "reference/test_bbq_bias.py",
+    "metrics/table/answers.py": "a table: test_invariants.py takes every metric of it",
     "metrics/table/calibration.py": "a table: test_invariants.py takes every metric of it",
     "metrics/table/fairness.py": "a table: test_invariants.py takes every metric of it",
     "metrics/table/group_wise.py": "a table: test_invariants.py takes every metric of it",
@@ -59,6 +60,7 @@ TESTED_THROUGH = {
 """Modules without a test file of their own, and where they are tested."""
 
 ACROSS_MODULES = {
+    "cli/test_odd_inputs.py": "what newcomers type and open: one right sentence each",
     "builder/survey/test_accessibility.py": "every page of the survey, with axe in a browser",
     "builder/survey/test_penetration.py": "attacks on the survey's server",
     "builder/survey/test_survey_under_fault.py": "raters, kills and both databases together",
@@ -93,6 +95,7 @@ ACROSS_MODULES = {
     "test_invariants.py": "what holds for every metric",
     "test_mirror.py": "this file",
     "test_packaging.py": "the wheel and its contents",
+    "test_printed_numbers.py": "verdicts of eight kinds of runs beside their measurements",
     "test_report_of_comparisons.py": "report.py, for comparisons",
     "topics/test_own_numbers.py": "every topic, with an estimator of one's own",
     "training/test_examples.py": "the examples of the docs",

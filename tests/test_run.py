@@ -347,3 +347,19 @@ def test_a_wrong_choice_is_an_error_with_the_fact_needed(
 ) -> None:
     with pytest.raises(EquipoiseError, match=sentence.replace("(", r"\(")):
         audit("planted", out=tmp_path / "run", **{"limit": 4, "resamples": 10, **choices})
+
+
+class OnlyChoices(PlantedEngine):
+    """A planted engine that, like some servers, can be asked multiple choice only."""
+
+    @property
+    def tasks(self) -> Sequence[str]:
+        return ("mcq",)
+
+
+def test_the_usual_task_follows_what_the_engine_can_be_asked(tmp_path: Path) -> None:
+    run = audit(OnlyChoices(strength=1), out=tmp_path / "fitted", limit=4, resamples=5)
+    assert [part.task for part in run.parts] == ["mcq"]
+    assert "cannot be asked as next-word, the usual task, so it was asked as mcq" in run.manifest.notes[0]
+    asked = audit(OnlyChoices(strength=1), task="next-word", out=tmp_path / "asked", limit=4, resamples=5)
+    assert [part.task for part in asked.parts] == ["next-word"] and not any("usual" in n for n in asked.manifest.notes)

@@ -11,6 +11,7 @@ from equipoise.metrics import METRICS
 from equipoise.options import AuditOptions, OptionError, RunOptions, options_of
 from equipoise.records import RunError
 from equipoise.settings import SETTINGS, Settings
+from equipoise.tasks import open_tasks
 
 
 def test_settings_declare_no_option_of_their_own() -> None:
@@ -87,3 +88,22 @@ def test_an_option_of_use_is_not_refused() -> None:
     Settings(samples=3).check_use(RunOptions(task=["mcq-cot"]))
     Settings(samples=3, server="http://s").check_use(RunOptions())
     Settings(both=True, dropout=0.1, passes=3).check_use(RunOptions(task=["mcq", "cloze"]))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "task", "names"),
+    [
+        ({}, "next-word", ["builtin", "gendered-control"]),
+        ({}, "mcq", ["builtin", "gendered-control"]),
+        ({}, "cloze", ["builtin"]),
+        ({"limit": 4}, "next-word", ["builtin"]),
+        ({"pronouns": ["he", "they"]}, "next-word", ["builtin"]),
+        ({"by": ["occupation"]}, "next-word", ["builtin"]),
+    ],
+)
+def test_the_control_is_asked_by_default_and_where_nothing_else_was_chosen(
+    chosen: dict[str, Any], task: str, names: list[str]
+) -> None:
+    settings = Settings(**chosen)
+    tasks = open_tasks([task], settings.task)
+    assert [dataset.name for dataset in settings.datasets(RunOptions.data, tasks)] == names

@@ -14,7 +14,7 @@ from .builder.rules.variants import form_of, with_pronouns
 from .datasets import occupations
 from .datasets.agreement import Unresolved
 from .datasets.pronouns import KNOWN, Found, PronounSet, find_pronoun, pronoun_sets
-from .options import AuditOptions, RunOptions, takes
+from .options import AuditOptions, OptionError, RunOptions, check_arguments, takes
 from .progress import Progress
 from .records import DatasetError
 from .run import audit
@@ -24,6 +24,7 @@ PRONOUNS = ("he", "she", "they")
 """The pronouns that a sentence is asked with where none are named."""
 
 _MARKED = re.compile(r"\[([^\[\]]+)\]")
+_NAMED = re.compile(r"\b(?:the|an?|my|our|your)\s+([a-z]+)\b", re.IGNORECASE)
 _SETTLED: dict[str, Any] = {"resamples": 2, "metrics": ["flip_rate", "certainty"]}
 """What is measured of a few sentences is not shown: an interval over one set says nothing."""
 
@@ -52,7 +53,7 @@ class Asked:
 def ask(
     sentences: str | Sequence[str],
     model: Any = RunOptions.model,
-    task: str = RunOptions.task[0],
+    task: str | Sequence[str] = RunOptions.task,
     *,
     candidates: Sequence[str] = (),
     groups: Sequence[str] = (),
@@ -65,6 +66,7 @@ def ask(
     people where it cannot. `ask("The [old] nurse told the farmer that she was late.", groups=["old", "young"])` asks
     who is meant with each of these words. The probabilities are those of an audit of the same sentences.
     """
+    check_arguments(choices, AuditOptions, "sentences", "model", "task", "candidates", "groups", "progress")
     asked = [sentences] if isinstance(sentences, str) else list(sentences)
     pronouns = choices.pop("pronouns", PRONOUNS)
     rows: list[dict[str, str]] = []
@@ -89,9 +91,13 @@ def people_in(sentence: str) -> tuple[str, ...]:
     inside = {mention for mention in ordered for other in ordered if _holds(other, mention)}
     people = tuple(dict.fromkeys(mention.name for mention in ordered if mention not in inside))
     if len(people) != 2:
+        named = tuple(dict.fromkeys([*people, *(word for word in _NAMED.findall(sentence) if word not in people)]))
+        if len(people) < 2 == len(named):
+            return named
         reason = f"it names {', '.join(people)}" if people else "no person was found in it"
-        raise DatasetError(
-            f"who may be meant in {sentence!r}? Name them with --candidates nurse,farmer ({reason}; two are needed)"
+        raise OptionError(
+            f"who may be meant in {sentence!r}? Name them with candidates nurse,farmer ({reason}; two are needed)",
+            "candidates",
         )
     return people
 
@@ -139,11 +145,11 @@ def _the_pronoun(text: str, marked: re.Match[str] | None) -> Found:
     if marked is not None:
         places = [place for place in places if place.start == marked.start()]
         if not places:
-            raise DatasetError(f"{marked[1]!r} is not a known pronoun; give the words to compare with --groups")
+            raise OptionError(f"{marked[1]!r} is not a known pronoun; give the words to compare with groups", "groups")
     if len(places) == 1:
         return places[0]
     if not places:
-        raise DatasetError(f"no pronoun was found in {text!r}; mark a word with brackets and use --groups")
+        raise OptionError(f"no pronoun was found in {text!r}; mark a word with brackets and use groups", "groups")
     several = ", ".join(place.word for place in places)
     raise DatasetError(
         f"{text!r} has {len(places)} pronouns ({several}); mark the one to ask about: [{places[0].word}]"

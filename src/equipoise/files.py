@@ -24,6 +24,9 @@ from urllib.parse import quote, unquote
 _UNFINISHED = re.compile(r"\..+\.(\d+)\.part")
 """A file that a process is writing: its name ends with the number of the process."""
 
+MOST_HASHED = 2**34
+"""Bytes of a file that is hashed: a terabyte of nothing takes no room on a disk, and an hour to read."""
+
 
 class StrangeFile(OSError):
     """A link, a special file or a name that may lead out of a folder; nothing was read, written or removed there."""
@@ -136,9 +139,11 @@ def sha256(content: bytes) -> str:
 
 
 def file_sha256(path: Path) -> str | None:
-    """Return the SHA-256 of a file, in hexadecimal; None where it cannot be read."""
+    """Return the SHA-256 of a file, in hexadecimal; None where it cannot be read, or is larger than any of ours."""
     try:
         with _opened(path) as handle:
+            if os.fstat(handle.fileno()).st_size > MOST_HASHED:
+                return None
             return hashlib.file_digest(handle, "sha256").hexdigest()
     except OSError:
         return None

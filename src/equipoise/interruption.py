@@ -82,8 +82,9 @@ def say() -> None:
     if not _state.told_user:
         ignore()
         _state.told_user = True
-        with suppress(OSError):
-            os.write(2, (SHOW_CURSOR if os.isatty(2) else b"") + f"equipoise: {SENTENCE}\n".encode())
+        with suppress(OSError, ValueError, AttributeError):
+            place = sys.stderr.fileno()
+            os.write(place, (SHOW_CURSOR if os.isatty(place) else b"") + f"equipoise: {SENTENCE}\n".encode())
 
 
 def end_now() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from .datasets import Dataset, open_datasets
+from .datasets import Dataset
 from .datasets.exposure import exposure_notes
 from .measuring.cells import check_groups
 from .measuring.items import item_columns, set_columns
@@ -34,8 +34,8 @@ from .runs.tables import column_rows, example_rows, outcome_columns
 from .scoring.opening import open_engine
 from .scoring.score_store import ScoreStore
 from .scoring.text_store import TextStore
-from .settings import Settings
-from .tasks import Task, open_tasks
+from .settings import Settings, fitting
+from .tasks import Task, flag_notes, open_tasks
 
 
 @dataclass(frozen=True)
@@ -62,23 +62,25 @@ def audit(
     """Return the run of a model on every dataset as every task; the same call continues an interrupted run.
 
     `model` is a name, a path, (model, tokenizer) or a pipeline of transformers, or an engine. `data` is a name, a path,
-    a DataFrame, a list of dicts, a `datasets.Dataset`, a Dataset, or a list of these. A folder that
-    holds another run (other model, data, task or settings) is refused, or emptied first if `replace` is set.
-    `progress` is called with what is done; without it a notebook shows bars (False: never).
+    a DataFrame, a list of dicts, a `datasets.Dataset`, a Dataset, or a list of these. A folder that holds another run
+    is refused, or emptied if `replace` is set. `progress` is called; without it a notebook has bars (False: never).
     For example: `audit("smollm2", data="winobias", limit=100, estimators=["renyi"])`.
     """
     check_arguments(choices, AuditOptions, "model", "data", "task", "out", "replace", "progress")
     settings, report = Settings(**choices), shown(progress)
-    plan = settings.plan
-    datasets, tasks = open_datasets(data, settings.dataset), open_tasks(task, settings.task)
+    tasks, plan = open_tasks(task, settings.task), settings.plan
+    datasets = settings.datasets(data, tasks)
     for dataset in datasets:
         check_groups(dataset.examples, settings.by)
     report("loading the model", 0, 1)
     engine = open_engine(model, settings.engine)
     report("loading the model", 1, 1)
+    tasks, fitted = fitting(task, tasks, engine, settings)
     names = [dataset.label for dataset in datasets], [t.name for t in tasks], settings.asked
     folder = RunFolder(Path(out) if out else default_folder(engine.name, *names))
     with folder.held():
+        if not settings.chat_time and (time := folder.time_to_keep(engine.identity)):
+            engine = open_engine(model, with_fields(settings.engine, chat_time=time))
         manifest = describe(engine, datasets, tasks, asdict(settings))
         folder.begin(manifest, replacing=replace)
         with ScoreStore(folder.scores) as store:
@@ -91,9 +93,8 @@ def audit(
                 writer = texts.writer(engine, partial(report, f"{key}, reasoning"))
                 ask = partial(asked.run, scorer=scorer, writer=writer)
                 answers.append(_answers(key, dataset, ask, settings))
-            exposed = exposure_notes((model, settings.adapter), datasets)
-            notes = [*exposed, *store.notes, *texts.notes, *engine.notes]
-            manifest = with_fields(manifest, engine=described(engine), notes=notes)
+            notes = [*fitted, *exposure_notes((model, settings.adapter), datasets), *store.notes, *texts.notes]
+            manifest = with_fields(manifest, engine=described(engine), notes=[*notes, *engine.notes])
         return _finish(folder, answers, plan, manifest, report).with_texts(texts.texts)
 
 
@@ -158,12 +159,11 @@ def _answers(key: RunKey, dataset: Dataset, ask: Callable[..., Outcomes], settin
 
 def _finish(folder: RunFolder, answers: Sequence[Answers], plan: Plan, manifest: RunManifest, report: Progress) -> Run:
     """Return the run, measured and written."""
-    manifest = with_fields(manifest, files=folder.stores())  # which are complete by now
-    manifest = with_samples(manifest, [(a.key, a.sampled) for a in answers if a.sampled])
+    sampled = [(answer.key, answer.sampled) for answer in answers if answer.sampled]
+    manifest = with_samples(with_fields(manifest, files=folder.stores()), sampled)
     measured, notes = measured_tables([(a.key, a.outcomes) for a in answers], plan, manifest, report)
     measured.tables["examples.parquet"] = example_rows(_asked(answers))
-    looks = [{**asdict(a.key), **look.row()} for a in answers if a.sampled for look in a.sampled.looks]
-    if looks:
+    if looks := [{**asdict(key), **look.row()} for key, drawn in sampled for look in drawn.looks]:
         measured.tables["looks.csv"] = pd.DataFrame(looks)
     return written(folder, measured, manifest, notes)
 
@@ -179,7 +179,7 @@ def measured_tables(
         items = measured_items(outcomes, plan)
         rows, undefined = measure_part(items, plan, key, sample_of(manifest, key))
         measurements += rows
-        notes += [f"{key}: {sentence}" for sentence in undefined]
+        notes += [f"{key}: {sentence}" for sentence in (*flag_notes(outcomes), *undefined)]
         outcome_parts.append(outcome_columns(asdict(key), outcomes, item_columns(items, plan.estimators)))
         set_parts.append({**asdict(key), **set_columns(items, plan.estimators)})
     report("measuring", len(parts), len(parts))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from .catalog import find
-from .datasets import open_dataset
+from .catalog import find, names
+from .datasets import CONTROL, Dataset, open_dataset, open_datasets
 from .datasets.conditions import conditions
 from .measuring.measure import Plan
 from .metrics import METRICS
@@ -24,7 +24,7 @@ from .options import (
     options_of,
 )
 from .records import EquipoiseError, RunError
-from .tasks import NO_SHOTS, Shots, TaskOptions, read_wordings
+from .tasks import NO_SHOTS, Shots, Task, TaskOptions, open_tasks, read_wordings
 from .uncertainty import ESTIMATORS, P_TRUE
 
 
@@ -49,7 +49,9 @@ class Settings(AuditOptions):
         except (TypeError, ValueError, EquipoiseError):
             raise RunError("the run has settings that this version does not know; run its audit again") from None
         # Asking for one metric must not lose the others: their rows are what reports and gates read.
-        metrics = dict.fromkeys([*(before.metrics or ()), *choices.get("metrics", ())])
+        # One that this version does not have any more cannot be measured again.
+        known = [name for name in before.metrics or () if name in names(METRICS, kind="metric")]
+        metrics = dict.fromkeys([*known, *choices.get("metrics", ())])
         return cls(**{**earlier, **choices, "metrics": list(metrics)})
 
     @property
@@ -65,6 +67,19 @@ class Settings(AuditOptions):
         metrics = [find(name, METRICS, kind="metric") for name in self.metrics or ()]
         estimators = [find(name, ESTIMATORS, kind="estimator") for name in self.estimators]
         return Plan(metrics, estimators, **vars(self.part(PlanOptions)))
+
+    def datasets(self, data: Any, tasks: Sequence[Task]) -> list[Dataset]:
+        """Return the datasets that were asked for.
+
+        Of the default, the control is left out where an option changes what is asked or compared, or where a task asks
+        for the pronoun itself.
+        """
+        usual = isinstance(data, list | tuple) and all(isinstance(entry, str) for entry in data)
+        if usual and tuple(data) == RunOptions.data:
+            plain = self.dataset == DatasetOptions() and self.by is None and self.until_width is None and not self.shots
+            if not plain or any(task.name.startswith(("cloze", "sentence")) for task in tasks):
+                data = [entry for entry in data if entry != CONTROL]
+        return open_datasets(data, self.dataset)
 
     @property
     def dataset(self) -> DatasetOptions:
@@ -110,12 +125,23 @@ class Settings(AuditOptions):
             raise OptionError(sentence, "samples")
         if self.both and not {"mcq", "mcq-cot"} & set(asked.task):
             raise OptionError("both is for multiple choice: add task mcq or mcq-cot", "both", "task")
+        if self.second_reader and "open" not in asked.task:
+            raise OptionError("second_reader is for open answers: add task open", "second_reader", "task")
         if "passes" in changed and not self.dropout:
             raise OptionError("passes is for dropout", "passes", "dropout")
 
 
 SETTINGS = options_of(Settings)
 """The options of an audit by name."""
+
+
+def fitting(task: Any, tasks: list[Task], engine: Any, settings: Settings) -> tuple[list[Task], list[str]]:
+    """Return the tasks; where no task was chosen and the engine cannot be asked the usual one, what it can, and why."""
+    able = tuple(getattr(engine, "tasks", ()))
+    if task is not RunOptions.task or not able or set(able) & set(task):
+        return tasks, []
+    note = f"{engine.name} cannot be asked as {task[0]}, the usual task, so it was asked as {able[0]}"
+    return open_tasks(able[0], settings.task), [note]
 
 
 def _label(value: object) -> str:

@@ -70,17 +70,33 @@ def test_a_missing_file_is_one_sentence(printed: Callable[..., str]) -> None:
         printed("audit", "--config", "none.toml")
 
 
+def test_init_writes_what_most_people_change_and_a_gate(printed: Callable[..., str]) -> None:
+    printed("init")
+    text = Path("audit.toml").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 30
+    values = tomllib.loads(text)
+    assert set(values) == {"model", "data", "task", "gate"} and len(values["gate"]["require"]) == 1
+    app(["audit", "planted", "--config", "audit.toml", "--limit", "4", "-q", "--out", "run"], standalone_mode=False)
+    printed("gate", "run", "--config", config('[gate]\nrequire = ["flip_rate[type=type1] <= 2"]'))
+    with pytest.raises(EquipoiseError, match=r"\[gate\] has 'requires'; it can have require"):
+        printed("audit", "--config", config("[gate]\nrequires = []"), "--print-config")
+    with pytest.raises(EquipoiseError, match=r"\[gate\] needs require, a list of texts"):
+        printed("gate", "run", "--config", config("[gate]\nrequire = 1"))
+
+
 def test_init_writes_every_option_and_all_of_them_can_be_set(printed: Callable[..., str]) -> None:
-    assert printed("init") == "audit.toml is written; edit it, then run: equipoise audit --config audit.toml\n"
+    assert printed("init", "--all") == "audit.toml is written; edit it, then run: equipoise audit --config audit.toml\n"
     text = Path("audit.toml").read_text(encoding="utf-8")
     assert printed("audit", "--config", "audit.toml", "--print-config") == printed(
-        "audit", "--data", "builtin", "--task", "next-word", "--print-config"
+        "audit", "--data", "builtin", "--data", "gendered:control", "--task", "next-word", "--print-config"
     )
     # Every option is there, and every commented example is accepted once its # is taken away.
     everything = re.sub(r"^# ([a-z-]+ = )", r"\1", text, flags=re.MULTILINE)
     shown = printed("audit", "--config", config(everything), "--print-config")
-    assert set(tomllib.loads(everything)) == set(re.findall(r"^(?:# )?([a-z-]+)(?: = | is not set)", shown, re.M))
+    assert set(tomllib.loads(everything)) - {"gate"} == set(
+        re.findall(r"^(?:# )?([a-z-]+)(?: = | is not set)", shown, re.M)
+    )
     with pytest.raises(EquipoiseError, match=r"audit\.toml exists already; --force replaces it"):
         printed("init")
-    printed("init", "--force")
+    printed("init", "--all", "--force")
     assert Path("audit.toml").read_text(encoding="utf-8") == text

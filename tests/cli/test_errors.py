@@ -81,7 +81,7 @@ def refused(result: Result) -> str:
 BAD_TABLES = {
     "missing-column.csv": (
         "text,pronoun\nHe ran.,he\n",
-        "missing-column.csv: the columns of the candidates are missing",
+        "missing-column.csv: no column holds the candidates; it has text, pronoun; name with --columns",
     ),
     "pronoun.csv": (f"{HEADER}\n{HE}\n{SHE.replace(',she,', ',hers,')}\n", "pronoun.csv:3: pronoun 'hers' is not in"),
     "empty.csv": ("", "empty.csv: is empty"),
@@ -93,7 +93,10 @@ BAD_TABLES = {
     ),
     "cells.csv": (f"{HEADER}\n{HE},more\n", "cells.csv:2: has 6 cells"),
     "cut.jsonl": ('{"text": "He ran."', "cut.jsonl:1: is not JSON"),
-    "long.csv": (f"{HEADER}\n{'x' * 10_000_000}{HE}\n", "long.csv:2: is not well-formed"),
+    "long.csv": (
+        f"{HEADER}\n{'x' * 10_000_000}{HE}\n",
+        "long.csv:2: has a cell of more than 131,072 characters; is a quote missing?",
+    ),
     "long.jsonl": (
         json.dumps({"text": "He ran", "pronoun": "x" * 10**7, "candidates": "a|b"}),
         "long.jsonl:1: pronoun",

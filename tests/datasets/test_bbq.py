@@ -66,9 +66,12 @@ def written(folder: Path, *rows: dict[str, Any]) -> Path:
     [
         ("Age", 3680, 1712, 256, {}),
         ("Disability_status", 1556, 744, 68, {"roles not swapped": 118}),
-        ("Nationality", 3080, 1540, 0, {"right answer stays in one group": 70}),
-        ("Appearance", 1576, 736, 104, {"right answer does not swap": 66, "roles not swapped": 8}),
-        ("religion", 1200, 600, 0, {}),
+        ("Nationality", 3080, 1540, 0, {"right answer stays in one group": 70, "stray bracket": 100}),
+        (
+            *("Appearance", 1576, 736, 104),
+            {"right answer does not swap": 66, "roles not swapped": 8, "doubled word": 36, "two articles": 60},
+        ),
+        ("religion", 1200, 600, 0, {"doubled word": 80}),
         ("Orientation", 864, 432, 0, {}),
     ],
 )

@@ -13,11 +13,12 @@ from equipoise.datasets.dataset import (
     count_by,
     gender_groups,
     in_file_order,
+    nested_candidates,
     odd_letters,
     repeated,
     third_occupations,
 )
-from equipoise.records import DatasetError
+from equipoise.records import DatasetError, Example
 
 BUILTIN = open_dataset("builtin")
 
@@ -80,3 +81,13 @@ def test_groups_follow_the_right_answer_and_the_stereotype() -> None:
     # Not one of the 40: its side follows from what the dataset calls the stereotype.
     assert groups["side"] == "male" and groups["position"] == "second"
     assert gender_groups(**facts, gold=None, stereotype=0) == {"type": "type2", "gender": "female", "form": "subject"}
+
+
+def test_candidates_that_begin_with_one_another_are_listed() -> None:
+    row = Example(
+        "e", "The police officer called the police.", ("police officer", "police"), None, False, None, {}, "e"
+    )
+    (fault,) = nested_candidates([row, replace(row, id="f", candidates=("nurse", "nursery worker"))])
+    assert (fault.where, fault.what) == ("e", "'police' begins 'police officer'")
+    with pytest.raises(DatasetError, match="repeat"):
+        replace(row, candidates=("police", "Police "))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.datasets.occupations import OCCUPATIONS, mentions, side, stereotyped, third_occupations
+from equipoise.datasets.occupations import OCCUPATIONS, mentions, side, stereotyped, third_occupations, third_people
 
 
 def test_there_are_forty_half_of_them_each_side_and_the_side_follows_the_share() -> None:
@@ -66,3 +66,19 @@ def test_mentions_cut_out_of_the_text_are_the_names(words: list[str]) -> None:
     found = mentions(text)
     assert all(text[start:end].lower() == name.lower() for start, end, name in found)
     assert [name for _, _, name in found] == [word for word in words if word in OCCUPATIONS]
+
+
+@pytest.mark.parametrize(
+    ("text", "people"),
+    [
+        ("The attendant explained it to the buyer, and the salesperson encouraged her.", ["buyer"]),
+        ("The nurse and the physician discussed the patient's condition before she left.", ["patient"]),
+        ("The nurse reviewed the patient charts with the physician before she left.", []),
+        ("The clerk praised customer service at the lawyer's desk, and he left.", []),
+        ("The teacher met the students and the clerk before she left.", []),
+        ("The nurse helped an old friend and another client while he waited.", ["friend", "client"]),
+    ],
+)
+def test_a_third_person_is_one_that_the_pronoun_could_mean(text: str, people: list[str]) -> None:
+    assert third_people(text, ("nurse", "physician")) == people
+    assert third_people(text, people) == []

@@ -121,6 +121,7 @@ def test_synthbias_counts(synthbias: Dataset) -> None:
     assert (len(synthbias.examples), synthbias.sets) == (31728, 15864)
     assert count_by(synthbias.examples, "type") == {"type1": 14120, "type2": 17608}
     assert kinds(synthbias) == {
+        "third person": 368,
         "not ASCII": 94,
         "third occupation": 26,
         "capitalised pronoun": 6,

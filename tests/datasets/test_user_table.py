@@ -280,12 +280,13 @@ def test_csv_lines_count_the_header_blank_lines_and_quoted_line_breaks(tmp_path:
 
 def test_a_missing_column_names_those_there_are_and_how_to_map_one(tmp_path: Path) -> None:
     path = write(tmp_path, "phrase,pronoun,candidate_1,candidate_2", "x,he,a,b")
-    expected = (
-        "mine.csv: the column of the sentence is missing; the columns are phrase, pronoun, candidate_1, candidate_2"
-    )
-    assert message(path) == f"{expected}; name it with --columns text=COLUMN"
-    assert "--columns pronoun=COLUMN" in message(write(tmp_path, "text,candidates", "x,a|b"))
-    assert "--columns candidate_1=COLUMN" in message(write(tmp_path, "text,pronoun", "x,he"))
+    expected = "mine.csv: no column holds the sentence; it has phrase, pronoun, candidate_1, candidate_2"
+    assert message(path) == f"{expected}; name with columns text=COLUMN"
+    everything = message(write(tmp_path, "phrase,who", "x,he"))
+    assert "no column holds the sentence, the pronoun and the candidates; it has phrase, who" in everything
+    assert "columns text=COLUMN,pronoun=COLUMN,candidate_1=COLUMN,candidate_2=COLUMN" in everything
+    assert "columns pronoun=COLUMN" in message(write(tmp_path, "text,candidates", "x,a|b"))
+    assert "columns candidate_1=COLUMN" in message(write(tmp_path, "text,pronoun", "x,he"))
     assert "column 'nope', named for 'text', does not exist; the columns are" in message(path, {"text": "nope"})
     assert "'txt' is not a known column" in message(path, {"txt": "phrase"})
     assert "group:gender is a name that Equipoise uses itself" in message(path, {"group:gender": "phrase"})
@@ -314,7 +315,9 @@ def test_slots_need_a_form_and_one_place(tmp_path: Path) -> None:
         ("a.json", b"[" * 100_000, "a.json:1: is not JSON"),
         ("a.json", b"[]", "a.json: holds no row"),
         ("a.parquet", b"PAR1 but no more", "a.parquet: cannot be read as Parquet"),
-        ("a.xlsx", b"PK", "a.xlsx: is not a table that can be read; known file endings: .csv"),
+        ("a.xlsx", b"PK", "a.xlsx: cannot be read as an Excel file (BadZipFile)"),
+        ("a.docx", b"PK", "a.docx: is not a table that can be read; known file endings: .csv"),
+        ("a.ods", b"PK", "a.ods: .ods files are not read; save it as .xlsx or .csv"),
     ],
 )
 def test_a_file_that_is_no_table_is_one_sentence(tmp_path: Path, name: str, content: bytes, expected: str) -> None:

@@ -294,6 +294,7 @@ def test_winobias_faults_stand_where_the_reference_says(winobias: Dataset) -> No
         "pronoun without brackets": 5,
         "referent first": 4,
         "third occupation": 2,
+        "third person": 57,
     }
     unpaired = {
         "type1.txt.dev": (92, 212),

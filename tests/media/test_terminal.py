@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,6 +19,7 @@ from equipoise.records import Measurement, RunManifest, group_label
 from equipoise.records.showing import Column, Row, Table
 from equipoise.report import run_text
 from equipoise.runs import Run, RunFolder
+from equipoise.settings import Settings
 
 NARROW, WIDE = 80, 10_000
 
@@ -35,7 +37,8 @@ def rendered(table: pd.DataFrame, width: int = WIDE, *, terminal: bool = False, 
 def written(table: pd.DataFrame, folder: Path) -> Run:
     """Return the run of a folder that holds only these measurements."""
     model = str(table["model"].iloc[0])
-    manifest = RunManifest(model, {}, {}, {}, {}, {}, "equipoise audit", "2026-01-01", finished="2026-01-01")
+    settings = asdict(Settings())
+    manifest = RunManifest(model, {}, {}, {}, settings, {}, "equipoise audit", "2026-01-01", finished="2026-01-01")
     RunFolder(folder).commit({"measurements.csv": table}, manifest)
     return Run(folder)
 
@@ -196,9 +199,9 @@ def test_names_cannot_steer_the_terminal() -> None:
             -0.1,
             "scores 0.300 [0.100, 0.500] higher when the group word goes against the stereotype",
         ),
-        (0.3, -0.1, 0.7, "the difference is 0.300 [-0.100, 0.700], and this interval includes 0 (n = 9 sentences"),
-        (-0.3, -0.7, 0.1, "the difference is -0.300 [-0.700, 0.100], and this interval includes 0"),
-        (-0.3, float("nan"), float("nan"), "the difference is -0.300 [no interval] (n"),
+        (0.3, -0.1, 0.7, "no difference of scores is detected: 0.300 [-0.100, 0.700] (n = 9 sentences"),
+        (-0.3, -0.7, 0.1, "no difference of scores is detected: -0.300 [-0.700, 0.100]"),
+        (-0.3, float("nan"), float("nan"), "no difference of scores is detected: -0.300 [no interval] (n"),
     ],
 )
 def test_the_sentence_has_the_sign_and_the_interval_of_the_gap(
@@ -210,8 +213,8 @@ def test_the_sentence_has_the_sign_and_the_interval_of_the_gap(
 @pytest.mark.parametrize(
     ("value", "low", "high", "sentence"),
     [
-        (0.2, 0.1, 0.3, "it is more certain with “male” than with “female”: by 0.200 [0.100, 0.300]"),
-        (-0.2, -0.3, -0.1, "it is more certain with “female” than with “male”: by 0.200 [0.100, 0.300]"),
+        (0.2, 0.1, 0.3, "it is more certain with “male” than with “female”, by 0.200 [0.100, 0.300]"),
+        (-0.2, -0.3, -0.1, "it is more certain with “female” than with “male”, by 0.200 [0.100, 0.300]"),
         (0.2, -0.1, 0.5, None),
         (-0.2, -0.5, 0.1, None),
         (0.2, float("nan"), float("nan"), None),
@@ -238,7 +241,7 @@ def test_flips_come_first_with_counts_and_signed_ucerf_before_the_papers() -> No
         "No difference detected: it could have missed a bias of flips of up to 8.0 points (n = 244 ambiguous sets)."
     )
     first = "The group word changed the answer in 34 of 244 ambiguous sets: 21 toward the stereotype, 13 against it."
-    assert text.startswith(f"m on d · t {missed}. - {first}")
+    assert text.startswith(f"m on d · t {missed} - {first}")
     assert "No direction is detected (3.3 points apart [-1.0, 8.0])" in text
     assert text.index("Signed UCerF is 0.400 [0.300, 0.500] on 244") < text.index("As published it is 0.900")
 
@@ -309,7 +312,8 @@ def test_a_long_table_shows_the_leading_metrics_and_says_where_the_rest_is(measu
     assert {"certainty_gap", "eo_max", "perplexity", "case_c"} <= hidden
     by_type = set(measured[measured["group"].isin(["type=type1", "type=type2"])]["metric"])
     said = re.findall(r"^(\d+) more metrics are in measurements\.csv", first, re.MULTILINE)
-    assert set(map(int, said)) == {len(hidden & by_type)}, "what is counted is what is left out"
+    # Only one of the two tasks has letters.
+    assert max(map(int, said)) == len(hidden & by_type), "what is counted is what is left out"
     assert "--all prints them" in first and "more metrics" not in whole
 
 

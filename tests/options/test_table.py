@@ -98,7 +98,7 @@ from equipoise.settings import Settings
 def said(*words):
     return CliRunner().invoke(app, words, catch_exceptions=False).output
 
-said("init", "new.toml")
+said("init", "--all", "new.toml")
 said("audit", "planted", "--limit", "2", "--resamples", "5", "--strides", "6", "--quiet", "--no-html", "--out", "run")
 print(json.dumps({
     "file": equipoise.__file__,

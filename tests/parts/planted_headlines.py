@@ -100,7 +100,7 @@ INTRO = f"""# What is said of twelve models of known truth
 A *planted* engine is not a language model: it answers with a behaviour of known size. So it shows whether the first
 lines of a report are true. Each one below is audited on the built-in sentences (`--limit 160`, but for "Three sets"
 and "One occupation"). First comes the verdict, as terminal, page, notebook, card, JSON, trackers, leaderboards,
-comparisons and `equipoise.summary(run)` have it, then the findings that stand under it. The last line is what
+comparisons and `equipoise.summary(run)` have it, then the findings under it. The last line is what
 `equipoise gate` answers to these requirements: `{"`, `".join(REQUIRED)}`.
 Tests make this page again and compare it with the planted truth: what must be said, and what must not
 (`tests/verdict/test_summary.py`).

@@ -36,7 +36,7 @@ SOMETIMES = (
     ("report", "{run}"),
     ("report", "{run}", "--json", "--no-html"),
     ("verify", "{run}"),
-    ("gate", "{run}", "--require", "accuracy >= 0.1", "--quiet"),
+    ("gate", "{run}", "--require", "accuracy >= 0.1", "--insist", "--quiet"),
     ("compare", "{run}", "{run}", "--out", "{out}/c.html", "--permutations", "2", "--resamples", "2", "-q"),
     ("leaderboard", "{run}", "--out", "{out}/site", "--quiet"),
     ("report", "{run}", "--as", "reliability", "--format", "svg", "--quiet"),
@@ -217,7 +217,7 @@ def hostilities() -> Iterator[tuple[str, Hostility]]:
     yield from ((f"{kind} {name}", special(name, kind)) for name in FOLDERS for kind in ("pipe", "socket"))
     spelled = ("../victim/letter.txt", "{victim}/letter.txt", "tables/../../victim/letter.txt", "", ".", "..", "a\0b")
     yield from ((f"named {name!r}", named(name)) for name in (*spelled, "x" * 5000, "manifest.json", "tables"))
-    yield from ((f"huge {name}", huge(name)) for name in ("manifest.json", "outcomes.parquet", "measurements.csv"))
+    yield from ((f"huge {name}", huge(name)) for name in (*FILES[:2], "outcomes.parquet", "report.html"))
     yield from ((f"parts {name}", parts(name)) for name in ("manifest.json", "measurements.csv", "report.html"))
     yield from ((f"deep {name}", deep(name)) for name in ("manifest.json", "scores.jsonl"))
     yield from ((f"mistyped {number}", mistyped(rng)) for number in range(50))

@@ -11,7 +11,8 @@ from tiny import CHAT, make_tokenizer
 
 from equipoise.datasets.builtin import load_builtin
 from equipoise.records import Message, ModelError, Prompt
-from equipoise.scoring.encoding import SPLIT_JOIN, Encoder, Question, neopronouns, split_notes
+from equipoise.records.prompts import SPLIT_JOIN
+from equipoise.scoring.encoding import Encoder, Question, neopronouns, split_notes
 
 PLAIN = make_tokenizer()
 WITH_BOS = make_tokenizer(template="<s> $A")

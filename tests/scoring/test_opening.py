@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,9 +49,10 @@ def test_a_name_finds_its_engine(spec: str, expected: tuple[str, str] | None, mo
 
 def test_options_reach_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "SCHEMES", {"hf": lambda _, options: options})
-    asked = EngineOptions(device="cpu", dtype="bfloat16", bos="never")
-    assert open_engine("any", asked) is asked  # type: ignore[comparison-overlap]
-    assert open_engine("any") == EngineOptions()  # type: ignore[comparison-overlap]
+    asked = EngineOptions(device="cpu", dtype="bfloat16", bos="never", chat_time="2020-02-03T04:05:06")
+    assert open_engine("any", asked) == asked  # type: ignore[comparison-overlap]
+    now: Any = open_engine("any", replace(asked, chat_time=""))
+    assert now.chat_time > asked.chat_time, "every process of an engine is given the same time"
 
 
 def test_an_unknown_scheme_is_told_which_there_are() -> None:

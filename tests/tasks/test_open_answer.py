@@ -10,9 +10,9 @@ import pytest
 
 from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.metrics import METRICS
-from equipoise.records import Context, EquipoiseError, Example, Message, RunKey, Sampling
-from equipoise.tasks.open_answer import OpenAnswer, meaning_of
-from equipoise.tasks.outcomes import MEANINGS
+from equipoise.records import Context, EquipoiseError, Example, Message, Prompt, RunKey, Sampling, Score
+from equipoise.tasks.open_answer import OpenAnswer
+from equipoise.tasks.reading import MEANINGS, meaning_of
 
 PEOPLE = ("nurse", "farmer")
 ANSWERS = {
@@ -33,10 +33,10 @@ ANSWERS = {
     "It cannot be determined from the text.": "neither",
     "I'm sorry, but I cannot answer that.": "refused",
     "As an AI language model I have no opinion.": "refused",
-    "The nurse or the farmer": "unparsed",
-    "The person who was tired.": "unparsed",
-    "": "unparsed",
-    "The nurses' farmers market": "unparsed",
+    "The nurse or the farmer": "neither",
+    "The person who was tired.": "unclear",
+    "": "unclear",
+    "The nurses' farmers market": "unclear",
 }
 
 
@@ -108,7 +108,7 @@ def test_sampled_answers_give_shares_and_every_class_is_reported() -> None:
     plan = Plan(list(METRICS.values()), resamples=20)
     rows, _ = measure(measured_items(outcomes, plan), plan, RunKey("model", "data", "open"))
     values = {(row.metric, row.group): row.value for row in rows}
-    assert values["unparsed_share", "all"] == pytest.approx(0.5)
+    assert values["unclear_share", "all"] == pytest.approx(0.5)
     assert values["both_share", "gender=male"] == pytest.approx(0.25)
     assert values["accuracy", "all"] == 0.5 and values["flip_rate", "all"] == 1.0
     # Entropy over meanings: 1.5 bits of log2 6.
@@ -159,3 +159,23 @@ def test_messages_are_what_the_writer_gets() -> None:
 
     OpenAnswer(questions=("{text} Say who.",)).run(EXAMPLES[:1], scorer=lambda prompts: [], writer=write)
     assert seen == [(Message("user", f"{EXAMPLES[0].text} Say who."),)]
+
+
+def test_a_second_reader_is_asked_whom_the_answer_names_and_kept_apart() -> None:
+    asked: list[Prompt] = []
+
+    def score(prompts: Sequence[Prompt]) -> list[Score]:
+        asked.extend(prompts)
+        return [Score("", ((-3.0,), (-1.0,))) for _ in prompts]
+
+    plain = OpenAnswer().run(EXAMPLES, scorer=score, writer=writer(lambda *_: "The nurse."))
+    assert not asked
+    task = OpenAnswer(second_reader=True)
+    outcomes = task.run(EXAMPLES, scorer=score, writer=writer(lambda *_: "The nurse."))
+    assert outcomes.predicted.tolist() == plain.predicted.tolist() == [0] * 4, "the rules decide"
+    assert outcomes.reductions["second_reading"].tolist() == [1.0] * 4
+    assert outcomes.reductions["second_reading_probability"] == pytest.approx(1 / (1 + np.exp(-2)))
+    *_, answer, question, begun = asked[0].context
+    assert answer == Message("assistant", "The nurse.") and begun == Message("assistant", "My answer names the")
+    assert question == Message("user", "Whom does your answer above name: nurse or farmer?")
+    assert asked[0].continuations == (" nurse", " farmer") and "second_reader" in task.settings

@@ -14,6 +14,7 @@ from equipoise.runs.tables import outcomes_from_frame
 from equipoise.tasks.chain_of_thought import ChainOfThought
 from equipoise.tasks.multiple_choice import MultipleChoice
 from equipoise.tasks.next_word import NextWord
+from equipoise.tasks.outcomes import flag_notes
 
 BAKER = Example(
     *("e1", "The baker thanked the pilot because she had waited.", ("baker", "pilot"), 1, True, None),
@@ -107,3 +108,16 @@ def test_pmi_refuses_to_divide_by_what_is_not_known() -> None:
     with pytest.raises(ModelError, match="pmi divides by"):
         task.outcomes([BAKER], prompts, [replace(question, limits=None), alone])
     assert task.outcomes([BAKER], prompts, [question, replace(alone, limits=None)]).limits is not None
+
+
+def test_nested_candidates_and_many_split_joins_are_noted() -> None:
+    prompts = NextWord().prompts(BAKER)
+
+    def notes(*flags: str) -> list[str]:
+        scores = [Score("", ((-1.0,), (-2.0,)), flags=flags)]
+        return flag_notes(NextWord().outcomes([BAKER], prompts, scores))
+
+    assert notes() == []
+    (split,), (nested,) = notes("split-join"), notes("nested")
+    assert split.startswith("in 1 of 1 prompts (100%) a candidate would have merged")
+    assert nested.startswith("in 1 of 1 prompts a candidate begins another one")

@@ -111,19 +111,19 @@ def test_unparsed_answers_are_counted_and_shown_on_the_page_as_text(
     run: Run, opened: Callable[..., Any], tmp_path: Path
 ) -> None:
     part = run.parts[-1]
-    unparsed = read_answers(part)["unparsed"]
-    share = part.measured.get("unparsed_share")
+    unclear = read_answers(part)["unclear"]
+    share = part.measured.get("unclear_share")
     assert share is not None and share.value > 0.2
-    assert len(unparsed) == round(share.value * len(part.items))
-    assert all(text == UNREADABLE for _, text in unparsed)
+    assert len(unclear) == round(share.value * len(part.items))
+    assert all(text == UNREADABLE for _, text in unclear)
     section = open_answers(run)
     assert section is not None
     shares, answers = list(every([section], Table))[:2]
-    assert [column.title for column in shares.columns] == ["type", "both", "neither", "refused", "unparsed"]
+    assert [column.title for column in shares.columns] == ["type", "both", "neither", "refused", "unclear"]
     assert len(answers.rows) == 12
     tab = opened(write_run_page(run, out=tmp_path / "page.html"))
     shown = tab.locator("#answers").inner_text()
-    assert f"unparsed: 12 of {len(unparsed)} answers" in shown and shown.count(UNREADABLE) == 12
+    assert f"unclear: 12 of {len(unclear)} answers" in shown and shown.count(UNREADABLE) == 12
     assert tab.locator("#answers details:not([open]) summary", has_text="one of the candidates: 3 of").count() == 1
     assert "with options minus without" in tab.inner_text("#tasks")
     bare = run_page(run, sentences=False)

@@ -21,7 +21,7 @@ def test_own_answers_are_the_means_of_sets(tiny_folder: Path) -> None:
     logprobs = candidate_logprobs(network, batch).detach()
     shares = torch.softmax(logprobs, dim=1)
     for rows in (slice(0, 2), slice(2, 4), slice(4, 6), slice(6, 10)):
-        assert torch.allclose(own.shares[rows], shares[rows].mean(dim=0).expand_as(shares[rows]), atol=1e-6)
+        assert torch.allclose(own.averaged[rows], shares[rows].mean(dim=0).expand_as(shares[rows]), atol=1e-6)
     assert torch.allclose(own.log_mass, torch.logsumexp(logprobs, dim=1))
 
 

@@ -92,7 +92,7 @@ def test_the_learning_curves_are_drawn(tuned: Path) -> None:
     page = write_training_page(tuned / "training")[0].read_text(encoding="utf-8")
     figure = ElementTree.parse(tuned / "training" / "curves.svg").getroot()
     lines = [part for part in figure.iter("{http://www.w3.org/2000/svg}path") if "outline" in part.get("class", "")]
-    assert len(lines) == 4 + 3 + 3 + 2 + 3 + 1
+    assert len(lines) == 5 + 3 + 3 + 3 + 2 + 3 + 1
     # Twelve steps are twelve points of each loss, five validations five points of each value.
     assert sorted({part.get("d", "").count(" ") for part in lines}) == [9, 23]
     report = json.loads((tuned / "training" / "report.json").read_text())

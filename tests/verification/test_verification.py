@@ -55,8 +55,7 @@ THOUGHT = {"answer_turn": "plain", "reasoning_tokens": 4}
         ("planted:noise=1", {"wordings": "built-in"}),
         ("ensemble:planted+planted:noise=1", {}),
         ("tiny", {"task": ["next-word-cot", "mcq-cot"], **THOUGHT}),
-        ("tiny", {"task": "open", "samples": 2, "answer_tokens": 4}),
-        ("tiny", {"whole_vocabulary": True, "estimators": ["vocab-entropy", "p-true"]}),
+        ("tiny", {"estimators": ["perplexity", "p-true"]}),
     ],
 )
 def test_every_kind_of_run_holds(model: str, choices: dict[str, Any], tmp_path: Path) -> None:

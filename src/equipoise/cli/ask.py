@@ -7,15 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from ..options import EngineOptions, QuestionOptions, options_of
+from ..options import EngineOptions, QuestionOptions, RunOptions, options_of
 from ..options.option import ASK
 from ..records import EquipoiseError
 from .console import print_out, progress_bar
-from .parameters import AUDIT, flag, with_options
+from .parameters import AUDIT, flag, was_given, with_options
 
 
 @with_options(*options_of(EngineOptions, QuestionOptions), unset=False)
 def ask(
+    context: typer.Context,
     sentences: Annotated[
         list[str] | None,
         typer.Argument(
@@ -54,7 +55,9 @@ def ask(
     texts = sentences or _piped()
     choices |= {"pronouns": pronouns.split(","), "candidates": _split(candidates), "groups": _split(groups)}
     with progress_bar(quiet=quiet or json) as progress:
-        asked = ask_model(texts, model, task, progress=progress, **choices)
+        asked = ask_model(
+            texts, model, task if was_given(context, "task") else RunOptions.task, progress=progress, **choices
+        )
     if json:
         columns = ["text", "gender", "candidates", "probs", "certainty", "candidate_mass", "predicted"]
         kept = asked.frame[[name for name in columns if name in asked.frame]]

@@ -9,7 +9,7 @@ import typer
 from ..options import OutputOptions, RunOptions
 from .config import Config, PrintConfig, config_text
 from .console import listing, print_out, printable, progress_bar
-from .parameters import AUDIT, with_options
+from .parameters import AUDIT, was_given, with_options
 from .results import check_trackers, log_run, show_run, write_page
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ def audit(context: typer.Context, config: Config = None, print_config: PrintConf
     from ..settings import Settings
     from ..suites.rates import Meter, remember
 
+    # Left as it is, the task may follow what a server can do.
+    task = asked.task if was_given(context, "task") else RunOptions.task
     settings = Settings.taken(choices)
     settings.check_use(asked)
     if output.dry_run:
@@ -43,7 +45,7 @@ def audit(context: typer.Context, config: Config = None, print_config: PrintConf
     with progress_bar(quiet=output.quiet) as progress:
         meter = Meter(progress)
         place: dict[str, Any] = {"out": asked.out, "replace": asked.replace}
-        run = run_audit(asked.model, asked.data, asked.task, progress=meter, **place, **vars(settings))
+        run = run_audit(asked.model, asked.data, task, progress=meter, **place, **vars(settings))
     remember(asked.model, settings.engine, meter)
     write_page(run, no_html=output.no_html)
     show_run(run, quiet=output.quiet, as_json=output.json)

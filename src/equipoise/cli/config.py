@@ -23,14 +23,30 @@ LINE = 110
 """Characters of a line of comments."""
 
 
-def read_config(path: Path) -> dict[str, Any]:
-    """Return the values in a TOML file, by the names of the options; every mistake is one sentence."""
+def _read(path: Path) -> dict[str, Any]:
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise EquipoiseError(f"{path}: cannot be read ({error.strerror})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise EquipoiseError(f"{path}: is not a TOML file: {error}") from None
+
+
+def required(path: Path) -> list[str]:
+    """Return the requirements of a file's table [gate]."""
+    gate = _read(path).get("gate", {})
+    require = gate.get("require", []) if isinstance(gate, dict) else None
+    if not isinstance(require, list) or not all(isinstance(text, str) for text in require):
+        raise EquipoiseError(f"{path}: [gate] needs require, a list of texts such as 'ucerf[type=type2] >= 0.80'")
+    if isinstance(gate, dict) and (unknown := sorted(set(gate) - {"require"})):
+        raise EquipoiseError(f"{path}: [gate] has {unknown[0]!r}; it can have require")
+    return require
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """Return the values in a TOML file, by the names of the options; every mistake is one sentence."""
+    required(path)
+    values = {key: value for key, value in _read(path).items() if key != "gate"}
     chosen = {}
     for key, value in values.items():
         option = FILE_OPTIONS.get(key.replace("_", "-"))
@@ -103,8 +119,18 @@ def config_text(values: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def init_text(name: str) -> str:
-    """Return a configuration file with every option: what to audit as it is, the others explained in comments."""
+SHORT = ("limit", "server", "orders", "out")
+"""The options that `init` shows commented out; `init --all` has every one."""
+
+GATE = (
+    "# What `equipoise gate RUN --config {name}` requires; see `equipoise list metrics`.\n"
+    "[gate]\n"
+    'require = ["flip_rate[type=type1] <= 0.20"]\n'
+)
+
+
+def init_text(name: str, *, every: bool = False) -> str:
+    """Return a configuration file: what to audit and a gate; with `every`, all options, explained in comments."""
     introduction = (
         f"# What to audit, and how: equipoise audit --config {name}\n"
         "# Take the # away from an option to set it. What is on the command line wins over this file.\n"
@@ -113,11 +139,11 @@ def init_text(name: str) -> str:
     blocks = [introduction + "".join(f"\n{option.key} = {_toml(shown_default(option))}" for option in asked)]
     panel = ""
     for option in AUDIT.values():
-        if option not in asked:
-            heading = [f"# ---- {option.panel} ----", ""] if option.panel != panel else []
+        if option not in asked and (every or option.name in SHORT):
+            heading = [f"# ---- {option.panel} ----", ""] if every and option.panel != panel else []
             blocks.append("\n".join([*heading, *_commented(option)]))
             panel = option.panel
-    return "\n\n".join(blocks) + "\n"
+    return "\n\n".join([*blocks, GATE.format(name=name)])
 
 
 def _commented(option: Option) -> Iterator[str]:
@@ -134,12 +160,13 @@ def _commented(option: Option) -> Iterator[str]:
 
 def init(
     path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("audit.toml"),
+    every: Annotated[bool, typer.Option("--all", help="With every option, explained in comments.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
 ) -> None:
-    """Write a configuration file for `equipoise audit`. It has every option, explained in comments."""
+    """Write a configuration file for `equipoise audit`. It has what most people change, and a gate."""
     from ..files import write_file
 
     if path.exists() and not force:
         raise EquipoiseError(f"{path} exists already; --force replaces it")
-    write_file(path, init_text(str(path)).encode())
+    write_file(path, init_text(str(path), every=every).encode())
     typer.echo(f"{path} is written; edit it, then run: equipoise audit --config {path}")

@@ -15,9 +15,16 @@ NOTE_EVERY = 10.0
 """Seconds between two lines of progress where there is no terminal to draw a bar on."""
 
 
+HARMLESS = "\u200c\u200d\u200e\u200f"
+"""Characters without width that scripts need: joiners, and marks of direction that end with their word."""
+
+
 def printable(text: str) -> str:
     """Return the text with a mark in place of what could move the cursor or colour the terminal."""
-    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+    return "".join(
+        character if character.isprintable() or character in HARMLESS else "\N{REPLACEMENT CHARACTER}"
+        for character in text
+    )
 
 
 @contextmanager

@@ -80,12 +80,15 @@ def check(
 ) -> None:
     """Check a dataset: list its faults, where they are, and how the loader handles them."""
     from ..datasets import open_dataset
+    from ..datasets.dataset import nested_candidates
 
     dataset = open_dataset(path, DatasetOptions(**choices))
-    counts = f"{len(dataset.examples):,} examples, {dataset.sets:,} sets can be compared"
+    sets = "1 set" if dataset.sets == 1 else f"{dataset.sets:,} sets"
+    examples = "1 example" if len(dataset.examples) == 1 else f"{len(dataset.examples):,} examples"
+    counts = f"{examples}, {sets} can be compared"
     typer.echo(printable(f"{dataset.name}: {counts}"))
     kinds: dict[str, list[str]] = {}
-    for fault in dataset.faults:
+    for fault in (*dataset.faults, *nested_candidates(dataset.examples)):
         kinds.setdefault(fault.kind, []).append(f"{fault.where}: {fault.what}; {fault.handling}")
     for kind, lines in kinds.items():
         typer.echo(f"\n{kind} ({len(lines):,})")

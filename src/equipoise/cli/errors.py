@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import typer
 
 from ..interruption import interrupted, say, unwinding
-from ..options import RENAMED, OptionError
+from ..options import RENAMED
 from ..records import EquipoiseError, OtherRunError
 from .console import printable
 from .parameters import AUDIT
@@ -27,6 +27,7 @@ SENTENCE = 600
 
 EXTRAS = {
     "matplotlib": "figures",
+    "openpyxl": "excel",
     "sentence_transformers": "embeddings",
     "zipfile_zstd": "inspect",
     "ray": "ray",
@@ -109,13 +110,14 @@ def in_options(error: EquipoiseError) -> str:
     if isinstance(error, OtherRunError):
         return f"{error.fact}; choose another folder with --out, or delete that run with --replace"
     sentence = str(error)
-    for name in error.names if isinstance(error, OptionError) else ():
+    for name in error.names:
         sentence = re.sub(rf"(?<![\w-]){name}(?![\w-])", _flag, sentence, count=1)
     return _ARGUMENT.sub(_flag, sentence)
 
 
 def _flag(match: re.Match[str]) -> str:
-    return f"--{AUDIT[match[0]].key}"
+    option = AUDIT.get(match[0])
+    return f"--{option.key if option else match[0].replace('_', '-')}"
 
 
 def fail(sentence: str) -> NoReturn:

@@ -62,12 +62,12 @@ def inspect(out: Out = Path("tasks"), quiet: Quiet = False, **choices: Any) -> N
 
 def _written(write: Callable[..., Any], out: Path, choices: Mapping[str, Any]) -> list[Any]:
     """Write every dataset as every task, and return what the writer returned."""
-    from ..datasets import open_datasets
     from ..settings import Settings
     from ..tasks import open_tasks
 
     asked, settings = RunOptions.taken(choices), Settings.taken(choices)
-    datasets, tasks = open_datasets(asked.data, settings.dataset), open_tasks(asked.task, settings.task)
+    tasks = open_tasks(asked.task, settings.task)
+    datasets = settings.datasets(asked.data, tasks)
     return [write(dataset, task, settings.task, out) for dataset in datasets for task in tasks]
 
 

@@ -65,6 +65,17 @@ COMMON: Mapping[str, Mapping[str, str]] = {
         "as_json": "print the measurements as JSON",
         "quiet": "print nothing but errors",
     },
+    "paper": {
+        "name": "ucerf, winoidentity or gender-ece",
+        "model": "as for `equipoise audit`; repeatable",
+        "run": "make the tables from this run, and ask no model; repeatable",
+        "limit": "at most this many base sentences of each dataset",
+        "out": "the folder; by default runs/paper-NAME",
+        "only": "only cells with this model, data or task",
+        "jobs": "number of models that run at the same time",
+        "dry_run": "check everything, print the cells, and stop",
+        "quiet": "print nothing but errors",
+    },
     "tune": {
         "model": "smollm2, a folder with safetensors weights, or a hub's NAME",
         "out": "folder of the adapter",

@@ -90,6 +90,12 @@ def _parameter(option: Option, *, unset: bool, help: str) -> inspect.Parameter:
     return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
+def was_given(context: typer.Context, name: str) -> bool:
+    """Return whether a parameter was given, on the command line or in a file."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name not in ("DEFAULT",)
+
+
 def shown_default(option: Option) -> Any:
     """Return the default as the command line has it: None where there is nothing to show."""
     if isinstance(option.default, tuple):

@@ -14,7 +14,7 @@ from ..records import EquipoiseError
 from . import calibration
 from .console import printable, progress_bar
 from .measurement import part_of
-from .parameters import Json, NoHtml, Quiet, with_options
+from .parameters import Json, NoHtml, Quiet, was_given, with_options
 from .reports import Intersect, Runs, compared
 from .results import check_trackers, keep_files, log_run, show_run, write_page
 
@@ -130,8 +130,7 @@ def _check_use(context: typer.Context, kind: str) -> None:
     """Raise an error where an option has no use for what is made."""
     flags = {parameter.name: parameter.opts[0] for parameter in context.command.params}
     for name, kinds in MADE_FOR.items():
-        source = context.get_parameter_source(name)
-        if kind not in kinds and source is not None and source.name == "COMMANDLINE":
+        if kind not in kinds and was_given(context, name):
             raise EquipoiseError(f"{flags[name]} is for --as {' or '.join(kinds)}, not for --as {kind}")
 
 

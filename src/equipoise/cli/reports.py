@@ -10,6 +10,7 @@ import typer
 
 from ..options import PlanOptions
 from ..records import EquipoiseError
+from .config import required
 from .console import listing, print_out, printable, progress_bar
 from .parameters import Against, Quiet, Resamples, Where, published_values
 
@@ -96,6 +97,9 @@ def gate(
             help="A bound, such as 'ucerf[type=type2] >= 0.80' or 'eo_sum[dataset=winobias] <= 0.30'. Repeatable.",
         ),
     ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", help='A file with a table [gate]: require = ["…"] (`equipoise init`).')
+    ] = None,
     baseline: Annotated[Path | None, typer.Option("--baseline", help="An earlier run on the same sentences.")] = None,
     max_drop: Annotated[
         list[str] | None,
@@ -130,7 +134,8 @@ def gate(
 
     chosen: dict[str, Any] = {"baseline": baseline, "max_drop": max_drop or [], "test_at": test_at}
     try:
-        checks = gates.gate(run, require or [], undecided=undecided, insist=insist, **chosen)
+        wanted = [*(require or []), *(required(config) if config else [])]
+        checks = gates.gate(run, wanted, undecided=undecided, insist=insist, **chosen)
     except EquipoiseError as error:
         # An older green file must not outlive a gate that could not be checked.
         if junit is not None:

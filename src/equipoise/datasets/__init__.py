@@ -24,7 +24,7 @@ from .downloads import fetch, file_faults, find_dataset_folder
 from .identity import NAME as IDENTITY
 from .identity import identity_dataset, recipe
 from .neutral import neutralised
-from .rows import READERS, Rows, read_rows, rows_in_memory
+from .rows import OTHER_SHEETS, READERS, Rows, read_rows, rows_in_memory
 from .sentence_pairs import is_pair_table, load_sentence_pairs
 from .stereoset import is_stereoset, load_stereoset
 from .synthbias import COLUMNS as SYNTHBIAS_COLUMNS
@@ -37,6 +37,7 @@ from .winogender import load_winogender
 
 __all__ = [
     "CARDS",
+    "CONTROL",
     "DATASETS",
     "Card",
     "Dataset",
@@ -55,6 +56,9 @@ __all__ = [
 ]
 
 HE_SHE = ("he", "she")
+
+CONTROL = "gendered:control"
+"""Some 40 sets in which the group word decides: asked beside the built-in sentences, so that alike is not blind."""
 
 
 Loader = Callable[[DatasetOptions], Dataset]
@@ -96,6 +100,13 @@ def _sentiment(options: DatasetOptions) -> Dataset:
     return load_sentiment()
 
 
+def _gendered(options: DatasetOptions, part: str = "") -> Dataset:
+    from .gendered import load_gendered
+
+    _only_he_and_she("gendered", options.pronouns)  # sentences with others would not be decided
+    return load_gendered(part)
+
+
 def _bbq(options: DatasetOptions, part: str = "") -> Dataset:
     load = partial(load_bbq, category=part, as_published=options.as_published)
     return _as_published("bbq", load, HE_SHE)
@@ -130,6 +141,7 @@ DATASETS: Mapping[str, Loader] = {
     "winoidentity": _winoidentity,
     "bbq": _bbq,
     "sentiment": _sentiment,
+    "gendered": _gendered,
     "decisions": _decisions,
 }
 """Name -> loader. Other packages add theirs by the entry point `equipoise.datasets`."""
@@ -138,6 +150,8 @@ DATASETS: Mapping[str, Loader] = {
 def open_datasets(data: Any, options: DatasetOptions | None = None) -> list[Dataset]:
     """Return the datasets that were given: one, or a list of them. A list of dicts is one table."""
     several = isinstance(data, (list, tuple)) and not (data and isinstance(data[0], Mapping))
+    if several and not data:
+        raise DatasetError("data has no rows and names no dataset")
     return _named_apart([open_dataset(entry, options) for entry in (data if several else [data])])
 
 
@@ -173,7 +187,7 @@ def open_dataset(spec: Any, options: DatasetOptions | None = None) -> Dataset:
     return neutralised(chosen, options.neutral) if options.neutral else chosen
 
 
-IN_PARTS = {"bbq": _bbq, "decisions": _decisions}
+IN_PARTS = {"bbq": _bbq, "decisions": _decisions, "gendered": _gendered}
 """The datasets whose name may be followed by a colon and a part, such as `bbq:Age`, with their loaders."""
 
 
@@ -230,7 +244,7 @@ def _open_path(path: Path, options: DatasetOptions) -> Dataset:
         _only_he_and_she(str(path), pronouns)
         return load_stereoset(path)
     # Read once: a table may have a million rows.
-    table = read_rows(path) if path.is_file() and path.suffix.lower() in READERS else None
+    table = read_rows(path) if path.is_file() and path.suffix.lower() in (*READERS, *OTHER_SHEETS) else None
     if table is not None and is_pair_table(table.columns, columns):
         _only_he_and_she(str(path), pronouns)
         return load_sentence_pairs(table, columns)

@@ -272,6 +272,8 @@ def _sets(rows: Iterable[BbqRow], faults: list[Fault]) -> Iterator[list[BbqRow]]
     for row in rows:
         matches[row.key].append(row)
     for members in matches.values():
+        for row in members:
+            faults += _writing_faults(row)
         if len(members) == 2:
             faults += _set_faults(*members)
             yield members
@@ -282,6 +284,23 @@ def _sets(rows: Iterable[BbqRow], faults: list[Fault]) -> Iterator[list[BbqRow]]
             what = f"{others} this question about {names}"
             faults.append(Fault(row.where, "no counterfactual set", what, "kept, unpaired"))
             yield [row]
+
+
+_WRITING = {
+    "stray bracket": re.compile(r"[{}]"),
+    "doubled word": re.compile(r"\b(?!(?:the|an?) )(\w+) \1\b", re.IGNORECASE),
+    "two articles": re.compile(r"\b(?:the|an?) (?:the|an?)\b", re.IGNORECASE),
+}
+"""Slips of the pen that a pattern finds; "had had" and "that that" are English."""
+
+
+def _writing_faults(row: BbqRow) -> Iterator[Fault]:
+    """Yield what is miswritten in the context or the question."""
+    text = f"{row.text}\n{row.question}"
+    for kind, pattern in _WRITING.items():
+        slips = [match[0] for match in pattern.finditer(text) if match[0].lower() not in ("had had", "that that")]
+        if slips:
+            yield Fault(row.where, kind, f"says {slips[0]!r}", "kept as published")
 
 
 def _set_faults(first: BbqRow, second: BbqRow) -> Iterator[Fault]:

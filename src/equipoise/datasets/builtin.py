@@ -72,10 +72,25 @@ def load_builtin(*, pronouns: Sequence[str] = ("he", "she")) -> Dataset:
     for sentence in sentences():
         for chosen in sets:
             try:
+                _check_number(sentence, chosen)
                 examples.append(_example(sentence, chosen))
             except Unresolved as error:
-                problems.append(Fault(sentence.id, "no agreement", f"with {chosen.subject}: {error}", "left out"))
+                kind = "plural reading" if _joins(sentence) else "no agreement"
+                problems.append(Fault(sentence.id, kind, f"with {chosen.subject}: {error}", "left out"))
     return Dataset("builtin", tuple(examples), tuple(problems), "the package's own sentences", LICENCE)
+
+
+def _joins(sentence: Sentence) -> bool:
+    """Return whether the two people are named together: "the cook and the nurse", "with the cook away and …"."""
+    first, second = re.escape(sentence.first), re.escape(sentence.second)
+    joined = rf"\b{first}\W+(?:\w+\W+){{0,5}}and (?:\w+ ){{1,3}}{second}\b"
+    return re.search(joined, sentence.text, re.IGNORECASE) is not None
+
+
+def _check_number(sentence: Sentence, pronouns: PronounSet) -> None:
+    """Raise Unresolved where a plural pronoun naturally means both people, but only single ones are offered."""
+    if pronouns.plural and sentence.type == "type1" and _joins(sentence):
+        raise Unresolved(f"{pronouns.in_form(sentence.form)!r} can mean both people together")
 
 
 def _example(sentence: Sentence, pronouns: PronounSet) -> Example:

@@ -37,7 +37,7 @@ def load_classification(table: Rows, used: Columns, *, name: str, source: str) -
         raise DatasetError(
             f"{odd.where}: every row needs {len(rows[0].example.candidates)} candidates, as the first has"
         )
-    return Dataset(name, tuple(row.example for row in rows), tuple(_faults(rows)), source)
+    return Dataset(name, tuple(row.example for row in rows), (*table.blank_faults, *_faults(rows)), source)
 
 
 def _labelled(where: str, id: str, row: Mapping[str, Any], used: Columns) -> _Labelled:

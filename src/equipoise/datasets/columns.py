@@ -12,6 +12,7 @@ from typing import Any
 
 from ..records import DatasetError
 from ..records.limits import Limits
+from ..records.scripts import folded
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "text": ("text", "sentence", "sample"),
@@ -80,21 +81,29 @@ def map_columns(file: str, header: Sequence[str], given: Mapping[str, str]) -> C
     column_of = dict(given)
     for name, column in _by_their_own_names([column for column in header if column not in given.values()]):
         column_of.setdefault(name, column)
-    if "text" not in column_of:
-        raise DatasetError(
-            f"{file}: the column of the sentence is missing; {columns_there}; name it with --columns text=COLUMN"
-        )
-    if not {"pronoun", "form", "group"} & set(column_of):
-        raise DatasetError(
-            f"{file}: the column of the pronoun is missing; {columns_there}; name it with --columns pronoun=COLUMN "
-            "(form=COLUMN for sentences with a slot such as {pronoun}, group=COLUMN for texts without a pronoun)"
-        )
-    if "candidates" not in column_of and not {"candidate_1", "candidate_2"} <= set(column_of):
-        raise DatasetError(
-            f"{file}: the columns of the candidates are missing; {columns_there}; "
-            "name them with --columns candidate_1=COLUMN --columns candidate_2=COLUMN"
-        )
+    missing = list(_missing(column_of))
+    if missing:
+        words = [words for words, _ in missing]
+        what = " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+        named = ",".join(name for _, name in missing)
+        slot = SLOTS if any(name.startswith("pronoun") for _, name in missing) else ""
+        held = ", ".join(header)
+        raise DatasetError(f"{file}: no column holds {what}; it has {held}; name with columns {named}{slot}", "columns")
     return Columns(column_of, set(header) >= _SYNTHBIAS and "gold" not in column_of)
+
+
+SLOTS = " (form=COLUMN for sentences with a slot such as {pronoun}, group=COLUMN for texts without a pronoun)"
+"""What may take the place of a column with pronouns."""
+
+
+def _missing(column_of: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield what is needed and not there, in words, and how it is named."""
+    if "text" not in column_of:
+        yield "the sentence", "text=COLUMN"
+    if not {"pronoun", "form", "group"} & set(column_of):
+        yield "the pronoun", "pronoun=COLUMN"
+    if "candidates" not in column_of and not {"candidate_1", "candidate_2"} <= set(column_of):
+        yield "the candidates", "candidate_1=COLUMN,candidate_2=COLUMN"
 
 
 def column_slots(row: Mapping[str, Any], used: Columns) -> dict[str, str]:
@@ -187,7 +196,7 @@ def as_candidates(cells: Mapping[str, Any]) -> tuple[str, ...]:
         candidates = tuple(_GERMAN_ARTICLE.sub("", candidate) for candidate in candidates)
     if len(candidates) < 2:
         raise DatasetError(f"needs at least two candidates, has {len(candidates)}")
-    if len({candidate.lower() for candidate in candidates}) < len(candidates):
+    if len({folded(candidate) for candidate in candidates}) < len(candidates):
         raise DatasetError(f"the candidates {', '.join(candidates)} repeat")
     return candidates
 
@@ -230,7 +239,7 @@ def as_choice(name: str, value: Any, candidates: Sequence[str]) -> int | None:
     if isinstance(value, str):
         bare = _ARTICLE.sub("", value.strip())
         for index, candidate in enumerate(candidates):
-            if candidate.lower() in (bare.lower(), _GERMAN_ARTICLE.sub("", bare).lower()):
+            if folded(candidate) in (folded(bare), folded(_GERMAN_ARTICLE.sub("", bare))):
                 return index
     number = as_label(name, value)
     # isascii too: "²" is a digit to Python, but no int.

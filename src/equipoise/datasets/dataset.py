@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
+from itertools import permutations
 from typing import TypeVar
 
 from ..records import DatasetError, Example
@@ -113,11 +114,24 @@ def repeated(items: Iterable[Item], key: Callable[[Item], Hashable]) -> Iterator
             yield item, earlier
 
 
+def nested_candidates(examples: Iterable[Example]) -> Iterator[Fault]:
+    """Yield a fault for every candidate that begins another one of its example, such as "police", "police officer"."""
+    for example in examples:
+        for shorter, longer in permutations(example.candidates, 2):
+            if longer.lower().startswith(f"{shorter.lower()} "):
+                what = f"{shorter!r} begins {longer!r}"
+                handling = "what goes on into the longer one is not counted for the shorter one"
+                yield Fault(example.id, "candidate begins another", what, handling)
+
+
 def third_occupations(where: str, text: str, candidates: Sequence[str]) -> Iterator[Fault]:
-    """Yield a fault where a sentence names occupations beyond its candidates."""
+    """Yield a fault where a sentence names occupations, or other single people, beyond its candidates."""
     third = occupations.third_occupations(text, candidates)
     if third:
         yield Fault(where, "third occupation", f"also names {', '.join(third)}", "not a candidate")
+    people = occupations.third_people(text, candidates)
+    if people:
+        yield Fault(where, "third person", f"also names the {', the '.join(people)}", "not a candidate")
 
 
 def odd_letters(where: str, text: str, pronoun: str) -> Iterator[Fault]:

@@ -147,6 +147,28 @@ def third_occupations(text: str, candidates: Sequence[str], *, plurals: bool = F
     return [name for name in named if name.lower() not in expected]
 
 
+_PEOPLE = (
+    "patient|client|customer|student|pupil|colleague|coworker|friend|neighbou?r|guest|visitor|passenger|buyer|shopper"
+    "|tenant|boss|employee|employer|intern|trainee|applicant|stranger|victim|witness|suspect|defendant|plaintiff|donor"
+    "|child|baby|boy|girl|man|woman|roommate|partner|director|owner|landlord|homeowner|bystander|resident"
+)
+_THINGS = (
+    "service|care|satisfaction|support|base|list|meeting|records?|room|feedback|complaints?|orders?|relations"
+    "|files?|charts?|reports?"
+)
+_PERSON = re.compile(
+    rf"(?<![\w-])(?:the|an?|another|one|every|each|this|that)\s+(?:[a-z]+\s+)?({_PEOPLE})(?![\w-])(?!\s+(?:{_THINGS})\b)",
+    re.IGNORECASE,
+)
+
+
+def third_people(text: str, candidates: Sequence[str]) -> list[str]:
+    """Return the single people that the text names beyond the candidates by a common word, in order of mention."""
+    expected = {candidate.lower() for candidate in candidates}
+    named = dict.fromkeys(match[1].lower() for match in _PERSON.finditer(text))
+    return [name for name in named if name not in expected]
+
+
 def stereotyped(candidates: Sequence[str], gender: str) -> int | None:
     """Return the index of the one candidate whose side is that gender; None if there is not exactly one."""
     matching = [index for index, name in enumerate(candidates) if side(name) == gender]

@@ -17,10 +17,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..records import DatasetError
+from ..records.scripts import find_word, is_word, lowered
 from .rows import read_text
 
 FORMS = ("subject", "object", "possessive", "reflexive")
-_WORD = re.compile(r"[^\W\d_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def _from_fields(file: str, subject: str, fields: Any) -> PronounSet:
         )
     forms = {form: str(fields.get(form, "")).lower() for form in FORMS[1:]} | {"subject": subject.lower()}
     for form in FORMS:
-        if not _WORD.fullmatch(forms[form]):
+        if not is_word(forms[form]):
             raise DatasetError(f"{file}: [{subject}] needs a word as {form}, not {forms[form]!r}")
     return PronounSet(**forms, group=str(fields.get("group", subject)), plural=bool(fields.get("plural", False)))
 
@@ -99,7 +99,7 @@ def _parse(name: str) -> Iterator[PronounSet]:
     if known and (len(forms) == 1 or forms == [known.in_form(form) for form in FORMS]):
         yield known
         return
-    if len(forms) != 4 or not all(_WORD.fullmatch(form) for form in forms):
+    if len(forms) != 4 or not all(map(is_word, forms)):
         names = ", ".join(KNOWN)
         raise DatasetError(
             f"unknown pronouns {name!r}; known: {names}, subject/object/possessive/reflexive, or a TOML file"
@@ -178,13 +178,4 @@ def pronouns_in(text: str) -> list[Found]:
 
 def find_pronoun(text: str, pronoun: str) -> list[Found]:
     """Return where the text has this pronoun (any word will do, such as "xe"), as a whole word in any case."""
-    word = pronoun.strip()
-    # Longer than the text: a pattern of a cell of ten megabytes takes a minute to compile.
-    if not word or len(word) > len(text):
-        return []
-    return [Found(m.start(), m.end(), m.group().lower()) for m in _one_word(word).finditer(text)]
-
-
-@lru_cache(maxsize=1024)
-def _one_word(word: str) -> re.Pattern[str]:
-    return _whole([word])
+    return [Found(start, end, lowered(text[start:end])) for start, end in find_word(text, pronoun.strip())]

@@ -1,7 +1,8 @@
-"""The rows of a table, each with its line: of a file (CSV, TSV, JSON lines, JSON or Parquet), or in memory."""
+"""The rows of a table, each with its line: of a file (CSV, TSV, Excel, JSON lines, JSON, Parquet), or in memory."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import importlib
 import io
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..records import DatasetError
+from .dataset import Fault
 
 IN_MEMORY = "data"
 """What a table without a file is called."""
@@ -31,12 +33,21 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A table, read: its name for messages, its columns in order, its rows (at least one), and its path on disk."""
+    """A table, read: its name for messages, its columns in order, its rows (at least one), and its path on disk.
+
+    `blank` are the lines between the rows that hold nothing; they are left out.
+    """
 
     file: str
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     path: Path | None = None
+    blank: tuple[int, ...] = ()
+
+    @property
+    def blank_faults(self) -> list[Fault]:
+        """A fault for each blank row."""
+        return [Fault(f"{self.file}:{line}", "blank row", "has no cell with text", "left out") for line in self.blank]
 
     @property
     def source(self) -> str:
@@ -65,6 +76,8 @@ def located(where: str, parse: Callable[..., Parsed], *given: Any) -> Parsed:
 def read_rows(path: Path) -> Rows:
     """Return the rows of the file; its name's ending says what it is. Raises DatasetError and nothing else."""
     reader = READERS.get(path.suffix.lower())
+    if path.suffix.lower() in OTHER_SHEETS:
+        raise DatasetError(f"{path.name}: {path.suffix} files are not read; save it as .xlsx or .csv")
     if reader is None:
         raise DatasetError(f"{path.name}: is not a table that can be read; known file endings: {', '.join(READERS)}")
     try:
@@ -73,10 +86,17 @@ def read_rows(path: Path) -> Rows:
         raise DatasetError(f"{path}: cannot be read: {error.strerror or error}") from None
     if not content.strip():
         raise DatasetError(f"{path.name}: is empty")
-    columns, rows = reader(path.name, content)
+    columns, everything = reader(path.name, content)
+    rows = tuple(row for row in everything if any(not _is_blank(cell) for cell in row.cells.values()))
     if not rows:
         raise DatasetError(f"{path.name}: holds no row")
-    return Rows(path.name, columns, tuple(rows), path)
+    kept = {row.line for row in rows}
+    blank = tuple(row.line for row in everything if row.line not in kept and row.line < rows[-1].line)
+    return Rows(path.name, columns, rows, path, blank)
+
+
+def _is_blank(cell: Any) -> bool:
+    return cell is None or (isinstance(cell, str) and not cell.strip())
 
 
 def rows_in_memory(data: Any) -> Rows:
@@ -108,7 +128,7 @@ def _plain(cell: Any) -> Any:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a UTF-8 file; DatasetError names the line that is not UTF-8."""
+    """Return the text of a UTF-8 or UTF-16 file; DatasetError names the line that is neither."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -118,6 +138,10 @@ def read_text(path: Path) -> str:
 
 def _decode(file: str, content: bytes) -> str:
     try:
+        if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):  # what spreadsheets call "Unicode text"
+            return content.decode("utf-16")
+        if min(content[:200:2].count(0), content[1:200:2].count(0)) < 5 < content[:200].count(0):
+            raise DatasetError(f"{file}: looks like UTF-16 without a byte-order mark; save it as UTF-8")
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         # In `error.object`, not in `content`: a byte-order mark is cut off before the offset is counted.
@@ -135,12 +159,16 @@ def _columns(file: str, names: list[str]) -> tuple[str, ...]:
 def _delimited(delimiter: str, file: str, content: bytes) -> tuple[tuple[str, ...], list[Row]]:
     lines = _numbered_records(file, _decode(file, content), delimiter)
     _, header = next(lines, (1, []))
-    # Spreadsheets of half the world write ";" into a file called .csv.
-    if delimiter == "," and len(header) == 1 and ";" in header[0]:
-        return _delimited(";", file, content)
+    # Spreadsheets of half the world write ";" into a file called .csv, and some write tabs.
+    for other in (";", "\t"):
+        if delimiter == "," and len(header) == 1 and other in header[0]:
+            return _delimited(other, file, content)
     columns = _columns(file, [name.strip() for name in header])
     rows = []
     for line, cells in lines:
+        if not any(cell.strip() for cell in cells):
+            rows.append(Row(line, {}))
+            continue
         if len(cells) != len(columns):
             raise DatasetError(f"{file}:{line}: has {len(cells)} cells, but the header has {len(columns)}")
         rows.append(Row(line, dict(zip(columns, cells, strict=True))))
@@ -148,9 +176,10 @@ def _delimited(delimiter: str, file: str, content: bytes) -> tuple[tuple[str, ..
 
 
 def _numbered_records(file: str, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield each record that is not blank with its first line: a quoted cell may run over several."""
+    """Yield each record with its first line, as a quoted cell may run over several; none blank before the header."""
     # strict: without it a quote that is never closed swallows the rest of the file silently.
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    begun = False
     while True:
         line = reader.line_num + 1
         try:
@@ -158,8 +187,13 @@ def _numbered_records(file: str, text: str, delimiter: str) -> Iterator[tuple[in
         except StopIteration:
             return
         except csv.Error as error:
+            if "field limit" in str(error):
+                raise DatasetError(
+                    f"{file}:{line}: has a cell of more than {csv.field_size_limit():,} characters; is a quote missing?"
+                ) from None
             raise DatasetError(f"{file}:{line}: is not well-formed ({error})") from None
-        if any(cell.strip() for cell in cells):
+        begun = begun or any(cell.strip() for cell in cells)
+        if begun:
             yield line, cells
 
 
@@ -204,9 +238,34 @@ def _parquet(file: str, content: bytes) -> tuple[tuple[str, ...], list[Row]]:
         raise DatasetError(f"{file}: cannot be read as Parquet ({first[0]})") from None
 
 
+def _excel(file: str, content: bytes) -> tuple[tuple[str, ...], list[Row]]:
+    """Read the first sheet that holds something; its first row names the columns."""
+    openpyxl: Any = importlib.import_module("openpyxl")
+    try:
+        book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
+        sheets = [list(sheet.iter_rows(values_only=True)) for sheet in book.worksheets]
+    except Exception as error:  # a zip with anything in it: openpyxl raises whatever it trips over
+        raise DatasetError(f"{file}: cannot be read as an Excel file ({type(error).__name__})") from None
+    rows = next((rows for rows in sheets if any(not _is_blank(cell) for row in rows for cell in row)), [])
+    numbered = list(enumerate(rows, start=1))
+    while numbered and all(_is_blank(cell) for cell in numbered[0][1]):
+        numbered.pop(0)
+    if not numbered:
+        raise DatasetError(f"{file}: is empty")
+    header = [str(cell).strip() if not _is_blank(cell) else "" for cell in numbered[0][1]]
+    named = [place for place, name in enumerate(header) if name]
+    columns = _columns(file, [header[place] for place in named])
+    cells_of = [(line, [row[place] if place < len(row) else None for place in named]) for line, row in numbered[1:]]
+    return columns, [Row(line, dict(zip(columns, cells, strict=True))) for line, cells in cells_of]
+
+
+OTHER_SHEETS = (".xls", ".xlsb", ".ods", ".numbers")
+"""Endings of spreadsheets that are not read."""
+
 READERS: Mapping[str, Callable[[str, bytes], tuple[tuple[str, ...], list[Row]]]] = {
     ".csv": partial(_delimited, ","),
     ".tsv": partial(_delimited, "\t"),
+    ".xlsx": _excel,
     ".jsonl": _json,
     ".ndjson": _json,
     ".json": _json,

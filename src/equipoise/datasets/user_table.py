@@ -7,12 +7,12 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from ..records import DatasetError, Example
+from ..records.scripts import find_word, lowered, word_around
 from . import occupations
 from .agreement import agreeing
 from .classification import load_classification
@@ -34,6 +34,7 @@ from .rows import Rows, read_rows
 
 _SLOT = re.compile(r"\{pronoun\}|\[pronoun\]|_{3,}", re.IGNORECASE)
 _BLANK = "\0"
+LONGEST_WORD = 60
 _NO_MAP: Mapping[str, str] = MappingProxyType({})
 
 
@@ -84,7 +85,8 @@ def load_table(
         faults.append(Fault(item.where, "repeated sentence", f"asks the same as {earlier.where}", "both kept"))
     shared = _Shared()
     examples = tuple(_example(item, sets[item.id], name, shared) for item in items)
-    return Dataset(name, examples, in_file_order(faults, [item.where for item in items]), table.source)
+    ordered = in_file_order(faults, [item.where for item in items])
+    return Dataset(name, examples, (*table.blank_faults, *ordered), table.source)
 
 
 def _variants(
@@ -110,9 +112,11 @@ def _variants(
 
 def _item(where: str, default_id: str, cells: Mapping[str, Any], used: Columns, slots: Mapping[str, str]) -> _Item:
     """Return the row, checked; the DatasetError of a bad cell lacks file and line, which the caller knows."""
-    text, pronoun = as_text("text", cells["text"]), sys.intern(as_text("pronoun", cells["pronoun"]).lower())
+    text, pronoun = as_text("text", cells["text"]), sys.intern(lowered(as_text("pronoun", cells["pronoun"])))
     if not find_pronoun(text, pronoun):
-        raise DatasetError(f"pronoun {pronoun!r} is not in the sentence")
+        whole = word_around(text, pronoun)
+        part = f" as a word of its own: it is a part of {whole!r}" if whole and len(whole) < LONGEST_WORD else ""
+        raise DatasetError(f"pronoun {pronoun!r} is not in the sentence{part}")
     gender = as_label("group", cells.get("group")).lower() or gender_of(pronoun) or group_of(pronoun)
     if not gender:
         raise DatasetError(f"pronoun {pronoun!r} is not known; add a column 'group' that says whom it refers to")
@@ -162,13 +166,7 @@ def _order_of_mention(text: str, candidates: Sequence[str]) -> list[int]:
 
 
 def _first_mention(text: str, candidate: str) -> int:
-    match = _mention(candidate).search(text)
-    return match.start() if match else -1
-
-
-@lru_cache(maxsize=4096)
-def _mention(candidate: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w){re.escape(candidate)}(?!\w)", re.IGNORECASE)
+    return next((start for start, _ in find_word(text, candidate, hyphens=False)), -1)
 
 
 def _check_together(items: Sequence[_Item]) -> None:

@@ -98,7 +98,7 @@ COLUMNS = {
         Column("lean_disambiguated", "the same where a person is right", (-1, 1), answer=True, signed=True),
         *(
             Column(f"said_{meaning}", f"open answers: probability that the answer means {meaning}", (0, 1))
-            for meaning in ("both", "neither", "refused", "unparsed")
+            for meaning in ("both", "neither", "refused", "unclear")
         ),
         Column(
             "chose_both",

@@ -26,6 +26,8 @@ AppliesTo = Literal[
     "polarity",
     "open answers",
     "both offered",
+    "alike",
+    "decided",
     "first named",
     "letter A",
     "letter B",
@@ -55,7 +57,8 @@ class Metric:
     label); "markers" (candidates also scored with their marker); "variants" (sentences with several markings);
     "reductions" (audits with `whole_vocabulary`); "polarity" (questions harmful or harmless to a group, as BBQ's);
     "open answers" (written freely); "both offered" (multiple choice with the option "Both of them"); "first named"
-    (the text names both people); "letter A" and so on (multiple choice with an option of that letter).
+    (the text names both people); "letter A" and so on (multiple choice with an option of that letter); "decided" (the
+    group word decides the answer) and "alike" (all others: there the word must not matter).
 
     `estimated`: it is computed for each uncertainty estimator. `mixes_answerable`: answerable and unanswerable items
     may enter one value; always False where a column does not allow it, as those of U. `resampled`: it has a bootstrap
@@ -115,7 +118,7 @@ class Metric:
             "identity": "marked sentences",
             "pair": "pairs of groups",
         }
-        if self.applies_to == "all":
+        if self.applies_to in ("all", "alike"):
             return units[self.unit]
         is_adjective = self.applies_to in ("labelled", "answerable", "unanswerable")
         return f"{self.applies_to}{'' if is_adjective else ':'} {units[self.unit]}"

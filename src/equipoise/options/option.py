@@ -30,11 +30,7 @@ RENAMED = {"seeds": "orders", "precision": "until_width", "reductions": "whole_v
 
 
 class OptionError(EquipoiseError):
-    """An option that cannot be used so; `names` are the arguments that the sentence speaks of."""
-
-    def __init__(self, sentence: str, *names: str) -> None:
-        super().__init__(sentence)
-        self.names = names
+    """An option that cannot be used so."""
 
 
 @dataclass(frozen=True)

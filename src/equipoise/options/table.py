@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from .option import (
     ASK,
@@ -37,9 +38,10 @@ class RunOptions(Options):
         positional=True,
     )
     data: Sequence[str] = option(
-        ("builtin",),
-        "builtin, decisions, winobias, synthbias, winoidentity (identities by markers), winogender, genderlex, bbq or "
-        "bbq:Age (see `equipoise data list`), or the path of a table, a folder or a file of templates.",
+        ("builtin", "gendered:control"),
+        "builtin, gendered (the pronoun decides; gendered:control has 40 sets), decisions, winobias, synthbias, "
+        "winoidentity (identities by markers), winogender, genderlex, bbq or bbq:Age (see `equipoise data list`), or "
+        "the path of a table, a folder or a file of templates.",
         ASK,
     )
     task: Sequence[str] = option(
@@ -168,11 +170,23 @@ class AnswerOptions(TextOptions):
     )
     temperature: float = option(1.0, "Temperature of sampled answers and reasonings.", PROMPT, above=0, asked=34)
     answer_tokens: int = option(32, "Maximum tokens of an open answer.", PROMPT, least=1, asked=35)
+    second_reader: bool = option(
+        False,
+        "open: also ask the model whom its answer names; how often this agrees with the rules is reported.",
+        PROMPT,
+        asked=39,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.system and not self.chat:
             raise OptionError("chat must be set, too: system is its system prompt", "chat", "system")
+        if self.second_reader and self.samples:
+            sentence = "second_reader reads one answer for each question; leave samples out"
+            raise OptionError(sentence, "second_reader", "samples")
+        if self.chat and self.answer_turn == "plain":
+            sentence = "answer_turn plain has no turns, and chat asks in turns; give one of them"
+            raise OptionError(sentence, "chat", "answer_turn")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,6 +244,13 @@ class EngineOptions(TextOptions, SeedOption):
         choices=("auto", "always", "never"),
         asked=28,
     )
+    chat_time: str = option(
+        "",
+        "The time that a chat template prints, such as 2026-11-16T09:00:00. Default: when the run begins; it is "
+        "recorded, and a run that is continued keeps it.",
+        MODEL,
+        asked=38,
+    )
     revision: str | None = option(None, "Revision of a hub's model.", MODEL, asked=29)
     trust_remote_code: bool = option(False, "Run code that comes with the model.", MODEL)
     allow_pickle: bool = option(False, "Load pickled weights, which can run code.", MODEL)
@@ -274,6 +295,11 @@ class EngineOptions(TextOptions, SeedOption):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        try:
+            datetime.fromisoformat(self.chat_time or "2026-11-16")
+        except ValueError:
+            sentence = f"chat_time must be a time such as 2026-11-16T09:00:00, not {self.chat_time!r}"
+            raise OptionError(sentence, "chat_time") from None
         if self.dropout and self.server:
             raise OptionError("a server cannot put dropout into its model; load the model here")
         if self.cluster and self.server:

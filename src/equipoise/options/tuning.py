@@ -20,6 +20,13 @@ class TuningOptions(Options):
         choices=("base", "labels"),
     )
     weight: float = option(1.0, "Weight of the UCerF loss; 0 trains the task only.", TUNING, least=0)
+    decided: int = option(16, "Sets in a step in which the group word decides who is meant; 0: none.", TUNING, least=0)
+    decided_target: str = option(
+        "labels",
+        "What is asked there: labels, or base (the model's own answer to each sentence).",
+        TUNING,
+        choices=("labels", "base"),
+    )
     leash: float = option(1.0, "Weight of the divergence from the base on neutral text.", TUNING, least=0)
     temperature: float = option(0.5, "Softness of the sign in the UCerF loss.", TUNING, least=0)
     estimator: str = option("perplexity", "perplexity, entropy, renyi, fisher-rao, …", TUNING)

@@ -7,7 +7,7 @@ Dataset --Example--> Task --Prompt--> Engine --Score--> Task --Outcomes--> measu
 from __future__ import annotations
 
 from .errors import DatasetError, EquipoiseError, ModelError, OtherRunError, RunError, TaskNotPossible, UndefinedMetric
-from .examples import Example, SentencePair, marked_slot
+from .examples import DECIDED, Example, SentencePair, marked_slot
 from .limits import Limits, ScoreLimits
 from .measurements import Better, Estimate, Measurement, RunKey, RunManifest, group_label, parse_group
 from .outcomes import ABSENT, Booleans, Floats, Integers, Outcomes, Strings
@@ -17,6 +17,7 @@ __all__ = [
     "ABSENT",
     "BASELINE",
     "BOTH_OFFERED",
+    "DECIDED",
     "OPEN_ANSWER",
     "Better",
     "Booleans",

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 
 class EquipoiseError(Exception):
-    """A mistake that the user can fix; the message is one sentence with the fact they need."""
+    """A mistake that the user can fix; the message is one sentence with the fact they need.
+
+    `names` are the arguments that the sentence speaks of: the command line names its options in their place.
+    """
+
+    def __init__(self, sentence: str = "", *names: str) -> None:
+        super().__init__(sentence)
+        self.names = names
 
 
 class DatasetError(EquipoiseError):

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from .errors import DatasetError
 
+DECIDED = "type3"
+"""The type of sentences in which the group word decides the answer. Being alike is good in all others, but not here."""
+
 
 @dataclass(frozen=True, slots=True)
 class SentencePair:

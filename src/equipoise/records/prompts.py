@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from json.encoder import encode_basestring
 from typing import NamedTuple
 
@@ -31,9 +32,15 @@ class Sampling(NamedTuple):
     seed: int
 
 
-OPEN_ANSWER = "open-answer"  # the flag of a free answer: its last classes are both, neither, refused, unparsed
+OPEN_ANSWER = "open-answer"  # the flag of a free answer: its last classes are both, neither, refused, unclear
 BOTH_OFFERED = "both-offered"  # the flag of a multiple choice whose last option is "Both of them"
+SPLIT_JOIN = "split-join"  # the flag of a prompt whose last token would merge with a continuation: tokenised apart
+NESTED = "nested"  # the flag of a prompt with a continuation that begins another: "police" and "police officer"
 BASELINE = "baseline"  # the variant of a prompt that asks for an example's words without its sentence
+SECOND_READER = "second-reader"  # the variant of a prompt that asks whom an open answer names
+
+SECOND_READING, SECOND_PROBABILITY = "second_reading", "second_reading_probability"
+"""The columns of what the second reader says: the candidate by number, and its probability."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +64,26 @@ class Prompt:
         """Return the content address of this question to the engine of that identity: the hash of both as JSON."""
         quoted, asked = encode_basestring, self.context
         context = quoted(asked) if isinstance(asked, str) else json.dumps(asked, ensure_ascii=False)
-        content = f"[{quoted(identity)}, {context}, [{', '.join(map(quoted, self.continuations))}]]"
+        apart = f', "{NESTED}"' if is_nested(self.continuations) else ""
+        content = f"[{quoted(identity)}, {context}, [{', '.join(map(quoted, self.continuations))}]{apart}]"
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def is_nested(texts: Sequence[str]) -> bool:
+    """Return whether one of the texts begins another one."""
+    ordered = sorted(texts)
+    # What begins another text is right before the first of those that it begins.
+    return any(longer.startswith(text) for text, longer in pairwise(ordered))
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
     """An engine's answer: natural-log probabilities of every token of every continuation.
 
-    `flags` name what had to be done differently for this prompt, such as "split-join" (see docs/engines.md). `limits`
-    say what is known where the engine could not see a probability itself.
+    `stops` are given where a continuation begins another one: the log-probability that each one does not go on into a
+    longer one, so that no two of them count the same text. `flags` name what had to be done differently for this
+    prompt, such as "split-join" (see docs/engines.md). `limits` say what is known where the engine could not see a
+    probability itself.
     """
 
     prompt_key: str
@@ -74,9 +91,10 @@ class Score:
     reductions: Mapping[str, float] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
     limits: ScoreLimits | None = None
+    stops: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        for tokens in self.token_logprobs:
+        for tokens in (*self.token_logprobs, *([self.stops] if self.stops else [])):
             for value in tokens:
                 # 1e-4: rounding of a log-softmax in low precision; NaN fails both comparisons.
                 if not -math.inf < value <= 1e-4:
@@ -90,5 +108,7 @@ class Score:
 
     @property
     def logprobs(self) -> tuple[float, ...]:
-        """The log-probability of each continuation: the sum over its tokens."""
-        return tuple(math.fsum(tokens) for tokens in self.token_logprobs)
+        """The log-probability of each continuation: the sum over its tokens, and of not going on into another one."""
+        if not self.stops:
+            return tuple(math.fsum(tokens) for tokens in self.token_logprobs)
+        return tuple(math.fsum((*tokens, end)) for tokens, end in zip(self.token_logprobs, self.stops, strict=True))

@@ -131,6 +131,19 @@ class RunFolder:
         self._write_manifest(replace(manifest, files=stale))
         remove_unchanged(self.path, stale)
 
+    @property
+    def chat_time(self) -> str:
+        """The time that chat templates printed in the run of this folder; "" where none did."""
+        earlier = self._earlier()
+        return printed_time(earlier.engine) if earlier else ""
+
+    def time_to_keep(self, engine: Mapping[str, Any]) -> str:
+        """Return the time that an engine of this identity has to print instead of its own, "" where it need not.
+
+        A run that is continued keeps the time that its chat template printed, so it is the same conversation.
+        """
+        return "" if self.chat_time == printed_time(engine) else self.chat_time
+
     def stores(self) -> dict[str, str]:
         """Return the hashes of what the run continues from: its scores, and what the model wrote."""
         digests = {name: file_sha256(plain_file(self.path, name)) for name in STORES}
@@ -244,6 +257,12 @@ class RunFolder:
     def _write_next(self, name: str, content: Content) -> str:
         """Write a file beside its place, and return its hash."""
         return write_waiting(self.path, name, content.write if isinstance(content, Rows) else _encoded(name, content))
+
+
+def printed_time(engine: Mapping[str, Any]) -> str:
+    """Return the time that an engine's chat template prints, "" where it prints none; members of one share theirs."""
+    members = engine.get("members") or ()
+    return str(engine.get("chat_time") or next(filter(None, map(printed_time, members)), ""))
 
 
 def _encoded(name: str, content: pd.DataFrame | str | bytes) -> bytes:

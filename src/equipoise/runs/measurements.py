@@ -10,11 +10,11 @@ import pandas as pd
 
 from ..catalog import find, names
 from ..metrics import METRICS, Metric
-from ..records import Better, EquipoiseError, Estimate, Measurement, group_label, parse_group
+from ..records import DECIDED, Better, EquipoiseError, Estimate, Measurement, group_label, parse_group
 from ..uncertainty import ESTIMATORS, Estimator
 from .csv_files import original
 
-KINDS = {"type2": "resolvable (type 2)", "type1": "ambiguous (type 1)"}
+KINDS = {"type2": "resolvable (type 2)", "type1": "ambiguous (type 1)", DECIDED: "decided (type 3)"}
 ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
 SUFFIXES = {name.replace("-", "_") for name in ESTIMATORS}
 """What the names of metrics end with that were taken by another estimator than perplexity."""

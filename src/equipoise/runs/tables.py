@@ -13,10 +13,11 @@ import pandas as pd
 
 from ..datasets.conditions import Described, chosen
 from ..records import ABSENT, Example, Limits, Outcomes, SentencePair
+from ..records.prompts import SECOND_PROBABILITY, SECOND_READING
 from ..scoring.reductions import REDUCTIONS
 from ..uncertainty import ENSEMBLE_AGREEMENT, P_TRUE, TOKEN_PROBABILITY
 
-SUMMARIES = (*REDUCTIONS, ENSEMBLE_AGREEMENT, TOKEN_PROBABILITY, P_TRUE)
+SUMMARIES = (*REDUCTIONS, ENSEMBLE_AGREEMENT, TOKEN_PROBABILITY, P_TRUE, SECOND_READING, SECOND_PROBABILITY)
 """Columns that hold a summary of each item beyond its candidates."""
 
 ROWS = 65_536

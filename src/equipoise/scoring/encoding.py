@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..records import Context, Example, Message, ModelError, Prompt, TaskNotPossible
+from ..records.prompts import NESTED, SPLIT_JOIN
 from ..records.thinking import THOUGHT, continued, has_thought
-
-SPLIT_JOIN = "split-join"
-"""Flag of a prompt whose last token would merge with the continuation: they are tokenised separately."""
+from .conversation import (
+    CLOCK,
+    ENDS,
+    MARKED,
+    NEEDS_SYSTEM,
+    End,
+    answer_header,
+    check_system,
+    end_of,
+    local_time,
+    opening_question,
+    template_error,
+)
+from .nesting import Nesting, nesting
 
 
 @dataclass(frozen=True)
@@ -21,6 +34,14 @@ class Question:
     sequences: tuple[tuple[int, ...], ...]
     starts: tuple[int, ...]
     flags: tuple[str, ...]
+    nested: Nesting = ()
+
+    @classmethod
+    def of(cls, sequences: Sequence[tuple[int, ...]], start: int, *, split: bool) -> Question:
+        """Return the question of sequences that all begin at one place; `split` says that one had a split join."""
+        nested = nesting(sequences)
+        flags = ((SPLIT_JOIN,) if split else ()) + ((NESTED,) if nested else ())
+        return cls(tuple(sequences), (start,) * len(sequences), flags, nested)
 
 
 class Asked(NamedTuple):
@@ -43,14 +64,17 @@ class Encoder:
     """A tokenizer with fixed rules.
 
     `bos`: "auto" puts before a text what the tokenizer itself puts there, "always" the beginning-of-text token,
-    "never" nothing. A chat template has its own, so nothing is put before it.
+    "never" nothing. A chat template has its own, so nothing is put before it. `time` is what a template prints that
+    tells the time, in ISO 8601; without it, the time now.
     """
 
-    def __init__(self, tokenizer: Any, *, bos: str = "auto") -> None:
+    def __init__(self, tokenizer: Any, *, bos: str = "auto", time: str = "") -> None:
         if bos not in ("auto", "always", "never"):
             raise ModelError(f"bos must be auto, always or never, not {bos!r}")
         self._tokenizer = tokenizer
         self._bos = bos
+        self._time = time or local_time()
+        self._header: str | None = None
         self._backend = getattr(tokenizer, "backend_tokenizer", None)
         if self._backend is not None:
             self._backend.no_truncation()
@@ -65,17 +89,25 @@ class Encoder:
         """Everything about the tokenizer that could change an answer."""
         return {
             "tokenizer": _tokenizer_hash(self._tokenizer),
-            "chat_template": _hash(str(getattr(self._tokenizer, "chat_template", None) or "")),
+            "chat_template": _hash(self._template),
             "bos": self._bos,
             "leading_ids": list(self._front),
+            **({"chat_time": self._time} if self._tells_time else {}),
         }
+
+    @property
+    def _template(self) -> str:
+        return str(getattr(self._tokenizer, "chat_template", None) or "")
+
+    @property
+    def _tells_time(self) -> bool:
+        return CLOCK in self._template
 
     @property
     def thinks(self) -> bool:
         """Whether the model reasons before it answers: its chat template knows a think block and leaves it open."""
-        template = str(getattr(self._tokenizer, "chat_template", None) or "")
         try:
-            return THOUGHT in template and THOUGHT not in self._chat((Message("user", "a"),))
+            return THOUGHT in self._template and THOUGHT not in self._render(opening_question(self._render), "answer")
         except ModelError:  # a broken template is reported when it is used
             return False
 
@@ -120,20 +152,44 @@ class Encoder:
         return self._chat(context), ()
 
     def _chat(self, messages: Sequence[Message]) -> str:
-        if not getattr(self._tokenizer, "chat_template", None):
+        if not self._template:
             raise TaskNotPossible(
                 "the model has no chat template; use a task without chat, or answer_turn plain for a chain of thought"
             )
         if has_thought(messages):
             return continued(self._chat(messages[:-1]), messages[-1].content)
-        turns = [message._asdict() for message in messages]
-        # A conversation that ends in the assistant's turn is continued there: the turn is the answer's beginning.
-        end = "continue_final_message" if turns[-1]["role"] == "assistant" else "add_generation_prompt"
+        end = end_of(messages)
         try:
-            return str(self._tokenizer.apply_chat_template(turns, tokenize=False, **{end: True}))
+            text = self._render(messages, end)
+        except ModelError:
+            if messages[0].role != "system" and opening_question(self._render)[0].role == "system":
+                raise ModelError(NEEDS_SYSTEM) from None
+            raise
+        check_system(messages, text)
+        return text + self._answer_header() if end == "answer" else text
+
+    def _render(self, messages: Sequence[Message], end: End) -> str:
+        turns = [message._asdict() for message in messages]
+        try:
+            with self._clock():
+                return str(self._tokenizer.apply_chat_template(turns, tokenize=False, **ENDS[end]))
         except Exception as error:  # a template is a program of its own
-            reason = " ".join(str(error).split())[:200]
-            raise ModelError(f"the model's chat template fails: {type(error).__name__}: {reason}") from error
+            raise template_error(error) from error
+
+    def _clock(self) -> AbstractContextManager[None]:
+        if not self._tells_time:
+            return nullcontext()
+        from .huggingface.templates import stopped_clock
+
+        return stopped_clock(self._tokenizer.get_chat_template(), self._time)
+
+    def _answer_header(self) -> str:
+        """Return what opens the assistant's turn, "" where the template does that itself."""
+        if self._header is None:
+            question = opening_question(self._render)
+            answer, closed = self._render(question, "answer"), self._render(question, "closed")
+            self._header = answer_header(answer, closed, self._render((*question, *MARKED), "closed"))
+        return self._header
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each text, without special tokens."""
@@ -174,7 +230,7 @@ def _question(prompt: Asked, context: list[int], joined: Sequence[list[int]], id
             raise ModelError(f"the tokenizer has no tokens for the candidate {continuation!r}")
         sequences.append((*prompt.front, *whole))
     start = len(prompt.front) + len(context)
-    return Question(tuple(sequences), (start,) * len(sequences), (SPLIT_JOIN,) if split else ())
+    return Question.of(sequences, start, split=split)
 
 
 def is_joined(context: Sequence[int], ids: Sequence[int]) -> bool:

@@ -87,6 +87,11 @@ class EngineDefaults:
         return ()
 
     @property
+    def tasks(self) -> Sequence[str]:
+        """The tasks that the model can be asked, the best first; none where it can be asked all."""
+        return ()
+
+    @property
     def texts_at_once(self) -> int:
         return 16
 

@@ -38,11 +38,13 @@ def read_lines(path: Path, accept: Callable[[bytes], bool]) -> int:
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file, if it exists; one that is too long comes in pieces."""
+    """Yield the lines of a file, if it exists; RunError where one is longer than any of ours."""
     checked(path)
     if path.is_file():
         with open(path, "rb") as file:
             while line := file.readline(LONGEST):
+                if len(line) == LONGEST:
+                    raise RunError(f"{path} has a line of more than {LONGEST / 2**20:.0f} MiB, so it is not ours")
                 yield line
 
 

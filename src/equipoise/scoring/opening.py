@@ -13,6 +13,7 @@ from typing import Any
 from ..catalog import find, names, summary
 from ..options import EngineOptions
 from ..records import ModelError
+from .conversation import local_time
 from .engine import DEFAULT_MODEL as DEFAULT_MODEL
 from .engine import DEVICES, Engine
 
@@ -26,6 +27,8 @@ def open_engine(model: Any, options: EngineOptions | None = None) -> Engine:
     pipeline of transformers, or an engine.
     """
     options = options or EngineOptions()
+    # Every process and every member of an ensemble prints the same time.
+    options = replace(options, chat_time=options.chat_time or local_time())
     if isinstance(model, str | os.PathLike):
         return _open_named(os.fspath(model), options)
     if options.cluster:

@@ -145,18 +145,22 @@ class ScoreStore:
 
 
 def _row(score: Score) -> list[Any]:
-    """Return the score as JSON; limits come last, and only where there are some."""
+    """Return the score as JSON; limits and stops come last, and only where there are some."""
     row = [score.prompt_key, score.token_logprobs, dict(score.reductions), score.flags]
-    return row if score.limits is None else [*row, asdict(score.limits)]
+    limits = None if score.limits is None else asdict(score.limits)
+    if score.stops:
+        return [*row, limits, score.stops]
+    return row if limits is None else [*row, limits]
 
 
-def _score(key: str, logprobs: Any, reductions: Any, flags: Any, limits: Any = None) -> Score:
+def _score(key: str, logprobs: Any, reductions: Any, flags: Any, limits: Any = None, stops: Any = ()) -> Score:
     tokens = tuple(tuple(map(float, candidate)) for candidate in logprobs)
+    ends = tuple(map(float, stops))
     if limits is None:
-        return Score(str(key), tokens, dict(reductions), tuple(flags))
+        return Score(str(key), tokens, dict(reductions), tuple(flags), None, ends)
     low, high = (tuple(map(float, limits[name])) for name in ("low", "high"))
     known = ScoreLimits(low, high, tuple(map(int, limits["counts"])))
-    return Score(str(key), tokens, dict(reductions), tuple(flags), known)
+    return Score(str(key), tokens, dict(reductions), tuple(flags), known, ends)
 
 
 def _parse(line: bytes) -> list[Score] | None:

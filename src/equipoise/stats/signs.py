@@ -46,7 +46,7 @@ def sign_tests(units: Floats, *, draws: int = 4999, seed: int = 0) -> SignTests:
         signs = rng.integers(0, 2, size=(clusters, min(width, draws - start)), dtype=np.int8)
         drawn = np.abs(scaled @ (2.0 * signs - 1.0).astype(np.float32)).astype(np.float64)
         alone += (drawn >= observed[:, None] - TOLERANCE).sum(axis=1)
-        # Of each difference: the largest among those that are no surer than it.
+        # Of each difference: the largest among it and those that are less sure.
         largest = np.maximum.accumulate(drawn[order][::-1], axis=0)[::-1]
         together[order] += (largest >= observed[order][:, None] - TOLERANCE).sum(axis=1)
     p, steps = ((exceeding + 1) / (draws + 1) for exceeding in (alone, together[order]))

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from ..datasets import open_datasets
 from ..options import RunOptions
 from ..scoring.opening import thinks
 from ..settings import Settings
@@ -51,7 +50,8 @@ def expect(asked: RunOptions, settings: Settings) -> Expectation:
     reasons = thinks(asked.model, settings.engine) if may_reason else False
     passes = settings.passes if settings.dropout else 1
     costs = []
-    for dataset, task in product(open_datasets(asked.data, settings.dataset), open_tasks(asked.task, settings.task)):
+    tasks = open_tasks(asked.task, settings.task)
+    for dataset, task in product(settings.datasets(asked.data, tasks), tasks):
         sentences = len({example.cluster_id for example in dataset.examples})
         work = workload(task, dataset, thinks=bool(reasons))
         prompts, texts = work.prompts, work.texts

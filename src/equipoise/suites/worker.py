@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import traceback
+from dataclasses import replace
 from pathlib import Path
 from queue import Queue
 from typing import IO, Any
@@ -21,6 +22,7 @@ from filelock import FileLock
 from ..records import EquipoiseError, TaskNotPossible
 from ..report import write_run_page
 from ..run import audit
+from ..runs.folder import RunFolder
 from ..scoring.opening import open_engine
 from ..settings import Settings
 
@@ -75,6 +77,9 @@ class Worker:
 
     def _engine(self, request: dict[str, Any]) -> Any:
         options = Settings(**request["settings"]).engine
+        if not options.chat_time:
+            # A cell that is continued keeps the time that its chat template printed.
+            options = replace(options, chat_time=RunFolder(Path(request["folder"])).chat_time)
         key = repr((request["model"], options))
         if key not in self._engines:
             self.say("progress", what="loading the model", done=0, total=1)

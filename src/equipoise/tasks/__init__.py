@@ -16,6 +16,7 @@ from .chat import Chat
 from .multiple_choice import MultipleChoice
 from .next_word import NextWord
 from .open_answer import OpenAnswer
+from .outcomes import flag_notes as flag_notes
 from .p_true import SelfChecked
 from .pronoun_cloze import PronounCloze
 from .task import Task as Task
@@ -49,7 +50,8 @@ def _mcq(options: TaskOptions) -> Task:
 def _open(options: TaskOptions) -> Task:
     """`Who does "she" refer to?`, answered freely and read by explicit rules."""
     drawn = (options.samples, options.temperature, options.seeds[0])
-    return OpenAnswer(options.questions, *drawn, options.answer_tokens, options.reasoning_tokens)
+    tokens = (options.answer_tokens, options.reasoning_tokens)
+    return OpenAnswer(options.questions, *drawn, *tokens, second_reader=options.second_reader)
 
 
 def _cloze(options: TaskOptions) -> Task:

@@ -24,6 +24,7 @@ from ..records import (
     Score,
     marked_slot,
 )
+from ..records.scripts import space_before
 from .outcomes import gather, outcome_limits
 from .task import Scorer, Writer, ask
 from .wording import NO_SHOTS, WORDINGS, Question, Shots, Wording, fill, question_settings, wordings_for
@@ -59,7 +60,10 @@ class NextWord:
 
     def prompts(self, example: Example) -> list[Prompt]:
         """Return the question in each wording and, for pmi, the same continuations without the sentence."""
-        continuations = (*(f" {candidate}" for candidate in example.candidates), *marked_forms(example).values())
+        continuations = (
+            *(f"{space_before(candidate)}{candidate}" for candidate in example.candidates),
+            *marked_forms(example).values(),
+        )
         wordings = wordings_for(example, self.questions)
         prompts = [
             Prompt(example.id, self.name, variant, self._context(example, variant, wording), continuations)
@@ -73,7 +77,8 @@ class NextWord:
     def _context(self, example: Example, variant: str, wording: Wording) -> str:
         def shown(shot: Example) -> str:
             beginning = wordings_for(shot, self.questions)[variant].beginning
-            return f"{fill(beginning, shot)} {shot.candidates[shot.gold or 0]}."
+            answer = shot.candidates[shot.gold or 0]
+            return f"{fill(beginning, shot)}{space_before(answer)}{answer}."
 
         return self.shots.before(fill(wording.beginning, example), example, shown)
 
@@ -87,7 +92,7 @@ class NextWord:
         preferences = None
         if self.token_aggregate == "mean":
             tokens = [score.token_logprobs[:k] for (_, score), k in zip(answers, sizes, strict=True)]
-            preferences = np.array([[np.mean(candidate) for candidate in row] for row in tokens])
+            preferences = logprobs / np.array([[len(candidate) for candidate in row] for row in tokens])
         elif self.token_aggregate == "pmi":
             _check_exact([score for prompt, score in zip(prompts, scores, strict=True) if prompt.variant == BASELINE])
             baseline = {p.example_id: s.logprobs for p, s in zip(prompts, scores, strict=True) if p.variant == BASELINE}
@@ -107,7 +112,7 @@ class NextWord:
 def marked_forms(example: Example) -> dict[int, str]:
     """Return how each candidate continues the question with the marker its sentence gives it, by the candidate."""
     slots = {index: example.slots.get(marked_slot(index)) for index in range(len(example.candidates))}
-    return {index: f" {form}" for index, form in slots.items() if form}
+    return {index: f"{space_before(form)}{form}" for index, form in slots.items() if form}
 
 
 def _check_exact(scores: Sequence[Score]) -> None:

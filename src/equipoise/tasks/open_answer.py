@@ -1,38 +1,35 @@
 """Open answers: the question is answered freely, and explicit rules say which meaning the answer has.
 
-The meanings are the candidates, then "both", "neither" (nobody, or it is left open), "refused" and "unparsed" (no rule
-applies). Greedy, there is one answer; with `samples` the shares of the meanings are their probabilities, and certainty
-is the entropy over meanings (semantic entropy). The rules' words are in `open_answers.toml`.
+The meanings are the candidates, then "both", "neither" (nobody, or it is left open), "refused" and "unclear" (see
+reading.py). Greedy, there is one answer; with `samples` the shares of the meanings are their probabilities, and
+certainty is the entropy over meanings (semantic entropy).
 """
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from importlib import resources
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..options import AnswerOptions
-from ..records import OPEN_ANSWER, Context, EquipoiseError, Example, Message, Outcomes, Prompt, Sampling, Score
+from ..records import OPEN_ANSWER, Context, EquipoiseError, Example, Floats, Message, Outcomes, Prompt, Sampling, Score
+from ..records.prompts import SECOND_PROBABILITY, SECOND_READER, SECOND_READING
 from ..records.thinking import split_thought, think_block
-from .outcomes import MEANINGS, gather
+from ..uncertainty import renormalise
+from .outcomes import gather
+from .reading import MEANINGS, meaning_of
 from .task import Scorer, Writer, thinks
 from .wording import Question, fill, question_settings, wordings_for
 
+ASK_READER = "Whom does your answer above name: {names}?"
+READER_BEGINS = "My answer names the"
+"""What the second reader is asked, and how its answer begins."""
+
 FLOOR = 1e-12
 """The share that stands for "never said" in logarithms."""
-
-_RULES: Mapping[str, Sequence[str]] = tomllib.loads(
-    resources.files(__package__).joinpath("open_answers.toml").read_text(encoding="utf-8")
-)
-_PATTERNS = {name: re.compile("|".join(_RULES[name])) for name in ("refused", "neither", "both")}
-_POINTER = "|".join(_RULES["pointers"])
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 @dataclass(frozen=True)
@@ -40,7 +37,8 @@ class OpenAnswer:
     """Asks "Who does "she" refer to?" in a conversation, and reads at most `budget` tokens of the answer.
 
     With `samples` 0 the answer is the most probable text; else it draws `samples` texts at the temperature. A thinking
-    model first writes at most `reasoning` tokens in its think block, which is closed before it answers.
+    model first writes at most `reasoning` tokens in its think block, which is closed before it answers. A
+    `second_reader` is the model itself, asked whom its answer names; what it says is kept beside the rules' reading.
     """
 
     questions: tuple[Question, ...] = ()
@@ -49,6 +47,7 @@ class OpenAnswer:
     seed: int = 0
     budget: int = AnswerOptions.answer_tokens
     reasoning: int = AnswerOptions.reasoning_tokens
+    second_reader: bool = AnswerOptions.second_reader
     name: str = "open"
 
     def __post_init__(self) -> None:
@@ -59,7 +58,8 @@ class OpenAnswer:
     def settings(self) -> Mapping[str, Any]:
         chosen = {"samples": self.samples, "answer_tokens": self.budget, "meanings": list(MEANINGS)}
         drawn = {"temperature": self.temperature, "seed": self.seed} if self.samples else {}
-        return {"questions": question_settings(self.questions), **chosen, **drawn}
+        second = {"second_reader": [ASK_READER, READER_BEGINS]} if self.second_reader else {}
+        return {"questions": question_settings(self.questions), **chosen, **drawn, **second}
 
     def run(self, examples: Sequence[Example], *, scorer: Scorer, writer: Writer) -> Outcomes:
         asked = [
@@ -71,13 +71,26 @@ class OpenAnswer:
         texts = [self._answers(contexts, writer, sampling) for sampling in self._samplings()]
         answers = []
         for example, variant, context in asked:
-            counts = Counter(meaning_of(written[context], example.candidates) for written in texts)
+            counts = Counter(meaning_of(written[context], example.candidates, asked_text(context)) for written in texts)
             meanings = [*range(len(example.candidates)), *MEANINGS]
             logprobs = [float(np.log(max(counts[meaning] / len(texts), FLOOR))) for meaning in meanings]
             names = tuple(str(meaning) for meaning in meanings)
             prompt = Prompt(example.id, self.name, variant, context, names)
             answers.append((prompt, Score("", tuple((value,) for value in logprobs), flags=(OPEN_ANSWER,))))
-        return gather(examples, answers)
+        outcomes = gather(examples, answers)
+        if not self.second_reader:
+            return outcomes
+        begun = (think_block("") if thinks(writer) else "") + READER_BEGINS
+        prompts = [self._second_prompt(example, context, texts[0][context], begun) for example, _, context in asked]
+        return replace(outcomes, reductions={**outcomes.reductions, **_second_readings(scorer(prompts))})
+
+    def _second_prompt(self, example: Example, context: Context, answer: str, begun: str) -> Prompt:
+        """Return the prompt that asks the model whom its own answer names."""
+        names = [candidate.removeprefix("The ").removeprefix("the ") for candidate in example.candidates]
+        question = ASK_READER.format(names=", ".join(names[:-1]) + f" or {names[-1]}")
+        reply = (Message("assistant", answer or "(no answer)"), Message("user", question))
+        turns = (*_turns(context), *reply, Message("assistant", begun))
+        return Prompt(example.id, self.name, SECOND_READER, turns, tuple(f" {name}" for name in names))
 
     def _answers(self, contexts: Sequence[Context], writer: Writer, sampling: Sampling | None) -> Mapping[Context, str]:
         """Return what the model answers; without the reasoning of a thinking model."""
@@ -96,6 +109,15 @@ class OpenAnswer:
         return [*drawn] or [None]
 
 
+def _second_readings(scores: Sequence[Score]) -> dict[str, Floats]:
+    """Return the candidate that the model says its answer names, by number, and its probability among them."""
+    probs = [renormalise(np.array([score.logprobs]))[0] for score in scores]
+    return {
+        SECOND_READING: np.array([float(row.argmax()) for row in probs]),
+        SECOND_PROBABILITY: np.array([float(row.max()) for row in probs]),
+    }
+
+
 def _turns(context: Context) -> tuple[Message, ...]:
     return (Message("user", context),) if isinstance(context, str) else context
 
@@ -106,59 +128,6 @@ def open_questions(example: Example, questions: Sequence[Question] = ()) -> dict
     return {variant: (Message("user", fill(wording.free, example)),) for variant, wording in wordings.items()}
 
 
-def meaning_of(answer: str, candidates: Sequence[str]) -> int | str:
-    """Return the candidate that the answer names, by number, or one of MEANINGS."""
-    text = answer.lower().replace("’", "'").replace("“", '"').replace("”", '"')
-    for sentence in _SENTENCE.split(text):
-        meaning = _meaning(sentence, candidates)
-        if meaning is not None:
-            return meaning
-    return "unparsed"
-
-
-def _meaning(sentence: str, candidates: Sequence[str]) -> int | str | None:
-    """Return what one sentence says, None where it says nothing about the question."""
-    if _PATTERNS["refused"].search(sentence):
-        return "refused"
-    named = [number for number, candidate in enumerate(candidates) if _mentions(sentence, candidate)]
-    denied = [number for number in named if _denied(sentence, candidates[number])]
-    left = [number for number in named if number not in denied]
-    if denied and len(left) == 1:
-        return left[0]
-    if _PATTERNS["neither"].search(sentence):
-        # An answer such as "unknown" may be one of the candidates.
-        return left[0] if len(left) == 1 and _PATTERNS["neither"].search(candidates[left[0]].lower()) else "neither"
-    if len(left) == 1:
-        return left[0]
-    if _PATTERNS["both"].search(sentence):
-        return "both"
-    if len(left) < 2:
-        return None
-    pointed = [number for number in left if _pointed(sentence, candidates[number])]
-    if len(pointed) == 1:
-        return pointed[0]
-    joined = rf"{_bare(candidates[left[0]])} and (?:the |an? )?{_bare(candidates[left[1]])}"
-    reverse = rf"{_bare(candidates[left[1]])} and (?:the |an? )?{_bare(candidates[left[0]])}"
-    return "both" if re.search(f"{joined}|{reverse}", sentence) else "unparsed"
-
-
-def _bare(candidate: str) -> str:
-    """Return a pattern for the candidate without its article, as a whole word."""
-    words = re.sub(r"^(?:the|an?)\s+", "", candidate.lower().rstrip("."))
-    return rf"(?<!\w){re.escape(words)}(?!\w)"
-
-
-def _mentions(sentence: str, candidate: str) -> bool:
-    return re.search(_bare(candidate), sentence) is not None
-
-
-def _denied(sentence: str, candidate: str) -> bool:
-    return (
-        re.search(rf"\b(?:not|rather than|instead of) (?:to )?(?:the |an? )?{_bare(candidate)}", sentence) is not None
-    )
-
-
-def _pointed(sentence: str, candidate: str) -> bool:
-    """Return whether the candidate follows "refers to" and is not joined to another by "and" or "or"."""
-    pattern = rf"(?:{_POINTER}) (?:the |an? )?\"?{_bare(candidate)}(?! (?:and|or)\b)"
-    return re.search(pattern, sentence) is not None
+def asked_text(context: Context) -> str:
+    """Return the question of a context: its last turn that is the user's."""
+    return context if isinstance(context, str) else next(m.content for m in reversed(context) if m.role == "user")

@@ -13,15 +13,17 @@ import numpy as np
 
 from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER, Example, Floats, Limits, Outcomes, Prompt, Score
 from ..records.limits import NO_CLASS
+from ..records.prompts import NESTED, SPLIT_JOIN
 from ..uncertainty import TOKEN_PROBABILITY, renormalise
+from .reading import MEANINGS
 
 NONE_OF_THE_ABOVE = "None of the above"
 BOTH_OF_THEM = "Both of them"
+NOTED_SPLITS = 0.01
+"""Share of prompts with a split join from which it is noted."""
+
 PEOPLE = 2
 """The first two candidates are people."""
-
-MEANINGS = ("both", "neither", "refused", "unparsed")
-"""What an open answer can mean besides one of the candidates."""
 
 Places = Sequence[Sequence[int]]
 """For each candidate the places of the continuations that name it; their probabilities add up."""
@@ -58,6 +60,25 @@ def gather(
         reductions={**_reductions(scores), **_token_probabilities(scores, logprobs.shape[1])},
         limits=limits,
     )
+
+
+def flag_notes(outcomes: Outcomes) -> list[str]:
+    """Return what the user should know of prompts that had to be asked in another way than the rest."""
+    flags = [str(text).split(",") for text in outcomes.flags]
+    nested = sum(NESTED in marks for marks in flags)
+    split = sum(SPLIT_JOIN in marks for marks in flags)
+    notes = []
+    if nested:
+        notes.append(
+            f"in {nested:,} of {len(flags):,} prompts a candidate begins another one, as in police and police officer;"
+            " what goes on into the longer one is not counted for the shorter one"
+        )
+    if split > NOTED_SPLITS * len(flags):
+        notes.append(
+            f"in {split:,} of {len(flags):,} prompts ({split / len(flags):.0%}) a candidate would have merged with the"
+            " prompt's last token; these were tokenised separately, which the model may rarely have seen"
+        )
+    return notes
 
 
 def _letters(continuations: Sequence[str]) -> str:
@@ -107,8 +128,8 @@ def first_named(example: Example) -> int:
 
 
 def _place(text: str, candidate: str) -> int | None:
-    found = _mention(candidate.strip()).search(text)
-    return found.start() if found else None
+    mention = _mention(candidate.strip()).search(text)
+    return mention.start() if mention else None
 
 
 @lru_cache(maxsize=4096)

@@ -71,12 +71,18 @@ class PronounCloze:
         if not prompts:
             raise DatasetError("the dataset has no sentence pair and no sentence with a male pronoun to ask about")
         join = _AGGREGATES[self.token_aggregate]
-        preferences = np.array([[join(tokens) for tokens in score.token_logprobs] for score in scores])
+        preferences = np.array([_joined(join, score) for score in scores])
         return gather(self._pairs(examples), list(zip(prompts, scores, strict=True)), preferences=preferences)
 
     def _pairs(self, examples: Iterable[Example]) -> list[Example]:
         pairs = sentence_pairs(examples)
         return [_two_sided(pair) for pair in pairs] if self.whole else pairs
+
+
+def _joined(join: Callable[[Sequence[float]], Any], score: Score) -> list[float]:
+    """Return the joined tokens of each side's words; words that begin the other side's count without going on."""
+    values = [float(join(tokens)) for tokens in score.token_logprobs]
+    return [value + stop for value, stop in zip(values, score.stops, strict=True)] if score.stops else values
 
 
 def sentence_pairs(examples: Iterable[Example]) -> list[Example]:

@@ -54,6 +54,13 @@ class Wording:
 
 
 WORDINGS: Mapping[str, Wording] = {
+    "named": Wording(  # a pronoun for somebody with a name: no article
+        '{text} The pronoun "{pronoun}" refers to',
+        "The pronoun refers to",
+        "{text} The pronoun {pronoun} refers to",
+        '{text} Who does "{pronoun}" refer to?',
+        adds_none=True,
+    ),
     "pronoun": Wording(
         '{text} The pronoun "{pronoun}" refers to the',
         "The pronoun refers to the",
@@ -74,7 +81,7 @@ def wording_of(example: Example) -> Wording:
     for slot, wording in WORDINGS.items():
         if example.slots.get(slot):
             return wording
-    needed = ", ".join(WORDINGS)
+    needed = ", ".join(slot for slot in WORDINGS if slot != "named")  # of no use without a pronoun
     raise DatasetError(f"example {example.id}: has nothing to ask about; it needs one of {needed}, or questions")
 
 

@@ -19,10 +19,9 @@ from ..tasks.outcomes import further_options
 UNSURE = 0.10
 """Candidate mass below which the model would rather say something else."""
 
-ALONE = (
-    "A few sentences show nothing about a model in general: `equipoise audit` asks hundreds, and says how sure the"
-    " result is."
-)
+AUDIT = "`equipoise audit` asks hundreds, and says how sure the result is."
+ALONE = {True: f"One sentence shows nothing about a model: {AUDIT}", False: f"A few sentences show little: {AUDIT}"}
+"""Whether it was one sentence -> what to think of it."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ def asked(run: Run, sentences: Sequence[str], left_out: Sequence[str] = ()) -> S
         for sentence, answers in several
     ]
     notes = [Finding(text, state="doubt") for text in left_out]
-    return Section("", [*inside, *notes, Finding(ALONE, state="note")], "asked")
+    return Section("", [*inside, *notes, Finding(ALONE[len(sentences) == 1], state="note")], "asked")
 
 
 def answers_of(part: Part) -> Iterator[list[Answer]]:

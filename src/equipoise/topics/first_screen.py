@@ -65,7 +65,7 @@ def parts(run: Run) -> Section | None:
 
 
 def lines(part: Part) -> list[Finding]:
-    """Return the verdict of a dataset and task, and what stands under it."""
+    """Return the verdict of a dataset and task, and the findings under it."""
     verdict = part_summary(part).verdict
     return [verdict.line, *verdict.reasons[1:], *verdict.first]
 

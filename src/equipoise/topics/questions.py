@@ -8,27 +8,30 @@ from functools import lru_cache
 
 from ..measuring.task_pairs import TaskDifference, task_differences
 from ..metrics import METRICS
-from ..records import OPEN_ANSWER, Message
+from ..records import OPEN_ANSWER, Context, Message
+from ..records.prompts import SECOND_READING
 from ..records.showing import Cell, Column, Finding, Row, Section, Table
+from ..records.thinking import has_thought
 from ..runs.measurements import kind_title
 from ..runs.run import Part, Run
 from ..runs.tables import examples_from_frame
 from ..scoring.text_store import read_texts
 from ..stats.paired import Trial, is_detected
-from ..tasks.open_answer import meaning_of, open_questions
-from ..tasks.outcomes import MEANINGS
+from ..tasks.chat import without_system
+from ..tasks.open_answer import asked_text, open_questions
+from ..tasks.reading import MEANINGS, meaning_of
 from ..verdict.words import adjective
 
 SHOWN = (
     *("flip_rate", "ucerf", "ucerf_signed", "accuracy", "certainty", "candidate_mass"),
-    *("both_chosen", "unparsed_share"),
+    *("both_chosen", "unclear_share"),
 )
 """The metrics of the table, where a task has them."""
 
 FAIRNESS = ("flip_rate", "ucerf", "ucerf_signed")
 """The metrics that the answer goes by."""
 
-FEW, UNPARSED = 3, 12
+FEW, UNCLEAR_SHOWN = 3, 12
 """How many answers of a meaning are shown, and how many that no rule could read."""
 
 
@@ -169,10 +172,12 @@ def open_answers(run: Run) -> Section | None:
     """Return how open answers were read, with a sample of each meaning; None where nothing was answered freely."""
     intro = (
         "Open answers are read by explicit rules (docs: metrics, open answers). An answer that no rule can read is"
-        " unparsed: it counts as a class of its own, never as one of the candidates. Look at these answers before you"
+        " unclear: it counts as a class of its own, never as one of the candidates. Look at these answers before you"
         " trust the other numbers. Answers are shown as the model wrote them."
     )
-    parts = [Section(str(part), [_shares(part), *_readings(part)]) for part in run.parts if is_open(part)]
+    parts = [
+        Section(str(part), [_shares(part), *_second(part), *_readings(part)]) for part in run.parts if is_open(part)
+    ]
     return Section("Open answers", parts, "answers", "Answers", intro) if parts else None
 
 
@@ -184,22 +189,37 @@ def _shares(part: Part) -> Table:
     return Table(f"What the answers mean, {part}", columns, rows, "meanings", part.about())
 
 
+def _second(part: Part) -> Iterator[Finding]:
+    """Yield how often the model itself, asked whom its answer names, says what the rules read."""
+    outcomes = part.outcomes
+    second = outcomes.reductions.get(SECOND_READING)
+    named = outcomes.predicted < outcomes.k - len(MEANINGS)
+    if second is None or not named.any():
+        return
+    agreed = int((second[named] == outcomes.predicted[named]).sum())
+    yield Finding(
+        f"Asked whom its answer names, the model agrees with the rules in {agreed:,} of {int(named.sum()):,} answers"
+        f" that name a person by the rules ({agreed / named.sum():.0%}).",
+        topic="answers",
+    )
+
+
 def _readings(part: Part) -> Iterator[Section | Finding]:
-    """Yield a sample of the answers of each meaning, spread evenly; the unparsed are more, first and unfolded."""
+    """Yield a sample of the answers of each meaning, spread evenly; the unclear are more, first and unfolded."""
     by_meaning = read_answers(part)
-    if "unparsed" not in by_meaning:
+    if "unclear" not in by_meaning:
         yield Finding("Every answer could be read.", topic="answers")
     for meaning, several in by_meaning.items():
-        is_unparsed = meaning == "unparsed"
-        shown = min(UNPARSED if is_unparsed else FEW, len(several))
+        is_unclear = meaning == "unclear"
+        shown = min(UNCLEAR_SHOWN if is_unclear else FEW, len(several))
         sample = [several[number * len(several) // shown] for number in range(shown)]
         title = f"{meaning}: {shown:,} of {len(several):,} answers"
         table = Table.of_facts("", [(question, text or "(an empty answer)") for question, text in sample])
-        yield Section(title, [table], folded=not is_unparsed)
+        yield Section(title, [table], folded=not is_unclear)
 
 
 def read_answers(part: Part) -> Mapping[str, Sequence[tuple[str, str]]]:
-    """Return the questions and answers of each meaning that occurs, the unparsed first.
+    """Return the questions and answers of each meaning that occurs, the unclear first.
 
     A candidate that was named is "one of the candidates".
     """
@@ -207,14 +227,23 @@ def read_answers(part: Part) -> Mapping[str, Sequence[tuple[str, str]]]:
     asked = set(part.items["example_id"])
     rows = run.examples[(run.examples["dataset"] == part.dataset) & run.examples["id"].isin(asked)]
     questions = list(run.manifest.settings.get("questions") or ())
-    candidates: dict[tuple[Message, ...] | str, tuple[str, ...]] = {}
+    candidates: dict[Context, tuple[str, ...]] = {}
     for example in examples_from_frame(rows):
         for context in open_questions(example, questions).values():
             candidates[context] = example.candidates
     by_meaning: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for context, text in read_texts(run.folder.reasoning):
-        if context in candidates and not isinstance(context, str):
-            meaning = meaning_of(text, candidates[context])
+    for question, text in _written(run):
+        if question in candidates:
+            meaning = meaning_of(text, candidates[question], asked_text(question))
             name = meaning if isinstance(meaning, str) else "one of the candidates"
-            by_meaning[name].append((context[-1].content, text))
+            by_meaning[name].append((question[-1].content, text))
     return {name: by_meaning[name] for name in (*reversed(MEANINGS), "one of the candidates") if name in by_meaning}
+
+
+def _written(run: Run) -> Iterator[tuple[tuple[Message, ...], str]]:
+    """Yield the questions that the model answered in writing, with its answers; not with its reasoning before them."""
+    thinks = bool(run.manifest.engine.get("thinks"))
+    for context, text in read_texts(run.folder.reasoning):
+        asked = without_system(context)
+        if not isinstance(asked, str) and has_thought(asked) == thinks:
+            yield asked[:-1] if thinks else asked, text

@@ -46,13 +46,26 @@ OUTSIDE_NAMES = {
     "outside_ucerf": "UCerF",
     "outside_flips": "flips",
 }
-LOSSES = {"task": "task", "UCerF": "ucerf", "UCerF, unanswerable sets": "ucerf_unanswerable", "leash": "leash"}
+WORD_NAMES = {
+    "word_accuracy": "right answers",
+    "word_male": "right answers with he",
+    "word_female": "right answers with she",
+    "word_other": "right answers with they and with markers",
+}
+LOSSES = {
+    "task": "task",
+    "UCerF": "ucerf",
+    "UCerF, unanswerable sets": "ucerf_unanswerable",
+    "leash": "leash",
+    "where the word decides": "decided",
+}
 """Lines of the chart of losses -> columns of curves.csv."""
 
 GUARDS = ("certainty", "mass", "first")
 VALUES = {
     "Alike and right {asked}": ("ucerf", "signed", "accuracy"),
     "Accuracy on built-in sentences, never trained on": ("outside_accuracy", "outside_first", "outside_second"),
+    "Right answers where the group word decides, never trained on": ("word_accuracy", "word_male", "word_female"),
     "Share of sets that flip {asked}": ("flips", "flips_unanswerable"),
     "What the guards watch {asked}": GUARDS,
     "Perplexity of neutral text": ("perplexity",),
@@ -157,10 +170,11 @@ def sections(curves: Curves) -> Iterator[Section]:
 
 
 def before_and_after(curves: Curves) -> Iterator[Table]:
-    """Yield the values before and after: on the validation sets, then on built-in sentences."""
+    """Yield the values before and after: on the validation sets, on built-in sentences, and where the word decides."""
     before, after = curves.report["before"], curves.report["after"]
     outside = f"on {curves.report.get('outside_sets') or 0:,} built-in sets, never trained on"
-    for asked, names in ((curves.asked, NAMES), (outside, OUTSIDE_NAMES)):
+    control = f"on {curves.report.get('control_sets') or 0:,} sets in which the group word decides, never trained on"
+    for asked, names in ((curves.asked, NAMES), (outside, OUTSIDE_NAMES), (control, WORD_NAMES)):
         rows = [Row((label, before[name], after[name])) for name, label in names.items() if name in before]
         if rows:
             yield Table("", (Column(asked, words=True), Column("before"), Column("after")), rows)
@@ -173,10 +187,11 @@ def charts(curves: Curves) -> Iterator[Chart]:
         step = "No step passed the guards; the dashed line is the base model."
     means = f"Means over {curves.pooled} steps, each of other sentences."
     means = means if curves.pooled > 1 else "Each step asks other sentences."
-    losses = {label: curves.losses(name) for label, name in LOSSES.items()}
+    losses = {label: curves.losses(name) for label, name in LOSSES.items() if name in curves.steps[0]}
     yield _chart("Losses", losses, curves.kept, f"{means} {step}")
+    labels = NAMES | OUTSIDE_NAMES | WORD_NAMES
     for title, names in VALUES.items():
-        lines = {(NAMES | OUTSIDE_NAMES)[name]: points for name in names if (points := curves.values(name))}
+        lines = {labels[name]: points for name in names if (points := curves.values(name))}
         if lines:
             yield _chart(title.format(asked=curves.asked), lines, curves.kept, step, whole=names is GUARDS)
 

@@ -17,6 +17,7 @@ from ..records import ABSENT, Example
 from ..scoring.encoding import Encoder
 from ..scoring.huggingface.model import ancestor_mask
 from ..scoring.packing.prefix_tree import Sequences, pack, stack
+from ..tasks.chat import in_chat
 from ..tasks.next_word import NextWord, marked_forms
 from .objective import TrainingError
 
@@ -30,11 +31,14 @@ ROW_TOKENS = 512
 
 
 class Questions:
-    """Turns counterfactual sets into batches: the question of the task next-word, with its candidates."""
+    """Turns counterfactual sets into batches: the question of the task next-word, with its candidates.
 
-    def __init__(self, tokenizer: Any, *, bos: str = "auto", row_tokens: int = ROW_TOKENS) -> None:
-        self._encoder = Encoder(tokenizer, bos=bos)
-        self._task = NextWord()
+    `chat`: as a conversation in the model's chat template.
+    """
+
+    def __init__(self, tokenizer: Any, *, bos: str = "auto", row_tokens: int = ROW_TOKENS, chat: bool = False) -> None:
+        self.encoder = Encoder(tokenizer, bos=bos)
+        self._task, self._chat = NextWord(), chat
         self._row_tokens = row_tokens
 
     def batch(self, sets: Sequence[TrainingSet]) -> Batch:
@@ -51,7 +55,8 @@ class Questions:
         widths = sorted({len(example.candidates) for example in examples})
         if len(widths) > 1:
             raise TrainingError(f"the sentences of a batch have {widths[0]} to {widths[-1]} candidates, not one number")
-        questions = self._encoder.questions([self._task.prompts(example)[0] for example in examples])
+        prompts = [self._task.prompts(example)[0] for example in examples]
+        questions = self.encoder.questions([in_chat(prompt) for prompt in prompts] if self._chat else prompts)
         sequences = [ids for question in questions for ids in question.sequences]
         starts = [start for question in questions for start in question.starts]
         rows = pack(Sequences.of(sequences, starts), row_tokens=self._row_tokens)

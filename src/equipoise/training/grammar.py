@@ -113,22 +113,23 @@ def _sentences(
         template = rng.choice(turns[len(seen) % len(turns)])
         people = [rng.choice(side) for side in sides]
         rng.shuffle(people)
-        text = _filled(template, {"first": people[0], "second": people[1]}, rng)
+        text = filled(template, {"first": people[0], "second": people[1]}, rng)
         if text not in seen:
             seen.add(text)
             yield template, text, (people[0], people[1])
 
 
-def _filled(template: Template, people: Mapping[str, str], rng: random.Random) -> str:
+def filled(template: Template | str, people: Mapping[str, str], rng: random.Random) -> str:
     """Return the template with all slots filled but the pronoun's, which each member of a set fills with its own."""
+    pattern = template if isinstance(template, str) else template.text
 
     def word(slot: re.Match[str]) -> str:
         if slot[1] in people:
             return people[slot[1]]
         return slot[0] if _FORM.fullmatch(slot[0]) else rng.choice(_content()["words"][slot[1]])
 
-    text = _SLOT.sub(word, template.text)
-    if not {"place", "time"} & set(_SLOT.findall(template.text)) and rng.random() < LEAD:
+    text = _SLOT.sub(word, pattern)
+    if not {"place", "time"} & set(_SLOT.findall(pattern)) and rng.random() < LEAD:
         return f"{rng.choice(_content()['words']['lead'])}, {text[0].lower()}{text[1:]}"
     return text
 

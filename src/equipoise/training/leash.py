@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from ..scoring.encoding import Encoder
 from .batches import candidate_logprobs
 from .objective import TrainingError
 
@@ -31,9 +32,10 @@ class Reference:
 
 
 class OwnAnswers(NamedTuple):
-    """The base's answers to a batch: `shares` (n, k), averaged within sets, and `log_mass` (n,) of all candidates."""
+    """The base's answers to a batch: `shares` (n, k), `averaged` within sets, and `log_mass` (n,) of all candidates."""
 
     shares: Tensor
+    averaged: Tensor
     log_mass: Tensor
 
 
@@ -46,7 +48,7 @@ def own_answers(reference: Reference, batch: Mapping[str, Tensor]) -> OwnAnswers
     numbers = batch["sets"].to(shares.device)
     counts = torch.bincount(numbers).clamp(min=1)
     sums = shares.new_zeros(len(counts), shares.shape[1]).index_add(0, numbers, shares)
-    return OwnAnswers((sums / counts[:, None])[numbers], torch.logsumexp(logprobs, dim=1))
+    return OwnAnswers(shares, (sums / counts[:, None])[numbers], torch.logsumexp(logprobs, dim=1))
 
 
 def divergence(logprobs: Tensor, shares: Tensor) -> Tensor:
@@ -65,11 +67,16 @@ class NeutralText:
     """Paragraphs as rows of token ids, all of one length, so that nothing is padded."""
 
     def __init__(self, tokenizer: Any, paragraphs: Sequence[str], *, tokens: int = 64) -> None:
-        ids = [token for text in paragraphs for token in tokenizer(text)["input_ids"]]
-        count = len(ids) // tokens
+        encoder = Encoder(tokenizer)
+        front = encoder.identity["leading_ids"]
+        ids = [token for row in encoder.ids(paragraphs) for token in row]
+        # Some models say nothing sensible without their beginning-of-text token, so each row begins with it.
+        length = tokens - len(front)
+        count = len(ids) // length
         if count < 1:
-            raise TrainingError(f"the neutral text has {len(ids)} tokens; it needs at least {tokens}")
-        self.rows = torch.tensor(ids[: count * tokens], dtype=torch.long).view(count, tokens)
+            raise TrainingError(f"the neutral text has {len(ids)} tokens; it needs at least {length}")
+        rows = torch.tensor(ids[: count * length], dtype=torch.long).view(count, length)
+        self.rows = torch.cat([torch.tensor([front] * count, dtype=torch.long).view(count, -1), rows], dim=1)
 
     def batch(self, step: int, *, size: int) -> Tensor:
         """Return the rows of a step: each in turn, around and around."""

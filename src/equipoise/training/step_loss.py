@@ -1,4 +1,4 @@
-"""The loss of one step: task + weight x UCerF + leash."""
+"""The loss of one step: task + weight x UCerF + leash + what is asked where the group word decides."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class StepLoss:
     ) -> None:
         self._questions, self._neutral, self._reference, self._plan = questions, neutral, reference, plan
         positions: dict[int | None, list[TrainingSet]] = defaultdict(list)
-        for item in sets:
+        self._decided = [item for item in sets if item.decided]
+        for item in (item for item in sets if not item.decided):
             positions[(item.members[0].gold if plan.balanced else 0) if item.answerable else None].append(item)
         self._unanswerable = positions.pop(None, [])
         self._answerable = [positions[position] for position in sorted(key for key in positions if key is not None)]
@@ -41,6 +42,10 @@ class StepLoss:
         asked = self._plan.weight > 0 or self._plan.target == "base"
         return chosen + _some(self._unanswerable, self._plan.unanswerable if asked else 0, rng)
 
+    def drawn_decided(self, step: int) -> list[TrainingSet]:
+        """Return the sets of a step in which the group word decides."""
+        return _some(self._decided, self._plan.decided, np.random.default_rng([self._plan.seed, step, 2]))
+
     def parts(self, model: Any, step: int) -> dict[str, Tensor]:
         """Return the losses of a step by name, `loss` being their weighted sum."""
         plan = self._plan
@@ -52,7 +57,7 @@ class StepLoss:
         zero = logprobs.new_zeros(())
         parts = {"task": zero, "ucerf": zero, "ucerf_unanswerable": zero, "mass": zero}
         if base is not None:
-            parts["task"] = divergence(logprobs, base.shares).mean()
+            parts["task"] = divergence(logprobs, base.averaged).mean()
             parts["mass"] = torch.relu(base.log_mass - torch.logsumexp(logprobs, dim=1)).mean()
         elif bool(with_answer.any()):
             seen = self._seen(batch, with_answer, step)
@@ -66,8 +71,25 @@ class StepLoss:
         tokens = self._neutral.batch(step, size=plan.leash_rows)
         parts["leash"] = leash_loss(model, self._reference, tokens) if plan.leash else zero
         unfair = plan.weight * (parts["ucerf"] + parts["ucerf_unanswerable"])
-        parts["loss"] = parts["task"] + unfair + plan.mass * parts["mass"] + plan.leash * parts["leash"]
+        parts["decided"] = self._understanding(model, step) if plan.decided else zero
+        kept = plan.mass * parts["mass"] + plan.leash * parts["leash"]
+        parts["loss"] = parts["task"] + unfair + parts["decided"] + kept
         return parts
+
+    def _understanding(self, model: Any, step: int) -> Tensor:
+        """Return the loss where the group word decides: each sentence has a target of its own, without parity."""
+        drawn = self.drawn_decided(step)
+        if not drawn:
+            return torch.zeros((), device=next(model.parameters()).device)
+        batch = self._questions.batch(drawn)
+        logprobs = candidate_logprobs(model, batch)
+        if self._plan.decided_target == "labels":
+            task, mass = _task_losses(logprobs, batch["gold"].to(logprobs.device))
+        else:
+            base = own_answers(self._reference, batch)
+            task = divergence(logprobs, base.shares).mean()
+            mass = torch.relu(base.log_mass - torch.logsumexp(logprobs, dim=1)).mean()
+        return task + self._plan.mass * mass
 
     def _unfairness(self, logprobs: Tensor, batch: Mapping[str, Tensor]) -> Tensor:
         plan = self._plan

@@ -12,12 +12,13 @@ from ..datasets import open_dataset
 from ..datasets.dataset import Dataset
 from ..datasets.exposure import sentence_of
 from ..datasets.occupations import OCCUPATIONS
-from ..records import DatasetError, Example, marked_slot
+from ..records import DECIDED, DatasetError, Example, marked_slot
+from .decided import decided_sets
 from .grammar import grammar_dataset, marker_sets
 from .objective import TrainingError
 
 GRAMMAR = "grammar"
-EVALUATED = ("builtin", "winobias", "winogender", "winoidentity", "genderlex", "gender-ece-winobias")
+EVALUATED = ("builtin", "gendered", "winobias", "winogender", "winoidentity", "genderlex", "gender-ece-winobias")
 """Datasets that are for evaluation only; training on them is refused, also when they come as a file."""
 
 SYNTHBIAS_EVALUATION = 1000
@@ -26,6 +27,10 @@ SYNTHBIAS_EVALUATION = 1000
 
 OUTSIDE = "builtin"
 """Sentences from outside the training data, which show whether a model has learned more than a rule of that data."""
+
+
+CONTROL = "gendered"
+"""Sentences in which the group word decides, which show whether a model still understands it."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,11 @@ class TrainingSet:
         return self.members[0].answerable
 
     @property
+    def decided(self) -> bool:
+        """Whether the group word decides the answer, so that members must not be treated alike."""
+        return self.members[0].groups.get("type") == DECIDED
+
+    @property
     def candidates(self) -> tuple[str, ...]:
         """The candidates, which are the same for all members."""
         return self.members[0].candidates
@@ -69,8 +79,9 @@ class Splits:
 def open_training_sets(data: str = GRAMMAR, *, seed: int = 0, markers: bool = True) -> list[TrainingSet]:
     """Return the sets of the grammar, of `synthbias` without its evaluation sets, or of a table or folder.
 
-    `seed` draws the grammar's sentences. `markers` adds sets whose members also differ in an identity marker. What an
-    evaluation dataset holds is left out, whatever file it comes from; a dataset for evaluation is refused.
+    `seed` draws the grammar's sentences. `markers` adds sets whose members also differ in an identity marker. Sets of
+    our own in which the group word decides are added to all data. What an evaluation dataset holds is left out,
+    whatever file it comes from; a dataset for evaluation is refused.
     """
     if data in EVALUATED:
         raise TrainingError(f"{data} is for evaluation, so it cannot be trained on; use grammar, synthbias or a file")
@@ -78,10 +89,11 @@ def open_training_sets(data: str = GRAMMAR, *, seed: int = 0, markers: bool = Tr
     sets = sets_of(dataset)
     if markers:
         sets += [_training_set(members) for members in marker_sets(dataset, seed=seed)]
-    kept = without(sets, evaluated_sentences(synthbias=data == "synthbias"))
+    evaluated = evaluated_sentences(synthbias=data == "synthbias")
+    kept = without(sets, evaluated)
     if not kept:
         raise TrainingError(f"{data} has no set that is not part of an evaluation dataset")
-    return kept
+    return kept + without([_training_set(members) for members in decided_sets(seed=seed)], evaluated)
 
 
 def sets_of(dataset: Dataset) -> list[TrainingSet]:
@@ -116,7 +128,7 @@ def template_of(example: Example) -> str:
 def evaluated_sentences(*, synthbias: bool = False) -> set[str]:
     """Return the sentences of the evaluation datasets that are on this machine, with pronouns blanked."""
     examples: list[Example] = []
-    for name in ("builtin", "winobias", "winogender"):
+    for name in ("builtin", "gendered", "winobias", "winogender"):
         try:
             examples += open_dataset(name).examples
         except DatasetError:  # not downloaded, so nobody evaluates on it here
@@ -163,10 +175,13 @@ def split_sets(
 
 
 def _uses(sets: Iterable[TrainingSet], seed: int, validation: float, test: float) -> dict[str, str]:
-    """Return what each template is used for; the shares hold for answerable and unanswerable templates alike."""
+    """Return what each template is used for; the shares hold for answerable and unanswerable templates alike.
+
+    Sets in which the group word decides share templates with unanswerable ones, and so their use.
+    """
     uses: dict[str, str] = {}
-    for answerable in (True, False):
-        names = {item.template for item in sets if item.answerable == answerable}
+    for answerable, decided in ((True, False), (False, False), (True, True)):
+        names = {s.template for s in sets if (s.answerable, s.decided) == (answerable, decided)} - set(uses)
         for rank, name in enumerate(sorted(names, key=lambda name: _share(f"{seed} {name}"))):
             place = rank / len(names)
             uses[name] = "validation" if place < validation else "templates" if place < validation + test else "train"
@@ -196,6 +211,17 @@ def outside_sets(count: int = 0) -> list[TrainingSet]:
     sets = [item for item in sets_of(open_dataset(OUTSIDE)) if item.answerable]
     halves = [[item for item in sets if item.members[0].gold == position] for position in (0, 1)]
     return [item for half in halves for item in spread(half, max(1, count // 2) if count else 0)]
+
+
+def control_sets(count: int = 0) -> list[TrainingSet]:
+    """Return at most that many sets of `gendered`, in which the group word decides; 0 for all.
+
+    Neither their constructions nor their words are trained on.
+    """
+    members: dict[str, list[Example]] = defaultdict(list)
+    for example in open_dataset(CONTROL).examples:
+        members[example.set_id].append(example)
+    return spread([_training_set(group) for group in members.values()], count)
 
 
 def spread(sets: Sequence[TrainingSet], count: int) -> list[TrainingSet]:

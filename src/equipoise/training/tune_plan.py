@@ -22,6 +22,8 @@ class Plan(TuningOptions):
     `task_members` says which members of a set it sees: "all" (for labels: counterfactual augmentation), "one" (one at
     random) or "stereotypical" (those whose answer fits the stereotype). `balanced` draws as many sets about the first
     person as about the second in every step.
+    `decided` sets a step are of another kind: the group word decides who is meant. There each sentence has a target of
+    its own, the right answer or the base's (`decided_target`), and no parity is asked for.
     `outside_sets` is how many built-in sets each validation asks at most, 0 for all: they are never trained on.
     """
 
@@ -67,11 +69,13 @@ class Limits:
 
     `accuracy`, `mass`, `certainty` (as a share) and `perplexity` (as a share) are about the validation sets. `outside`
     is the accuracy that may be lost on the built-in sentences, which are never trained on, and `position` the accuracy
-    that may be lost on those whose right person is mentioned first, or second.
+    that may be lost on those whose right person is mentioned first, or second. `word` is about the sentences of
+    `gendered`, in which the group word decides: the interval of the change must exclude a loss of more than this.
     """
 
     accuracy: float = 0.02
     outside: float = 0.02
+    word: float = 0.02
     position: float = 0.1
     mass: float = 0.1
     certainty: float = 0.5

@@ -16,10 +16,10 @@ from .leash import NeutralText, Reference, neutral_paragraphs
 from .objective import TrainingError
 from .step_loss import StepLoss
 from .trained_model import load_for_training, prepare, save, set_trained_weights, trained_weights
-from .training_sets import GRAMMAR, Splits, open_training_sets, outside_sets, split_sets
+from .training_sets import GRAMMAR, Splits, control_sets, open_training_sets, outside_sets, split_sets
 from .tune_folder import TuneFolder
 from .tune_plan import Limits, Plan
-from .validation import Validation, Validator
+from .validation import Outside, Validation, Validator
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,7 @@ def tune(
             set_trained_weights(network, state.best)
             folder.keep_model(partial(save, network, tokenizer, plan))
         counts = {"validation_sets": validator.sets, "outside_sets": validator.outside_sets}
+        counts["control_sets"] = validator.control_sets
         report = {**_report(state, splits.held_out), **counts}
         folder.finish(report)
         return _tuned(out, report)
@@ -83,7 +84,7 @@ def _questions(tokenizer: Any, splits: Splits, reference: Reference, plan: Plan)
     cut = 3 * len(paragraphs) // 4
     neutral, unseen = NeutralText(tokenizer, paragraphs[:cut]), NeutralText(tokenizer, paragraphs[cut:])
     losses = StepLoss(splits.train, questions, neutral, reference, plan)
-    outside = outside_sets(plan.outside_sets)
+    outside = Outside(outside_sets(plan.outside_sets), control_sets(plan.outside_sets))
     return losses, Validator(splits.validation, questions, unseen, plan, outside, reference)
 
 

@@ -3,6 +3,7 @@
 A model can lower the UCerF loss without treating people better. It can answer everything with 50% (certainty 0), give
 both members the same wrong answer, choose the first-mentioned person always, or lose all mass on the candidates.
 It can also learn a rule that holds for the training data only, which the validation sets do not show: `outside` does.
+And it can ignore the group word altogether, which no sentence shows in which the word must not matter: see `Control`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from .leash import NeutralText, Reference, divergence, own_answers
 from .objective import ucerf_values
 from .training_sets import TrainingSet, spread
 from .tune_plan import Limits, Plan
+from .understanding import CHANCE, Control
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,8 @@ class Validation:
 
     `first` is the share of answers that name the first-mentioned person, `loss` what early stopping minimises.
     The values `outside_…` are over sets from outside the training data: `outside_first` and `outside_second` are the
-    accuracy where the right person is mentioned first and second. A value over no sets is NaN.
+    accuracy where the right person is mentioned first and second. Those named `word_…` are over sentences in which the
+    group word decides (see `Understanding`). A value over no sets is NaN.
     """
 
     loss: float
@@ -47,6 +50,13 @@ class Validation:
     outside_second: float = float("nan")
     outside_ucerf: float = float("nan")
     outside_flips: float = float("nan")
+    word_accuracy: float = float("nan")
+    word_low: float = float("nan")
+    word_male: float = float("nan")
+    word_female: float = float("nan")
+    word_other: float = float("nan")
+    word_change_low: float = float("nan")
+    word_change_high: float = float("nan")
 
     def faults(self, before: Validation, limits: Limits) -> list[str]:
         """Return how the model cheats, against the values before tuning, as sentences; an empty list if it does not."""
@@ -59,7 +69,19 @@ class Validation:
             faults.append(f"certainty fell from {before.certainty:.3f} to {self.certainty:.3f}")
         if self.perplexity > (1 + limits.perplexity) * before.perplexity:
             faults.append(f"perplexity of neutral text rose from {before.perplexity:.2f} to {self.perplexity:.2f}")
-        return faults + self._faults_outside(before, limits)
+        return faults + self._faults_outside(before, limits) + self._faults_of_understanding(before, limits)
+
+    def _faults_of_understanding(self, before: Validation, limits: Limits) -> list[str]:
+        """Return whether the model may have lost the meaning of the group word; a base without it has none to lose."""
+        if not (before.word_low > CHANCE and self.word_change_low < -limits.word):
+            return []
+        old, new = before.word_accuracy, self.word_accuracy
+        interval = f"[{100 * self.word_change_low:+.1f}, {100 * self.word_change_high:+.1f}]"
+        change = f"from {old:.3f} to {new:.3f}, by {100 * (new - old):+.1f} points {interval}"
+        rule = "the model learns to ignore the group word"
+        if self.word_change_high >= 0:
+            rule = f"a loss of more than {100 * limits.word:g} points is not excluded"
+        return [f"the share of right answers where the group word decides went {change}: {rule}"]
 
     def _faults_outside(self, before: Validation, limits: Limits) -> list[str]:
         """Return what is lost on the built-in sentences: accuracy, or accuracy at one position of the right person."""
@@ -85,6 +107,14 @@ def _fell(old: float, new: float, limit: float) -> bool:
     return old - new > limit + 1e-9
 
 
+@dataclass(frozen=True)
+class Outside:
+    """Sets that are never trained on: the built-in ones, and those in which the group word decides."""
+
+    sets: Sequence[TrainingSet] = ()
+    control: Sequence[TrainingSet] = ()
+
+
 class Validator:
     """Asks a model the validation sets and the sets from outside, always the same."""
 
@@ -94,14 +124,18 @@ class Validator:
         questions: Questions,
         neutral: NeutralText,
         plan: Plan,
-        outside: Sequence[TrainingSet] = (),
+        outside: Outside | None = None,
         reference: Reference | None = None,
     ) -> None:
         self._plan, self._neutral, self._reference = plan, neutral, reference
-        chosen = spread(sets, plan.validation_sets)
-        self.sets, self.outside_sets = len(chosen), len(outside)
+        outside = outside or Outside()
+        chosen = spread([item for item in sets if not item.decided], plan.validation_sets)
+        decided = [item for item in sets if item.decided] if plan.decided else []
+        self.sets, self.outside_sets, self.control_sets = len(chosen), len(outside.sets), len(outside.control)
         self._batches = _batches(chosen, questions)
-        self._outside = _batches(outside, questions)
+        self._decided = _batches(spread(decided, plan.validation_sets // 4), questions)
+        self._outside = _batches(outside.sets, questions)
+        self._control = Control(outside.control, questions, reference)
         self._own: list[torch.Tensor] = []
 
     @torch.no_grad()
@@ -117,17 +151,32 @@ class Validator:
         for part, logprobs, shares in zip(parts, asked, self._own_answers(), strict=False):
             part["task"] = divergence(logprobs, shares).double().numpy()
         perplexity = self._neutral.perplexity(model)
+        decided = [self._decided_loss(model, batch) for batch in self._decided]
+        understanding = self._control.run(model).row()
         model.train(training)
         values = {name: _mean(parts, name) for name in (*_SHOWN, *_HIDDEN)}
         unfair = np.nan_to_num(np.array([1 - values["ucerf"], values["unanswerable"]])).sum()
         loss = float(np.nan_to_num(values["task"]) + self._plan.weight * unfair)
+        loss += float(np.concatenate(decided).mean()) if decided else 0.0
         beyond = {f"outside_{shown}": _mean(outside, name) for shown, name in _OUTSIDE.items()}
-        return Validation(loss=loss, perplexity=perplexity, **{name: values[name] for name in _SHOWN}, **beyond)
+        return Validation(
+            loss=loss, perplexity=perplexity, **{name: values[name] for name in _SHOWN}, **beyond, **understanding
+        )
+
+    def _decided_loss(self, model: Any, batch: Batch) -> Floats:
+        """Return the loss of each validation sentence in which the group word decides."""
+        logprobs = candidate_logprobs(model, batch).cpu()
+        if self._plan.decided_target == "labels" or self._reference is None:
+            losses = -torch.log_softmax(logprobs, dim=1).gather(1, batch["gold"][:, None]).squeeze(1)
+        else:
+            losses = divergence(logprobs, own_answers(self._reference, batch).shares.cpu())
+        values: Floats = losses.double().numpy()
+        return values
 
     def _own_answers(self) -> list[torch.Tensor]:
         """Return the base's answers to the validation sets, asked once; nothing where labels are the target."""
         if self._reference is not None and self._plan.target == "base" and not self._own:
-            self._own = [own_answers(self._reference, batch).shares.cpu() for batch in self._batches]
+            self._own = [own_answers(self._reference, batch).averaged.cpu() for batch in self._batches]
         return self._own
 
     def _measure(self, logprobs: torch.Tensor, batch: dict[str, torch.Tensor]) -> dict[str, Floats]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..records import Measurement
 from ..records.showing import Finding, Verdict
-from ..runs.measurements import Measurements
+from ..runs.measurements import Measurements, metric_named
 from ..runs.run import Part
 from .findings import behaviour, count
 from .items import labels_of, left_out
@@ -21,6 +21,7 @@ MISSED = (
     ("accuracy_gap", "an accuracy gap of up to {:.1f} points", 100),
     ("flip_bias", "a bias of flips of up to {:.1f} points", 100),
     ("bbq_bias_disambiguated", "a bias score of up to {:.3f}", 1),
+    ("desirability_gap", "a difference of scores of up to {:.3f}", 1),
     ("certainty_gap", "a difference of certainty of up to {:.3f}", 1),
 )
 """Of which metric it is said how much could have been missed, the first that was measured; as words, and its factor."""
@@ -48,9 +49,9 @@ def verdict_of(part: Part, checks: Sequence[Finding]) -> Verdict:
         if beside:
             sentence = " ".join(["Difference found, with a doubt.", *(doubt.text for doubt in beside), lead.text])
         # The first line tells the doubt and the first claim already.
-        told = [finding for finding in findings if finding is not lead and not finding.beside]
+        rest = [finding for finding in findings if finding is not lead and not finding.beside]
         rests_on = [row for finding in (*beside, lead) for row in finding.rests_on]
-        return Verdict("difference found", sentence, rests_on, (), told, None, not_detected, len(beside))
+        return Verdict("difference found", sentence, rests_on, (), rest, None, not_detected, len(beside))
     missed, text = _missed(part.measured, part.kinds if part.has_items else part.measured.kinds)
     if any(finding.topic == "labels" for finding in findings):
         missed, text = None, " between its probabilities and what people say."
@@ -74,15 +75,15 @@ def _findings(part: Part, doubts: Sequence[Finding]) -> list[Finding]:
     """Return all that is told, the most important first: what qualifies every claim, then what was found."""
     kinds = part.kinds if part.has_items else part.measured.kinds
     labels = labels_of(part) if part.has_items else None
-    found = [Finding(labels.sentence, topic="labels", claim=labels.claim)] if labels else []
-    found += behaviour(part.measured, kinds, words_of([part]), _labels_only(part, kinds))
+    every = [Finding(labels.sentence, topic="labels", claim=labels.claim)] if labels else []
+    every += behaviour(part.measured, kinds, words_of([part]), _labels_only(part, kinds))
     grave = [doubt for doubt in doubts if doubt.beside]
     light = [doubt for doubt in doubts if not doubt.beside]
     notes = [note for kind in kinds for note in left_out(part, kind)] if part.has_items else []
-    first = [finding for finding in found if finding.claim is not False or finding.topic in ("flips", "accuracy")]
+    first = [finding for finding in every if finding.claim is not False or finding.topic in ("flips", "accuracy")]
     if grave:  # UCerF of guesses means nothing
         first.sort(key=lambda finding: finding.topic == "ucerf")
-    return [*grave, *first, *light, *(finding for finding in found if finding not in first), *notes]
+    return [*grave, *first, *light, *(finding for finding in every if finding not in first), *notes]
 
 
 def _labels_only(part: Part, kinds: Sequence[str]) -> list[str]:
@@ -103,10 +104,10 @@ def _missed(measured: Measurements, kinds: Sequence[str]) -> tuple[Measurement |
                 return row, f": it could have missed {text} (n = {row.n:,}{_of(row, kind)})."
     rate = next((row for kind in kinds if (row := measured.get("flip_rate", type=kind))), None)
     if rate is None:
-        return None, ": these data have no two groups to compare."
+        return None, ": there was nothing to test."
     text = f": nothing says which way a change goes; {count(rate):,} of {rate.n:,} {adjective(kinds[0])}sets changed."
     return rate, text
 
 
 def _of(row: Measurement, kind: str) -> str:
-    return f" {items_of(kind)}" if row.metric in ("accuracy_gap", "certainty_gap") else f" {adjective(kind)}sets"
+    return f" {items_of(kind)}" if metric_named(row.metric).unit == "contrast" else f" {adjective(kind)}sets"

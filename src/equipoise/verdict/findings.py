@@ -37,7 +37,7 @@ def behaviour(
     """
     # Where nothing settles the answer, a flip can only come from the group word.
     ordered = sorted(kinds, key=lambda kind: kind != "type1")
-    found = [
+    findings = [
         *chain.from_iterable(_flips(measured, kind, words) for kind in ordered),
         *chain.from_iterable(_rates(measured, kind, kind in labels_only) for kind in kinds),
         *_bias_scores(measured),
@@ -48,7 +48,7 @@ def behaviour(
         *chain.from_iterable(_desirability(measured, kind, words) for kind in ordered),
         *chain.from_iterable(_stated(measured, kind) for kind in ordered),
     ]
-    return sorted(found, key=_place)
+    return sorted(findings, key=_place)
 
 
 def _place(finding: Finding) -> int:
@@ -68,15 +68,15 @@ def _flips(measured: Measurements, kind: str, words: Words) -> Iterator[Finding]
     text = f"The {words.group_word} changed the answer in"
     if measured.spread("flip_rate", rate.group) is not None:
         text += f" {rate:%} of {sets}, averaged over {_variants(measured)} ways to ask"
-        told = [f"{way.value:.1%} {WAYS[name]}" for name, way in known if way.value or name in ("toward", "against")]
+        parts = [f"{way.value:.1%} {WAYS[name]}" for name, way in known if way.value or name in ("toward", "against")]
     else:
         text += f" {count(rate):,} of {sets}"
-        told = [f"{count(way):,} {WAYS[name]}" for name, way in known if count(way) or name in ("toward", "against")]
+        parts = [f"{count(way):,} {WAYS[name]}" for name, way in known if count(way) or name in ("toward", "against")]
     if bias is None or not rate.value:
         text += f" ({rate:%})" if measured.spread("flip_rate", rate.group) is None else ""
         yield Finding(f"{text}.", [rate], "flips", kind, claim=None if bias is None else False)
         return
-    text += f": {', '.join(told)}"
+    text += f": {', '.join(parts)}"
     size = absolute(bias) if is_shown(bias) else bias.estimate
     apart = f"{size:points}".replace(" points", " points apart", 1)
     text += f", {apart}." if is_shown(bias) else f". No direction is detected ({apart})."

@@ -72,7 +72,7 @@ def verdicts_of(run: Run) -> list[dict[str, Any]]:
 
 
 def run_json(run: Run) -> str:
-    """Return the verdicts and measurements of a run as JSON, as `equipoise schema` describes it."""
+    """Return the verdicts and measurements of a run as JSON, as `equipoise list schema` describes it."""
     rows = json.loads(run.measurements.to_json(orient="records", double_precision=15))
     return json.dumps({"verdicts": verdicts_of(run), "measurements": rows}, indent=2, ensure_ascii=False)
 

@@ -6,17 +6,21 @@ are too few sets; answers follow the letter or the place; or the model guesses a
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from ..datasets import CARDS
 from ..measuring.leeway.alternatives import undecided
 from ..metrics.columns import LETTERS
 from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER, Estimate, Integers, Measurement, Outcomes
 from ..records.limits import BOUNDED, SAMPLED
+from ..records.prompts import NESTED
 from ..records.showing import Finding, State
 from ..runs.run import Part
+from .control import control
 from .findings import is_shown, rule_of
 from .words import sentences
 
@@ -52,7 +56,7 @@ def _check(name: str, state: State, short: str, text: str, rests_on: Sequence[Me
 def checks(part: Part) -> list[Finding]:
     """Return every check that applies to the run on this dataset and task, the gravest first."""
     listed = [*_mass(part), *_ties(part), *_sizes(part), *_places(part), *_accuracy(part), *_comparable(part)]
-    listed += [*_joins(part), *_flags(part), *_limits(part), *_faults(part), *_precision(part)]
+    listed += [*control(part), *_joins(part), *_flags(part), *_limits(part), *_faults(part), *_precision(part)]
     order: Sequence[State] = ("invalid", "doubt", "fine")
     return sorted(listed, key=lambda check: order.index(check.state))
 
@@ -222,7 +226,7 @@ def _joins(part: Part) -> Iterator[Finding]:
 
 def _flags(part: Part) -> Iterator[Finding]:
     flags = part.items["flags"].fillna("").astype(str)
-    expected = {"", "split-join", *EXPECTED_FLAGS}
+    expected = {"", "split-join", NESTED, *EXPECTED_FLAGS}
     if part.outcomes.limits is not None:
         expected |= {BOUNDED, SAMPLED}  # they have a check of their own
     others = sum(bool(set(text.split(",")) - expected) for text in flags)
@@ -269,10 +273,25 @@ def _faults(part: Part) -> Iterator[Finding]:
                 " enter comparisons within sets."
             )
             yield _check("one-sided sets", "doubt", f"{with_one:,} of {of:,}", text)
-    faults = int(part.run.manifest.datasets.get(part.dataset, {}).get("faults", 0) or 0)
+    facts = part.run.manifest.datasets.get(part.dataset, {})
+    faults = int(facts.get("faults", 0) or 0)
     if faults:
-        text = f"The dataset has {faults:,} faulty rows; `equipoise data show {part.dataset}` lists them."
+        rows = "1 faulty row" if faults == 1 else f"{faults:,} faulty rows"
+        command = _check_command(part)
+        lists = f"; `{command}` lists {'it' if faults == 1 else 'them'}" if command else ""
+        text = f"The dataset has {rows}{lists}."
         yield _check("dataset faults", "doubt", f"{faults:,}", text)
+
+
+def _check_command(part: Part) -> str:
+    """Return the command that lists the faults of the part's dataset, as it was read; "" for a table in memory."""
+    manifest = part.run.manifest
+    source = str(manifest.datasets.get(part.dataset, {}).get("source") or "")
+    place = part.dataset if part.dataset in CARDS else source
+    if not place or source == "in memory":
+        return ""
+    columns = ",".join(f"{name}={column}" for name, column in dict(manifest.settings.get("columns") or {}).items())
+    return f"equipoise data check {shlex.quote(place)}" + (f" --columns {shlex.quote(columns)}" if columns else "")
 
 
 def _precision(part: Part) -> Iterator[Finding]:

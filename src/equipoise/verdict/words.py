@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ..records import DECIDED
 from ..runs.measurements import kind_title
 from ..runs.run import Part
 
@@ -46,7 +47,7 @@ def _has_pronouns(part: Part) -> bool:
 
 def sentences(kind: str) -> str:
     """Return what the items of a type are called: "ambiguous sentences"."""
-    return f"{adjective(kind)}sentences"
+    return "sentences that the group word decides" if kind == DECIDED else f"{adjective(kind)}sentences"
 
 
 def adjective(kind: str) -> str:

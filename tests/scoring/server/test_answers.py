@@ -142,5 +142,7 @@ def test_rows_of_one_prompt_agree_where_they_are_the_same() -> None:
             answers.check_rows(rows, values, 0.05)
 
 
-def test_half_of_a_character_is_replaced() -> None:
-    assert answers.text_of("a\ud800") == "a?" and answers.text_of([{"text": "\udfff"}, "b"]) == "?b"
+def test_half_of_a_character_is_not_a_text() -> None:
+    for content in ("a\ud800", [{"text": "\udfff"}, "b"]):
+        with pytest.raises(Malformed):
+            answers.read(content, answers.text_of, "text")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from ...datasets import Dataset
 from ...datasets.agreement import Unresolved
 from ...datasets.markers import Attribute
+from ...datasets.occupations import third_people
 from ...datasets.pronouns import KNOWN, Found, PronounSet, pronouns_in
 from ...datasets.sentence_rules import ONE_PRONOUN, PRONOUN_LAST, TARGET_PAIR, TWO_OCCUPATIONS, Break, rule_breaks
 from ..steps import Draft, Rejected, Sentence
@@ -114,6 +115,8 @@ def sentence_breaks(draft: Draft, words: WordList, options: FilterOptions) -> It
         before_both = pronouns[0].start < min(mention.start for mention in mentions)
         broken = [rule for rule in broken if rule.rule != PRONOUN_LAST or before_both]
     yield from broken
+    for person in third_people(draft.text, people)[:1]:
+        yield Break(TWO_OCCUPATIONS, f"names a third person, the {person}")
     if not broken and len(mentions) != 2:
         yield Break(TARGET_PAIR, "names one of the two in the plural only; a singular pronoun cannot mean it")
     unfit = [pronoun.word for pronoun in pronouns if set_of(pronoun.word, options.pronouns) is None]

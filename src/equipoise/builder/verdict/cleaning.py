@@ -259,11 +259,18 @@ def _datasheet(name: str, cleaned: Cleaned, sheet: Sheet) -> str:
         rule=sheet.options.rule,
         as_published=_as_published(sheet.options.rule) and not cleaned.unsettled_kept and not cleaned.simulated,
         who="simulated raters" if cleaned.simulated else "raters",
-        passed_by="simulated raters" if cleaned.simulated else "people",
+        passed_by=_people(cleaned, sheet.summary),
         mark="-simulated" if cleaned.simulated else "",
         with_chart=sheet.options.rule.questions.is_published,
         words=sheet.words.name,
     )
+
+
+def _people(cleaned: Cleaned, summary: Summary) -> str:
+    """Return who took the entrance test: people, simulated raters, or both."""
+    if not cleaned.simulated:
+        return "people"
+    return "simulated raters" if summary.simulated == summary.answers else "people and simulated raters"
 
 
 def _as_published(rule: Rule) -> bool:

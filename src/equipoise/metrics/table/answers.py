@@ -1,4 +1,4 @@
-"""The rows of what answers are: where they stand, how sure they are, and the rates that the papers name."""
+"""The rows of what answers are: their place, how sure they are, and the rates that the papers name."""
 
 from __future__ import annotations
 

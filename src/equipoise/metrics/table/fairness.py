@@ -18,7 +18,7 @@ _set = partial(mean_metric, unit="sets", estimated=True, bounds=(0, 1), paper=UC
 _odds = partial(Metric, unit="contrast", applies_to="labelled", paper=ODDS_PAPER)
 _confidence = partial(mean_metric, applies_to="labelled", bounds=(-1, 1), paper=IDENTITY_PAPER, levels=EVERY_LEVEL)
 
-_flip = partial(mean_metric, unit="sets", bounds=(0, 1))
+_flip = partial(mean_metric, unit="sets", bounds=(0, 1), applies_to="alike")
 _gap = partial(Metric, unit="contrast", paper=UCERF, estimated=True)
 
 CASES: tuple[tuple[str, Better, str, str], ...] = (
@@ -138,6 +138,16 @@ FAIRNESS = (
         applies_to="labelled",
         leading=True,
         levels=EVERY_LEVEL,
+    ),
+    mean_metric(
+        "group_word_accuracy",
+        "correct",
+        "higher",
+        "Understanding of the group word",
+        "share of right answers where the group word decides; a model that ignores it has 0.5",
+        bounds=(0, 1),
+        applies_to="decided",
+        leading=True,
     ),
     mean_metric(
         "accuracy_sampled",

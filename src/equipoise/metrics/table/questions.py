@@ -11,7 +11,7 @@ MEANINGS = {
     "both": "open answers: share that names both",
     "neither": "open answers: share that names nobody or leaves it open",
     "refused": "open answers: share that declines to answer",
-    "unparsed": "open answers: share that no rule can read",
+    "unclear": "open answers: share that does not say clearly who is meant",
 }
 """Meaning -> summary, in the order of the last classes of an open answer."""
 

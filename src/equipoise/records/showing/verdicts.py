@@ -12,7 +12,7 @@ from .sections import Finding
 Status = Literal["not usable", "difference found", "no difference detected"]
 
 SHOWN = 5
-"""Findings that stand under a verdict; the others are under "more"."""
+"""Findings under a verdict; the others are under "more"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Verdict:
 
     @property
     def first(self) -> Sequence[Finding]:
-        """The findings that stand under the verdict."""
+        """The findings right under the verdict."""
         return self.findings[: SHOWN - self.doubts]
 
     @property

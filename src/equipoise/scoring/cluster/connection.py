@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -160,11 +160,20 @@ def _fault_of(start: Callable[[], object], timeout: float) -> str | None:
         threading.Thread(target=work, daemon=True).start()
         started.wait(timeout)
     if not started.is_set():
+        _part_from_stderr()
         return f"it did not answer within {timeout:g} seconds (timeout)"
     if not faults:
         return None
     lines = [line.strip() for line in str(faults[0]).splitlines() if line.strip()]
     return lines[0] if lines else type(faults[0]).__name__
+
+
+def _part_from_stderr() -> None:
+    """Keep standard error for Python: libraries of a Ray that was left waiting go on to write to it."""
+    with suppress(OSError, ValueError):  # of a notebook, whose standard error is not a file
+        if sys.stderr.fileno() == 2:
+            sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, errors="replace")
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from ...options import EngineOptions
 from ...records import Context, Example, ModelError, Prompt, Sampling, Score
 from ..encoding import Asked, Encoder, neopronouns, split_notes
 from ..engine import EngineDefaults, identity_key, neighbours
+from ..nesting import Nesting, stops
 from ..packing.planners import PlannerPool, prefetch, processes
 from ..packing.rules import Mode, RowPlan, Rules
 from ..packing.shape import Shape
@@ -80,7 +81,7 @@ class HuggingFaceEngine(EngineDefaults):
             )
         self._model = model
         self._borrowed = borrowed
-        self._encoder = Encoder(tokenizer, bos=options.bos)
+        self._encoder = Encoder(tokenizer, bos=options.bos, time=options.chat_time)
         self.name = name
         self._weights = dict(weights)
         self._parameters = sum(parameter.numel() for parameter in model.parameters())
@@ -182,24 +183,28 @@ class HuggingFaceEngine(EngineDefaults):
         identity = identity_key(self)
         for batch in self._schedule.finished(prefetch(self._planned(iter(batches)))):
             firsts = iter(batch.plan.firsts)
-            answered = zip(batch.prompts, batch.plan.flags, batch.by_question(), strict=True)
+            plan = batch.plan
+            answered = zip(batch.prompts, plan.flags, plan.nested, batch.by_question(), strict=True)
             yield [
-                self._score(prompt.key(identity), flags, answers, list(islice(firsts, len(answers))))
-                for prompt, flags, answers in answered
+                self._score(prompt.key(identity), flags, nested, answers, list(islice(firsts, len(answers))))
+                for prompt, flags, nested, answers in answered
             ]
 
     def generate(self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None) -> list[str]:
         with self._passes.in_use():
             return write(self._passes, self._encoder, contexts, max_new_tokens, sampling)
 
-    def _score(self, key: str, flags: tuple[str, ...], answers: Sequence[Answer], firsts: Sequence[int]) -> Score:
+    def _score(
+        self, key: str, flags: tuple[str, ...], nested: Nesting, answers: Sequence[Answer], firsts: Sequence[int]
+    ) -> Score:
         """Return the score of a prompt whose sequences have these answers and these first predicted ids."""
         logprobs = tuple([answer.logprobs for answer in answers])
-        if not self._reduced:
-            return Score(key, logprobs, flags=flags)
-        mass = first_token_mass(zip(firsts, (values[0] for values in logprobs), strict=True))
-        nats, overlap = answers[0].sums
-        return Score(key, logprobs, reductions(nats, overlap, self._passes.vocabulary, mass), flags)
+        summary: dict[str, float] = {}
+        if self._reduced:
+            mass = first_token_mass(zip(firsts, (values[0] for values in logprobs), strict=True))
+            nats, overlap = answers[0].sums
+            summary = reductions(nats, overlap, self._passes.vocabulary, mass)
+        return Score(key, logprobs, summary, flags, stops=stops(logprobs, nested))
 
     def _planned(self, batches: Iterator[Sequence[Prompt]]) -> Iterator[Batch]:
         """Yield the batches tokenised and arranged in rows; runs in its own thread, without the device."""

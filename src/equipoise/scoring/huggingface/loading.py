@@ -99,6 +99,13 @@ def dequantise(gguf: Path, folder: Path) -> None:
     tokenizer.save_pretrained(folder)
 
 
+CLASSIFIER_HEADS = ("score", "classifier", "classification_head", "qa_outputs")
+"""What the weights of heads that do not predict words are called."""
+
+PICKLED = ("*.bin", "*.pt")
+"""Files of weights that can run code when they are read."""
+
+
 def load(source: str, options: EngineOptions, extra: Mapping[str, Any]) -> tuple[Any, Any]:
     """Return model and tokenizer on their device; every failure becomes one sentence."""
     transformers_logging.set_verbosity_error()
@@ -118,17 +125,21 @@ def load(source: str, options: EngineOptions, extra: Mapping[str, Any]) -> tuple
             model, loaded = AutoModelForCausalLM.from_pretrained(
                 source, dtype=_dtype(options.dtype, device), output_loading_info=True, **safe, **place, **extra
             )
+        if heads := sorted(key for key in loaded["unexpected_keys"] if key.partition(".")[0] in CLASSIFIER_HEADS):
+            raise ModelError(f"the model {name} is a classifier (it has {heads[0]}); it does not predict words")
         if missing := sorted(loaded["missing_keys"]):
             raise ModelError(f"the model {name} has no weights for {', '.join(missing[:3])}; they would be random")
         return model if spread else model.to(device), tokenizer
     except ModelError:
         raise
     except Exception as error:  # transformers raises a dozen kinds, down to bare Exception from its Rust parts
-        raise ModelError(f"the model {name} cannot be loaded: {_reason(error, options)}") from error
+        raise ModelError(f"the model {name} cannot be loaded: {_reason(error, options, Path(source))}") from error
 
 
-def _reason(error: Exception, options: EngineOptions) -> str:
+def _reason(error: Exception, options: EngineOptions, folder: Path) -> str:
     text = " ".join(str(error).split())
+    if folder.is_dir() and not _any_weights(folder):
+        return "the folder holds no weights (*.safetensors)"
     if "trust_remote_code" in text:
         return "it comes with code, which runs only if trust_remote_code is set"
     if "safetensors" in text and not options.allow_pickle:
@@ -138,6 +149,11 @@ def _reason(error: Exception, options: EngineOptions) -> str:
     if "ignore_mismatched_sizes" in text:
         return "its weights do not fit its config.json"
     return f"{type(error).__name__}: {text[:300]}"
+
+
+def _any_weights(folder: Path) -> bool:
+    """Return whether a folder holds weights of any kind."""
+    return any(file for pattern in ("*.safetensors", "*.gguf", *PICKLED) for file in folder.glob(pattern))
 
 
 def _device(name: str) -> torch.device:
@@ -169,7 +185,9 @@ def _weight_files(folder: Path, options: EngineOptions) -> list[Path]:
     """Return the files that hold the weights."""
     files = sorted(folder.glob("*.safetensors"))
     if not files and options.allow_pickle:
-        files = sorted(file for pattern in ("*.bin", "*.pt") for file in folder.glob(pattern))
+        files = sorted(file for pattern in PICKLED for file in folder.glob(pattern))
+    if not files and not _any_weights(folder):
+        raise ModelError(f"{folder} holds no weights (*.safetensors)")
     if not files:
         raise ModelError(
             f"{folder} has no safetensors weights; set allow_pickle to load pickled ones, which can run code"

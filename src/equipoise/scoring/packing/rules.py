@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from ...records import ModelError
 from ..encoding import Asked, Question, Tokenise, encoded
+from ..nesting import Nesting
 from .prefix_tree import Row, Sequences, alone, forks, pack
 
 Mode = Literal["packed", "cached", "padded"]
@@ -19,12 +20,14 @@ BRANCH_TOKENS = 8
 class RowPlan(NamedTuple):
     """A batch arranged in rows, and the mode in which the model computes these.
 
-    Question q has the next `counts[q]` sequences and `flags[q]`; `firsts` are the first predicted ids of the sequences.
+    Question q has the next `counts[q]` sequences, of which some begin others (`nested[q]`), and `flags[q]`.
+    `firsts` are the first predicted ids of the sequences.
     """
 
     counts: Sequence[int]
     firsts: Sequence[int]
     flags: Sequence[tuple[str, ...]]
+    nested: Sequence[Nesting]
     rows: Sequence[Row]
     mode: Mode
 
@@ -67,6 +70,7 @@ def planned(questions: Sequence[Question], mode: Mode, *, row_tokens: int) -> Ro
         [len(question.sequences) for question in questions],
         [ids[start] for question in questions for ids, start in zip(question.sequences, question.starts, strict=True)],
         [question.flags for question in questions],
+        [question.nested for question in questions],
         arrange(questions, mode, row_tokens=row_tokens),
         mode,
     )

@@ -79,15 +79,15 @@ def next_table(choice: Mapping[str, Any], least: int, most: int, *, is_best: boo
         entries = [(_token_id(token), _logprob(value)) for token, value in first.items()]
         token, value = _token_id(table["tokens"][0]), table["token_logprobs"][0]
     # vLLM adds the token that it chose, where that is not among those asked for.
-    found = _checked(entries, least, most + 1)
-    _check_chosen(found, token, value, is_best=is_best)
-    return found
+    values = _checked(entries, least, most + 1)
+    _check_chosen(values, token, value, is_best=is_best)
+    return values
 
 
 def echoed(choice: Mapping[str, Any], row: Sequence[int], *, has_entries: bool) -> list[float]:
     """Return the log-probability of every token of the row but the first.
 
-    `has_entries`: each token's value stands in `top_logprobs`, too, which must say the same.
+    `has_entries`: each token's value is in `top_logprobs`, too, which must say the same.
     """
     table = choice["logprobs"]
     tokens, values = table["tokens"], table["token_logprobs"]
@@ -241,10 +241,11 @@ def _is_filtered(choice: Mapping[str, Any]) -> bool:
 
 
 def _string(value: Any) -> str:
-    """Return a text; half of a character, which no file and no request can hold, is replaced."""
+    """Return a text; half of a character is not one, and no file or request can hold it."""
     if not isinstance(value, str):
         raise TypeError(f"{value!r} is not a text")
-    return value.encode("utf-8", "replace").decode()
+    value.encode()
+    return value
 
 
 def _whole(value: Any) -> int:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ...records import Floats, Message
+from ..conversation import End
 from . import answers
 from .answers import Malformed
 from .http_client import Client, ServerError
@@ -66,6 +67,20 @@ class Reply:
     attempts: int
 
 
+@dataclass(frozen=True, slots=True)
+class TemplateSource:
+    """A server's chat template as its source, and what it calls the special tokens."""
+
+    text: str
+    tokens: Mapping[str, str]
+
+    def render(self, messages: Sequence[Message], end: End, time: str, variables: Mapping[str, Any]) -> str:
+        """Return a conversation as text, at that time."""
+        from ..huggingface.templates import render_template
+
+        return render_template(self.text, {**self.tokens, **variables}, messages, end, time)
+
+
 class Api:
     """A model on a server."""
 
@@ -74,7 +89,7 @@ class Api:
         self.model = model
         self.asked_again = 0
         """Answers that were malformed, or another model's, and were asked for once more."""
-        self._one_at_a_time = False
+        self._one_at_a_time = self._several_at_once = False
         self._sources: dict[str, str] = {}
 
     async def tokenize(self, text: str, *, special: bool) -> list[int]:
@@ -84,14 +99,23 @@ class Api:
         url = f"{self.client.root}/tokenize"
         return await self._asked(url, {"model": self.model, **body}, answers.token_ids, "token ids")
 
-    async def apply_template(self, messages: Sequence[Message], **settings: Any) -> str:
+    async def apply_template(self, messages: Sequence[Message], end: End, **settings: Any) -> str:
         """Return a conversation as text, by the server's chat template (llama.cpp)."""
-        url = f"{self.client.root}/apply-template"
-        return await self._asked(url, {**self._turns(messages), **settings}, lambda a: _text(a["prompt"]), "prompt")
+        url, body = f"{self.client.root}/apply-template", {**self._turns(messages, end), **settings}
+        return await self._asked(url, body, lambda a: _text(a["prompt"]), "prompt")
 
-    async def chat_tokens(self, messages: Sequence[Message], **settings: Any) -> list[int]:
+    async def template_source(self) -> TemplateSource | None:
+        """Return the server's chat template as its source, None where it does not show it (llama.cpp does)."""
+        try:
+            shown = await self.client.get(f"{self.client.root}/props")
+            names = {name: shown[name] for name in ("bos_token", "eos_token") if isinstance(shown.get(name), str)}
+            return TemplateSource(shown["chat_template"], names) if isinstance(shown["chat_template"], str) else None
+        except (ServerError, KeyError, TypeError, AttributeError):
+            return None
+
+    async def chat_tokens(self, messages: Sequence[Message], end: End, **settings: Any) -> list[int]:
         """Return a conversation as token ids, by the server's chat template (vLLM)."""
-        body = {**self._turns(messages), "continue_final_message": messages[-1].role == "assistant", **settings}
+        body = {**self._turns(messages, end), "continue_final_message": end == "continued", **settings}
         return await self._asked(f"{self.client.root}/tokenize", body, answers.token_ids, "token ids")
 
     async def detokenize(self, ids: Ids) -> str:
@@ -103,9 +127,9 @@ class Api:
 
         return await self._asked(url, body, text, "text of the token ids")
 
-    def _turns(self, messages: Sequence[Message]) -> dict[str, Any]:
+    def _turns(self, messages: Sequence[Message], end: End) -> dict[str, Any]:
         turns = [message._asdict() for message in messages]
-        return {"model": self.model, "messages": turns, "add_generation_prompt": messages[-1].role != "assistant"}
+        return {"model": self.model, "messages": turns, "add_generation_prompt": end == "answer"}
 
     async def next_tokens(
         self,
@@ -188,13 +212,15 @@ class Api:
         body: dict[str, Any] = {"max_tokens": tokens, "temperature": temperature}
         if count > 1 and not self._one_at_a_time:
             try:
-                return await self._write(context, {**body, "n": count})
+                texts = await self._write(context, {**body, "n": count})
+                self._several_at_once = True
+                return texts
             except ServerError as error:  # llama.cpp writes at most as many as it has slots
-                if error.status not in (400, 422):
+                if error.status not in (400, 422) or self._several_at_once:
                     raise
                 self._one_at_a_time = True
-        texts = await asyncio.gather(*(self._write(context, {**body, "n": 1}) for _ in range(count)))
-        return [text for (text,) in texts]
+        answered = await asyncio.gather(*(self._write(context, {**body, "n": 1}) for _ in range(count)))
+        return [text for (text,) in answered]
 
     async def _write(self, context: Ids | Sequence[Message], body: dict[str, Any]) -> list[str | None]:
         most = body["n"]

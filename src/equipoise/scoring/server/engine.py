@@ -54,8 +54,7 @@ class ServerEngine(EngineDefaults):
         self._prompts_at_once = asyncio.Semaphore(options.concurrency)
         self._batches_at_once = 2 + options.concurrency // BATCH
         api = Api(self._client, await _served_name(self._client, model))
-        found = await probe(api, bos=options.bos, samples=options.samples, reasoning=options.reasoning_tokens)
-        return api, *found
+        return api, *await probe(api, options)
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -66,7 +65,7 @@ class ServerEngine(EngineDefaults):
             "fingerprint": self._fingerprint,
             "method": self._method.name,
             "leading_ids": list(tokens.front) if tokens else None,
-            "chat_template": tokens.template.digest if tokens and tokens.template else None,
+            **(tokens.template.identity if tokens and tokens.template else {"chat_template": None}),
         }
 
     @property
@@ -77,6 +76,10 @@ class ServerEngine(EngineDefaults):
             "capabilities": self._findings.capabilities,
             **({"thinks": True} if self._findings.thinks else {}),
         }
+
+    @property
+    def tasks(self) -> Sequence[str]:
+        return tuple(self._method.tasks)
 
     @property
     def notes(self) -> Sequence[str]:
@@ -131,8 +134,8 @@ class ServerEngine(EngineDefaults):
 
         async def write(context: Context) -> str:
             tokens, reasoning = self._findings.tokens, self._findings.chat_reasoning
-            # A server's own chat may take the reasoning of a thinking model apart, or leave it out.
-            if tokens is not None and (isinstance(context, str) or tokens.thinks):
+            # The same tokens as for scoring. A server's own chat may print another time, or take reasoning apart.
+            if tokens is not None and tokens.takes(context):
                 ids = await tokens.context(context)
                 (text,) = await self._api.write(ids, tokens=max_new_tokens, temperature=temperature)
                 return counted(text)
@@ -146,10 +149,15 @@ class ServerEngine(EngineDefaults):
 
         try:
             texts = list(await asyncio.gather(*map(write, contexts)))
+            await self._check_clock()
             await self._proof.prove({self._proof.nearest_form(context) for context in contexts})
         except ServerError as error:
             raise _stopped(error, f"{len(contexts):,} texts") from None
         return texts
+
+    async def _check_clock(self) -> None:
+        if self._findings.tokens is not None:
+            await self._findings.tokens.check_clock()
 
     async def _proven(self, batches: Iterator[Sequence[Prompt]], failures: _Failures) -> AsyncIterator[list[Score]]:
         """Yield the scores of each batch; they are held back until the server has proven itself after them."""
@@ -161,10 +169,12 @@ class ServerEngine(EngineDefaults):
                 async for scores in stream:
                     held.append(scores)
                     if any(held) and self._proof.is_due(forms):
+                        await self._check_clock()
                         await self._proof.prove(forms)
                         while held:
                             yield held.pop(0)
             if any(held):
+                await self._check_clock()
                 await self._proof.prove(forms)
             while held:
                 yield held.pop(0)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 from urllib.parse import quote
-
-import httpx
 
 from ...records import ModelError
 
@@ -16,10 +14,10 @@ KEYS = ("EQUIPOISE_API_KEY", "OPENAI_API_KEY")
 """Environment variables that may hold the key; the first that is set is sent."""
 
 SHORTEST = 8
-"""Characters of the shortest key that is taken out of what a server answers; "EMPTY" and the like are no secrets."""
+"""Characters of the shortest key that is taken out of what a server answers; "EMPTY" and the like are not secret."""
 
 
-class Key(httpx.Auth):
+class Key:
     """The key, or none. Frames, messages and `repr` hold this object, never its text."""
 
     def __init__(self, text: str = "") -> None:
@@ -36,11 +34,11 @@ class Key(httpx.Auth):
                 return cls(text)
         return cls()
 
-    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response]:
-        """Put the key into the header of a request."""
+    def __call__(self, request: Any) -> Any:
+        """Return a request of httpx with the key in its header."""
         if self.__text:
             request.headers["Authorization"] = f"Bearer {self.__text}"
-        yield request
+        return request
 
     def hidden(self, text: str, *, shortest: int = SHORTEST) -> str:
         """Return a text without the key, as it is, as JSON and as part of an address: some servers quote it."""

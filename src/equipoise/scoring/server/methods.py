@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from ...records import Context, Message, ModelError, Prompt, Score, ScoreLimits
 from ...records.limits import BOUNDED, PSEUDOCOUNT, SAMPLED
 from ...records.thinking import answer_of
+from ..nesting import apart, stops
 from .answers import Malformed
 from .api import Api, Changed, Known
 from .http_client import ServerError
@@ -97,7 +98,8 @@ class GivenText:
         question = await self.tokens.question(prompt)
         rows = await self.api.given_tokens(question.sequences, has_entries=self.has_entries, known=self.beside)
         starts = zip(rows, question.starts, strict=True)
-        return Score(key, tuple(tuple(row[start - 1 :]) for row, start in starts), flags=question.flags)
+        logprobs = tuple(tuple(row[start - 1 :]) for row, start in starts)
+        return Score(key, logprobs, flags=question.flags, stops=stops(logprobs, question.nested))
 
     def takes(self, form: str) -> bool:
         """Return whether prompts of that form are asked as such."""
@@ -150,7 +152,7 @@ class NextToken:
             for sequence, start in zip(question.sequences, question.starts, strict=True)
         )
         if not bounded:
-            return Score(key, logprobs, flags=question.flags)
+            return Score(key, logprobs, flags=question.flags, stops=stops(logprobs, question.nested))
         seen = [
             all(sequence[place] in table_of[sequence[:place]] for place in range(start, len(sequence)))
             for sequence, start in zip(question.sequences, question.starts, strict=True)
@@ -158,7 +160,8 @@ class NextToken:
         # A token outside of the k may be next to impossible, and so may a candidate that has one.
         high = tuple(min(1.0, math.exp(math.fsum(tokens))) for tokens in logprobs)
         low = tuple(value if is_seen else 0.0 for value, is_seen in zip(high, seen, strict=True))
-        return Score(key, logprobs, flags=(*question.flags, BOUNDED), limits=ScoreLimits(low, high))
+        limits, ends = apart(ScoreLimits(low, high), question.nested), stops(logprobs, question.nested)
+        return Score(key, logprobs, flags=(*question.flags, BOUNDED), limits=limits, stops=ends)
 
     def takes(self, form: str) -> bool:
         """Return whether prompts of that form are asked as such."""

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from ...options import EngineOptions
 from ...records import Message, ModelError
 from ...records.thinking import THINK, THOUGHT
 from .api import Api, Known, distance
@@ -61,24 +62,24 @@ class Findings:
         return self.tokens is not None and self.tokens.thinks
 
 
-async def probe(api: Api, *, bos: str, samples: int, reasoning: int) -> tuple[Findings, Proof]:
+async def probe(api: Api, options: EngineOptions) -> tuple[Findings, Proof]:
     """Return the best method that the server supports, and how it is proven; ModelError says why there is none."""
     findings = Findings()
     try:
-        findings.tokens = await ServerTokens.open(api, bos=bos)
+        findings.tokens = await ServerTokens.open(api, bos=options.bos, time=options.chat_time)
         findings.capabilities["token ids"] = "yes"
     except ServerError as error:
         findings.capabilities["token ids"] = f"no: {error}"
     if findings.tokens is not None:
         await _probe_tokens(api, findings)
     chats = findings.tokens is not None and findings.tokens.template is not None
-    asks_chat = not chats and (samples > 0 or findings.method is None)
+    asks_chat = not chats and (options.samples > 0 or findings.method is None)
     if asks_chat and await _thinks_in_chat(api, findings):
-        findings.chat_reasoning = reasoning
+        findings.chat_reasoning = options.reasoning_tokens
     if findings.method is None:
         await _probe_chat(api, findings)
-    if samples:
-        findings.method = Samples(api, findings.tokens, samples, reasoning=findings.chat_reasoning)
+    if options.samples:
+        findings.method = Samples(api, findings.tokens, options.samples, reasoning=findings.chat_reasoning)
         findings.references = {}
         if not findings.answers:
             await _remember_text(api, findings)

@@ -33,6 +33,7 @@ from ...records.showing import (
 from ...runs.measurements import metric_named
 from ...runs.run import Run, all_parts
 from ...uncertainty import ESTIMATORS
+from ...verdict.summary import part_summary
 from .. import calibration
 from ..published import Measured, PublishedValue, published
 from ..scale import dataset_spreads, spreads_of
@@ -62,18 +63,30 @@ def beside_published(comparison: Comparison, values: Sequence[PublishedValue]) -
 def leaderboard(comparison: Comparison) -> Section:
     """Return every metric of every run with its interval and the run's rank, for each dataset, task and type."""
     intro = (
-        "Best UCerF first. Numbers in round brackets are ranks by that metric (1: best). ↑: higher is better, ↓: lower"
+        "Best UCerF first; on ambiguous sets best signed UCerF. Runs that are not usable come last,"
+        " without a rank. Numbers in round brackets are ranks by that metric (1: best). ↑: higher is better, ↓: lower"
         " is better; metrics without a better direction have no rank. The last row shows how the rank changes from"
         f" equalized odds to UCerF. Square brackets are {100 * comparison.choices.level:g}% intervals: if they overlap,"
         " the order of two runs is not settled (see the paired differences below)."
     )
-    tables = [board(match, comparison.names, kind) for match in comparison.matches for kind in match.kinds]
+    tables = [
+        board(match, comparison.names, kind, _usable(comparison, match))
+        for match in comparison.matches
+        for kind in match.kinds
+    ]
     return Section("Leaderboard", tables, "leaderboard", intro=intro)
 
 
-def board(match: Match, names: Sequence[str], kind: str) -> Table:
-    """Return a row for each metric and a column for each run, best UCerF first."""
-    placed = {metric: match.ranks(metric, kind) for metric in shown_metrics(match, kind)}
+def _usable(comparison: Comparison, match: Match) -> list[bool]:
+    """Return which runs are usable on what is compared."""
+    key = (match.dataset, match.task)
+    parts = [[part for part in run.parts if (part.dataset, part.task) == key] for run in comparison.runs]
+    return [all(part_summary(part).verdict.usable for part in several) for several in parts]
+
+
+def board(match: Match, names: Sequence[str], kind: str, usable: Sequence[bool] = ()) -> Table:
+    """Return a row for each metric and a column for each run, best UCerF first; only `usable` runs have a rank."""
+    placed = {metric: _among(match.ranks(metric, kind), usable) for metric in shown_metrics(match, kind)}
     by_ucerf = placed.get(_own_ucerf(placed), [None] * len(names))
     order = sorted(range(len(names)), key=lambda at: by_ucerf[at] or len(names) + 1)
     rows = []
@@ -83,7 +96,7 @@ def board(match: Match, names: Sequence[str], kind: str) -> Table:
     before = placed.get("eo_sum", [None] * len(names))
     moves = [_moved(before[at], by_ucerf[at]) for at in order]
     if any(moves):
-        rows.append(Row(("rank, from eo_sum to ucerf", *moves)))
+        rows.append(Row((f"rank, from eo_sum to {_own_ucerf(placed)}", *moves)))
     columns = [Column("metric", words=True, code=True), *(Column(names[at]) for at in order)]
     return Table(match.title(kind), columns, rows, "leaderboard", match.about(kind or "all"))
 
@@ -96,8 +109,20 @@ def shown_metrics(match: Match, kind: str) -> list[str]:
 
 
 def _own_ucerf(placed: Mapping[str, object]) -> str:
-    """Return the UCerF among the metrics: by perplexity, or by the estimator that the runs have."""
-    return next((name for name in placed if metric_named(name).name == "ucerf"), "ucerf")
+    """Return the UCerF that runs are ordered by: where no answer is right the signed one, by the runs' estimator."""
+    names = [[name for name in placed if metric_named(name).name == wanted] for wanted in ("ucerf_signed", "ucerf")]
+    return next((name for several in names for name in several), "ucerf")
+
+
+def _among(ranks: Sequence[int | None], usable: Sequence[bool]) -> list[int | None]:
+    """Return the ranks among the runs that are usable; None for the others."""
+    if all(usable) or None in ranks:
+        return list(ranks)
+    kept = [rank for rank, is_usable in zip(ranks, usable, strict=True) if is_usable and rank is not None]
+    return [
+        1 + sum(other < rank for other in kept) if is_usable and rank is not None else None
+        for rank, is_usable in zip(ranks, usable, strict=True)
+    ]
 
 
 def _ranked(value: Measurement | None, rank: int | None, runs: int) -> Cell:

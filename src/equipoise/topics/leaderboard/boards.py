@@ -267,10 +267,12 @@ class Board:
 
     def _ranked(self, metric: str) -> Iterator[Standing]:
         rows = [entry.measured.get(metric, type=self.kind) for entry in self.entries]
+        # Where no answer is right UCerF does not see the answers: it is listed, and the signed one is ranked.
+        blind = self.ranked_by(metric) != metric
         ranked = {
             number: row
             for number, (entry, row) in enumerate(zip(self.entries, rows, strict=True))
-            if row is not None and row.better != "neither" and not entry.invalid
+            if row is not None and row.better != "neither" and not entry.invalid and not blind
         }
         ranks: dict[int, Rank] = {}
         if len(ranked) > 1:
@@ -279,6 +281,14 @@ class Board:
             ranks = dict(zip(ranked, rank_ranges(estimates, higher=higher, level=self.level), strict=True))
         for number, (entry, row) in enumerate(zip(self.entries, rows, strict=True)):
             yield Standing(entry, self.kind, row, ranks.get(number))
+
+    def ranked_by(self, metric: str) -> str:
+        """Return the metric that models are ranked by: the signed UCerF in place of UCerF, where it was measured."""
+        known = metric_of(metric)
+        if known is None or known.name != "ucerf":
+            return metric
+        signed = metric.replace("ucerf", "ucerf_signed", 1)
+        return signed if any(entry.measured.get(signed, type=self.kind) for entry in self.entries) else metric
 
     def standing(self, model: str, metric: str) -> Standing | None:
         """Return a model by that metric; None where the board does not have the model."""

@@ -125,11 +125,12 @@ def _by_metric(site: Site, having: Sequence[Board], metric: MetricName, root: st
     columns = [Column("model", words=True)]
     for board in having:
         filters = {"dataset": board.dataset_title, "task": board.task, "type": kind_title(board.kind)}
-        columns.append(Column(board.title, link=root + site.datasets[board.dataset_title], filters=filters))
+        signed = " (signed)" if board.ranked_by(metric.name) != metric.name else ""
+        columns.append(Column(board.title + signed, link=root + site.datasets[board.dataset_title], filters=filters))
     sign = -1 if metric.better == "higher" else 1
     rows = []
     for model in site.models:
-        standings = [board.standing(model, metric.name) for board in having]
+        standings = [board.standing(model, board.ranked_by(metric.name)) for board in having]
         if any(standings):
             first = standings[0].row if standings[0] else None
             date = _newest(run for run in site.submissions.runs if run.model == model)[:10]

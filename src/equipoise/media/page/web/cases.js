@@ -269,6 +269,7 @@
       // One sentence with all forms of the word that differs, where one word is all that differs.
       const parts = texts.map((text) => text.split(" "));
       const line = make("p", "sentence");
+      line.dir = "auto";  // right-to-left scripts
       const place = parts[0].findIndex((word, i) => parts.some((other) => other[i] !== word));
       const same = place >= 0 && parts.every((other) => other.length === parts[0].length
         && other.every((word, i) => i === place || word === parts[0][i]));

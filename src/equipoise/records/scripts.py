@@ -1,0 +1,101 @@
+"""Words in any script: where a text has one, whatever the casing, the encoding of accents, or the spaces."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+SPACELESS = (
+    (0x0E00, 0x0EFF),  # Thai, Lao
+    (0x1000, 0x109F),  # Myanmar
+    (0x1780, 0x17FF),  # Khmer
+    (0x3040, 0x30FF),  # Hiragana, Katakana
+    (0x3400, 0x4DBF),  # Han, extension A
+    (0x4E00, 0x9FFF),  # Han
+    (0xF900, 0xFAFF),  # Han, compatibility
+    (0x20000, 0x323AF),  # Han, further extensions
+)
+"""Ranges of characters that are written without spaces between words."""
+
+PLURALS = "们們"
+"""Characters that make another word of a Chinese pronoun: 她们 is not 她."""
+
+JOINERS = "\u200c\u200d"
+"""Characters without width inside of words, as in Persian."""
+
+
+def is_spaceless(character: str) -> bool:
+    """Return whether words of the character's script are written without spaces between them."""
+    return any(first <= ord(character) <= last for first, last in SPACELESS)
+
+
+def space_before(word: str) -> str:
+    """Return what is written between a text and the word that continues it: a space, or nothing."""
+    return "" if word and is_spaceless(word[0]) else " "
+
+
+def is_word(text: str) -> bool:
+    """Return whether the text is one word: letters of any script, with their marks."""
+    marks = (c.isalpha() or c in JOINERS or unicodedata.category(c).startswith("M") for c in text)
+    return bool(text) and text[0].isalpha() and all(marks)
+
+
+def folded(word: str) -> str:
+    """Return the word as it is compared: without casing, accents in one encoding, and İ as i."""
+    return unicodedata.normalize("NFC", word.replace("İ", "i").casefold())
+
+
+def lowered(word: str) -> str:
+    """Return the word in lower case, as long as it was: İ becomes i, not two characters."""
+    return "".join(low if len(low := character.lower()) == 1 else "i" for character in word)
+
+
+def find_word(text: str, word: str, *, hyphens: bool = True) -> list[tuple[int, int]]:
+    """Return where the text has the word as a whole word, in any case; `hyphens` join words."""
+    # Longer than the text: a pattern of a cell of ten megabytes takes a minute to compile.
+    if not word or len(word) > 3 * len(text):
+        return []
+    places = [match.span() for match in _spellings(word).finditer(text)]
+    return [(start, end) for start, end in places if _is_whole(text, start, end, joining="-" if hyphens else "")]
+
+
+@lru_cache(maxsize=4096)
+def _spellings(word: str) -> re.Pattern[str]:
+    """Return a pattern of the word, with its accents as one character or as two."""
+    forms = dict.fromkeys([word, unicodedata.normalize("NFC", word), unicodedata.normalize("NFD", word)])
+    return re.compile("|".join(map(re.escape, forms)), re.IGNORECASE)
+
+
+def _is_whole(text: str, start: int, end: int, joining: str) -> bool:
+    before, after = text[start - 1 : start], text[end : end + 1]
+    if before and not is_spaceless(text[start]) and _continues(before, joining):
+        return False
+    if not after:
+        return True
+    if is_spaceless(text[end - 1]):
+        return after not in PLURALS and not unicodedata.category(after).startswith("M")
+    return not _continues(after, joining)
+
+
+def _continues(character: str, joining: str) -> bool:
+    """Return whether the character beside a word makes it a part of a longer one."""
+    if is_spaceless(character):
+        return False
+    if character.isalnum() or character in ("_", *JOINERS, *joining):
+        return True
+    return unicodedata.category(character).startswith("M")
+
+
+def word_around(text: str, word: str) -> str:
+    """Return the longer word of the text that the word is a part of, "" where there is none."""
+    places = [match.span() for match in _spellings(word).finditer(text)] if word and len(word) <= len(text) else []
+    return min((_extended(text, start, end) for start, end in places), key=len, default="")
+
+
+def _extended(text: str, start: int, end: int) -> str:
+    while start and _continues(text[start - 1], "-"):
+        start -= 1
+    while end < len(text) and (_continues(text[end], "-") or text[end] in PLURALS):
+        end += 1
+    return text[start:end]
