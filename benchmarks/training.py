@@ -207,6 +207,7 @@ def main() -> None:
     chosen = parsed(parser, **tiny, arms=few, out=Path("runs/smoke"))
     if chosen.reduced:
         chosen.steps, chosen.sets, chosen.evaluated, chosen.rate = 30, 4, 64, 1e-3
+        chosen.seeds = min(chosen.seeds, 2)
         chosen.arms = chosen.arms or ";".join(MAIN)
     sizes = Sizes(chosen.steps, chosen.sets, chosen.evaluated, chosen.rate, tuple(chosen.parts.split(",")))
     chosen.out.mkdir(parents=True, exist_ok=True)

@@ -138,8 +138,8 @@ def exchange(newcomer: Newcomer, harness: Path | None) -> None:
 
 def check(newcomer: Newcomer) -> None:
     """Gate the run: a bound that it meets, and one that it does not."""
-    newcomer.equipoise("equipoise gate, passed", "gate", "run", "--require", "ucerf[type=type2] >= 0.10")
-    failed = ("gate", "run", "--require", "ucerf[type=type2] <= 0.10", "--junit", "gate.xml")
+    newcomer.equipoise("equipoise gate, passed", "gate", "run", "--require", "ucerf[type=type2] >= 0.10", "--insist")
+    failed = ("gate", "run", "--require", "ucerf[type=type2] <= 0.10", "--insist", "--junit", "gate.xml")
     newcomer.equipoise("equipoise gate, failed", *failed, code=1, shows="FAILED")
     newcomer.equipoise("equipoise doctor --json", "doctor", "--json")
     if not json.loads((newcomer.folder / "run" / "manifest.json").read_text(encoding="utf-8"))["finished"]:

@@ -1,4 +1,4 @@
-"""Accuracy and equalized odds of drawn answers: exact where it can be, and as large as the probabilities say."""
+"""What is expected of drawn answers: exact, and nothing but what the probabilities say."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 import equipoise
 from equipoise.cli import app
 from equipoise.measuring.drawn_answers import at_temperature, drawn_answers
-from equipoise.records import EquipoiseError
+from equipoise.records import EquipoiseError, Outcomes
 from equipoise.runs.run import Run
+from equipoise.topics.wordings import drawn_answer
 
 
 @pytest.fixture(scope="module")
@@ -21,19 +22,57 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return equipoise.audit("planted:strength=1,bias=0.4", limit=60, out=out, resamples=30, progress=False)
 
 
-def test_expected_accuracy_is_exact_and_seeds_scatter_as_binomials_do(run: Run) -> None:
+def two_sets(probs: np.ndarray) -> Outcomes:
+    names = np.array(["a", "a", "b", "b"], dtype=object)
+    genders = np.array(["male", "female"] * 2, dtype=object)
+    return Outcomes(
+        example_id=np.array([f"e{n}" for n in range(4)], dtype=object),
+        variant=np.full(4, "", dtype=object),
+        set_id=names,
+        probs=probs,
+        logprobs=np.log(probs),
+        gold=np.full(4, -1),
+        stereotype=np.full(4, -1),
+        answerable=np.zeros(4, dtype=bool),
+        groups={"gender": genders},
+        flags=np.full(4, "", dtype=object),
+    )
+
+
+def test_expectations_are_exact_and_single_draws_scatter_as_binomials_do(run: Run) -> None:
     part = run.parts[0]
-    greedy, cold, one = drawn_answers(part.outcomes, [0.01, 1.0], draws=400)
-    measured = {name: part.measured.get(name, type="type2") for name in ("accuracy", "eo_sum", "accuracy_sampled")}
-    assert greedy.expected == pytest.approx(measured["accuracy"].value) == pytest.approx(greedy.accuracy[0])
-    assert greedy.odds[0] == pytest.approx(measured["eo_sum"].value)
-    assert cold.expected == pytest.approx(greedy.expected, abs=0.02)
-    assert one.expected == pytest.approx(measured["accuracy_sampled"].value)
+    greedy, cold, one = (row for row in drawn_answers(part.outcomes, [0.01, 1.0], draws=400) if row.kind == "type2")
+    names = ("accuracy", "eo_sum", "flip_rate", "accuracy_sampled", "eo_sum_sampled", "ucerf")
+    measured = {name: part.measured.get(name, type="type2").value for name in names}
+    assert (greedy.accuracy, greedy.odds, greedy.flips) == pytest.approx([measured[name] for name in names[:3]])
+    assert (one.accuracy, one.odds, one.ucerf) == pytest.approx([measured[name] for name in names[3:]])
+    # Nearly frozen, draws are the most probable answers.
+    assert (cold.accuracy, cold.odds, cold.flips) == pytest.approx([measured[name] for name in names[:3]], abs=0.02)
     outcomes = part.outcomes.take(part.outcomes.labelled & (part.outcomes.group("type") == "type2"))
     right = outcomes.probs[np.arange(len(outcomes)), outcomes.gold]
     deviation = float(np.sqrt((right * (1 - right)).sum()) / len(right))
-    assert one.accuracy[0] == pytest.approx(one.expected, abs=4 * deviation / 20)
-    assert one.accuracy[1] == pytest.approx(deviation, rel=0.15)
+    assert one.one_accuracy[0] == pytest.approx(one.accuracy, abs=4 * deviation / 20)
+    assert one.one_accuracy[1] == pytest.approx(deviation, rel=0.15)
+
+
+def test_a_model_without_bias_has_none_at_any_temperature(tmp_path: Path) -> None:
+    run = equipoise.audit(
+        "planted:strength=1.5,bias=0,noise=0", limit=60, out=tmp_path / "run", resamples=2, progress=False
+    )
+    rows = [row for row in drawn_answers(run.parts[0].outcomes, [0.5, 1.0, 2.0], draws=20) if row.temperature]
+    assert {row.kind for row in rows} == {"type1", "type2"}
+    for row in rows:
+        assert (row.flips, row.ucerf) == pytest.approx((0, 1), abs=1e-9)
+        if row.kind == "type2":
+            assert row.odds == pytest.approx(0, abs=1e-9) and row.one_odds[0] > 0.01, "a single draw is noise"
+    said = str(drawn_answer(run.parts[0], [row for row in rows if row.kind == "type2"]))
+    assert "eo_sum from 0.000 to 0.000" in said and "UCerF from 1.000 to 1.000" in said and "is noise" in said
+
+
+def test_what_must_change_is_what_no_coupling_of_draws_avoids() -> None:
+    probs = np.array([[0.7, 0.3], [0.4, 0.6], [0.5, 0.5], [0.5, 0.5]])
+    rows = drawn_answers(two_sets(probs), [1.0], draws=2)
+    assert [row.flips for row in rows if row.temperature] == [pytest.approx((0.3 + 0.0) / 2)]
 
 
 def test_a_temperature_sharpens_or_flattens() -> None:

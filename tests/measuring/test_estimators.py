@@ -7,6 +7,7 @@ import pytest
 
 from equipoise.measuring.estimators import (
     CHANGED,
+    FLIPS,
     OPEN,
     SAME,
     Resamples,
@@ -16,7 +17,8 @@ from equipoise.measuring.estimators import (
     usable_estimators,
 )
 from equipoise.measuring.items import Items
-from equipoise.records import EquipoiseError, Outcomes
+from equipoise.records import EquipoiseError, Estimate, Outcomes
+from equipoise.stats.bounded import mean_interval
 
 PLAN = Resamples(resamples=200)
 SETS = 120
@@ -65,14 +67,31 @@ def test_an_order_that_all_estimators_keep_is_the_same() -> None:
 
 
 def test_an_order_that_the_curvature_of_the_estimators_turns_is_found() -> None:
-    # Margin sees 0.55 and 0.68 as far apart as 0.85 and 0.98. Perplexity is flat near 1/2 and steep near 1.
-    result = study(values_of({"unsure": model(0.55, 0.68, 0.01, 1), "sure": model(0.86, 0.98, 0.01, 2)}), PLAN)
+    # Margin sees 0.55 and 0.72 further apart than 0.86 and 0.98. Perplexity is flat near 1/2 and steep near 1.
+    result = study(values_of({"unsure": model(0.55, 0.72, 0.01, 1), "sure": model(0.86, 0.98, 0.01, 2)}), PLAN)
     (order,) = result.orders
     assert order.verdict == CHANGED
     assert "perplexity" in order.for_first and order.for_second == ["margin, top-probability"]
     assert len(order.sides) > SETS / 2
     perplexity = {row.run: row for row in result.standings if row.estimator == "perplexity"}
     assert (perplexity["unsure"].rank.best, perplexity["sure"].rank.best) == (1, 2)
+
+
+def test_what_a_run_has_measured_is_shown_as_it_was_measured() -> None:
+    values = values_of({"a": model(0.8, 0.79, 0.002, 1)})
+    measured = Estimate(0.5, 0.4, 0.6, 0.95, SETS, "as measured")
+    result = study(values, PLAN, {("a", "renyi"): measured, ("a", FLIPS): measured})
+    shown = {row.estimator: row.ucerf for row in result.standings}
+    assert shown["renyi"] is measured is result.flips[0] and shown["entropy"] != measured
+    # Others have the interval that an audit gives them.
+    units = values.values[0, 0]
+    assert shown["perplexity"].ends == mean_interval(units, (0, 1), level=0.95).ends
+
+
+def test_a_difference_that_no_comparison_would_detect_is_no_order() -> None:
+    # Planted noise of 1 and of 1.0001: the difference is real, and far too small for 120 sets.
+    result = study(values_of({"a": model(0.8, 0.7, 0.1, 1), "b": model(0.8001, 0.7, 0.1, 1)}), PLAN)
+    assert [order.verdict for order in result.orders] == [OPEN]
 
 
 def test_equal_models_are_not_ordered() -> None:
@@ -88,7 +107,9 @@ def test_every_value_has_an_interval_with_width_and_its_n() -> None:
         assert row.ucerf.low < row.ucerf.value < row.ucerf.high and row.ucerf.n == SETS
     overs = {row.over: row.kendall.n for row in result.agreements}
     assert overs == {"occupations": 4, "sets": SETS}
-    assert result.flips[0].value == 0 and np.isnan(result.flips[0].low)
+    assert result.flips[0].value == result.flips[0].low == 0 < result.flips[0].high < 0.05
+    for row in result.agreements:
+        assert all(tau.low <= tau.value <= tau.high for tau in (row.kendall, row.spearman) if tau.has_interval)
     assert not result.orders and len(result.crossing) == 1
 
 

@@ -103,8 +103,8 @@ def test_a_run_compared_with_itself_leaves_room_for_a_difference(identities: Run
     for difference in differences:
         assert difference.low < difference.value == 0 < difference.high
     widest = max(d.high for c, d in zip(compared, differences, strict=True) if c.metric == "ucerf")
-    # The share of differing sets is at most 1 - 0.025^(1/n), and none differs by more than 1.
-    assert widest == pytest.approx(1 - 0.025 ** (1 / clusters))
+    # About 3 in n further sentences might differ, by at most 1; one sentence says nothing.
+    assert widest == 1 if clusters == 1 else 0.5 / clusters < widest < 4 / clusters
 
 
 def test_one_set_in_a_folder_has_no_interval_without_width(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from equipoise.measuring.items import Items, workforce_imbalance
+from equipoise.metrics.columns import LETTERS
 from equipoise.metrics.table.questions import MEANINGS
-from equipoise.records import BOTH_OFFERED, OPEN_ANSWER, Outcomes
+from equipoise.records import BOTH_OFFERED, DECIDED, OPEN_ANSWER, Outcomes
 from equipoise.uncertainty import PERPLEXITY
 
 
@@ -35,7 +36,7 @@ def test_both_is_the_last_option_where_it_is_offered(make_outcomes) -> None:
 def test_which_items_each_kind_of_metric_is_defined_for(make_outcomes) -> None:
     # An answerable question with a polarity, a label without an answer, neither, and a labelled sentence pair.
     rows = [row("a", 0.6, 0.4, gold=0, polarity="neg"), row("b", 0.6, 0.4, gold=0, answerable=False)]
-    rows += [row("c", 0.6, 0.4), row("d", 0.6, 0.4, gold=0, answerable=False)]
+    rows += [row("c", 0.6, 0.4, type=DECIDED), row("d", 0.6, 0.4, gold=0, answerable=False)]
     outcomes = make_outcomes(rows)
     outcomes = replace(
         outcomes,
@@ -44,6 +45,8 @@ def test_which_items_each_kind_of_metric_is_defined_for(make_outcomes) -> None:
     )
     applicable = {name: np.flatnonzero(items).tolist() for name, items in Items(outcomes).applicable.items()}
     assert applicable == {
+        "alike": [0, 1, 3],
+        "decided": [2],
         "all": [0, 1, 2, 3],
         "labelled": [0, 1],
         "answerable": [0],
@@ -56,6 +59,8 @@ def test_which_items_each_kind_of_metric_is_defined_for(make_outcomes) -> None:
         "polarity": [0],
         "open answers": [0],
         "both offered": [1],
+        "first named": [],
+        **{f"letter {letter}": [] for letter in LETTERS},
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,6 +19,7 @@ from equipoise.records import Measurement, RunManifest, group_label
 from equipoise.records.showing import Column, Row, Table
 from equipoise.report import run_text
 from equipoise.runs import Run, RunFolder
+from equipoise.settings import Settings
 
 NARROW, WIDE = 80, 10_000
 
@@ -35,7 +37,7 @@ def rendered(table: pd.DataFrame, width: int = WIDE, *, terminal: bool = False, 
 def written(table: pd.DataFrame, folder: Path) -> Run:
     """Return the run of a folder that holds only these measurements."""
     model = str(table["model"].iloc[0])
-    settings = {"level": 0.95}
+    settings = asdict(Settings())
     manifest = RunManifest(model, {}, {}, {}, settings, {}, "equipoise audit", "2026-01-01", finished="2026-01-01")
     RunFolder(folder).commit({"measurements.csv": table}, manifest)
     return Run(folder)

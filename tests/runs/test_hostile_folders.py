@@ -36,7 +36,7 @@ SOMETIMES = (
     ("report", "{run}"),
     ("report", "{run}", "--json", "--no-html"),
     ("verify", "{run}"),
-    ("gate", "{run}", "--require", "accuracy >= 0.1", "--quiet"),
+    ("gate", "{run}", "--require", "accuracy >= 0.1", "--insist", "--quiet"),
     ("compare", "{run}", "{run}", "--out", "{out}/c.html", "--permutations", "2", "--resamples", "2", "-q"),
     ("leaderboard", "{run}", "--out", "{out}/site", "--quiet"),
     ("report", "{run}", "--as", "reliability", "--format", "svg", "--quiet"),

@@ -186,7 +186,7 @@ def test_a_killed_comparison_leaves_the_old_page_or_the_new_one(finished: Path, 
 
 def test_a_killed_gate_leaves_the_old_checks_or_the_new_ones(finished: Path, tmp_path: Path) -> None:
     checks = tmp_path / "gate" / "junit.xml"
-    words = ("gate", finished, "--require", "accuracy >= 0", "--junit", checks, "--quiet")
+    words = ("gate", finished, "--require", "accuracy >= 0", "--insist", "--junit", checks, "--quiet")
     checks.parent.mkdir()
     checks.write_bytes(b"old")
     steps, seen = killed_everywhere(checks.parent, lambda: run(*words), lambda _: checks.read_bytes(), tmp_path)

@@ -51,7 +51,7 @@ def test_two_clean_runs_are_equal_byte_for_byte(
         spec = model if engine == "model" else engine
         run("audit", spec, "--limit", "3", "--task", "next-word", "--task", "mcq", "--resamples", "20", "--out", "run")
         run("report", "run", "--as", "tables", "--format", "csv", "--quiet")
-        run("gate", "run", "--require", "accuracy >= 0", "--junit", "junit.xml", "--quiet")
+        run("gate", "run", "--require", "accuracy >= 0", "--insist", "--junit", "junit.xml", "--quiet")
         made.append(contents(place))
     first, second = made
     assert list(first) == list(second) and "run/report.html" in first and "run/scores.jsonl" in first

@@ -148,7 +148,7 @@ def in_one_sentence(*words: str | Path) -> None:
 def every_reader(folder: Path) -> None:
     in_one_sentence("report", folder, "--json")
     in_one_sentence("report", folder, "--no-html")
-    in_one_sentence("gate", folder, "--require", "accuracy >= 0.1", "--quiet")
+    in_one_sentence("gate", folder, "--require", "accuracy >= 0.1", "--insist", "--quiet")
     in_one_sentence(
         "compare", folder, folder, "--out", folder / "c.html", "--permutations", "2", "--resamples", "2", "-q"
     )
@@ -265,5 +265,5 @@ def test_a_folder_whose_name_is_not_text_is_a_folder_like_others(tmp_path: Path)
     folder = tmp_path / os.fsdecode(b"run-\xff")
     audit(folder)
     run("report", folder, "--json")
-    run("gate", folder, "--require", "accuracy >= 0", "--junit", folder / "junit.xml", "--quiet")
+    run("gate", folder, "--require", "accuracy >= 0", "--insist", "--junit", folder / "junit.xml", "--quiet")
     assert (folder / "report.html").is_file() and (folder / "junit.xml").read_bytes().decode()

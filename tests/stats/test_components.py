@@ -9,20 +9,30 @@ from equipoise.records import UndefinedMetric
 from equipoise.stats.components import Table, components
 
 FACTORS = ("wording", "sentence", "group")
-TRUTH = {
+PLANTED = {
     ("wording",): 0.5,
     ("sentence",): 1.0,
-    ("group",): 0.32,  # fixed effects of +0.4 and -0.4: their mean square with one degree of freedom
+    ("group",): 0.16,  # fixed effects of +0.4 and -0.4
     ("wording", "sentence"): 0.3,
     ("wording", "group"): 0.2,
     ("sentence", "group"): 0.4,
     ("wording", "sentence", "group"): 0.25,
 }
+# Of an effect that each of two groups draws anew, half is in the mean over groups.
+TRUTH = {
+    ("wording",): 0.5 + 0.2 / 2,
+    ("sentence",): 1.0 + 0.4 / 2,
+    ("group",): 0.16,
+    ("wording", "sentence"): 0.3 + 0.25 / 2,
+    ("wording", "group"): 0.2 / 2,
+    ("sentence", "group"): 0.4 / 2,
+    ("wording", "sentence", "group"): 0.25 / 2,
+}
 
 
 def planted(rng: np.random.Generator, shape: tuple[int, int, int] = (8, 60, 2)) -> Table:
     values = np.zeros(shape)
-    for subset, variance in TRUTH.items():
+    for subset, variance in PLANTED.items():
         size = [length if name in subset else 1 for name, length in zip(FACTORS, shape, strict=True)]
         if subset == ("group",):
             values = values + np.array([0.4, -0.4]).reshape(size)
@@ -47,6 +57,18 @@ def test_planted_components_are_recovered_and_covered(audits: list, place: int) 
     assert abs(values.mean() - truth) < 4 * values.std() / np.sqrt(len(values)) + 0.02 * truth
     covered = np.mean([estimate.low <= truth <= estimate.high for estimate in estimates])
     assert covered >= 0.90  # nominal 0.95; 200 audits are off by 0.03 at most
+
+
+def test_a_biased_model_has_the_components_that_make_its_variance() -> None:
+    # What a sentence does to one group it does to the other with the opposite sign: their mean is noise.
+    rng = np.random.default_rng(4)
+    signs, noise = np.array([1.0, -1.0]), rng.normal(0, 0.1, (6, 80, 2))
+    values = rng.normal(0, 1, (1, 80, 1)) * signs + 0.3 * rng.normal(0, 1, (6, 1, 1)) + noise
+    rows = {row.name: row for row in components(Table(values, FACTORS, "sentence", "group"), draws=50)}
+    assert sum(row.variance.value for row in rows.values()) == pytest.approx(values.var(), rel=0.1)
+    assert rows["sentence × group"].share.value > 0.8 and rows["sentence"].share.value < 0.01
+    wordings = values.mean(axis=(1, 2)).var(ddof=1)
+    assert rows["wording"].variance.value == pytest.approx(wordings, rel=0.02)
 
 
 def test_shares_add_up_to_one() -> None:

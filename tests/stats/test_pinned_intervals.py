@@ -33,9 +33,8 @@ def _bounded() -> dict[str, list[float]]:
             *bounded.clopper_pearson(3, 9, level=0.9).ends,
             *bounded.clopper_pearson(9, 9, level=0.8).ends,
         ],
-        "betting": [end for x in (first, few) for end in _mean(x, 0.9, 3)],
-        "betting, strong": [*_mean(np.full(400, 0.97), 0.99, 1)],
-        "bernstein": [end for x in (first, few) for end in bounded._bernstein(x, 0.9)],
+        "betting": [*_mean(few, 0.9, 3)],
+        "jackknife": [*_mean(first, 0.9, 3), *_mean(np.full(400, 0.97), 0.99, 1)],
         "mean": [end for x in (first, few) for end in bounded.mean_interval(3 * x - 1, (-1, 2), level=0.9).ends],
         "hoeffding": [
             bounded.hoeffding_radius([5, 9], 2.0, level=0.9),

@@ -13,7 +13,7 @@ from equipoise.measuring.estimators import Resamples
 from equipoise.records import Estimate
 from equipoise.records.showing import Cell, Finding, Table
 from equipoise.runs import Run
-from equipoise.topics.wordings import FIRST, drawn_table, section
+from equipoise.topics.wordings import FIRST, drawn_section, section
 
 
 def test_sentences_name_the_worst_wording_the_shares_and_the_order(worded_runs: list[Path]) -> None:
@@ -44,8 +44,12 @@ def test_sensitivity_prints_them_and_writes_its_files(worded_runs: list[Path], t
 
 
 def test_drawn_answers_vary_and_the_most_probable_do_not(planted_run: Path) -> None:
-    table = drawn_table([Run(planted_run)], [1.0], draws=20, seed=0)
-    still, drawn = (row.cells for row in table.rows[:2])
+    shown = drawn_section([Run(planted_run)], [1.0], draws=20, seed=0)
+    (table,) = shown.every(Table)
+    rows = [row.cells for row in table.rows if "resolvable" in str(row.cells[1])]
+    (still, drawn) = rows
     assert (still[2], drawn[2]) == ("most probable", "1")
-    assert isinstance(still[5], Cell) and still[5].after == "± 0.000" and still[5].content == still[4]
-    assert isinstance(drawn[5], Cell) and drawn[5].after != "± 0.000"
+    assert isinstance(still[9], Cell) and still[9].after == "± 0.000" and still[9].content == still[5]
+    assert isinstance(drawn[9], Cell) and drawn[9].after != "± 0.000"
+    answers = [str(finding) for finding in shown.every(Finding)]
+    assert len(answers) == 2 and all("over all draws" in answer for answer in answers)

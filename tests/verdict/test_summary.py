@@ -21,7 +21,7 @@ FIRST_LINES = {
     "At chance": r"^Not usable: it guesses, right in \d\d\.\d% .* no better than chance \(50%\)",
     "No mass": r"^Not usable: the model did not understand the question\. The candidates hold 1\.0% ",
     "Three sets": r"^Not usable: there are too few sets, at most 2 of a type",
-    "One occupation": r"^Difference found: answers about the nurse \(UCerF 0\.0\d+, n = 7\) depend more on the pronoun",
+    "One occupation": r"^Difference found: right in 100\.0% .* against it: a gap of 2\.6 points",
     "Certainty only": r"^Difference found: .* more certain with “he” than with “she”, by 0\.5",
     "Alike and accurate": r"^No difference detected: it could have missed an accuracy gap of up to \d+\.\d points",
     "Alike and weak": r"^No difference detected: it could have missed an accuracy gap of up to \d+\.\d points",
@@ -32,7 +32,7 @@ NEVER = {
     "Against the stereotype": "guess|chance|follows the stereotype",
     "One occupation": "guess|chance|more often",
     "Certainty only": "guess|chance|follows|depend more",
-    "Alike and accurate": "guess|chance|a gap of|more certain|depend more|points apart",
+    "Alike and accurate": "guess|chance|a gap of|more certain|depend more|, [-\\d.]+ points apart",
     "Alike and weak": "guess|chance|a gap of|more certain|depend more|, [-\\d.]+ points apart",
 }
 """What must not be said; of a run that is not usable, nothing but the reason is."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,8 +11,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from equipoise import audit, summary
+from equipoise.cli import app
 from equipoise.records.showing import Finding
 from equipoise.runs.folder import RunFolder
 from equipoise.runs.run import Run
@@ -139,3 +143,15 @@ def test_low_precision_is_told_in_every_summary(sound: Run, tmp_path: Path, engi
     assert check.state == state and engine["dtype"] in check.text
     told = [s.text for s in summary(run).parts[0].sentences if s.topic == "validity"]
     assert told == ([check.text] if state == "doubt" else [])
+
+
+def test_the_advised_command_lists_the_faults_of_the_table_as_it_was_read(tmp_path: Path) -> None:
+    lines = [f"The cook paid the clerk because {word} ate.,{word},cook,clerk" for word in ("he", "she", "she")]
+    (tmp_path / "my table.csv").write_text("\n".join(["sentence here,pronoun,candidate_1,candidate_2", *lines]))
+    choices = {"columns": {"text": "sentence here"}, "resamples": 5, "progress": False}
+    run = audit("planted:noise=1", str(tmp_path / "my table.csv"), out=tmp_path / "run", **choices)
+    text = checked(run)["dataset faults"].text
+    command = re.search(r"`equipoise (.+?)` lists", text)
+    assert command, text
+    result = CliRunner().invoke(app, shlex.split(command[1]))
+    assert result.exit_code == 0 and "repeated sentence" in result.output, result.output

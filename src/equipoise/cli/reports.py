@@ -49,8 +49,12 @@ def compare(
         typer.Option("--correction", help="Correction for the number of comparisons: Holm, or Benjamini and Hochberg."),
     ] = "holm",
     permutations: Annotated[
-        int, typer.Option("--permutations", help="Number of random exchanges behind each p-value.")
-    ] = 5000,
+        int | None,
+        typer.Option(
+            "--permutations",
+            help="Number of random exchanges behind each p-value; by default it follows from the number of tests.",
+        ),
+    ] = None,
     resamples: Resamples = PlanOptions.resamples,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the exchanges and resamples.")] = 0,
     quiet: Quiet = False,

@@ -1,4 +1,4 @@
-"""`equipoise study temperature`: how much accuracy and equalized odds move when answers are drawn."""
+"""`equipoise study temperature`: what to expect when answers are drawn at a temperature."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ def temperature(
 ) -> None:
     """Show how results change when answers are drawn. It uses stored probabilities.
 
-    The first row of each type takes the most probable answers. "over draws" is the mean and standard deviation over
-    draws of one answer for each sentence. No model is asked.
+    The first row of each type takes the most probable answers, the others what is expected over all draws. "of one
+    draw" is the mean and standard deviation over draws of one answer for each sentence, noise included. No model is
+    asked.
     """
     from ..media import terminal
     from ..runs.run import Run
-    from ..topics.wordings import drawn_table
+    from ..topics.wordings import drawn_section
 
     opened = [Run(run) for run in runs]
-    print_out(terminal.draw(drawn_table(opened, temperatures or [0.5, 1.0, 2.0], draws=draws, seed=seed)))
+    print_out(terminal.sections([drawn_section(opened, temperatures or [0.5, 1.0, 2.0], draws=draws, seed=seed)]))

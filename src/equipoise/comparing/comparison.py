@@ -11,15 +11,17 @@ import numpy as np
 
 from ..catalog import find
 from ..datasets.conditions import conditions
-from ..measuring.comparing import comparison_leeways, contests, widened_difference
+from ..measuring.comparing import Compared, comparison_leeways, contests, widened_difference
+from ..measuring.estimators import is_usable
+from ..measuring.items import suffix
 from ..measuring.leeway.widening import Leeway
 from ..measuring.measure import Plan
 from ..metrics import METRICS, Metric
 from ..progress import Progress, shown
 from ..records import ABSENT, Booleans, EquipoiseError, Estimate, Integers, Measurement, Outcomes, parse_group
-from ..runs.measurements import kind_title, metric_named
+from ..runs.measurements import estimator_of, kind_title, metric_named
 from ..runs.run import Run
-from ..stats.paired import CORRECTIONS, Trial, is_detected, paired_differences
+from ..stats.paired import CORRECTIONS, Contest, Trial, is_detected, paired_differences
 from .matching import Match, match, opened, shared_estimators
 
 TESTED = tuple(metric.name for metric in METRICS.values() if metric.leading)
@@ -31,7 +33,9 @@ class Choices:
     """What may be chosen about a comparison; `where` are conditions on the items, as an audit takes them.
 
     `data` names datasets of the runs that have the same rows, such as genderlex and genderlex-someone: they are then
-    compared with each other. `alone` allows a single run: to be seen beside published values.
+    compared with each other. `alone` allows a single run: to be seen beside published values. `metrics` may name an
+    estimator (ucerf_renyi). `permutations` are the exchanges behind each p-value; by default they follow from the
+    number of tests (stats/paired.py).
     """
 
     intersect: bool = False
@@ -41,7 +45,7 @@ class Choices:
     metrics: Sequence[str] = TESTED
     correction: str = "holm"
     resamples: int = 2000
-    permutations: int = 5000
+    permutations: int | None = None
     level: float = 0.95
     seed: int = 0
 
@@ -50,24 +54,26 @@ class Choices:
         self.rows()
         conditions(self.where)
         for name in ("resamples", "permutations"):
-            if getattr(self, name) < 1:
+            chosen = getattr(self, name)
+            if chosen is not None and chosen < 1:
                 raise EquipoiseError(f"{name} must be at least 1, not {getattr(self, name)}")
 
     def rows(self) -> list[Metric]:
         """Return the metrics to test; an unknown one is an error."""
-        return [find(name, METRICS, kind="metric") for name in self.metrics]
+        return list(dict.fromkeys(metric_named(name) for name in self.metrics))
 
 
 @dataclass(frozen=True)
 class Tested:
     """The value of one run or dataset minus that of another: `row` is the difference as a measurement.
 
-    Its corrected p-value counts all tests of the comparison.
+    Its corrected p-value counts all tests of the comparison. `contest` is what was tested, where that was paired.
     """
 
     row: Measurement
     first: str
     second: str
+    contest: Contest | None = field(default=None, compare=False)
 
     @property
     def difference(self) -> Estimate:
@@ -142,6 +148,17 @@ class Comparison:
     choices: Choices = field(default_factory=Choices)
 
     @property
+    def trial(self) -> Trial:
+        """How the differences were tested."""
+        return trial_of(self.choices, len(self.tests))
+
+    @property
+    def least_p(self) -> float:
+        """The smallest corrected p-value that any test could have had: Holm's multiplies it by the number of tests."""
+        most = max((len(np.unique(matched.items[0].clusters)) for matched in self.matches), default=1)
+        return self.trial.least_p(most) * (len(self.tests) if self.choices.correction == "holm" else 1)
+
+    @property
     def names(self) -> list[str]:
         """The runs' names, each once."""
         return [run.name for run in self.runs]
@@ -180,25 +197,48 @@ def corrected(tests: Sequence[Tested], correction: str) -> list[Tested]:
     return [test.corrected(value) for test, value in zip(tests, values.tolist(), strict=True)]
 
 
+def trial_of(choices: Choices, tests: int) -> Trial:
+    """Return how the differences of a comparison with this many tests are tested."""
+    return Trial(choices.resamples, choices.permutations, choices.level, choices.seed, tests)
+
+
+def _plan(runs: Sequence[Run], matches: Sequence[Match], choices: Choices) -> tuple[Plan, set[str]]:
+    """Return what is measured, and the names of the metrics that are tested among it."""
+    shared = shared_estimators(runs)
+    named = {name: estimator_of(name) for name in choices.metrics}
+    further = [estimator for estimator in dict.fromkeys(named.values()) if estimator and estimator not in shared]
+    items = [several for matched in matches for several in matched.items]
+    for estimator in further:
+        if not all(is_usable(estimator, several) for several in items):
+            raise EquipoiseError(f"the runs lack what the estimator {estimator.name} needs, so it cannot be compared")
+    plain = [metric_named(name) for name, estimator in named.items() if estimator is None]
+    tested = {name for name, estimator in named.items() if estimator}
+    tested |= {row.name + (suffix(estimator) if row.estimated else "") for row in plain for estimator in shared}
+    return Plan(choices.rows(), [*shared, *further], by=()), tested
+
+
 def _differences(runs: Sequence[Run], matches: Sequence[Match], choices: Choices, say: Progress) -> Iterator[Tested]:
     """Yield the difference of every two runs in every metric, with the p-value of its own test."""
-    pairs = list(combinations(range(len(runs)), 2))
-    plan = Plan(choices.rows(), shared_estimators(runs), by=())
-    trial = Trial(choices.resamples, choices.permutations, choices.level, choices.seed)
-    reach = [[comparison_leeways(items, plan) for items in matched.items] for matched in matches]
-    for number, (place, (a, b)) in enumerate(product(range(len(matches)), pairs)):
-        matched, names = matches[place], (runs[a].name, runs[b].name)
-        say("comparing", number, len(matches) * len(pairs))
-        compared = [c for c in contests(matched.items[a], matched.items[b], plan) if _is_shown(c.group, matched.kinds)]
+    plan, tested = _plan(runs, matches, choices)
+    several: list[tuple[Match, tuple[int, int], list[Compared]]] = []
+    for matched, (a, b) in product(matches, combinations(range(len(runs)), 2)):
+        every = contests(matched.items[a], matched.items[b], plan)
+        shown = [c for c in every if c.metric in tested and _is_shown(c.group, matched.kinds)]
+        several.append((matched, (a, b), shown))
+    trial = trial_of(choices, sum(len(compared) for _, _, compared in several))
+    reach = {id(matched): [comparison_leeways(items, plan) for items in matched.items] for matched in matches}
+    for number, (matched, (a, b), compared) in enumerate(several):
+        names = runs[a].name, runs[b].name
+        say("comparing", number, len(several))
         clusters = int(matched.items[a].clusters.max()) + 1
         results = paired_differences([c.contest for c in compared], clusters=clusters, trial=trial)
         for contest, plain in zip(compared, results, strict=True):
-            leeway, other = (reach[place][run].get((contest.metric, contest.group), Leeway()) for run in (a, b))
+            leeway, other = (reach[id(matched)][run].get((contest.metric, contest.group), Leeway()) for run in (a, b))
             difference = widened_difference(plain, leeway.minus(other), contest.contest.width)
             about = (" − ".join(names), matched.dataset, matched.task, contest.group)
             better = metric_named(contest.metric).better
-            yield Tested(Measurement(contest.metric, *about, difference, better), *names)
-    say("comparing", len(matches) * len(pairs), len(matches) * len(pairs))
+            yield Tested(Measurement(contest.metric, *about, difference, better), *names, contest.contest)
+    say("comparing", len(several), len(several))
 
 
 def _is_shown(group: str, kinds: Sequence[str]) -> bool:

@@ -12,12 +12,12 @@ import pandas as pd
 
 from ..catalog import find
 from ..measuring.conformal import coverage, is_calibratable
-from ..measuring.estimators import PairOrder, Resamples, Standing, Study, set_values, study, usable_estimators
+from ..measuring.estimators import FLIPS, PairOrder, Resamples, Standing, Study, set_values, study, usable_estimators
 from ..measuring.human_labels import LabelStudy, is_labelled_by_people, label_study
-from ..measuring.items import Items
+from ..measuring.items import Items, suffix
 from ..metrics import METRICS, Metric
 from ..progress import Progress, shown
-from ..records import EquipoiseError, Estimate, Integers, RunKey, UndefinedMetric
+from ..records import EquipoiseError, Estimate, RunKey, UndefinedMetric
 from ..runs.measurements import kind_title
 from ..runs.run import Part, Run
 from ..stats.bounded import ENOUGH_UNITS
@@ -83,7 +83,7 @@ def estimator_studies(
     wanted, studies = list(measures(match(opened, intersect=intersect))), []
     for number, (matched, kind, metric) in enumerate(wanted):
         shown(progress)("comparing estimators", number, len(wanted))
-        studied = _studied(items_of(opened, matched), matched.rows(kind), metric, chosen, plan)
+        studied = _studied(opened, matched, kind, metric, chosen, plan)
         if studied is not None:
             studies.append(PartStudy(matched.dataset, matched.task, kind, metric, studied))
     shown(progress)("comparing estimators", len(wanted), len(wanted))
@@ -115,15 +115,32 @@ def items_of(runs: Sequence[Run], matched: Match) -> dict[str, Items]:
 
 
 def _studied(
-    items: Mapping[str, Items], rows: Integers, metric: Metric, chosen: Sequence[Estimator], plan: Resamples
+    runs: Sequence[Run], matched: Match, kind: str, metric: Metric, chosen: Sequence[Estimator], plan: Resamples
 ) -> Study | None:
     """Return the study by a metric and some estimators, None where there are too few sets for an interval."""
+    items = items_of(runs, matched)
     try:
         estimators = chosen or usable_estimators(list(items.values()))
-        values = set_values(items, rows, metric.inputs[0], estimators)
+        values = set_values(items, matched.rows(kind), metric.inputs[0], estimators)
     except UndefinedMetric:
         return None
-    return study(values, plan) if len(np.unique(values.clusters)) >= ENOUGH_UNITS else None
+    if len(np.unique(values.clusters)) < ENOUGH_UNITS:
+        return None
+    # Estimators that give the same values are named together; the first of them has the measurement.
+    names = {name: metric.name + suffix(ESTIMATORS[name.split(", ")[0]]) for name in values.estimators}
+    return study(values, plan, known_of(runs, matched, kind, {**names, FLIPS: "flip_rate"}))
+
+
+def known_of(
+    runs: Sequence[Run], matched: Match, kind: str, names: Mapping[str, str]
+) -> dict[tuple[str, str], Estimate]:
+    """Return what the runs have measured on the items of a type, by run and the key of each metric's name."""
+    rows = {
+        (run.name, key): measured.get(name, type=kind)
+        for run, measured in zip(runs, matched.measured, strict=True)
+        for key, name in names.items()
+    }
+    return {key: row.estimate for key, row in rows.items() if row is not None}
 
 
 def _label_study(part: Part, chosen: Sequence[Estimator], plan: Resamples) -> LabelStudy | None:

@@ -156,7 +156,13 @@ def match(runs: Sequence[Run], *, intersect: bool, where: Sequence[str] = ()) ->
         tables = [part.items.assign(key=_keys(part.run, part.items)) for part in having]
         common = set(tables[0]["key"]).intersection(*(table["key"] for table in tables[1:]))
         most = max(len(table) for table in tables)
-        if any(len(table) != len(common) for table in tables) and not intersect:
+        differ = any(len(table) != len(common) for table in tables)
+        if differ and (asked := _other_pronouns([part.run for part in having])):
+            raise EquipoiseError(
+                f"the runs were asked with different pronouns ({asked}), so no counterfactual set is the same and"
+                " nothing can be compared; audit them with the same --pronouns"
+            )
+        if differ and not intersect:
             raise EquipoiseError(
                 f"the runs were asked different items of {dataset} · {task} ({len(common):,} of up to {most:,} are the"
                 " same sentences with the same options); --intersect compares those alone"
@@ -171,6 +177,12 @@ def match(runs: Sequence[Run], *, intersect: bool, where: Sequence[str] = ()) ->
     if not matches:
         raise EquipoiseError("the runs have no item in common, so there is nothing to compare")
     return matches
+
+
+def _other_pronouns(runs: Sequence[Run]) -> str:
+    """Return the pronouns of each run, where they differ; a set of other pronouns is another set."""
+    pronouns = [", ".join(run.manifest.settings.get("pronouns") or ()) for run in runs]
+    return "; ".join(dict.fromkeys(pronouns)) if len(set(pronouns)) > 1 and all(pronouns) else ""
 
 
 def _keys(run: Run, items: pd.DataFrame) -> pd.Series:

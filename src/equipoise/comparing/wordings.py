@@ -10,13 +10,22 @@ import numpy as np
 import pandas as pd
 
 from ..measuring.ensembles import is_worded
-from ..measuring.estimators import Resamples
+from ..measuring.estimators import FLIPS, Resamples
 from ..measuring.wordings import WordingStudy, wording_study
 from ..records import Estimate, Measurement, UndefinedMetric
 from ..runs.measurements import Measurements
 from ..runs.run import Run
 from ..stats.bounded import ENOUGH_UNITS
-from .estimators import PartStudy, estimate_columns, frames_of, items_of, measures, order_columns, standing_columns
+from .estimators import (
+    PartStudy,
+    estimate_columns,
+    frames_of,
+    items_of,
+    known_of,
+    measures,
+    order_columns,
+    standing_columns,
+)
 from .matching import Match, match, named_apart
 
 
@@ -49,7 +58,8 @@ def wording_parts(runs: Sequence[Run], plan: Resamples, *, intersect: bool = Fal
     parts = []
     for matched, kind, metric in measures(worded):
         try:
-            studied = wording_study(items_of(opened, matched), matched.rows(kind), metric.inputs[0], plan)
+            known = _known(opened, matched, kind, metric.name)
+            studied = wording_study(items_of(opened, matched), matched.rows(kind), metric.inputs[0], plan, known)
         except UndefinedMetric:
             continue
         if len(np.unique(studied.study.values.clusters)) >= ENOUGH_UNITS:
@@ -57,6 +67,15 @@ def wording_parts(runs: Sequence[Run], plan: Resamples, *, intersect: bool = Fal
             part = PartStudy(matched.dataset, matched.task, kind, metric, studied.study)
             parts.append(WordingPart(part, studied, spreads))
     return parts
+
+
+def _known(runs: Sequence[Run], matched: Match, kind: str, metric: str) -> dict[tuple[str, str], Estimate]:
+    """Return what the runs have measured: by wording, and over all of them."""
+    known = known_of(runs, matched, kind, {"": metric, FLIPS: "flip_rate"})
+    for run, measured in zip(runs, matched.measured, strict=True):
+        rows = _by_wording(measured, metric, kind)
+        known |= {(run.name, wording): _joined(several) for wording, several in rows.items()}
+    return known
 
 
 def _spreads(runs: Sequence[Run], matched: Match, kind: str) -> Iterator[Spread]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..metrics.columns import ATTRIBUTE, AUGMENTATION
 from ..records import Estimate, Outcomes, group_label
 from ..stats.paired import Contest
-from .evidence import is_plain_mean, unit_differences, width_of
+from .evidence import is_plain_mean, unit_differences, unit_sizes, width_of
 from .identities import marked_points
 from .items import Items
 from .leeway.widening import Leeway, Name, leeways
@@ -36,7 +36,8 @@ def contests(first: Items, second: Items, plan: Plan) -> Iterator[Compared]:
             statistics = (point.statistics(compared=True), other.statistics(compared=True))
             chosen_metric, k = point.job.metric, first.outcomes.k
             units = unit_differences(*statistics) if is_plain_mean(chosen_metric) else None
-            yield Compared(metric, group, Contest(*statistics, point.n, width_of(chosen_metric, k), units))
+            sizes = None if units is None else unit_sizes(statistics[0])
+            yield Compared(metric, group, Contest(*statistics, point.n, width_of(chosen_metric, k), units, sizes))
 
 
 def _points(items: Items, plan: Plan) -> dict[Name, Point]:

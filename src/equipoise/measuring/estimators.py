@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..metrics import METRICS
 from ..records import Booleans, EquipoiseError, Estimate, Floats, Integers, Strings, UndefinedMetric
 from ..stats import concordance
 from ..stats.bootstrap import cluster_numbers, percentile, weight_chunks
+from ..stats.paired import Trial, corrected, is_detected, paired_differences
 from ..stats.ranks import Rank, rank_ranges
+from ..stats.resampling import Statistic
 from ..uncertainty import ESTIMATORS, Estimator
 from .conformal import is_calibratable
 from .ensembles import is_worded
-from .evidence import NO_SPREAD
+from .evidence import NO_SPREAD, Evidence, mean_contest
 from .items import Items
 
 METHOD = "percentile bootstrap over clusters"
@@ -113,8 +115,8 @@ class Agreement:
 class PairOrder:
     """Which of two runs has the higher UCerF: the estimators that settle it either way, and those that do not.
 
-    All orders of a study hold together at the level (Bonferroni). `sides` are the sets that one estimator says the
-    first run treats more alike, and another the second.
+    An order is settled where comparisons would detect a difference, corrected over all orders (Holm). `sides` are the
+    sets that one estimator says the first run treats more alike, and another the second.
     """
 
     first: str
@@ -146,17 +148,31 @@ class Study:
     """By run: the sets that are in the least alike quarter under one estimator and not under another."""
 
 
-def study(values: SetValues, plan: Resamples) -> Study:
-    """Return standings, flips, correlations and orders, with intervals by resampling clusters."""
+Known = Mapping[tuple[str, str], Estimate]
+"""What a run has measured already, by run and estimator (or wording): one number has one interval everywhere."""
+
+FLIPS = "flip rate"
+"""The place of flips among what is known."""
+
+
+def study(values: SetValues, plan: Resamples, known: Known | None = None) -> Study:
+    """Return standings, flips, correlations and orders, with intervals by resampling clusters.
+
+    What is `known` is shown as it was measured; other values have the interval that a measurement would have.
+    """
+    known = known or {}
     weights = values.weights(resamples=plan.resamples, seed=plan.seed)
     drawn = values.means(weights)
-    flips = [interval_of(f.mean(), (f @ weights) / weights.sum(axis=0), values.sets, plan) for f in values.flipped]
+    flips = [
+        known.get((run, FLIPS)) or set_estimate("flip_rate", flipped, values, weights, plan)
+        for run, flipped in zip(values.runs, values.flipped, strict=True)
+    ]
     return Study(
         values,
-        list(_standings(values, drawn, plan)),
+        list(_standings(values, weights, plan, known)),
         flips,
         [*_over_models(values, drawn, plan), *_within_runs(values, weights, plan)],
-        list(_orders(values, drawn, plan)),
+        list(_orders(values, plan)),
         [values.set_ids[_crosses(by_estimator)] for by_estimator in values.values],
     )
 
@@ -167,6 +183,17 @@ def _crosses(values: Floats) -> Booleans:
     return np.asarray(low.any(axis=0) & ~low.all(axis=0))
 
 
+def set_estimate(
+    name: str, by_set: Floats, values: SetValues, weights: NDArray[np.float32], plan: Resamples
+) -> Estimate:
+    """Return the mean of a value of each set, with the interval that an audit gives that metric (evidence.py)."""
+    metric = METRICS[name]
+    statistic = Statistic(metric.function, [by_set], values.clusters)
+    evidence = Evidence(metric, [statistic], float(by_set.mean()), 2, plan.level, plan.seed)
+    samples = (by_set @ weights) / weights.sum(axis=0) if evidence.needs_resamples else None
+    return replace(evidence.estimate(samples), n=values.sets)
+
+
 def interval_of(value: float, samples: Floats, n: int, plan: Resamples, *, sets: int | None = None) -> Estimate:
     """Return a value with its interval; none has zero width. `sets` were resampled, where they are not the n."""
     estimate = percentile(value, samples, level=plan.level, units=n if sets is None else sets)
@@ -175,10 +202,23 @@ def interval_of(value: float, samples: Floats, n: int, plan: Resamples, *, sets:
     return Estimate.alone(value, level=plan.level, n=n, method=NO_SPREAD)
 
 
-def _standings(values: SetValues, drawn: Floats, plan: Resamples) -> Iterator[Standing]:
+def correlation_of(value: float, samples: Floats, n: int, plan: Resamples, *, sets: int | None = None) -> Estimate:
+    """Return a correlation with its interval.
+
+    A resample holds some sets twice, which are tied with themselves, so resampled correlations are off to one side of
+    the value. Their spread around their own mean is put around the value.
+    """
+    centred = np.clip(samples - np.nanmean(samples) + value, -1.0, 1.0) if not np.isnan(samples).all() else samples
+    estimate = interval_of(value, centred, n, plan, sets=sets)
+    return replace(estimate, low=min(estimate.low, value), high=max(estimate.high, value))
+
+
+def _standings(values: SetValues, weights: NDArray[np.float32], plan: Resamples, known: Known) -> Iterator[Standing]:
     for place, estimator in enumerate(values.estimators):
-        means = values.values[:, place].mean(axis=1)
-        estimates = [interval_of(m, s, values.sets, plan) for m, s in zip(means, drawn[:, place], strict=True)]
+        estimates = [
+            known.get((run, estimator)) or set_estimate("ucerf", values.values[at, place], values, weights, plan)
+            for at, run in enumerate(values.runs)
+        ]
         ranks = rank_ranges(estimates, higher=True, level=plan.level)
         for run, estimate, rank in zip(values.runs, estimates, ranks, strict=True):
             yield Standing(run, estimator, estimate, rank)
@@ -213,7 +253,7 @@ def _of_columns(
     for a, b in combinations(range(len(estimators)), 2):
         points, drawn = [(mean[a], mean[b]) for mean in means]
         correlations = [
-            interval_of(function(*points)[0], function(*drawn), len(points[0]), plan, sets=values.sets)
+            correlation_of(function(*points)[0], function(*drawn), len(points[0]), plan, sets=values.sets)
             for function in (concordance.column_kendall, concordance.column_spearman)
         ]
         yield Agreement(over, run, estimators[a], estimators[b], *correlations)
@@ -227,24 +267,27 @@ def _of_sets(
     for a, b in combinations(range(len(estimators)), 2):
         kendall = [concordance.kendall(squares[a], squares[b], drawn) for drawn in (once, weights)]
         spearman = [concordance.spearman(values[a], values[b], drawn) for drawn in (once, weights)]
-        correlations = [interval_of(point[0], drawn, values.shape[1], plan) for point, drawn in (kendall, spearman)]
+        correlations = [correlation_of(point[0], drawn, values.shape[1], plan) for point, drawn in (kendall, spearman)]
         yield Agreement("sets", run, estimators[a], estimators[b], *correlations)
 
 
-def _orders(values: SetValues, drawn: Floats, plan: Resamples) -> Iterator[PairOrder]:
+def _orders(values: SetValues, plan: Resamples) -> Iterator[PairOrder]:
+    """Yield the order of every two runs: the test of a difference that comparisons use, corrected over all of them."""
     pairs = list(combinations(range(len(values.runs)), 2))
-    tests = len(pairs) * len(values.estimators)
-    if not tests:
+    contests = [
+        mean_contest(first, second, values.clusters, 1.0)
+        for a, b in pairs
+        for first, second in zip(values.values[a], values.values[b], strict=True)
+    ]
+    if not contests:
         return
-    bound = NormalDist().inv_cdf(1 - (1 - plan.level) / (2 * tests))
-    means = values.values.mean(axis=2)
-    for a, b in pairs:
-        gaps = means[a] - means[b]
-        errors = np.std(drawn[a] - drawn[b], axis=1, ddof=1)
-        settled = np.where(np.abs(gaps) > bound * errors, np.sign(gaps), 0)
+    trial = Trial(plan.resamples, None, plan.level, plan.seed, len(contests))
+    tests = corrected(paired_differences(contests, clusters=int(values.clusters.max()) + 1, trial=trial))
+    count = len(values.estimators)
+    for place, (a, b) in enumerate(pairs):
         by_sign: dict[int, list[str]] = {1: [], -1: [], 0: []}
-        for estimator, sign in zip(values.estimators, settled, strict=True):
-            by_sign[int(sign)].append(estimator)
+        for estimator, test in zip(values.estimators, tests[place * count : (place + 1) * count], strict=True):
+            by_sign[int(np.sign(test.value)) if is_detected(test) else 0].append(estimator)
         apart = values.values[a] - values.values[b]
         sides = (apart > concordance.TIE).any(axis=0) & (apart < -concordance.TIE).any(axis=0)
         names = (values.runs[a], values.runs[b])

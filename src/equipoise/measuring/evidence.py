@@ -14,9 +14,10 @@ from ..metrics import Metric
 from ..metrics.columns import COLUMNS, Column
 from ..metrics.groups import mean
 from ..records import Booleans, Estimate, Floats, Integers, UndefinedMetric
-from ..stats import bootstrap, bounded, maximum, means
+from ..stats import bootstrap, bounded, jackknife, maximum, means
 from ..stats.paired import Contest, Trial, paired_differences
-from ..stats.resampling import Statistic, evaluate
+from ..stats.planning import Seen
+from ..stats.resampling import Statistic
 from .stopping import Sample
 
 TOO_FEW = f"no interval: fewer than {bounded.ENOUGH_UNITS} clusters, and the metric has no bounds"
@@ -24,6 +25,9 @@ NO_SPREAD = "no interval: all resamples are equal"
 POSSIBLE = "bounds: a subset is empty and may have any value; Hoeffding bounds of the others"
 DISCRETENESS = 3
 """Units for each degree of freedom of an absolute gap of few units."""
+
+MOST_LEFT_OUT = 2000
+"""Clusters that are left out one by one at most, where a group has few of many: time grows with the square."""
 
 
 @dataclass(frozen=True)
@@ -115,8 +119,11 @@ class Evidence:
                 return estimate
         if self.bounds is None or not len(self.units):
             return replace(self._alone(TOO_FEW), n=len(self.units))
-        whole = self._column.whole and self.metric.interval != "paired"
-        estimate = bounded.mean_interval(self.units, self.bounds, level=self.level, seed=self.seed, whole=whole)
+        paired = self.metric.interval == "paired"
+        whole, counts = self._column.whole and not paired, None if paired else unit_sizes(self.statistics)
+        estimate = bounded.mean_interval(
+            self.units, self.bounds, level=self.level, seed=self.seed, whole=whole, counts=counts
+        )
         # Clusters may differ in their number of items, so the mean of all items may lie outside by a little.
         low, high = min(estimate.low, self.value), max(estimate.high, self.value)
         return replace(estimate, value=self.value, low=low, high=high)
@@ -198,12 +205,16 @@ class Evidence:
         if bounds is None:
             is_equal = samples is not None and self.clusters >= bounded.ENOUGH_UNITS and np.ptp(samples) == 0
             return self._alone(NO_SPREAD if is_equal else TOO_FEW)
-        read = [_finite(COLUMNS[name].bounds, self.k) for name in self.metric.inputs]
-        width = max((ends[1] - ends[0] for ends in read if ends is not None), default=1.0)
+        ends = self._left_out(bounds) if jackknife.FEWEST <= self.fewest < bounded.ENOUGH_UNITS else None
+        if ends is not None:
+            low, high = (min(max(end, bounds[0]), bounds[1]) for end in ends)
+            return Estimate(
+                self.value, min(low, self.value), max(high, self.value), self.level, self.clusters, jackknife.METHOD
+            )
         # Variants ask the same sentences again: each has the whole error, so one that covers all is as wide as any.
         level = 1 - (1 - self.level) / len(self.statistics)
         joint = [
-            means.joint_interval(statistic, units, width, level=level, seed=self.seed)
+            means.joint_interval(statistic, units, self._width, level=level, seed=self.seed)
             for statistic, units in zip(self.statistics, self.averaged, strict=True)
         ]
         known = [estimate for estimate in joint if estimate is not None]
@@ -214,6 +225,41 @@ class Evidence:
         low = max(bounds[0], float(np.mean([estimate.low for estimate in known])))
         high = min(bounds[1], float(np.mean([estimate.high for estimate in known])))
         return Estimate(self.value, low, high, self.level, self.clusters, bounded.JOINT)
+
+    def _left_out(self, bounds: tuple[float, float]) -> tuple[float, float] | None:
+        """Return the ends of the jackknife of a metric that is made of means; None where it is not, or undefined."""
+        if not all(self.averaged) or self.clusters > MOST_LEFT_OUT:
+            return None
+        norm = self.metric.norm
+        if self._column.signed and norm is None:
+            return jackknife.signed_interval(self.statistics, level=self.level)
+        item = max(map(means.item_size, self.statistics))
+        statistics = [replace(s, function=norm.differences) if norm else s for s in self.statistics]
+        values = np.atleast_1d(np.mean([statistic.value for statistic in statistics], axis=0))
+        left_out = np.atleast_2d(jackknife.left_out_values(statistics))
+        if np.isnan(left_out).any():
+            return None
+        scale = bounds if norm is None else (-self._width, self._width)
+        # Several differences have an interval each, at a level that holds for all at once.
+        level = 1 - (1 - self.level) / len(values)
+        intervals = [
+            jackknife.scale_interval(float(value), others, scale, item=item, level=level)
+            for value, others in zip(values, left_out, strict=True)
+        ]
+        return intervals[0] if norm is None else norm.ends(intervals)
+
+    @property
+    def _width(self) -> float:
+        """The width of what is averaged."""
+        read = [_finite(COLUMNS[name].bounds, self.k) for name in self.metric.inputs]
+        return max((ends[1] - ends[0] for ends in read if ends is not None), default=1.0)
+
+
+def seen_units(metric: Metric, statistics: Sequence[Statistic], k: int, level: float) -> Seen | None:
+    """Return the units behind the interval of a mean; None where it has no bounds."""
+    column = COLUMNS[metric.inputs[0]]
+    bounds = _finite(column.bounds, k)
+    return None if bounds is None else Seen(unit_means(statistics), bounds, level, column.whole)
 
 
 def is_plain_mean(metric: Metric) -> bool:
@@ -234,16 +280,26 @@ def width_of(metric: Metric, k: int) -> float:
 
 def unit_means(statistics: Sequence[Statistic]) -> Floats:
     """Return the mean of each cluster over its items and variants; clusters without a value are left out."""
+    sums, counts = _unit_sums(statistics)
+    return np.asarray(sums / counts, dtype=np.float64)
+
+
+def unit_sizes(statistics: Sequence[Statistic]) -> Floats:
+    """Return the number of items behind each of `unit_means`, in one variant."""
+    return np.asarray(_unit_sums(statistics)[1] / len(statistics), dtype=np.float64)
+
+
+def _unit_sums(statistics: Sequence[Statistic]) -> tuple[Floats, Floats]:
+    """Return the sum and the number of the values of each cluster that has any."""
     clusters: Integers = np.concatenate([statistic.clusters for statistic in statistics])
     values: NDArray[Any] = np.concatenate([np.asarray(s.arrays[0], dtype=np.float64) for s in statistics])
-    shares = statistics[0].row_shares
+    items = [np.ones(len(s.clusters)) if s.row_shares is None else s.row_shares for s in statistics]
     counted = ~np.isnan(values)
-    if not counted.all():
-        clusters, values, shares = clusters[counted], values[counted], shares if shares is None else shares[counted]
-    counts = np.bincount(clusters, shares)
-    sums = np.bincount(clusters, values if shares is None else values * shares)
+    shares = np.concatenate(items)[counted]
+    counts = np.bincount(clusters[counted], shares).astype(np.float64)
+    sums = np.bincount(clusters[counted], values[counted] * shares).astype(np.float64)
     inside = counts > 0
-    return np.asarray(sums[inside] / counts[inside], dtype=np.float64)
+    return sums[inside], counts[inside]
 
 
 def paired_units(statistic: Statistic) -> Floats:
@@ -270,6 +326,12 @@ def unit_differences(first: Sequence[Statistic], second: Sequence[Statistic]) ->
     return sides[0] - sides[1] if len(sides[0]) == len(sides[1]) else None
 
 
+def mean_contest(first: Floats, second: Floats, clusters: Integers, width: float) -> Contest:
+    """Return the contest of two columns of the same rows by their means; `width` is that of all possible values."""
+    sides = [[Statistic(mean, [column], clusters)] for column in (first, second)]
+    return Contest(*sides, len(first), width, unit_differences(*sides), unit_sizes(sides[0]))
+
+
 def paired_means(
     pairs: Sequence[tuple[Floats, Floats, Integers]], bounds: tuple[float, float], clusters: int, trial: Trial
 ) -> list[Estimate]:
@@ -277,22 +339,8 @@ def paired_means(
 
     A pair holds both columns and the numbers of their clusters. The test exchanges the columns within clusters.
     """
-    sides = [[[Statistic(mean, [side], numbers)] for side in (first, second)] for first, second, numbers in pairs]
-    contests = [Contest(first, second, len(first[0].numbers)) for first, second in sides]
-    tests = paired_differences(contests, clusters=clusters, trial=replace(trial, resamples=1))
-    apart = [Statistic(mean, [first - second], numbers) for first, second, numbers in pairs]
-    units = [unit_means([statistic]) for statistic in apart]
-    enough = [bounded.is_enough(values, bounds[1] - bounds[0]) for values in units]
-    needy = [statistic for statistic, is_enough in zip(apart, enough, strict=True) if is_enough]
-    samples = iter(evaluate(needy, bootstrap.weight_chunks(clusters, resamples=trial.resamples, seed=trial.seed)))
-    estimates = []
-    for test, values, is_enough in zip(tests, units, enough, strict=True):
-        if is_enough:
-            estimate = bootstrap.percentile(test.value, next(samples), level=trial.level, units=len(values))
-        else:
-            estimate = bounded.mean_interval(values, bounds, level=trial.level, seed=trial.seed)
-        estimates.append(replace(estimate, value=test.value, n=test.n, p=test.p))
-    return estimates
+    contests = [mean_contest(*pair, bounds[1]) for pair in pairs]
+    return paired_differences(contests, clusters=clusters, trial=trial)
 
 
 def possible_estimate(

@@ -14,7 +14,6 @@ from ..datasets.occupations import OCCUPATIONS
 from ..metrics import confidence, fairness, stereotyped_answers
 from ..metrics.columns import LETTERS
 from ..metrics.sides import side_columns
-from ..metrics.stereotyped_answers import PEOPLE
 from ..metrics.table.questions import MEANINGS
 from ..records import ABSENT, BOTH_OFFERED, DECIDED, OPEN_ANSWER, Booleans, EquipoiseError, Floats, Integers, Outcomes
 from ..stats.bootstrap import cluster_numbers, joint_numbers, resampling_units
@@ -126,7 +125,7 @@ class Items:
     @cached_property
     def chose_first(self) -> Floats:
         """Whether the answer is the person that the text names first; NaN where it names neither of the two."""
-        named = (self.outcomes.first != ABSENT) & (self.predicted != ABSENT) & (self.predicted < PEOPLE)
+        named = (self.outcomes.first != ABSENT) & np.isin(self.predicted, range(stereotyped_answers.PEOPLE))
         return np.where(named, self.predicted == self.outcomes.first, np.nan)
 
     def chose_letter(self, letter: str) -> Floats:

@@ -13,7 +13,7 @@ from ..stats.components import Component, Table, components
 from ..stats.maximum import absolute_radius
 from ..uncertainty import PERPLEXITY
 from .ensembles import wordings_of
-from .estimators import Resamples, SetValues, Study, interval_of, study
+from .estimators import Known, Resamples, SetValues, Study, set_estimate, study
 from .items import Items
 
 WORST = "simultaneous bootstrap of all wordings"
@@ -49,12 +49,17 @@ class WordingStudy:
     divided: Sequence[Divided]
 
 
-def wording_study(runs: Mapping[str, Items], rows: Integers, column: str, plan: Resamples) -> WordingStudy:
-    """Return the study of runs on the same items; `column` is `u` or `u_signed`."""
+def wording_study(
+    runs: Mapping[str, Items], rows: Integers, column: str, plan: Resamples, known: Known | None = None
+) -> WordingStudy:
+    """Return the study of runs on the same items; `column` is `u` or `u_signed`.
+
+    What is `known` was measured already: by run and wording, the mean over wordings by run and "".
+    """
     values = wording_values(runs, rows, column)
     return WordingStudy(
-        study(values, plan),
-        list(_robust(values, plan)),
+        study(values, plan, known),
+        list(_robust(values, plan, known or {})),
         list(_divided(values, runs, rows, plan)),
     )
 
@@ -91,16 +96,17 @@ def wording_values(runs: Mapping[str, Items], rows: Integers, column: str) -> Se
     )
 
 
-def _robust(values: SetValues, plan: Resamples) -> Iterator[Robust]:
-    drawn = values.means(values.weights(resamples=plan.resamples, seed=plan.seed))
-    for run, by_wording, samples in zip(values.runs, values.values.mean(axis=2), drawn, strict=True):
+def _robust(values: SetValues, plan: Resamples, known: Known) -> Iterator[Robust]:
+    weights = values.weights(resamples=plan.resamples, seed=plan.seed)
+    for run, by_set, samples in zip(values.runs, values.values, values.means(weights), strict=True):
+        by_wording = by_set.mean(axis=1)
         worst = int(by_wording.argmin())
         # |min of the means - true min| is at most the largest deviation of any wording.
         radius = absolute_radius(by_wording, samples.T, level=plan.level)
         lowest = Estimate.around(
             by_wording[worst], radius or np.nan, (0.0, 1.0), level=plan.level, n=values.sets, method=WORST
         )
-        mean = interval_of(by_wording.mean(), samples.mean(axis=0), values.sets, plan)
+        mean = known.get((run, "")) or set_estimate("ucerf", by_set.mean(axis=0), values, weights, plan)
         yield Robust(run, mean, lowest, values.estimators[worst])
 
 

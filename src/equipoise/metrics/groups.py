@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,3 +109,11 @@ class Norm:
 
     def __call__(self, *arrays: NDArray[Any], weights: NDArray[Any] | None = None, **options: Any) -> Value:
         return self.join(self.differences(*arrays, weights=weights, **options))
+
+    def ends(self, intervals: Sequence[tuple[float, float]]) -> tuple[float, float]:
+        """Return the smallest and the largest size that intervals of all differences allow."""
+        lows, highs = np.array(intervals).T
+        if self.join is span:
+            return max(0.0, float(lows.max() - highs.min())), float(highs.max() - lows.min())
+        nearest = np.clip(0.0, lows, highs)
+        return float(self.join(nearest)), float(self.join(np.maximum(np.abs(lows), np.abs(highs))))

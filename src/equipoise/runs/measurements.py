@@ -11,7 +11,7 @@ import pandas as pd
 from ..catalog import find, names
 from ..metrics import METRICS, Metric
 from ..records import DECIDED, Better, EquipoiseError, Estimate, Measurement, group_label, parse_group
-from ..uncertainty import ESTIMATORS
+from ..uncertainty import ESTIMATORS, Estimator
 from .csv_files import original
 
 KINDS = {"type2": "resolvable (type 2)", "type1": "ambiguous (type 1)", DECIDED: "decided (type 3)"}
@@ -124,6 +124,15 @@ def _splits(name: str) -> Iterator[tuple[str, str]]:
     for place in range(len(name) - 1, 0, -1):
         if name[place] == "_":
             yield name[:place], name[place + 1 :]
+
+
+def estimator_of(name: str) -> Estimator | None:
+    """Return the estimator that a measurement's name ends with; None where it names none."""
+    metric = metric_of(name)
+    if metric is None or metric.name == name:
+        return None
+    by_ending = {known.replace("-", "_"): known for known in names(ESTIMATORS, kind="estimator")}
+    return find(by_ending[name.removeprefix(f"{metric.name}_")], ESTIMATORS, kind="estimator")
 
 
 def metric_named(name: str) -> Metric:

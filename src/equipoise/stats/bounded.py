@@ -1,8 +1,9 @@
 """Intervals for bounded variables that are valid at any number of units, also where a bootstrap has no width.
 
-A share of independent units gets Clopper and Pearson's exact interval. The mean of a variable in [0, 1] gets the
-betting interval of Waudby-Smith and Ramdas (2024, section 4): a gambler bets against each candidate mean, and those
-that make the gambler rich are not the mean. Several means get an interval each, at a level that covers all at once.
+A share of independent units gets Clopper and Pearson's exact interval. The mean of a bounded variable gets the
+jackknife of jackknife.py; of fewer units than that can serve, the betting interval of Waudby-Smith and Ramdas (2024,
+section 4): a gambler bets against each candidate mean, and those that make the gambler rich are not the mean. Several
+means get an interval each, at a level that covers all at once.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ import numpy as np
 from scipy.special import betaincinv
 
 from ..records import Booleans, Estimate, Floats, Integers
+from . import jackknife
 
 EXACT = "Clopper-Pearson, exact"
 BETTING = "betting interval (Waudby-Smith & Ramdas 2024)"
-BERNSTEIN = "empirical Bernstein bound (Maurer & Pontil 2009)"
 HOEFFDING = "Hoeffding bound, few units"
 JOINT = "betting intervals of its means, jointly (Bonferroni)"
 
@@ -33,9 +34,6 @@ Else 100 values of 1, apart from rounding, would have an interval of hardly any 
 
 ROUNDING = 1e-6
 """An interval narrower than this share of the possible width is one value and its rounding."""
-
-MANY_UNITS = 2000
-"""From here on the empirical Bernstein bound is nearly as narrow as the betting interval, and much quicker."""
 
 GRID = 1001
 """Candidate means that are tested; the interval is widened by one step at each end."""
@@ -106,30 +104,30 @@ def _first(holds: Callable[[Integers], Booleans]) -> Integers:
     return first
 
 
-def _bernstein(values: Floats, level: float) -> tuple[float, float]:
-    """Return the empirical Bernstein interval of the mean of values in [0, 1]."""
-    n, centre = len(values), float(np.mean(values))
-    share = math.log(4 / (1 - level))
-    radius = math.sqrt(2 * float(np.var(values, ddof=1)) * share / n) + 7 * share / (3 * (n - 1))
-    return max(0.0, centre - radius), min(1.0, centre + radius)
-
-
 def mean_interval(
-    values: Floats, bounds: tuple[float, float], *, level: float, seed: int = 0, whole: bool = False
+    values: Floats,
+    bounds: tuple[float, float],
+    *,
+    level: float,
+    seed: int = 0,
+    whole: bool = False,
+    counts: Floats | None = None,
 ) -> Estimate:
     """Return the mean of independent values within the bounds, with an interval that is valid at any number of them.
 
-    It is exact for shares (`whole` values that are all 0 or 1), else betting, or empirical Bernstein for many values.
+    It is exact for shares (`whole` values that are all 0 or 1), else the jackknife's, or betting for very few values.
+    `counts` are the numbers of items that the values are means of; the exact and the betting interval do not need them.
     """
     values = np.asarray(values, dtype=np.float64)
     if whole and bounds == (0, 1) and bool(np.isin(values, (0.0, 1.0)).all()):
         return clopper_pearson(int(values.sum()), len(values), level=level)
+    if len(values) >= jackknife.FEWEST:
+        return jackknife.mean_interval(values, bounds, level=level, counts=counts)
     low, high = bounds
     scaled = np.clip((values - low) / (high - low), 0.0, 1.0)
-    many = len(scaled) > MANY_UNITS
-    first, last = _bernstein(scaled, level) if many else _betting(scaled.tobytes(), level, seed)
+    first, last = _betting(scaled.tobytes(), level, seed)
     ends = low + (high - low) * first, low + (high - low) * last
-    return Estimate(float(values.mean()), *ends, level, len(values), BERNSTEIN if many else BETTING)
+    return Estimate(float(values.mean()), *ends, level, len(values), BETTING)
 
 
 def hoeffding_radius(units: Sequence[int], width: float, *, level: float) -> float:

@@ -4,7 +4,9 @@ The table has one value for each combination of wording, sentence and group. Mea
 (analysis of variance; Searle, Casella & McCulloch 1992, chapter 4), so that each estimate is unbiased. Intervals are
 generalised ones (Weerahandi 1993): mean squares are drawn by the chi-square distribution and solved again. The degrees
 of freedom of sentences follow from how unequal they are, so that they need not be normal; of wordings it is assumed.
-Groups are all there are: their component is the mean square of their effects.
+Groups are all there are (a mixed model with fixed groups, whose effects add up to 0): a factor without them is about
+the mean over groups, so what differs between groups is no part of its mean square, and a component with them is the
+mean square of effects over all groups. So the components add up to the variance of a value.
 """
 
 from __future__ import annotations
@@ -62,6 +64,10 @@ class Table:
     def freedom(self, subset: Factors) -> int:
         """Return the degrees of freedom of a factor or interaction."""
         return int(np.prod([self.sizes[name] - 1 for name in subset]))
+
+    def spread_over(self, subset: Factors) -> float:
+        """Return what turns the mean square of a fixed factor, by its degrees of freedom, into one over its levels."""
+        return 1 - 1 / self.sizes[self.fixed] if self.fixed in subset else 1.0
 
     def others(self, subset: Factors) -> int:
         """Return how many values are averaged for each level of a factor or interaction."""
@@ -122,11 +128,16 @@ def _solved(table: Table, squares: Mapping[Factors, Floats]) -> dict[Factors, Fl
     """Return the components that have these mean squares as their expectation."""
     solved = {}
     for subset in table.subsets:
-        above = [other for other in table.subsets if set(subset) <= set(other)]
+        above = [other for other in table.subsets if set(subset) <= set(other) and _is_alike(table, subset, other)]
         signs = [(-1) ** (len(other) - len(subset)) for other in above]
         total = np.sum([sign * squares[other] for sign, other in zip(signs, above, strict=True)], axis=0)
-        solved[subset] = total / table.others(subset)
+        solved[subset] = table.spread_over(subset) * total / table.others(subset)
     return solved
+
+
+def _is_alike(table: Table, subset: Factors, other: Factors) -> bool:
+    """Return whether both hold the fixed factor, or neither does: its effects add up to 0, so they touch no others."""
+    return (table.fixed in subset) == (table.fixed in other)
 
 
 def _drawn(table: Table, squares: Mapping[Factors, Floats], draws: int, seed: int) -> Iterator[tuple[Factors, Floats]]:
@@ -166,5 +177,5 @@ def _drawn_effects(table: Table, squares: Mapping[Factors, Floats], draws: int, 
     error = max(error, min(float(squares[subset][0]) for subset in above)) / table.others(fixed)
     noise = np.random.default_rng([seed, 1]).normal(0, np.sqrt(error), (draws, len(effects)))
     drawn = effects + noise - noise.mean(axis=1, keepdims=True)
-    mean_square: Floats = (drawn**2).sum(axis=1) / table.freedom(fixed)
+    mean_square: Floats = (drawn**2).mean(axis=1)
     return mean_square

@@ -45,6 +45,11 @@ def units(statistic: Statistic) -> list[Floats]:
     return [total[count > 0] / count[count > 0] for total, count in _tables(statistic)]
 
 
+def item_size(statistic: Statistic) -> float:
+    """Return the size of an item in clusters, under the mean where it is largest; the statistic is made of means."""
+    return max(float((count > 0).sum() / count.sum()) for _, count in _tables(statistic))
+
+
 def _tables(statistic: Statistic) -> list[Floats]:
     """Return the sums and counts of each mean by cluster; [] if the statistic is not made of means."""
     recorder = _Recorder(int(statistic.clusters.max()) + 1)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..records import Estimate, Floats
-from . import bounded
+from ..records import Estimate, Floats, Integers
+from . import bounded, jackknife, means
 from .bootstrap import percentile, weight_chunks
 from .resampling import CHUNK_BYTES, Chunks, Statistic, evaluate
 
@@ -33,7 +33,7 @@ class Contest:
     """A metric of two models on the same clusters, averaged over variants (seeds); `n` is the number of units.
 
     `width` is that of all possible values of the metric: where evidence is little, the interval comes from it. `units`
-    are the differences of each cluster where the metric is a plain mean, else None.
+    are the differences of each cluster where the metric is a plain mean, else None, and `sizes` the items of each.
     """
 
     first: Sequence[Statistic]
@@ -41,6 +41,7 @@ class Contest:
     n: int
     width: float = math.inf
     units: Floats | None = None
+    sizes: Floats | None = None
 
     @property
     def difference(self) -> float:
@@ -48,60 +49,122 @@ class Contest:
         return _value(self.first) - _value(self.second)
 
 
+ENOUGH_EXCHANGES = 5000
+"""Exchanges behind every p-value."""
+EXCHANGES_OF_A_TEST = 100
+"""Exchanges for each test of a family, where a p-value is small: Holm's corrected p can then be as small as 0.01."""
+MOST_EXCHANGES = 100_000
+FEW_AS_LARGE = 10
+"""With fewer exchanges that give as large a difference, a p-value is taken from more exchanges."""
+
+
 @dataclass(frozen=True)
 class Trial:
-    """How differences are tested."""
+    """How differences are tested: `tests` is the number of tests in the family, `permutations` overrides what follows.
+
+    Each p-value has 5,000 exchanges. Those that are small have 100 for each test of the family (at most 100,000), since
+    a p-value is never below 1 / (exchanges + 1) and is multiplied by up to the number of tests.
+    """
 
     resamples: int = 2000
-    permutations: int = 5000
+    permutations: int | None = None
     level: float = 0.95
     seed: int = 0
+    tests: int = 1
+
+    @property
+    def first(self) -> int:
+        """The exchanges behind every p-value."""
+        return ENOUGH_EXCHANGES if self.permutations is None else self.permutations
+
+    @property
+    def most(self) -> int:
+        """The exchanges behind a small p-value."""
+        if self.permutations is not None:
+            return self.permutations
+        return max(ENOUGH_EXCHANGES, min(MOST_EXCHANGES, EXCHANGES_OF_A_TEST * self.tests))
+
+    def least_p(self, clusters: int) -> float:
+        """Return the smallest p-value that this number of clusters can have: two of all 2^n exchanges are as large."""
+        return max(1 / (self.most + 1), 2.0 ** (1 - clusters))
 
 
 def paired_differences(contests: Sequence[Contest], *, clusters: int, trial: Trial | None = None) -> list[Estimate]:
     """Return the difference of every contest: the first model's value minus the second's, with a two-sided p-value.
 
-    The interval is a percentile bootstrap, or where evidence is little one from the bounds of the metric (`_interval`).
+    The interval is a percentile bootstrap, or where evidence is little a jackknife (`_estimate`).
     Both resample whole clusters: the interval draws them with replacement, the same for both models; the test
     exchanges the two models' answers within each cluster with probability 1/2, which changes nothing if the models do
     not differ (Fisher's paired permutation test). p counts the observed arrangement as one of them, so it is never
-    smaller than 1 / (permutations + 1).
+    smaller than 1 / (exchanges + 1).
     """
     trial = trial or Trial()
     drawn = weight_chunks(clusters, resamples=trial.resamples, seed=trial.seed)
     samples = _differences(contests, drawn)
-    exchanged = [_exchangeable(contest, clusters) for contest in contests]
-    under_null = _differences(exchanged, _exchanges(clusters, trial.permutations, trial.seed))
+    p_values = _p_values(contests, clusters, trial)
     results = []
-    for contest, resampled, permuted in zip(contests, samples, under_null, strict=True):
-        estimate = _estimate(contest, resampled, trial)
-        results.append(replace(estimate, n=contest.n, p=_p_value(estimate.value, permuted)))
+    for contest, resampled, p in zip(contests, samples, p_values, strict=True):
+        results.append(replace(_estimate(contest, resampled, trial), n=contest.n, p=p))
     return results
+
+
+def _p_values(contests: Sequence[Contest], clusters: int, trial: Trial) -> list[float]:
+    """Return the p-value of each contest; small ones come from more exchanges, where the family has many tests."""
+    counts = _as_large(contests, clusters, _exchanges(clusters, trial.first, [trial.seed, 1]))
+    small = [n for n, (as_large, _) in enumerate(counts) if as_large < FEW_AS_LARGE]
+    if trial.most > trial.first and small:
+        chunks = _exchanges(clusters, trial.most - trial.first, [trial.seed, 2])
+        for n, more in zip(small, _as_large([contests[n] for n in small], clusters, chunks), strict=True):
+            counts[n] = counts[n][0] + more[0], counts[n][1] + more[1]
+    return [(as_large + 1) / (defined + 1) for as_large, defined in counts]
+
+
+def _as_large(contests: Sequence[Contest], clusters: int, chunks: Chunks) -> list[tuple[int, int]]:
+    """Return how many exchanges give a difference as large as the one seen, and in how many it is defined."""
+    exchanged = [_exchangeable(contest, clusters) for contest in contests]
+    under_null = zip(contests, _differences(exchanged, chunks), strict=True)
+    return [_counted(contest.difference, permuted) for contest, permuted in under_null]
+
+
+def _counted(observed: float, permuted: Floats) -> tuple[int, int]:
+    defined = permuted[~np.isnan(permuted)]
+    return int((np.abs(defined) >= abs(observed) - TOLERANCE).sum()), len(defined)
 
 
 def _estimate(contest: Contest, resampled: Floats, trial: Trial) -> Estimate:
     """Return a difference with its interval, which is never of zero width; none where the metric has no bounds."""
     value, width, units, level = contest.difference, contest.width, contest.units, trial.level
-    clusters = len(np.unique(np.concatenate([s.clusters for s in (*contest.first, *contest.second)])))
-    drawn = percentile(value, resampled, level=level, units=clusters)
+    present = np.unique(np.concatenate([s.clusters for s in (*contest.first, *contest.second)]))
+    clusters = len(present)
+    drawn = replace(
+        percentile(value, resampled, level=level, units=clusters), method=PAIRED.format(resamples=trial.resamples)
+    )
     if units is not None and math.isfinite(width):
-        if not bounded.is_enough(units, 2 * width):
-            return replace(_of_units(units, width, trial), value=value)
-    elif not bounded.has_width(*drawn.ends, 2 * width) or clusters < bounded.ENOUGH_UNITS:
-        if not math.isfinite(width):
-            return Estimate.alone(value, level=level, n=clusters, method="no interval: too few clusters")
-        radius = bounded.hoeffding_radius([clusters, clusters], width, level=level)
-        return Estimate.around(value, radius, (-width, width), level=level, n=clusters, method=bounded.HOEFFDING)
-    return replace(drawn, method=PAIRED.format(resamples=trial.resamples))
+        if bounded.is_enough(units, 2 * width):
+            return drawn
+        few = bounded.mean_interval(units, (-width, width), level=level, seed=trial.seed, counts=contest.sizes)
+        return replace(few, value=value, low=min(few.low, value), high=max(few.high, value))
+    if bounded.has_width(*drawn.ends, 2 * width) and clusters >= bounded.ENOUGH_UNITS:
+        return drawn
+    if not math.isfinite(width):
+        return Estimate.alone(value, level=level, n=clusters, method="no interval: too few clusters")
+    if jackknife.FEWEST <= clusters < bounded.ENOUGH_UNITS:
+        return _left_out(contest, present, level)
+    radius = bounded.hoeffding_radius([clusters, clusters], width, level=level)
+    return Estimate.around(value, radius, (-width, width), level=level, n=clusters, method=bounded.HOEFFDING)
 
 
-def _of_units(units: Floats, width: float, trial: Trial) -> Estimate:
-    """Return the mean of few differences, or of differences that are nearly all alike, with its interval."""
-    if not units.any():
-        # Nothing differs: then few clusters do, and none by more than the width.
-        reach = width * bounded.clopper_pearson(0, len(units), level=trial.level).high
-        return Estimate(0.0, -reach, reach, trial.level, len(units), bounded.BETTING)
-    return bounded.mean_interval(units, (-width, width), level=trial.level, seed=trial.seed)
+def _left_out(contest: Contest, present: Integers, level: float) -> Estimate:
+    """Return a difference of any metric with the jackknife's interval."""
+    value, scale, clusters = contest.difference, (-contest.width, contest.width), len(present)
+    first, second = (jackknife.left_out_values(side, present) for side in (contest.first, contest.second))
+    left_out = first - second
+    if np.isnan(left_out).any():
+        return Estimate.alone(value, level=level, n=clusters, method="no interval: undefined without some cluster")
+    # Where a metric is not made of means, an item counts as much as a cluster: more cannot be said.
+    item = max((means.item_size(s) if means.units(s) else 1.0) for s in contest.first)
+    ends = jackknife.scale_interval(value, left_out, scale, item=item, level=level)
+    return Estimate(value, *ends, level, clusters, jackknife.METHOD)
 
 
 def _value(statistics: Sequence[Statistic]) -> float:
@@ -136,7 +199,7 @@ def _mixed(first: Statistic, second: Statistic, clusters: int, side: int) -> Sta
     return Statistic(first.function, arrays, numbers, shares=both)
 
 
-def _exchanges(clusters: int, permutations: int, seed: int) -> Chunks:
+def _exchanges(clusters: int, permutations: int, seed: Sequence[int]) -> Chunks:
     """Return chunks of weights over four copies of the clusters.
 
     The first two are the share of each model in the one mixture, the last two in the other.
@@ -144,7 +207,7 @@ def _exchanges(clusters: int, permutations: int, seed: int) -> Chunks:
 
     def chunks() -> Iterator[NDArray[np.float32]]:
         # A stream of its own: with the bootstrap's, the test would not be independent of the interval.
-        rng = np.random.default_rng([seed, 1])
+        rng = np.random.default_rng(seed)
         width = max(1, min(permutations, CHUNK_BYTES // (16 * clusters)))
         for start in range(0, permutations, width):
             size = (clusters, min(width, permutations - start))
@@ -152,12 +215,6 @@ def _exchanges(clusters: int, permutations: int, seed: int) -> Chunks:
             yield np.concatenate([1 - swapped, swapped, swapped, 1 - swapped])
 
     return chunks
-
-
-def _p_value(observed: float, under_null: Floats) -> float:
-    defined = under_null[~np.isnan(under_null)]
-    as_large = int((np.abs(defined) >= abs(observed) - TOLERANCE).sum())
-    return (as_large + 1) / (len(defined) + 1)
 
 
 def holm(p_values: Floats) -> Floats:

@@ -192,16 +192,20 @@ def agreement_table(part: PartStudy) -> Table:
     for row in part.study.agreements:
         pairs.setdefault((row.first, row.second), {}).setdefault(row.over, []).append(row)
     rows = [
-        Row((f"{first} – {second}", *(_lowest([row.kendall for row in by_over.get(over, [])]) for over in overs)))
+        Row((f"{first} – {second}", *(_lowest(by_over.get(over, [])) for over in overs)))
         for (first, second), by_over in pairs.items()
     ]
     columns = [Column(f"{part.study.values.axis}s", words=True)]
-    return Table("", [*columns, *(Column(f"tau over {over}", digits=2) for over in overs)], rows)
+    notes = ["Where each run has a tau, the lowest is shown, with its run."] if len(part.study.values.runs) > 1 else []
+    return Table("", [*columns, *(Column(f"tau over {over}", digits=2) for over in overs)], rows, notes=notes)
 
 
-def _lowest(estimates: Sequence[Estimate]) -> Content:
-    defined = [estimate for estimate in estimates if estimate.value == estimate.value]
-    return min(defined, key=lambda estimate: estimate.value, default=None)
+def _lowest(several: Sequence[Agreement]) -> Content:
+    defined = [row for row in several if row.kendall.value == row.kendall.value]
+    if not defined:
+        return None
+    lowest = min(defined, key=lambda row: row.kendall.value)
+    return Cell(lowest.kendall, after=f"({lowest.run})") if len(defined) > 1 else lowest.kendall
 
 
 def lines(part: PartStudy) -> Chart:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..comparing.wordings import WordingPart
-from ..measuring.drawn_answers import drawn_answers
+from ..measuring.drawn_answers import Drawn, drawn_answers
 from ..records.showing import Cell, Column, Finding, Row, Section, Table
 from ..runs.measurements import metric_of
-from ..runs.run import Run
+from ..runs.run import Part, Run
 from .estimators import answer
 
 FIRST = ("accuracy", "flip_rate", "flip_bias", "ucerf", "ucerf_signed", "certainty", "perplexity", "accuracy_gap")
@@ -71,14 +71,47 @@ def component_table(part: WordingPart) -> Table:
     return Table("", [*columns, *(Column(name, form=".1%") for name in names)], rows)
 
 
-def drawn_table(runs: Sequence[Run], temperatures: Sequence[float], *, draws: int, seed: int) -> Table:
-    """Return accuracy and equalized odds of the most probable answers, and over draws of drawn ones."""
-    rows = []
+def drawn_section(runs: Sequence[Run], temperatures: Sequence[float], *, draws: int, seed: int) -> Section:
+    """Return what is expected of drawn answers at each temperature, and a sentence for each type of sentences."""
+    rows: list[Row] = []
+    findings: list[Finding] = []
     for part in (part for run in runs for part in run.parts):
-        for drawn in drawn_answers(part.outcomes, temperatures, draws=draws, seed=seed):
-            heat = f"{drawn.temperature:g}" if drawn.temperature else "most probable"
-            spreads = [Cell(mean, after=f"± {deviation:.3f}") for mean, deviation in (drawn.accuracy, drawn.odds)]
-            rows.append(Row((part.run.name, part.title(drawn.kind), heat, drawn.n, drawn.expected, *spreads)))
+        drawn = list(drawn_answers(part.outcomes, temperatures, draws=draws, seed=seed))
+        for kind in dict.fromkeys(row.kind for row in drawn):
+            several = [row for row in drawn if row.kind == kind]
+            rows += [_drawn_row(part, row) for row in several]
+            findings.append(drawn_answer(part, several))
     columns = [Column(title, words=True) for title in ("run", "data", "temperature")]
-    numbers = ("n", "accuracy, expected", "accuracy over draws", "eo_sum over draws")
-    return Table("", [*columns, *map(Column, numbers)], rows)
+    numbers = ("n", "accuracy", "eo_sum", "answers changed", "UCerF", "UCerF, signed", "eo_sum of one draw")
+    return Section("", [Table("", [*columns, *map(Column, numbers)], rows), *findings])
+
+
+def _drawn_row(part: Part, drawn: Drawn) -> Row:
+    heat = f"{drawn.temperature:g}" if drawn.temperature else "most probable"
+    expected = [drawn.accuracy, drawn.odds, drawn.flips, drawn.ucerf, drawn.ucerf_signed]
+    mean, deviation = drawn.one_odds
+    single = Cell(mean, after=f"± {deviation:.3f}") if mean == mean else None
+    numbers = [value if value == value else None for value in expected]
+    return Row((part.run.name, part.title(drawn.kind), heat, drawn.n, *numbers, single))
+
+
+def drawn_answer(part: Part, several: Sequence[Drawn]) -> Finding:
+    """Return what the temperature changes, in one sentence: expectations first, then the noise of a single draw."""
+    coldest, hottest = (end(several[1:], key=lambda row: row.temperature) for end in (min, max))
+    names = {"odds": "eo_sum", "flips": "the share of answers that the group word changes", "ucerf": "UCerF"}
+    if not part.outcomes.answerable[part.outcomes.group("type") == hottest.kind].any():
+        names["ucerf_signed"] = "UCerF, signed"
+    moves = [
+        f"{name} from {first:.3f} to {last:.3f}"
+        for field, name in names.items()
+        if (first := getattr(coldest, field)) == first and (last := getattr(hottest, field)) == last
+    ]
+    heats = f"From temperature {coldest.temperature:g} to {hottest.temperature:g}"
+    text = f"{part.run.name}, {part.title(hottest.kind)}: {heats}, over all draws, {', '.join(moves)}."
+    mean, deviation = hottest.one_odds
+    if mean == mean:
+        text += (
+            f" A single draw at {hottest.temperature:g} has an eo_sum of {mean:.3f} ± {deviation:.3f}:"
+            f" what is above {hottest.odds:.3f} is noise."
+        )
+    return Finding(text, topic="temperature", kind=hottest.kind)

@@ -10,15 +10,18 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
-from ..catalog import find
 from ..comparing.comparison import Choices, Tested, compare
-from ..metrics import METRICS
+from ..measuring.evidence import is_plain_mean, seen_units
+from ..measuring.measure import Plan, measured_items, measured_points
 from ..records import EquipoiseError, Estimate, Measurement, group_label, parse_group
-from ..runs.measurements import metric_of
+from ..runs.measurements import estimator_of, metric_named, metric_of
 from ..runs.run import Part, Run
+from ..stats.planning import Seen, scaled_more
+from ..uncertainty import PERPLEXITY
 from .summary import part_summary
 
 ENDS = ("cautious", "low", "value", "high")
@@ -33,6 +36,12 @@ _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     "<": operator.lt,
 }
+
+Bound = tuple[str, float]
+"""A sign and a number: (">=", 0.8)."""
+
+Growth = Callable[[Estimate, Bound], int | None]
+"""How many more sets would decide whether an estimate meets a bound; None where no number would."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +107,9 @@ class Rules:
         if self.undecided not in ("pass", "fail"):
             raise EquipoiseError(f"undecided must be pass or fail, not {self.undecided!r}")
 
-    def check(self, requirement: str, where: str, tested: Estimate, sign: str, bound: float) -> Check:
-        """Return the check of an estimate against a bound; the n of the estimate counts sets."""
+    def check(self, requirement: str, where: str, tested: Estimate, to: Bound, more: Growth) -> Check:
+        """Return the check of an estimate against a bound; `more` says how many more sets would decide it."""
+        sign, bound = to
         end = self.test_at if self.test_at != "cautious" else "low" if sign.startswith(">") else "high"
         number = float(getattr(tested, end))
         check = Check(requirement, where, end, number, sign, bound, FAILED)
@@ -109,18 +119,49 @@ class Rules:
         if meets(number, bound):
             return replace(check, outcome=PASSED, passed=True)
         if self.test_at == "cautious" and meets(tested.high if end == "low" else tested.low, bound):
-            more = _more_sets(tested, bound)
-            return replace(check, outcome=UNDECIDED, more=more, passed=self.undecided == "pass")
+            return replace(check, outcome=UNDECIDED, more=more(tested, to), passed=self.undecided == "pass")
         return check
 
 
-def _more_sets(tested: Estimate, bound: float) -> int | None:
-    """Return how many more sets would move the nearer end past the bound: an interval narrows as 1 / sqrt(n)."""
-    distance = abs(tested.value - bound)
-    reach = tested.value - tested.low if bound < tested.value else tested.high - tested.value
-    if distance <= 0 or not math.isfinite(reach) or tested.n < 1:
-        return None
-    return max(1, math.ceil(tested.n * (reach / distance) ** 2) - tested.n)
+def _more_sets(tested: Estimate, to: Bound, *, seen: Seen | None, bounds: tuple[float, float]) -> int | None:
+    """Return how many more sets would decide, were they like those seen; None where no number would.
+
+    `seen` are the units of a mean; other metrics have none. The n of the estimate counts sets.
+    """
+    sign, bound = to
+    if seen is None:
+        return scaled_more(tested, bound, bounds)
+    meets = _COMPARE[sign]
+    more = seen.more(lambda estimate: meets(estimate.low, bound) == meets(estimate.high, bound))
+    return None if more is None else max(1, round(more * tested.n / len(seen.units)))
+
+
+def _growth(part: Part, row: Measurement) -> Growth:
+    """Return how more sets would narrow a measurement of a run: from its units where it is a mean."""
+    metric, estimator = metric_named(row.metric), estimator_of(row.metric) or PERPLEXITY
+    by = tuple(key for key in parse_group(row.group) if key != "type")
+
+    def more(tested: Estimate, to: Bound) -> int | None:
+        seen = None
+        if is_plain_mean(metric):
+            plan = Plan([metric], [estimator], by=by, level=tested.level)
+            items = measured_items(part.outcomes, plan)
+            points, _ = measured_points(items, plan)
+            of_group = [point for point in points if group_label(point.parts) == row.group]
+            seen = seen_units(metric, of_group[0].statistics(), items.outcomes.k, tested.level) if of_group else None
+        return _more_sets(tested, to, seen=seen, bounds=metric.bounds)
+
+    return more
+
+
+def _drop_growth(test: Tested, *, turned: bool) -> Growth:
+    """Return how more sets would narrow a difference of two runs; `turned` where it is the second less the first."""
+    contest = test.contest
+    width = math.inf if contest is None else contest.width
+    seen = None
+    if contest is not None and contest.units is not None and math.isfinite(width):
+        seen = Seen(-contest.units if turned else contest.units, (-width, width), test.difference.level)
+    return partial(_more_sets, seen=seen, bounds=(-width, width))
 
 
 def parse_requirement(text: str) -> Requirement:
@@ -139,7 +180,7 @@ def parse_drop(text: str) -> Requirement:
     drop = _parsed(text)
     if drop is None or drop.sign != "=":
         raise EquipoiseError(f"{text!r} is not a drop; write it as metric=0.02 or metric[type=type2]=0.02")
-    if find(drop.metric, METRICS, kind="metric").better == "neither":
+    if metric_named(drop.metric).better == "neither":
         raise EquipoiseError(f"drop {text!r}: {drop.metric} has no better direction, so it cannot drop")
     return drop
 
@@ -169,7 +210,7 @@ def _checks(run: Run, requirement: Requirement, rules: Rules) -> list[Check]:
         if row is not None and requirement.is_about(part.dataset, part.task):
             where, tested = f"{part}, {requirement.group}", replace(row.estimate, n=_sets(part, row))
             bound = (requirement.sign, requirement.bound)
-            check = rules.check(requirement.text, where, tested, *bound)
+            check = rules.check(requirement.text, where, tested, bound, _growth(part, row))
             checks.append(_if_usable(check, [part], rules))
     if not checks:
         raise EquipoiseError(_nothing(run, requirement.text, requirement.metric, requirement.group))
@@ -242,12 +283,12 @@ def _drops(run: Run, baseline: Run, drops: Sequence[str], rules: Rules) -> Itera
             )
         for test in tests:
             # compare() takes the baseline less the run: for "higher is better" that is the drop itself.
-            tested = test.difference
-            if test.row.better == "lower":
-                tested = -tested
+            turned = test.row.better == "lower"
+            tested = -test.difference if turned else test.difference
             key = (test.row.dataset, test.row.task)
             parts = [part for side in (run, baseline) for part in side.parts if (part.dataset, part.task) == key]
-            check = rules.check(f"drop of {drop.text}", test.data, tested, "<=", drop.bound)
+            more = _drop_growth(test, turned=turned)
+            check = rules.check(f"drop of {drop.text}", test.data, tested, ("<=", drop.bound), more)
             yield _if_usable(check, parts, rules)
 
 

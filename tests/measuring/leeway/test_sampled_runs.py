@@ -128,5 +128,5 @@ def test_a_gate_is_undecided_where_samples_cannot_decide(runs: list[Run]) -> Non
     row = part.measured.get("ucerf", type=kind)
     assert row is not None and row.high - row.low > 0.05
     place = f"[type={kind}]" if kind else ""
-    (check,) = gate(runs[1], f"ucerf{place} >= {row.low + 0.01:.4f}")
+    (check,) = gate(runs[1], f"ucerf{place} >= {row.low + 0.01:.4f}", insist=True)
     assert check.outcome == "undecided"

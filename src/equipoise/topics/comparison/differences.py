@@ -61,9 +61,9 @@ def findings(comparison: Comparison) -> Section | None:
         " and with an interval that does not include 0. If no difference is detected, the models may still differ by"
         " less than these data can show."
     )
-    shown: list[Finding | Section] = list(verdict_lines(parts))
+    shown: list[Finding | Section] = [*blind(comparison), *verdict_lines(parts)]
     shown += [Section(runs.replace(" − ", " and "), several) for runs, several in pairs.items()]
-    shown += cautions(parts, "doubt")
+    shown += [*cautions(parts, "doubt"), answer(comparison)]
     return Section("What was found", shown, "verdicts", "Findings", intro) if shown else None
 
 
@@ -83,14 +83,52 @@ def summary(comparison: Comparison) -> Section:
     """Return what the tests show, run against run: sentences, and the differences that are detected or asked for."""
     asked = tuple(comparison.choices.metrics) != TESTED
     word = words_of(comparison.runs[0].parts).group_word
-    shown: list[Section | Finding] = list(verdict_lines(_compared_parts(comparison)))
+    shown: list[Section | Finding] = [*blind(comparison), *verdict_lines(_compared_parts(comparison))]
     for (runs, data), tests in grouped(comparison.tests, _pair_and_data).items():
         listed = [test for test in tests if asked or test.detected]
         tables = [difference_table({"": listed}).picked((0, 1, 3))] if listed else []
         shown.append(Section(f"{runs} on {data}", [pair_finding(tests, word), *tables]))
-    count, of = sum(test.detected for test in comparison.tests), len(comparison.tests)
-    shown.append(Finding(f"{count} of {of} differences hold after correction ({comparison.choices.correction})."))
-    return Section("", [*shown, *order_findings(orders(comparison))])
+    return Section("", [*shown, *order_findings(orders(comparison)), answer(comparison)])
+
+
+def blind(comparison: Comparison) -> Iterator[Finding]:
+    """Yield that no test could have detected a difference, where that is so."""
+    if comparison.tests and comparison.least_p > DETECTED:
+        text = (
+            f"This comparison cannot detect any difference: with {len(comparison.tests):,} tests no corrected p can be"
+            f" below {min(1.0, comparison.least_p):.2g}. Compare more sentences, fewer metrics (--metric) or fewer"
+            " runs, or leave --permutations to the number of tests."
+        )
+        yield Finding(text, state="doubt")
+
+
+def answer(comparison: Comparison) -> Finding:
+    """Return whether the runs differ, in one sentence: how many differences hold, and the largest or the reach."""
+    tests = comparison.tests
+    held = [test for test in tests if test.detected]
+    which = f"{len(held)} of {len(tests)} differences hold after correction ({comparison.choices.correction})"
+    if held:
+        first = min(held, key=lambda test: (_place(test), -abs(test.row.value)))
+        where = f"{_name(first)} of {first.row.model} on {first.data}"
+        return Finding(f"The runs differ: {which}; for instance {where}: {first.row:+}.", [first.row], "answer")
+    known = [test for test in tests if test.difference.has_interval]
+    if not known:
+        return Finding(f"Whether the runs differ is not known: {which}.", topic="answer")
+    place = min(map(_place, known))
+    widest = max((test for test in known if _place(test) == place), key=_reach)
+    missed = f"A difference of up to {_reach(widest):.3f} in {_name(widest)} could have been missed."
+    return Finding(f"No difference is detected: {which}. {missed}", [widest.row], "answer")
+
+
+def _reach(test: Tested) -> float:
+    """Return the largest difference that the interval allows, either way."""
+    return max(abs(end) for end in test.difference.ends)
+
+
+def _place(test: Tested) -> int:
+    """Return where a test's metric comes among the headlines."""
+    name = metric_named(test.row.metric).name
+    return HEADLINES.index(name) if name in HEADLINES else len(HEADLINES)
 
 
 def pair_finding(tests: Sequence[Tested], word: str, place: str = "") -> Finding:
@@ -98,7 +136,7 @@ def pair_finding(tests: Sequence[Tested], word: str, place: str = "") -> Finding
 
     `word` is what changes within a set; `place` comes before the sentence.
     """
-    ranked = sorted(tests, key=lambda test: HEADLINES.index(test.row.metric) if test.row.metric in HEADLINES else 99)
+    ranked = sorted(tests, key=_place)
     # UCerF's signed variant tells more than UCerF where both are there; the sort is stable.
     signed = any(test.row.metric == "ucerf_signed" for test in tests)
     chosen = [test for test in ranked if not (signed and test.row.metric == "ucerf")][:NAMED]
@@ -148,23 +186,17 @@ def _further(tests: Sequence[Tested]) -> str:
 
 def differences(comparison: Comparison) -> Section:
     """Return every difference: a chart, a matrix of all pairs where there are several, and a table with p-values."""
-    choices, count = comparison.choices, len(comparison.tests)
-    least = 1 / (choices.permutations + 1)
+    choices, count, trial = comparison.choices, len(comparison.tests), comparison.trial
     method = "Holm’s method" if choices.correction == "holm" else "the method of Benjamini and Hochberg"
+    more = f" ({trial.most:,} where it is small, for the number of tests)" if trial.most > trial.first else ""
     intro = (
         "Both models were asked the same sentences. The difference is the first run’s value minus the second’s; its"
-        f" interval comes from resampling the same sets for both. p is the share of {choices.permutations:,} random"
-        " exchanges of the two models’ answers, set by set, that give a difference at least as large (at least"
-        f" {least:.2g}). The corrected p is corrected for the {count} comparisons on this page by {method}. Bold: the"
+        f" interval comes from resampling the same sets for both. p is the share of {trial.first:,} random"
+        f" exchanges{more} of the two models’ answers, set by set, that give a difference at least as large."
+        f" The corrected p is corrected for the {count} comparisons on this page by {method}. Bold: the"
         " corrected p is below 0.05 and the interval does not include 0."
     )
     shown: list[Finding | Chart | Table | Section] = []
-    if least * count > DETECTED and choices.correction == "holm":
-        text = (
-            f"Caution. With {count} comparisons, {choices.permutations:,} exchanges cannot give a corrected p below"
-            " 0.05. Ask for more exchanges (--permutations) or for fewer metrics (--metric)."
-        )
-        shown.append(Finding(text, state="doubt"))
     shown += difference_charts(comparison)
     by_pair = grouped(comparison.tests, lambda test: f"{test.row.model}, {test.data}")
     corrected = f"Paired differences; p-values corrected by {choices.correction} over {count} comparisons"

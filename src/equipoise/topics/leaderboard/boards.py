@@ -75,6 +75,11 @@ class Entry:
     summary: PartSummary
 
     @property
+    def pronouns(self) -> str:
+        """The pronouns that the sentences were asked with, such as "he, they"; "" where they are not known."""
+        return ", ".join(self.submission.manifest.settings.get("pronouns") or ())
+
+    @property
     def model(self) -> str:
         """The model's name on the site."""
         return self.submission.model
@@ -306,9 +311,12 @@ def boards(entries: Iterable[Entry], *, level: float = 0.95) -> list[Board]:
     ):
         # Another hash under one name: fewer sentences, another revision or another way to ask.
         rivals = [key for key in groups if key[:2] == (dataset, task)]
-        sizes = {groups[key][0].sentences for key in rivals}
+        words = {key: groups[key][0].pronouns for key in rivals}
         count = f"{several[0].sentences:,} sentences"
-        variant = "" if len(rivals) == 1 else count if len(sizes) == len(rivals) else f"{count}, {asked[:6]}"
+        if len(set(words.values())) > 1:
+            count += f", {words[dataset, task, asked]}"
+        told_apart = {(groups[key][0].sentences, words[key]) for key in rivals}
+        variant = "" if len(rivals) == 1 else count if len(told_apart) == len(rivals) else f"{count}, {asked[:6]}"
         # Of runs that ended in the same second the first counts.
         dated = sorted(several, key=lambda entry: entry.submission.manifest.finished or "", reverse=True)[::-1]
         newest = {entry.model: entry for entry in dated}

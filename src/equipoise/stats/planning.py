@@ -1,0 +1,65 @@
+"""How much more data would decide whether a mean meets a bound, were further units like those seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtrit
+
+from ..records import Estimate, Floats
+from . import bounded
+
+MOST_UNITS = 1_000_000
+"""Nobody asks that many sentences: what needs more is called undecidable."""
+
+Decides = Callable[[Estimate], bool]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The units of a mean, what bounds them, and whether they are whole answers: what its interval is made of."""
+
+    units: Floats
+    bounds: tuple[float, float]
+    level: float
+    whole: bool = False
+
+    def estimate(self, size: int) -> Estimate:
+        """Return the mean with the interval that it would have with this many units, spread as those seen are."""
+        places = (np.arange(size) + 0.5) / size
+        units = np.sort(self.units)[np.minimum((places * len(self.units)).astype(np.int64), len(self.units) - 1)]
+        if not bounded.is_enough(units, self.bounds[1] - self.bounds[0]):
+            return bounded.mean_interval(units, self.bounds, level=self.level, whole=self.whole)
+        # A bootstrap of that many units is as wide as Student's interval.
+        radius = float(stdtrit(size - 1, (1 + self.level) / 2) * units.std(ddof=1)) / math.sqrt(size)
+        return Estimate.around(float(units.mean()), radius, self.bounds, level=self.level, n=size, method="planned")
+
+    def more(self, decides: Decides) -> int | None:
+        """Return how many more units it takes until the interval decides; None where no number of units would."""
+        few, size = len(self.units), max(len(self.units) + 1, 2)
+        while not decides(self.estimate(size)):
+            few, size = size, 2 * size
+            if size > MOST_UNITS:
+                return None
+        while size - few > max(1, few // 200):
+            middle = (few + size) // 2
+            few, size = (few, middle) if decides(self.estimate(middle)) else (middle, size)
+        return max(1, size - len(self.units))
+
+
+def scaled_more(estimate: Estimate, bound: float, bounds: tuple[float, float]) -> int | None:
+    """Return how many more units it takes for any metric, as intervals narrow with 1 / sqrt(n); None where none would.
+
+    An end at the metric's own bound was cut off there, so the other end tells how far the interval reaches.
+    """
+    distance = abs(estimate.value - bound)
+    below, above = estimate.value - estimate.low, estimate.high - estimate.value
+    reach = below if bound < estimate.value else above
+    if (estimate.low if bound < estimate.value else estimate.high) in bounds:
+        reach = max(below, above)
+    if distance <= 0 or not math.isfinite(reach) or estimate.n < 1:
+        return None
+    return max(1, math.ceil(estimate.n * (reach / distance) ** 2) - estimate.n)
