@@ -28,7 +28,7 @@ STEPS = (
     ("The page, to open in a browser", "ls -l first/report.html", (0,)),
     ("Check a table of your own", "equipoise data check mine.csv", (0,)),
     ("Audit it", "equipoise audit --data mine.csv --out mine", (0,)),
-    ("A gate for a pipeline", 'equipoise gate first --require "flip_rate[type=type1] <= 0.40"', (0, 1, 3)),
+    ("A gate for a pipeline", 'equipoise gate first --require "flip_rate[type=type1] <= 0.40"', (0, 1, 3, 4)),
 )
 INTRO = """# The first five minutes
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from planted_identities import PlantedIdentities
@@ -11,12 +13,13 @@ from planted_identities import PlantedIdentities
 import equipoise
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
+from equipoise.measuring import sampling
 from equipoise.measuring.identities import confidence_disparities
 from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Plan
 from equipoise.measuring.sampling import until_precise
 from equipoise.measuring.stopping import Sample
-from equipoise.records import EquipoiseError
+from equipoise.records import EquipoiseError, Example, ModelError
 from equipoise.scoring.score_store import ScoreStore
 from equipoise.tasks import open_task
 
@@ -116,3 +119,24 @@ def test_a_precision_is_a_width(tmp_path: Path) -> None:
             out=tmp_path / "2",
             until_width=-1.0,
         )
+
+
+def test_examples_that_cannot_be_asked_are_left_out_if_they_are_few() -> None:
+    dataset = open_dataset("builtin")
+    long_ones = {dataset.examples[0].id, dataset.examples[-1].id}
+    asked: list[int] = []
+
+    def ask(examples: Sequence[Example]) -> Any:
+        asked.append(len(examples))
+        failing = [example.id for example in examples if example.id in long_ones]
+        if failing:
+            fault = ModelError("too long")
+            fault.example_ids = (failing[0],)
+            raise fault
+        return [example.id for example in examples]
+
+    left: Any = sampling.outcomes_of(dataset, ask)
+    assert not long_ones & set(left) and len(left) == len(dataset.without(long_ones).examples) and len(asked) == 3
+    long_ones |= {example.id for example in dataset.examples[: len(dataset.examples) // 15]}
+    with pytest.raises(ModelError, match="examples, more than 5%, would be left out with their sets: too long"):
+        sampling.outcomes_of(dataset, ask)

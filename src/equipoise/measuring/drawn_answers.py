@@ -70,8 +70,6 @@ def _drawn(items: Outcomes, kind: str, temperature: float, draws: int, seed: int
     probs = at_temperature(items.probs, temperature)
     with np.errstate(divide="ignore"):
         columns = Items(replace(items, probs=probs, logprobs=np.log(probs), limits=None))
-    expected = [_value(columns, name) for name in ("accuracy_sampled", "eo_sum_sampled")]
-    certain = [_value(columns, name) for name in ("ucerf", "ucerf_signed")]
     rng = np.random.default_rng(seed)
     cumulative = probs.cumsum(axis=1)
     rights, odds = [], []
@@ -79,8 +77,18 @@ def _drawn(items: Outcomes, kind: str, temperature: float, draws: int, seed: int
         chosen = (rng.random((len(items), 1)) > cumulative[:, :-1]).sum(axis=1)
         rights.append(_share_right(items, chosen))
         odds.append(_odds(items, chosen))
-    spreads = (_spread(rights), _spread(odds))
-    return Drawn(kind, temperature, len(items), *expected, _must_change(columns), *certain, *spreads)
+    return Drawn(
+        kind,
+        temperature,
+        len(items),
+        accuracy=_value(columns, "accuracy_sampled"),
+        odds=_value(columns, "eo_sum_sampled"),
+        flips=_must_change(columns),
+        ucerf=_value(columns, "ucerf"),
+        ucerf_signed=_value(columns, "ucerf_signed"),
+        one_accuracy=_spread(rights),
+        one_odds=_spread(odds),
+    )
 
 
 def _value(items: Items, name: str) -> float:

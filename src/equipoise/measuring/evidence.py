@@ -328,8 +328,8 @@ def unit_differences(first: Sequence[Statistic], second: Sequence[Statistic]) ->
 
 def mean_contest(first: Floats, second: Floats, clusters: Integers, width: float) -> Contest:
     """Return the contest of two columns of the same rows by their means; `width` is that of all possible values."""
-    sides = [[Statistic(mean, [column], clusters)] for column in (first, second)]
-    return Contest(*sides, len(first), width, unit_differences(*sides), unit_sizes(sides[0]))
+    left, right = ([Statistic(mean, [column], clusters)] for column in (first, second))
+    return Contest(left, right, len(first), width, unit_differences(left, right), unit_sizes(left))
 
 
 def paired_means(

@@ -17,6 +17,9 @@ from .items import Items
 from .measure import Plan
 from .stopping import GUARANTEED, Sample, guaranteed, planned_sample
 
+MOST_FAILED = 0.05
+"""Share of the examples that may be left out because the model cannot be asked about them; one set always may."""
+
 Ask = Callable[[Sequence[Example]], Outcomes]
 """Asks the model some examples; what was asked before costs nothing."""
 
@@ -140,13 +143,22 @@ def _family(example: Example) -> str:
 
 
 def outcomes_of(dataset: Dataset, ask: Ask) -> Outcomes:
-    """Return the outcomes of the dataset; sets with an example that the model fails on are left out."""
-    try:
-        return ask(dataset.examples)
-    except ModelError as error:
-        if not error.example_ids:
-            raise
-        return ask(dataset.without(error.example_ids).examples)
+    """Return the outcomes of the dataset; sets with an example that cannot be asked are left out, if they are few."""
+    failed: set[str] = set()
+    examples = dataset.examples
+    while True:
+        try:
+            return ask(examples)
+        except ModelError as error:
+            if not set(error.example_ids) - failed:
+                raise
+            failed |= set(error.example_ids)
+            left_out = {example.set_id for example in dataset.examples if example.id in failed}
+            examples = tuple(example for example in dataset.examples if example.set_id not in left_out)
+            count = len(dataset.examples) - len(examples)
+            if len(left_out) > 1 and count > MOST_FAILED * len(dataset.examples):
+                share = f"{count:,} of {len(dataset.examples):,} examples, more than {MOST_FAILED:.0%}"
+                raise ModelError(f"{share}, would be left out with their sets: {error}") from None
 
 
 def with_samples(manifest: RunManifest, sampled: Iterable[tuple[RunKey, Sampled]]) -> RunManifest:

@@ -5,7 +5,7 @@ The table has one value for each combination of wording, sentence and group. Mea
 generalised ones (Weerahandi 1993): mean squares are drawn by the chi-square distribution and solved again. The degrees
 of freedom of sentences follow from how unequal they are, so that they need not be normal; of wordings it is assumed.
 Groups are all there are (a mixed model with fixed groups, whose effects add up to 0): a factor without them is about
-the mean over groups, so what differs between groups is no part of its mean square, and a component with them is the
+the mean over groups, so its mean square leaves out what differs between groups, and a component with them is the
 mean square of effects over all groups. So the components add up to the variance of a value.
 """
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..records import Floats
+from ..records import Floats, RunError
 from ..records.showing import Section
 from ..runs.run import Part, Run, column, main_estimator
 from ..tasks.multiple_choice import asked_order
@@ -89,6 +89,11 @@ def _part_columns(part: Part) -> tuple[pd.DataFrame, pd.DataFrame]:
     asked = part.run.examples
     asked = asked[asked["dataset"] == part.dataset].drop_duplicates("id").set_index("id")
     rows = asked.index.get_indexer(pd.Index(items["example_id"]))
+    if (rows < 0).any():
+        place = part.run.path / "outcomes.parquet"
+        raise RunError(
+            f"{place} is damaged (example_id: {int((rows < 0).sum()):,} answers are to no example of the run)"
+        )
     slots, kinds = pd.factorize(asked["slots"])
     pronouns = np.array([json.loads(kind).get("pronoun", "") for kind in kinds], dtype=object)
     items["pronoun"] = pronouns[slots[rows]]

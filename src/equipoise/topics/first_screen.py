@@ -86,7 +86,7 @@ def block(part: Part) -> Section:
     beside += summary.checks
     # A second picture comes after the worst case: on a phone the case is still on the first screen.
     columns: list[Sequence[Finding | Chart]] = [
-        [*lines(part), *pictures[:1]],
+        [verdict.line, *verdict.reasons[1:], *pictures[:1]],
         beside,
         *([chart] for chart in pictures[1:]),
     ]

@@ -63,7 +63,7 @@ def verdict_of(part: Part, checks: Sequence[Finding]) -> Verdict:
 
 def _lead(shown: Finding, claims: Sequence[Finding]) -> Finding:
     """Return the claim that comes first: that a model answers by the stereotype says more than its flips."""
-    rule = (claim for claim in claims if claim.topic == "accuracy" and "the stereotype, " in claim.text)
+    rule = (claim for claim in claims if claim.topic == "accuracy" and claim.text.startswith(("It follows", "It goes")))
     return next(rule, shown)
 
 

@@ -437,3 +437,16 @@ def test_a_model_spread_by_accelerate_scores_the_same(tiny_folder: Path) -> None
         values_of(open_engine(str(tiny_folder))),
         atol=1e-5,
     )
+
+
+def test_models_of_another_kind_are_refused_for_their_kind(tmp_path: Path) -> None:
+    kinds = {"bart": {"model_type": "bart", "is_encoder_decoder": True, "architectures": ["BartForCausalLM"]}}
+    kinds["head"] = {"model_type": "llama", "architectures": ["LlamaForSequenceClassification"]}
+    for name, config in kinds.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(json.dumps(config))
+        (tmp_path / name / "model.safetensors").write_bytes(b"")
+    with pytest.raises(ModelError, match="not a causal language model: bart is an encoder with a decoder"):
+        open_engine(str(tmp_path / "bart"), EngineOptions(device="cpu"))
+    with pytest.raises(ModelError, match="it is a LlamaForSequenceClassification, which labels texts"):
+        open_engine(str(tmp_path / "head"), EngineOptions(device="cpu"))

@@ -217,7 +217,12 @@ class HuggingFaceEngine(EngineDefaults):
                 yield self._encoder.asked(prompts)
 
         def plan_here(batch: Sequence[Asked]) -> RowPlan:
-            return rules.plan(batch, self._encoder.ids)
+            try:
+                return rules.plan(batch, self._encoder.ids)
+            except ModelError as error:
+                for name in error.example_ids:
+                    self._note(f"{name} is longer than the {self._longest:,} tokens of {self.name}; it was left out")
+                raise
 
         pool = self._open_pool(rules)
         for plan in pool.plans(asked(), plan_here) if pool else map(plan_here, asked()):

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from huggingface_hub import errors as hub_errors
 from huggingface_hub import get_hf_file_metadata, hf_hub_url, snapshot_download, try_to_load_from_cache
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from ...options import EngineOptions
@@ -22,6 +22,9 @@ from ..weights import CHECKED, weights_sha256
 from .engine import HuggingFaceEngine
 from .model import parameters_sha256
 from .quantisation import round_weights
+
+OTHER_HEADS = ("Classification", "QuestionAnswering", "MultipleChoice")
+"""How the names of models end that label texts instead of continuing them."""
 
 SPREAD = "spread"
 """The device of a model whose layers are spread over all GPUs there are."""
@@ -121,6 +124,7 @@ def load(source: str, options: EngineOptions, extra: Mapping[str, Any]) -> tuple
     try:
         # Reading GGUF draws a progress bar that no setting of transformers turns off.
         with redirect_stderr(StringIO()) if "gguf_file" in extra else nullcontext():
+            _check_kind(source, name, extra)
             tokenizer = AutoTokenizer.from_pretrained(source, **extra)
             model, loaded = AutoModelForCausalLM.from_pretrained(
                 source, dtype=_dtype(options.dtype, device), output_loading_info=True, **safe, **place, **extra
@@ -134,6 +138,19 @@ def load(source: str, options: EngineOptions, extra: Mapping[str, Any]) -> tuple
         raise
     except Exception as error:  # transformers raises a dozen kinds, down to bare Exception from its Rust parts
         raise ModelError(f"the model {name} cannot be loaded: {_reason(error, options, Path(source))}") from error
+
+
+def _check_kind(source: str, name: str, extra: Mapping[str, Any]) -> None:
+    """Refuse a model of another kind by its configuration: its weights would be loaded without a head that writes."""
+    if "gguf_file" in extra:
+        return
+    config = AutoConfig.from_pretrained(source, **extra)
+    if getattr(config, "is_encoder_decoder", False):
+        raise ModelError(f"{name} is not a causal language model: {config.model_type} is an encoder with a decoder")
+    heads = [kind for kind in getattr(config, "architectures", None) or () if "For" in kind]
+    others = [kind for kind in heads if kind.endswith(OTHER_HEADS)]
+    if heads and len(others) == len(heads):
+        raise ModelError(f"{name} is not a causal language model: it is a {others[0]}, which labels texts")
 
 
 def _reason(error: Exception, options: EngineOptions, folder: Path) -> str:

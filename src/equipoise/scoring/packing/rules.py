@@ -50,7 +50,14 @@ class Rules:
         longest = max(lengths)
         if self.longest and longest > self.longest:
             example = asked[lengths.index(longest)].example_id
-            raise ModelError(f"the prompt of {example} has {longest} tokens; {self.name} takes at most {self.longest}")
+            fault = ModelError(
+                f"the prompt of {example} has {longest} tokens; {self.name} takes at most {self.longest}"
+            )
+            too_long = [
+                prompt.example_id for prompt, tokens in zip(asked, lengths, strict=True) if tokens > self.longest
+            ]
+            fault.example_ids = tuple(dict.fromkeys(too_long))
+            raise fault
         mode = self._mode(questions, longest)
         return planned(questions, mode, row_tokens=self.row_tokens)
 
