@@ -17,7 +17,7 @@ SMALL = {"limit": 80, "resamples": 50, "metrics": METRIC_NAMES, "by": []}
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pairs")
-    return audit(MODEL, pronouns=["he", "she", "they", "xe"], out=folder / "all", **SMALL)
+    return audit(MODEL, pronouns=["he", "she", "ze", "xe"], out=folder / "all", **SMALL)
 
 
 def value(run, metric: str, group: str) -> float:
@@ -26,7 +26,7 @@ def value(run, metric: str, group: str) -> float:
     return float(found)
 
 
-@pytest.mark.parametrize(("first", "second"), [("he", "she"), ("he", "they"), ("they", "xe")])
+@pytest.mark.parametrize(("first", "second"), [("he", "she"), ("he", "ze"), ("ze", "xe")])
 def test_a_pair_is_measured_as_if_the_others_were_not_there(run, tmp_path, first: str, second: str) -> None:
     alone = audit(MODEL, pronouns=[first, second], out=tmp_path / "two", **SMALL)
     for metric in ("ucerf", "flip_rate"):
@@ -38,14 +38,15 @@ def test_a_pair_is_measured_as_if_the_others_were_not_there(run, tmp_path, first
 
 def test_differences_are_signed_and_their_p_values_corrected_for_all_pairs(run) -> None:
     rows = run.measurements[run.measurements["group"].str.contains("type=type1")].set_index(["metric", "group"])
-    pairs = [f"pair={a}|{b},type=type1" for a, b in _pairs(["he", "she", "they", "xe"])]
+    pairs = [f"pair={a}|{b},type=type1" for a, b in _pairs(["he", "she", "ze", "xe"])]
     for pair in pairs:
         difference = rows.loc[("certainty_difference", pair)]
-        assert difference["p"] <= difference["p_corrected"] <= 6 * difference["p"] + 1e-12
+        # The family is every claim that the run allows, of which the six pairs are a part.
+        assert difference["p"] <= difference["p_corrected"] <= 1
         assert difference["low"] < difference["high"] and difference["n"] == 38
-    # With he and she the stereotype decides, with they and xe nothing does.
-    assert rows.loc[("certainty_difference", "pair=he|they,type=type1"), "low"] > 0
-    assert rows.loc[("certainty_difference", "pair=he|they,type=type1"), "p_corrected"] < 0.01
+    # With he and she the stereotype decides, with ze and xe nothing does.
+    assert rows.loc[("certainty_difference", "pair=he|ze,type=type1"), "low"] > 0
+    assert rows.loc[("certainty_difference", "pair=he|ze,type=type1"), "p_corrected"] < 0.01
     assert rows.loc[("certainty_difference", "pair=he|she,type=type1"), "p_corrected"] > 0.05
 
 

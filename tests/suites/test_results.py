@@ -34,7 +34,7 @@ def test_the_command_line(suite_file: Write, monkeypatch: pytest.MonkeyPatch, tm
         and "about 5 s left" in dry.output
         and not (tmp_path / "suite" / "cells").exists()
     )
-    assert run('models = ["planted"]\ndata = ["builtin"]\ntask = ["open"]\n', "--dry-run").exit_code == 2
+    assert run('models = ["planted"]\ndata = ["builtin"]\ntask = ["no-task"]\n', "--dry-run").exit_code == 2
     ended = run(BASIS + require)
     assert ended.exit_code == 1, ended.output
     assert "1 done" in ended.output and "2 of 2 requirements failed" in ended.output, "six sets are not usable"

@@ -179,7 +179,7 @@ def open_dataset(spec: Any, options: DatasetOptions | None = None) -> Dataset:
         options = replace(options, limit=None)
     if isinstance(spec, str | os.PathLike):
         dataset = replace(_open(os.fspath(spec), options), listed=_is_listed(os.fspath(spec), options))
-    elif isinstance(spec, Mapping):
+    elif isinstance(spec, Mapping) and "scenario" in spec:
         dataset = load_templates(spec)
     else:
         dataset = spec if isinstance(spec, Dataset) else _open_rows(rows_in_memory(spec), options)

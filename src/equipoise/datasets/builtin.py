@@ -64,19 +64,22 @@ def sentences() -> list[Sentence]:
 def load_builtin(*, pronouns: Sequence[str] = ("he", "she")) -> Dataset:
     """Return the built-in sentences, each with every pronoun asked for (he, she, they, xe, … or your own).
 
-    Verbs agree ("they were"). A sentence whose verb cannot be made to agree is left out for that pronoun, as a fault.
+    Verbs agree ("they were"). A sentence that does not fit one of the pronouns is left out with all of them, as a fault.
     """
     sets = pronoun_sets(pronouns)
     problems = list(faults(sentences()))
     examples: list[Example] = []
     for sentence in sentences():
+        members = []
         for chosen in sets:
             try:
                 _check_number(sentence, chosen)
-                examples.append(_example(sentence, chosen))
+                members.append(_example(sentence, chosen))
             except Unresolved as error:
                 kind = "plural reading" if _joins(sentence) else "no agreement"
                 problems.append(Fault(sentence.id, kind, f"with {chosen.subject}: {error}", "left out"))
+        # Half a set compares nobody: a sentence that one pronoun does not fit is left out with all of them.
+        examples += members if len(members) == len(sets) else []
     return Dataset("builtin", tuple(examples), tuple(problems), "the package's own sentences", LICENCE)
 
 
