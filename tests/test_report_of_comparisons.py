@@ -76,7 +76,7 @@ def test_a_terminal_shows_sentences_and_what_differs(compared: Comparison) -> No
         )
         assert bool(re.search(shown, text, re.MULTILINE)) == test.detected, test.row.metric
     held = sum(test.detected for test in compared.tests)
-    assert f"{held} of {len(compared.tests)} differences hold after correction (holm)." in text
+    assert f"{held} of {len(compared.tests)} differences hold after correction (holm)" in text
 
 
 def test_figures_are_of_every_chart_and_as_wide_as_asked(compared: Comparison) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.measuring.items import Items, workforce_imbalance
+from equipoise.datasets.occupations import workforce_imbalance
+from equipoise.measuring.items import Items
 from equipoise.metrics.columns import LETTERS
 from equipoise.metrics.table.questions import MEANINGS
 from equipoise.records import BOTH_OFFERED, DECIDED, OPEN_ANSWER, Outcomes
@@ -35,7 +36,8 @@ def test_both_is_the_last_option_where_it_is_offered(make_outcomes) -> None:
 
 def test_which_items_each_kind_of_metric_is_defined_for(make_outcomes) -> None:
     # An answerable question with a polarity, a label without an answer, neither, and a labelled sentence pair.
-    rows = [row("a", 0.6, 0.4, gold=0, polarity="neg"), row("b", 0.6, 0.4, gold=0, answerable=False)]
+    rows = [row("a", 0.6, 0.4, gold=0, polarity="neg", side="male")]
+    rows += [row("b", 0.6, 0.4, gold=0, answerable=False, side="female")]
     rows += [row("c", 0.6, 0.4, type=DECIDED), row("d", 0.6, 0.4, gold=0, answerable=False)]
     outcomes = make_outcomes(rows)
     outcomes = replace(
@@ -46,6 +48,8 @@ def test_which_items_each_kind_of_metric_is_defined_for(make_outcomes) -> None:
     applicable = {name: np.flatnonzero(items).tolist() for name, items in Items(outcomes).applicable.items()}
     assert applicable == {
         "alike": [0, 1, 3],
+        "sided": [0, 1],
+        "sided answerable": [0],
         "decided": [2],
         "all": [0, 1, 2, 3],
         "labelled": [0, 1],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import equipoise
-from equipoise.measuring.items import workforce_imbalance
+from equipoise.datasets.occupations import workforce_imbalance
 from equipoise.metrics.fairness import workforce_trend
 from equipoise.records import UndefinedMetric
 

@@ -160,7 +160,7 @@ def _replayed(folder: Path, words: Sequence[str | Path], scratch: Path) -> None:
 
     with pytest.MonkeyPatch.context() as patch, killed_at(None) as real:
         patch.setattr(RunFolder, "add", recorded)
-        run(words[0], calm, *words[2:])
+        run(*(calm if word == folder else word for word in words))
     ((contents, made_from),) = calls
     steps, seen = kill(folder, lambda: RunFolder(folder).add(contents, made_from), scratch)
     # The drawing itself may use scratch files of its own; into the run folder it writes by `add` alone.

@@ -64,7 +64,7 @@ def sentences() -> list[Sentence]:
 def load_builtin(*, pronouns: Sequence[str] = ("he", "she")) -> Dataset:
     """Return the built-in sentences, each with every pronoun asked for (he, she, they, xe, … or your own).
 
-    Verbs agree ("they were"). A sentence that does not fit one of the pronouns is left out with all of them, as a fault.
+    Verbs agree ("they were"). A sentence that one of the pronouns does not fit is left out with all of them.
     """
     sets = pronoun_sets(pronouns)
     problems = list(faults(sentences()))

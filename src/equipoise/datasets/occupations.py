@@ -14,6 +14,10 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
+import numpy as np
+
+from ..records import Floats, Strings
+
 Side = Literal["male", "female"]
 
 
@@ -173,3 +177,9 @@ def stereotyped(candidates: Sequence[str], gender: str) -> int | None:
     """Return the index of the one candidate whose side is that gender; None if there is not exactly one."""
     matching = [index for index, name in enumerate(candidates) if side(name) == gender]
     return matching[0] if len(matching) == 1 else None
+
+
+def workforce_imbalance(occupation: Strings) -> Floats:
+    """Return |share of women - 1/2| x 2 of each item's occupation; NaN where it is not one of the 40."""
+    known = {name: abs(job.female_share - 50) / 50 for name, job in OCCUPATIONS.items()}
+    return np.array([known.get(str(name), np.nan) for name in occupation], dtype=np.float64)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..datasets.occupations import OCCUPATIONS
+from ..datasets.occupations import workforce_imbalance
 from ..metrics import confidence, fairness, stereotyped_answers
 from ..metrics.columns import LETTERS
 from ..metrics.sides import side_columns
@@ -90,9 +90,11 @@ class Items:
     def applicable(self) -> Mapping[str, Booleans]:
         """Which items each kind of metric is defined for (`Metric.applies_to`)."""
         outcomes = self.outcomes
-        pairs = outcomes.sides != ""
-        marked = outcomes.group("augmentation")
+        pairs, marked = outcomes.sides != "", outcomes.group("augmentation")
+        sided = (outcomes.group("side") != "") & ~pairs
         return {
+            "sided": outcomes.labelled & sided,
+            "sided answerable": outcomes.answerable & sided,
             "all": np.ones(len(outcomes), dtype=bool),
             "labelled": outcomes.labelled & ~pairs,
             "answerable": outcomes.answerable & ~pairs,
@@ -365,12 +367,6 @@ def set_columns(items: Items, estimators: Sequence[Estimator]) -> Columns:
         for name in ("u", "u_eq3", "u_signed"):
             table[name + suffix(estimator)] = columns[name][first]
     return table
-
-
-def workforce_imbalance(occupation: NDArray[Any]) -> Floats:
-    """Return |share of women - 1/2| x 2 of each item's occupation; NaN where it is not one of the 40."""
-    known = {name: abs(job.female_share - 50) / 50 for name, job in OCCUPATIONS.items()}
-    return np.array([known.get(str(name), np.nan) for name in occupation], dtype=np.float64)
 
 
 def suffix(estimator: Estimator) -> str:

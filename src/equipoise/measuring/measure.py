@@ -306,7 +306,7 @@ def jobs(items: Items, plan: Plan) -> Iterator[Job]:
             arrays = tuple(columns[column] for column in metric.inputs)
             name = metric.name + (suffix(estimator) if metric.estimated else "")
             # Questions without genders have no gap between them: that is expected, so no note is needed.
-            if metric.unit not in ("contrast", "items") or not any(_is_blank(array) for array in arrays):
+            if metric.unit != "contrast" or not any(_is_blank(array) for array in arrays):
                 yield Job(metric, name, arrays, population, applies, key)
 
 

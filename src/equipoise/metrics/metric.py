@@ -18,6 +18,8 @@ AppliesTo = Literal[
     "labelled",
     "answerable",
     "unanswerable",
+    "sided",
+    "sided answerable",
     "pairs",
     "labelled pairs",
     "markers",
@@ -52,13 +54,15 @@ class Metric:
     mean); "identity" (marked sentences, by augmentation, attribute and marker); "pair" (two groups by name, in sets of
     more than two).
 
-    `applies_to` names the items it is defined for: "all"; "labelled" (a right answer is on record); "answerable" and
-    "unanswerable" (the text settles the question or not); "pairs" (sentence pairs) and "labelled pairs" (with a human
-    label); "markers" (candidates also scored with their marker); "variants" (sentences with several markings);
-    "reductions" (audits with `whole_vocabulary`); "polarity" (questions harmful or harmless to a group, as BBQ's);
-    "open answers" (written freely); "both offered" (multiple choice with the option "Both of them"); "first named"
-    (the text names both people); "letter A" and so on (multiple choice with an option of that letter); "decided" (the
-    group word decides the answer) and "alike" (all others: there the word must not matter).
+    `applies_to` names the items it is defined for: "all"; "labelled" (a right answer is on record); "answerable"
+    and "unanswerable" (the text settles the question or not); "sided" and "sided answerable" (labelled or
+    answerable, and the referent's occupation is stereotyped as men's or women's); "pairs" (sentence pairs) and
+    "labelled pairs" (with a human label); "markers" (candidates also scored with their marker); "variants"
+    (sentences with several markings); "reductions" (audits with `whole_vocabulary`); "polarity" (questions harmful
+    or harmless to a group, as BBQ's); "open answers" (written freely); "both offered" (multiple choice with the
+    option "Both of them"); "first named" (the text names both people); "letter A" and so on (multiple choice with
+    an option of that letter); "decided" (the group word decides the answer) and "alike" (all others: there the word
+    must not matter).
 
     `estimated`: it is computed for each uncertainty estimator. `mixes_answerable`: answerable and unanswerable items
     may enter one value; always False where a column does not allow it, as those of U. `resampled`: it has a bootstrap

@@ -20,7 +20,7 @@ from ..records import EquipoiseError, Outcomes, RunError, RunKey
 from ..run import measured_tables
 from ..runs import Run
 from ..runs.folder import STORES
-from ..runs.measurements import measurements_frame
+from ..runs.measurements import measurements_frame, metric_of
 from ..runs.tables import examples_from_frame
 from ..settings import Settings
 from .finding import Finding, some
@@ -161,6 +161,10 @@ def _recomputed(run: Run, report: Progress) -> list[Finding]:
 
 
 def _tables(run: Run, parts: list[tuple[RunKey, Outcomes]], source: str, report: Progress) -> Iterator[Finding]:
+    unknown = [name for name in run.manifest.settings.get("metrics") or () if metric_of(name) is None]
+    if unknown:
+        yield Finding("measurements", False, f"these metrics are not known here: {some(unknown)}")
+        return
     plan = Settings.again(run.manifest.settings).plan
     measured, _ = measured_tables(parts, plan, run.manifest, report)
     for name, made_from in (("outcomes.parquet", source), ("pairs.parquet", "outcomes")):

@@ -86,8 +86,8 @@ def test_no_such_folder_or_file(tmp_path: Path) -> None:
 
 def test_a_folder_without_weights(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
-    assert f"{folder} has no safetensors weights" in refusal(folder)
-    assert "has no safetensors weights" in refusal(folder, allow_pickle=True)
+    assert f"{folder} holds no weights (*.safetensors)" in refusal(folder)
+    assert "holds no weights" in refusal(folder, allow_pickle=True)
 
 
 def test_pickled_weights_are_read_only_when_asked_for(folder: Path) -> None:
@@ -132,7 +132,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "weights of rubbish": (lambda f: (f / "model.safetensors").write_bytes(bytes(range(256))), "SafetensorError"),
     "no config": (lambda f: (f / "config.json").unlink(), "model"),
     "config of rubbish": (lambda f: (f / "config.json").write_text("{rubbish"), "not a valid JSON file"),
-    "config of another kind": (lambda f: (f / "config.json").write_text("[]"), "TypeError"),
+    "config of another kind": (lambda f: (f / "config.json").write_text("[]"), "cannot be loaded"),
     "unknown architecture": (lambda f: change_config(f, model_type="martian"), "martian"),
     "no tokenizer": (lambda f: [file.unlink() for file in f.glob("tokenizer*")], "tokenizer"),
     "tokenizer of rubbish": (lambda f: (f / "tokenizer.json").write_text("{}"), "cannot be loaded"),

@@ -17,4 +17,4 @@ def test_an_encoder_is_refused_by_its_architecture(tmp_path: Path, kind: str) ->
 
 def test_an_encoder_with_a_decoder_is_refused(tmp_path: Path) -> None:
     t5 = save("T5ForConditionalGeneration", tmp_path / "t5", d_model=32, num_layers=1, num_heads=2, d_ff=32, d_kv=16)
-    assert refusal(t5) == f"the model {t5} cannot be loaded: it is not a causal language model"
+    assert refusal(t5) == f"{t5} is not a causal language model: t5 is an encoder with a decoder"

@@ -66,7 +66,7 @@ ANSWERS = (
             "neither",
             label,
             f"share resolved to the male-stereotyped occupation where {where} is the referent",
-            applies_to="labelled",
+            applies_to="sided",
             paper=ODDS_PAPER,
         )
         for name, column, label, where in (
@@ -83,7 +83,7 @@ ANSWERS = (
             f"{label} desirability",
             f"mean (D + 1)/2 over the {label.lower()}s",
             (0, 1),
-            applies_to="answerable",
+            applies_to="sided answerable",
             paper=UCERF,
             estimated=True,
             possible=partial(answers.possible_level, actual=actual),
