@@ -11,7 +11,7 @@ import numpy as np
 
 from .datasets.dataset import Dataset
 from .progress import Progress, shown
-from .records import Example, OtherRunError, Outcomes, RunError
+from .records import DatasetError, Example, OtherRunError, Outcomes, RunError
 from .run import measured_tables
 from .runs import Run, written
 from .runs.folder import RunFolder, folder_name
@@ -40,13 +40,13 @@ def subset_run(
     earlier = run.manifest.settings
     # A part of a part must still say what it is a part of.
     settings = Settings.again(earlier, **choices, where=[*earlier.get("where", ()), *where])
-    examples = {name: _examples(run, name, where) for name in run.manifest.datasets}
+    examples, left_out = _selected(run, where)
     folder = RunFolder(Path(out) if out else _place(run.path, where))
     if folder.path.resolve() == run.path.resolve():
         raise RunError(f"{folder.path} is the run itself; choose another folder for a part of it")
     with folder.held():
         facts = {name: {**run.manifest.datasets[name], **_facts(name, chosen)} for name, chosen in examples.items()}
-        notes = [f"a part of {run.path}: {' or '.join(where)}"]
+        notes = [f"a part of {run.path}: {' or '.join(where)}", *left_out]
         manifest = replace(run.manifest, settings=asdict(settings), datasets=facts, files={}, notes=notes)
         manifest = replace(manifest, command=command_line(), started=now(), finished=None)
         manifest = replace(manifest, engine={**manifest.engine, "scores": f"{NO_SCORES}: a part of another run"})
@@ -54,10 +54,26 @@ def subset_run(
             folder.begin(manifest)
         except OtherRunError as error:
             raise RunError(f"{error.fact}; choose another out, or delete that folder") from None
-        parts = [(key, _kept(outcomes, examples[key.dataset])) for key, outcomes in run.answers()]
+        parts = [
+            (key, _kept(outcomes, examples[key.dataset])) for key, outcomes in run.answers() if key.dataset in examples
+        ]
         measured, undefined = measured_tables(parts, settings.plan, manifest, shown(progress))
         measured.tables["examples.parquet"] = example_rows(examples)
         return written(folder, measured, manifest, undefined)
+
+
+def _selected(run: Run, where: Sequence[str]) -> tuple[dict[str, list[Example]], list[str]]:
+    """Return the examples of each dataset that has some, and a note on each that has none; an error where none has."""
+    examples: dict[str, list[Example]] = {}
+    faults = []
+    for name in run.manifest.datasets:
+        try:
+            examples[name] = _examples(run, name, where)
+        except DatasetError as fault:
+            faults.append(fault)
+    if not examples:
+        raise faults[0]
+    return examples, [f"left out: {fault}" for fault in faults]
 
 
 def _examples(run: Run, dataset: str, where: Sequence[str]) -> list[Example]:

@@ -21,7 +21,7 @@ FIRST_LINES = {
     "At chance": r"^Not usable: it guesses, right in \d\d\.\d% .* no better than chance \(50%\)",
     "No mass": r"^Not usable: the model did not understand the question\. The candidates hold 1\.0% ",
     "Three sets": r"^Not usable: there are too few sets, at most 2 of a type",
-    "One occupation": r"^Difference found: right in 100\.0% .* against it: a gap of 2\.6 points",
+    "One occupation": r"^Difference found: the pronoun changed the answer in 7 of 266 resolvable sets: 7 toward",
     "Certainty only": r"^Difference found: .* more certain with “he” than with “she”, by 0\.5",
     "Alike and accurate": r"^No difference detected: it could have missed an accuracy gap of up to \d+\.\d points",
     "Alike and weak": r"^No difference detected: it could have missed an accuracy gap of up to \d+\.\d points",

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..datasets.gendered import CONTROL_NAME
 from ..datasets.neutral import family, row_name
 from ..measuring.items import Items
 from ..measuring.measure import Plan, measured_items
 from ..measuring.part import measure_items
 from ..metrics import METRICS
-from ..records import ABSENT, Booleans, EquipoiseError, Integers, Outcomes
+from ..records import ABSENT, Booleans, DatasetError, EquipoiseError, Integers, Outcomes
 from ..runs.measurements import Measurements, kind_title, ordered_kinds
 from ..runs.run import Run, all_parts
 from ..runs.tables import selected_ids
@@ -141,13 +142,14 @@ def named_apart(runs: Sequence[Run]) -> list[Run]:
 def match(runs: Sequence[Run], *, intersect: bool, where: Sequence[str] = ()) -> list[Match]:
     """Return the items that all runs have, dataset by dataset and task by task; refuses what they do not share.
 
-    With `where` they are the whole sets of which all items meet one of the conditions.
+    With `where` they are the whole sets of which all items meet one of the conditions; a dataset without any is left
+    out where another has some. The control that a default audit asks is compared only where all runs have it.
     """
-    matches = []
+    matches, faults = [], []
     for dataset, task in all_parts(list(runs)):
         having = [part for run in runs for part in run.parts if (part.dataset, part.task) == (dataset, task)]
         if len(having) < len(runs):
-            if intersect:
+            if intersect or dataset == CONTROL_NAME:
                 continue
             missing = next(run for run in runs if run not in [part.run for part in having])
             raise EquipoiseError(
@@ -167,13 +169,18 @@ def match(runs: Sequence[Run], *, intersect: bool, where: Sequence[str] = ()) ->
                 f"the runs were asked different items of {dataset} · {task} ({len(common):,} of up to {most:,} are the"
                 " same sentences with the same options); --intersect compares those alone"
             )
-        if where:
-            common &= _chosen_keys(having[0].run, tables[0], where)
+        try:
+            common &= _chosen_keys(having[0].run, tables[0], where) if where else common
+        except DatasetError as fault:
+            faults.append(fault)
+            continue
         whole = _whole_sets(tables, common)
         if whole:
             matches.append(
                 _matched(dataset, task, having, [t[t["key"].isin(whole)] for t in tables], most - len(whole))
             )
+    if faults and not matches:
+        raise faults[0]
     if not matches:
         raise EquipoiseError("the runs have no item in common, so there is nothing to compare")
     return matches
