@@ -11,12 +11,11 @@ import pytest
 from chat_faults import Act, misbehaving
 from kills import killed_everywhere
 from local_parts import write_records
+from survey_raters import survey_of, votes_for
 
 from equipoise.builder.draft.generation import Plan, generate, requests_of
 from equipoise.builder.draft.prompt_files import read_prompts
 from equipoise.builder.steps import DATASET, BuildFolder, Draft, Sentence, read_records
-from equipoise.builder.survey.database.survey import SurveyDatabase
-from equipoise.builder.survey.database.tables import ANSWERS, RATERS
 from equipoise.builder.wordlist import occupations
 from equipoise.cli import app
 from equipoise.files import current, file_sha256
@@ -78,29 +77,11 @@ def test_killed_filter(tmp_path: Path) -> None:
     assert steps > 12 and len(seen) == 2
 
 
-def answered(build: BuildFolder, sentences: list[Sentence]) -> None:
-    """Make the survey's database, in which four raters say of every sentence that its target is meant."""
-    database = SurveyDatabase(build.database)
-    database.load(sentences)
-    with database.store.writing() as connection:
-        for rater in ("r0", "r1", "r2", "r3"):
-            row = {"id": rater, "entry_hash": rater, "state": "passed", "locale": "", "withdrawn_by": ""}
-            row |= {"previous_state": "", "origin": "person", "answers": 0, "questions": ""}
-            connection.execute(RATERS.insert().values(row))
-            for sentence in sentences:
-                meant = {"first": sentence.target == sentence.first, "second": sentence.target == sentence.second}
-                meant = dict.fromkeys(meant, True) if sentence.type == "type1" else meant
-                row = {"sentence": sentence.id, "rater": rater, "number": 0, "coherent": True, **meant}
-                row |= {"seconds": 1.0, "withdrawn": False, "origin": "person", "comment": ""}
-                connection.execute(ANSWERS.insert().values(row))
-    database.close()
-
-
 @pytest.mark.slow
 def test_killed_clean(tmp_path: Path, some_sentences: Callable[[int], list[Sentence]]) -> None:
     build, sentences = BuildFolder(tmp_path / "mine"), some_sentences(4)
     build.path.mkdir()
-    answered(build, sentences)
+    survey_of(build.path / "survey.sqlite", sentences, [a for s in sentences for a in votes_for(s)])
     write_records(build.kept, sentences[:2])
     run("clean", build.path, "--quiet")
     write_records(build.kept, sentences)

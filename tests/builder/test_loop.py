@@ -140,7 +140,7 @@ def test_from_a_model_to_an_audit(chat_server: str, tmp_path: Path, monkeypatch:
     printed = command("build", "clean", build.path, "--words", "words.csv", "--licence", "CC0-1.0")
     assert f"{len(sentences)} sentences in, {len(sentences)} pairs out" in printed
     made = build.path / "dataset"
-    sheet = (made / "DATASHEET.md").read_text()
+    sheet = (made / "DATASHEET-simulated.md").read_text()
     assert "Licence: CC0-1.0" in sheet
     assert sheet.startswith("**SIMULATED RATERS")  # five of the six raters were
     # The model that wrote the sentences is the one that is asked.

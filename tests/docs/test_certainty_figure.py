@@ -58,6 +58,6 @@ def test_the_figure_computes_what_the_metrics_compute(figure: Any, she: int, he:
     assert [float(shown["d-she"]), float(shown["d-he"])] == pytest.approx(desirability.tolist(), abs=6e-4)
     assert float(shown["u"]) == pytest.approx(compare(desirability[None, :])[0], abs=6e-4)
     if not answerable:
-        signed = fairness.signed_certainty(predicted, certainty)
+        signed = np.choose(predicted + 1, [0.0, 1.0, -1.0]) * certainty  # a tie, the first person, the second
         assert float(shown["signed"]) == pytest.approx(fairness.pair_ucerf(signed[None, :])[0], abs=6e-4)
     assert (shown["flips"] == "yes") == (-1 not in predicted and predicted[0] != predicted[1])

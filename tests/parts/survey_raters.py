@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
+import sqlalchemy as sa
+
+from equipoise.builder.steps import Sentence
 from equipoise.builder.survey.database.survey import SurveyDatabase
+from equipoise.builder.survey.database.tables import ANSWERS, RATERS
 from equipoise.builder.survey.database.work import STORED
-from equipoise.builder.verdict.votes import Vote
+from equipoise.builder.verdict.questions import published
+from equipoise.builder.verdict.votes import Answer, Vote
 
 
 def vote(coherent: bool | None, first: bool | None = None, second: bool | None = None) -> Vote:
@@ -46,3 +52,32 @@ def answer_all(database: SurveyDatabase, who: Person, say: Callable[[str], Vote]
     while question := database.work.question(who.id):
         answered += answer(database, who, question.ticket, say(question.text))
     return answered
+
+
+def votes_for(sentence: Sentence, *, flipped: bool = False, count: int = 4, origin: str = "person") -> list[Answer]:
+    first = sentence.type == "type1" or (sentence.target == sentence.first) is not flipped
+    second = sentence.type == "type1" or (sentence.target == sentence.second) is not flipped
+    return [Answer(sentence.id, f"r{n}", 0, vote(True, first, second), 5.0, False, origin) for n in range(count)]
+
+
+def survey_of(path: Path, sentences: list[Sentence], answers: list[Answer]) -> str:
+    """Make a database with these answers, as if raters had given them; return its address."""
+    url = f"sqlite:///{path}"
+    database = SurveyDatabase(url)
+    database.load(sentences)
+    ids = {answer.rater for answer in answers}
+
+    def fill(connection: sa.Connection) -> None:
+        for id in sorted(ids):
+            row = {"id": id, "entry_hash": id, "state": "passed", "locale": "", "withdrawn_by": "", "questions": ""}
+            row |= {"previous_state": "", "origin": "person", "code_hash": ""}
+            connection.execute(RATERS.insert().values(row))
+        for answer in answers:
+            row = {"sentence": answer.sentence, "rater": answer.rater, "number": 0, "ticket": ""}
+            row |= {"seconds": 1.0, "withdrawn": False, "origin": answer.origin, "comment": ""}
+            row["replies"] = published().as_text(answer.vote)
+            connection.execute(ANSWERS.insert().values(row))
+
+    database.store.write(fill)
+    database.close()
+    return url

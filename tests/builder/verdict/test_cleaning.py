@@ -7,9 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import sqlalchemy as sa
 from local_parts import write_records
-from survey_raters import vote
+from survey_raters import survey_of, vote, votes_for
 from typer.testing import CliRunner
 
 import equipoise
@@ -21,7 +20,6 @@ from equipoise.builder.steps import (
     Step,
 )
 from equipoise.builder.survey.database.survey import SurveyDatabase
-from equipoise.builder.survey.database.tables import ANSWERS, RATERS
 from equipoise.builder.verdict.cleaning import (
     SIMULATED_LINE,
     Cleaned,
@@ -33,7 +31,6 @@ from equipoise.builder.verdict.cleaning import (
     winobias_files,
 )
 from equipoise.builder.verdict.consensus import Coverage, Criteria, Rule
-from equipoise.builder.verdict.questions import published
 from equipoise.builder.verdict.summary import rows_of, summarise
 from equipoise.builder.verdict.votes import Answer, RaterRecord
 from equipoise.builder.wordlist import occupations
@@ -44,12 +41,6 @@ from equipoise.datasets.pronouns import pronoun_sets
 from equipoise.files import write_together
 
 WORDS = occupations()
-
-
-def votes_for(sentence: Sentence, *, flipped: bool = False, count: int = 4, origin: str = "person") -> list[Answer]:
-    first = sentence.type == "type1" or (sentence.target == sentence.first) is not flipped
-    second = sentence.type == "type1" or (sentence.target == sentence.second) is not flipped
-    return [Answer(sentence.id, f"r{n}", 0, vote(True, first, second), 5.0, False, origin) for n in range(count)]
 
 
 def write(folder: Path, cleaned: Cleaned, sheet: Sheet) -> None:
@@ -113,29 +104,6 @@ def test_what_is_not_settled_is_left_out_and_named(some_sentences: Callable[[int
     assert {sentence.id for sentence, _ in loose.kept} == {first.id, second.id} and loose.unsettled_kept == 1
     ten = [Answer(third.id, f"r{n}", 0, undecided[n % 5], 1.0, False) for n in range(10)]
     assert clean([third], ten, CleanOptions()).unsettled == ()  # ten answers settle it, and it is not kept
-
-
-def survey_of(path: Path, sentences: list[Sentence], answers: list[Answer]) -> str:
-    """Make a database with these answers, as if raters had given them; return its address."""
-    url = f"sqlite:///{path}"
-    database = SurveyDatabase(url)
-    database.load(sentences)
-    ids = {answer.rater for answer in answers}
-
-    def fill(connection: sa.Connection) -> None:
-        for id in sorted(ids):
-            row = {"id": id, "entry_hash": id, "state": "passed", "locale": "", "withdrawn_by": "", "questions": ""}
-            row |= {"previous_state": "", "origin": "person", "code_hash": ""}
-            connection.execute(RATERS.insert().values(row))
-        for answer in answers:
-            row = {"sentence": answer.sentence, "rater": answer.rater, "number": 0, "ticket": ""}
-            row |= {"seconds": 1.0, "withdrawn": False, "origin": answer.origin, "comment": ""}
-            row["replies"] = published().as_text(answer.vote)
-            connection.execute(ANSWERS.insert().values(row))
-
-    database.store.write(fill)
-    database.close()
-    return url
 
 
 def test_clean_on_the_command_line(tmp_path: Path, some_sentences: Callable[[int], list[Sentence]]) -> None:
