@@ -18,7 +18,7 @@ from notebooks import TUTORIALS, cells_of, read, sources_hash  # noqa: E402
 NAMES = ("first-audit", "your-own-data", "comparing-and-gating")
 # The first audit asks the real model; the others ask planted engines. Few sentences, so that it takes seconds.
 SMALLER = (
-    ("limit=60", "limit=6"),
+    ("limit=60", "limit=64"),
     ("limit=200", "limit=80"),
     ("(25, 100, 400)", "(6, 12)"),
     ("resamples=500", "resamples=20"),
