@@ -18,7 +18,7 @@ from notebooks import TUTORIALS, cells_of, read, sources_hash  # noqa: E402
 NAMES = ("first-audit", "your-own-data", "comparing-and-gating")
 # The first audit asks the real model; the others ask planted engines. Few sentences, so that it takes seconds.
 SMALLER = (
-    ("limit=60", "limit=64"),
+    ("limit=60", "limit=6"),
     ("limit=200", "limit=80"),
     ("(25, 100, 400)", "(6, 12)"),
     ("resamples=500", "resamples=20"),
@@ -60,7 +60,7 @@ def test_the_notebooks_run(tmp_path: Path) -> None:
     assert {"text/html", "image/png"} <= kinds_of(cells["first-audit"])
     audit = html_of(cells["first-audit"])
     assert re.search(r'<progress value="(\d+)" max="\1"', audit), "the bars reach their end"
-    assert "SmolLM2-135M-Instruct" in audit and "<td>UCerF</td>" in audit
+    assert "SmolLM2-135M-Instruct" in audit and "<td>ucerf ↑</td>" in audit
     own = html_of(cells["your-own-data"])
     assert "mine · next-word" in own and "The baker thanked the plumber because" in own and "<td>flip_rate</td>" in own
     compared = html_of(cells["comparing-and-gating"])
