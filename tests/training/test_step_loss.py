@@ -24,6 +24,7 @@ PLAN = Plan(
 ANY = Limits(accuracy=1, outside=1, position=1, mass=1, certainty=0, perplexity=1e9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["base", "labels"])
 def test_steps_lower_the_loss_of_the_sets_that_they_ask(target: str, tiny_folder: Path) -> None:
     plan = replace(PLAN, target=target, answerable=12, learning_rate=1e-2)
@@ -39,6 +40,7 @@ def test_steps_lower_the_loss_of_the_sets_that_they_ask(target: str, tiny_folder
     assert values[-1] < 0.98 * values[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["base", "labels"])
 def test_each_sentence_that_the_word_decides_has_a_target_of_its_own(target: str, tiny_folder: Path) -> None:
     plan = replace(PLAN, decided=3, decided_target=target, mass=0.0)

@@ -151,6 +151,7 @@ def test_one_answer_a_question_says_nothing_about_a_metric_with_bounds() -> None
         assert (row.low, row.high) == METRICS[row.metric].bounds or math.isnan(row.low), row
 
 
+@pytest.mark.slow
 def test_the_truth_is_in_the_widened_intervals_of_sampled_answers_and_not_in_the_plain_ones() -> None:
     hits = covered("no difference, small lead of one answer", draws=3, sets=40, samples=32)
     for metric in ("ucerf", "flip_rate"):

@@ -156,6 +156,7 @@ def test_slow_bytes_run_into_the_total_time_limit(command: Any, server: Loopback
     assert code == 2 and "failed 6 times: no complete answer within 0.3 s" in printed
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_listen(command: Any) -> None:
     code, printed = command("http://127.0.0.1:9/v1")
     assert code == 2 and "failed 6 times: ConnectError" in printed

@@ -13,6 +13,7 @@ from equipoise.scoring.score_store import ScoreStore
 from equipoise.scoring.server.proof import COMPARED, SHARE, most_probable, tolerance_of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("faults", [(), ("echo ignored",)])
 def test_a_model_that_is_swapped_in_the_middle_is_found_and_the_same_command_finishes_the_run(
     serve: Any, tmp_path: Path, faults: tuple[str, ...]
