@@ -12,6 +12,7 @@ def clinic(guide):
     return guide("add-a-dataset.md")
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_page_work(clinic) -> None:
     lists, show, check, audit = [shlex.split(command)[1:] for command in clinic.commands]
     assert "clinic" in lists_row(clinic.run(*lists).stdout) and "(CC0-1.0)." in lists_row(clinic.run(*lists).stdout)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import shlex
 
 import pandas as pd
+import pytest
 
 
+@pytest.mark.slow
 def test_the_task_is_listed_and_asked(guide) -> None:
     page = guide("add-a-task.md")
     tasks, audit = [shlex.split(command)[1:] for command in page.commands]

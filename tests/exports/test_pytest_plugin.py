@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
+
+@pytest.mark.slow
 def test_the_pytest_fixture_fails_a_test_with_the_table(planted_run: Path, tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["equipoise.exports.pytest_plugin"]\n')
     (tmp_path / "test_model.py").write_text(

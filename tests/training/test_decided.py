@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from equipoise.datasets import open_dataset
 from equipoise.datasets.pronouns import gender_of
 from equipoise.training.decided import KINDS, decided_sets
@@ -42,6 +44,7 @@ def _frame(example) -> str:  # type: ignore[no-untyped-def]
     return re.sub("|".join(rf"\b{re.escape(word)}\b" for word in words), "_", example.text, flags=re.IGNORECASE)
 
 
+@pytest.mark.slow
 def test_sets_of_a_template_are_on_one_side_of_the_split() -> None:
     splits = split_sets(open_training_sets(markers=False))
     trained = {item.template for item in splits.train}

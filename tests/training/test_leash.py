@@ -12,6 +12,7 @@ from equipoise.training.leash import Reference, divergence, own_answers
 from equipoise.training.trained_model import load_for_training
 
 
+@pytest.mark.slow
 def test_own_answers_are_the_means_of_sets(tiny_folder: Path) -> None:
     network, tokenizer = load_for_training(str(tiny_folder), device="cpu")
     sets = open_training_sets(markers=True)

@@ -21,6 +21,7 @@ def test_an_evaluation_dataset_is_refused(name: str) -> None:
         open_training_sets(name)
 
 
+@pytest.mark.slow
 def test_evaluation_sentences_are_left_out_of_a_users_table(tmp_path: Path) -> None:
     ours = [example for example in grammar_dataset(resolvable=6, ambiguous=1).examples if example.answerable]
     evaluated = [example for example in open_dataset("builtin").examples if example.answerable][:8]
@@ -53,6 +54,7 @@ def test_the_evaluation_sets_of_synthbias_are_never_trained_on() -> None:
     assert not evaluated & {sentence_of(member) for item in sets for member in item.members}
 
 
+@pytest.mark.slow
 def test_splits_share_no_template_and_training_sees_no_held_out_occupation() -> None:
     splits = split_sets(open_training_sets(), seed=3)
     used = {name: {item.template for item in getattr(splits, name)} for name in ("train", "validation", "templates")}

@@ -51,6 +51,7 @@ def test_killed_tuning(tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.Mo
         command()
 
 
+@pytest.mark.slow
 def test_a_run_that_failed_before_its_first_step_may_begin_anew(tiny_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="no such file"):
         tune(str(tiny_folder), data="mistyped.csv", out=tmp_path / "a", plan=PLAN)

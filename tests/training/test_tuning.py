@@ -137,6 +137,7 @@ def test_a_run_that_is_killed_resumes_to_the_same_weights(tuned: Path, tiny_fold
         assert (out / name).read_bytes() == (tuned / name).read_bytes(), name
 
 
+@pytest.mark.slow
 def test_nothing_is_kept_where_every_checkpoint_breaks_a_guard(tiny_folder: Path, tmp_path: Path) -> None:
     plan = replace(PLAN, steps=3)
     impossible = Limits(accuracy=-2)
