@@ -45,10 +45,17 @@ with clear_errors():
 """
 
 
+def _as_in_a_terminal() -> None:
+    """Let signals work in the child, also where the tests run under nohup or in the background."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler)
+
+
 def interrupted(body: str, signals: list[signal.Signals], pause: float = 0.0) -> tuple[int, str]:
     """Return the exit code and what was said on standard error by a process that got these signals at work."""
     command = [sys.executable, "-c", WORK.format(body=body)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, preexec_fn=_as_in_a_terminal, **pipes) as process:
         assert process.stdout is not None and process.stdout.readline() == "at work\n"
         for number in signals:
             process.send_signal(number)
@@ -89,7 +96,8 @@ def test_ctrl_c_at_twenty_moments_of_an_audit(tmp_path: Path) -> None:
     command = [sys.executable, "-c", waiting, *words]
     ends = []
     for _ in range(20):
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with subprocess.Popen(command, text=True, preexec_fn=_as_in_a_terminal, **pipes) as process:
             assert process.stdout is not None and process.stdout.readline() == "here\n"
             time.sleep(rng.uniform(0, 3))
             for _ in range(rng.randint(1, 5)):
