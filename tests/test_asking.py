@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from server_llama_cpp import LlamaCpp
+from server_llama_cpp import served
 
 import equipoise
 from equipoise.asking import ask, people_in
@@ -51,10 +51,8 @@ def test_asking_a_real_model_is_auditing_it(task: str, tmp_path: Any) -> None:
 
 @pytest.fixture(scope="module")
 def url(default_model_folder: Path) -> Iterator[str]:
-    pytest.importorskip("xllamacpp", reason="needs xllamacpp, of the dev extra")
-    server = LlamaCpp()
-    yield f"http://127.0.0.1:{server.port}/v1"
-    server.kill()
+    with served() as address:
+        yield address
 
 
 @pytest.mark.slow

@@ -6,10 +6,12 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
+import pytest
 
 from equipoise.scoring.default_model import gguf_file
 
@@ -70,3 +72,14 @@ class LlamaCpp:
         """Kill the process, and start it again on the same port."""
         self.kill()
         self.start()
+
+
+@contextmanager
+def served() -> Iterator[str]:
+    """Give the address of a real server with the default model."""
+    pytest.importorskip("xllamacpp", reason="needs xllamacpp, of the dev extra")
+    server = LlamaCpp()
+    try:
+        yield f"http://127.0.0.1:{server.port}/v1"
+    finally:
+        server.kill()

@@ -9,7 +9,7 @@ from ..records import Measurement
 from ..records.showing import Finding, Verdict
 from ..runs.measurements import Measurements, metric_named
 from ..runs.run import Part
-from .findings import behaviour, count
+from .findings import behaviour, count, rule_of
 from .items import labels_of, left_out
 from .words import adjective, words_of
 from .words import sentences as items_of
@@ -63,7 +63,7 @@ def verdict_of(part: Part, checks: Sequence[Finding]) -> Verdict:
 
 def _lead(shown: Finding, claims: Sequence[Finding]) -> Finding:
     """Return the claim that comes first: that a model answers by the stereotype says more than its flips."""
-    rule = (claim for claim in claims if claim.topic == "accuracy" and claim.text.startswith(("It follows", "It goes")))
+    rule = (claim for claim in claims if claim.topic == "accuracy" and rule_of(*claim.rests_on[:2]))
     return next(rule, shown)
 
 

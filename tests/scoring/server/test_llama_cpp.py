@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from server_llama_cpp import LlamaCpp
+from server_llama_cpp import served
 
 from equipoise.options import EngineOptions
 from equipoise.records import Message, Prompt
@@ -33,10 +33,8 @@ PROMPTS = [
 
 @pytest.fixture(scope="module")
 def url(default_model_folder: Path) -> Iterator[str]:
-    pytest.importorskip("xllamacpp", reason="needs xllamacpp, of the dev extra")
-    server = LlamaCpp()
-    yield f"http://127.0.0.1:{server.port}/v1"
-    server.kill()
+    with served() as address:
+        yield address
 
 
 @pytest.mark.slow
