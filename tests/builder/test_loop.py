@@ -148,5 +148,5 @@ def test_from_a_model_to_an_audit(chat_server: str, tmp_path: Path, monkeypatch:
     assert len(run.examples) == 2 * len(sentences)
     assert run.manifest.model == "SmolLM2-135M-Instruct"
     assert run.measurements.query("metric == 'perplexity' and group == 'all'")["value"].between(1, 2).all()
-    again = equipoise.audit("planted:strength=2,bias=0.5", data=[str(made / "winobias_format")], out="again")
+    again = equipoise.audit("planted:strength=2,bias=0.5", data=[str(made / "winobias_format-simulated")], out="again")
     assert len(again.pairs) == len(sentences)
