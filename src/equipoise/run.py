@@ -21,10 +21,10 @@ from .measuring.cells import check_groups
 from .measuring.items import item_columns, set_columns
 from .measuring.measure import Plan, measured_items
 from .measuring.part import measure_part
-from .measuring.sampling import Sampled, outcomes_of, sample_of, until_precise, with_samples
+from .measuring.sampling import Sampled, asked_examples, outcomes_of, sample_of, until_precise, with_samples
 from .options import AuditOptions, MeasuringOptions, RunOptions, check_arguments, takes
 from .progress import Progress, shown
-from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManifest
+from .records import Measurement, Outcomes, RunError, RunKey, RunManifest
 from .runs import Held, Run, written
 from .runs.folder import RunFolder, default_folder
 from .runs.imported import read_results
@@ -79,6 +79,7 @@ def audit(
     names = [dataset.label for dataset in datasets], [t.name for t in tasks], settings.asked
     folder = RunFolder(Path(out) if out else default_folder(engine.name, *names))
     with folder.held():
+        report = folder.noting(report)
         if not settings.chat_time and (time := folder.time_to_keep(engine.identity)):
             engine = open_engine(model, with_fields(settings.engine, chat_time=time))
         manifest = describe(engine, datasets, tasks, asdict(settings))
@@ -162,7 +163,7 @@ def _finish(folder: RunFolder, answers: Sequence[Answers], plan: Plan, manifest:
     sampled = [(answer.key, answer.sampled) for answer in answers if answer.sampled]
     manifest = with_samples(with_fields(manifest, files=folder.stores()), sampled)
     measured, notes = measured_tables([(a.key, a.outcomes) for a in answers], plan, manifest, report)
-    measured.tables["examples.parquet"] = example_rows(_asked(answers))
+    measured.tables["examples.parquet"] = example_rows(asked_examples(answer.dataset for answer in answers))
     if looks := [{**asdict(key), **look.row()} for key, drawn in sampled for look in drawn.looks]:
         measured.tables["looks.csv"] = pd.DataFrame(looks)
     return written(folder, measured, manifest, notes)
@@ -189,11 +190,3 @@ def measured_tables(
         "measurements.csv": measurements_frame(measurements),
     }
     return Held(tables, {(key.dataset, key.task): outcomes for key, outcomes in parts}, measurements), notes
-
-
-def _asked(answers: Sequence[Answers]) -> dict[str, Sequence[Example]]:
-    """Return the examples by dataset; tasks may stop sampling at different looks, the later look has all examples."""
-    asked: dict[str, Sequence[Example]] = {}
-    for answer in answers:
-        asked[answer.dataset.name] = max(asked.get(answer.dataset.name, ()), answer.dataset.examples, key=len)
-    return asked

@@ -185,3 +185,11 @@ def sample_of(manifest: RunManifest, key: RunKey) -> Sample | None:
     """Return how the sentences of a dataset were sampled for a task, None where all were asked."""
     drawn = dataset_samples(manifest, key.task).get(key.dataset)
     return None if drawn is None else Sample(**drawn)
+
+
+def asked_examples(datasets: Iterable[Dataset]) -> dict[str, Sequence[Example]]:
+    """Return the examples by dataset; tasks may stop sampling at different looks, the later look has all examples."""
+    asked: dict[str, Sequence[Example]] = {}
+    for dataset in datasets:
+        asked[dataset.name] = max(asked.get(dataset.name, ()), dataset.examples, key=len)
+    return asked
