@@ -17,7 +17,9 @@ def page(guide):
 @pytest.mark.slow
 def test_the_engine_is_listed_audits_and_refuses_to_write(page) -> None:
     engines, audit = [shlex.split(command)[1:] for command in page.commands]
-    assert "word-counts:  Word frequencies of a text file, as a baseline: `word-counts:FILE`." in page.run(*engines).stdout
+    assert (
+        "word-counts:  Word frequencies of a text file, as a baseline: `word-counts:FILE`." in page.run(*engines).stdout
+    )
     ran = page.run(*audit, "--limit", "4", "--out", "run", "--resamples", "20")
     assert ran.returncode == 0, ran.stderr
     assert "word-counts" in ran.stdout

@@ -78,6 +78,5 @@ def files_of(page: str) -> dict[str, str]:
 
 def is_output(shown: str, output: str) -> bool:
     """Return whether the output is what is shown; "…" stands for anything, and lines may break elsewhere."""
-    parts = [re.escape(" ".join(part.split())) for part in shown.split("…")]
-    pattern = "(?:.* )?".join(f"{part} ?" if part else "" for part in parts)
+    pattern = ".*".join(re.escape(" ".join(part.split())) for part in shown.split("…"))
     return re.fullmatch(pattern, " ".join(output.split())) is not None
