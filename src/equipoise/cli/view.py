@@ -28,8 +28,9 @@ def view(
 ) -> None:
     """Look at all runs of a folder in a browser.
 
-    A list follows runs that are still going; each run has its page, and chosen runs are compared. The address that it prints has a token in it: who has the address can read the runs, nobody else can. Set
-    EQUIPOISE_VIEW_TOKEN to keep the same one.
+    A list follows runs that are still going; each run has its page, and chosen runs are compared. The address that is
+    printed has a token in it: who has the address can read the runs, nobody else can. Set EQUIPOISE_VIEW_TOKEN to keep
+    the same one.
     """
     from ..serving import listening, serve_at
     from ..view.app import Viewer, view_app

@@ -257,9 +257,9 @@ def listed_rows(content: bytes) -> Iterator[Measurement]:
 def _metrics(rows: Sequence[Measurement]) -> dict[str, dict[str, Estimate]]:
     measured = Measurements(rows)
     kinds = ordered_kinds({parse_group(row.group).get("type", "") for row in rows})
-    measured_kinds = {name: {kind: measured.get(measured.own(name), type=kind) for kind in kinds} for name in LISTED}
     return {
-        name: {kind: row.estimate for kind, row in several.items() if row} for name, several in measured_kinds.items()
+        name: {kind: row.estimate for kind in kinds if (row := measured.get(measured.own(name), type=kind))}
+        for name in LISTED
     }
 
 
