@@ -21,7 +21,9 @@ from .measuring.cells import check_groups
 from .measuring.items import item_columns, set_columns
 from .measuring.measure import Plan, measured_items
 from .measuring.part import measure_part
+from .measuring.questions import Question, questions
 from .measuring.sampling import Sampled, outcomes_of, sample_of, until_precise, with_samples
+from .measuring.settling import Settled, until_settled
 from .options import AuditOptions, MeasuringOptions, RunOptions, check_arguments, takes
 from .progress import Progress, shown
 from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManifest
@@ -45,7 +47,7 @@ class Answers:
     key: RunKey
     dataset: Dataset
     outcomes: Outcomes
-    sampled: Sampled | None = None
+    sampled: Sampled | Settled | None = None
 
 
 @takes(AuditOptions)
@@ -72,6 +74,7 @@ def audit(
     datasets = settings.datasets(data, tasks)
     for dataset in datasets:
         check_groups(dataset.examples, settings.by)
+    asked_until = questions([(d, t.name) for d, t in product(datasets, tasks)], settings.requirements, plan)
     report("loading the model", 0, 1)
     engine = open_engine(model, settings.engine)
     report("loading the model", 1, 1)
@@ -86,13 +89,13 @@ def audit(
         with ScoreStore(folder.scores) as store:
             texts = TextStore(folder.reasoning)
             answers = []
-            for dataset, asked in product(datasets, tasks):
+            for (dataset, asked), until in zip(product(datasets, tasks), asked_until, strict=True):
                 engine.prepare(dataset.examples)
                 key = RunKey(engine.name, dataset.name, asked.name)
                 scorer = store.scorer(engine, partial(report, str(key)))
                 writer = texts.writer(engine, partial(report, f"{key}, reasoning"))
                 ask = partial(asked.run, scorer=scorer, writer=writer)
-                answers.append(_answers(key, dataset, ask, settings))
+                answers.append(_answers(key, dataset, ask, settings, until))
             notes = [*fitted, *exposure_notes((model, settings.adapter), datasets), *store.notes, *texts.notes]
             manifest = with_fields(manifest, engine=described(engine), notes=[*notes, *engine.notes])
         return _finish(folder, answers, plan, manifest, report).with_texts(texts.texts)
@@ -148,8 +151,13 @@ def load(path: str | Path) -> Run:
     return Run(path)
 
 
-def _answers(key: RunKey, dataset: Dataset, ask: Callable[..., Outcomes], settings: Settings) -> Answers:
-    """Return the outcomes of the dataset, or of as much of it as the width asked for needs."""
+def _answers(
+    key: RunKey, dataset: Dataset, ask: Callable[..., Outcomes], settings: Settings, until: Sequence[Question]
+) -> Answers:
+    """Return the outcomes of the dataset, or of as much of it as the width or the requirements asked for need."""
+    if until:
+        settled = until_settled(dataset, ask, settings.plan, key, until, at_most=settings.at_most)
+        return Answers(key, settled.dataset, ask(settled.dataset.examples), settled)
     if settings.until_width is None:
         return Answers(key, dataset, outcomes_of(dataset, ask))
     joint, drop = settings.joint, settings.drop_settled
@@ -192,8 +200,9 @@ def measured_tables(
 
 
 def _asked(answers: Sequence[Answers]) -> dict[str, Sequence[Example]]:
-    """Return the examples by dataset; tasks may stop sampling at different looks, the later look has all examples."""
-    asked: dict[str, Sequence[Example]] = {}
-    for answer in answers:
-        asked[answer.dataset.name] = max(asked.get(answer.dataset.name, ()), answer.dataset.examples, key=len)
-    return asked
+    """Return the examples by dataset: all that one of its tasks was asked, as tasks may stop at different looks."""
+    asked: dict[str, dict[str, Example]] = {}
+    for answer in sorted(answers, key=lambda answer: -len(answer.dataset.examples)):
+        by_id = asked.setdefault(answer.dataset.name, {})
+        by_id |= {example.id: example for example in answer.dataset.examples if example.id not in by_id}
+    return {answer.dataset.name: tuple(asked[answer.dataset.name].values()) for answer in answers}

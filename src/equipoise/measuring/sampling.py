@@ -15,6 +15,7 @@ from ..stats.sequential import balanced_order, frequent_looks, planned_looks
 from .identities import confidence_disparities
 from .items import Items
 from .measure import Plan
+from .settling import Decision, Settled
 from .stopping import GUARANTEED, Sample, guaranteed, planned_sample
 
 MOST_FAILED = 0.05
@@ -48,6 +49,11 @@ class Sampled:
     dataset: Dataset
     looks: tuple[Look, ...]
     sample: Sample | None
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """What came of requirements: a width has none."""
+        return ()
 
     @property
     def _what(self) -> str:
@@ -161,12 +167,16 @@ def outcomes_of(dataset: Dataset, ask: Ask) -> Outcomes:
                 raise ModelError(f"{share}, would be left out with their sets: {error}") from None
 
 
-def with_samples(manifest: RunManifest, sampled: Iterable[tuple[RunKey, Sampled]]) -> RunManifest:
-    """Return the manifest that says how the sentences of each dataset and task were sampled."""
+def with_samples(manifest: RunManifest, sampled: Iterable[tuple[RunKey, Sampled | Settled]]) -> RunManifest:
+    """Return the manifest that says how the sentences of each dataset and task were sampled, and what was settled."""
     tasks = {name: dict(task) for name, task in manifest.tasks.items()}
     notes = []
     for key, drawn in sampled:
         notes.append(f"{key}: {drawn.note}")
+        if drawn.decisions:
+            settled = {**tasks[key.task].get("settled", {}), key.dataset: [d.as_json() for d in drawn.decisions]}
+            tasks[key.task] = {**tasks[key.task], "settled": settled}
+            manifest = replace(manifest, tasks=tasks)
         if drawn.sample is not None:
             samples = {**dataset_samples(manifest, key.task), key.dataset: asdict(drawn.sample)}
             tasks[key.task] = {**tasks[key.task], "samples": samples}
