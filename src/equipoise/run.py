@@ -16,17 +16,18 @@ from typing import Any
 import pandas as pd
 
 from .datasets import Dataset
+from .datasets.dataset import union
 from .datasets.exposure import exposure_notes
 from .measuring.cells import check_groups
+from .measuring.goals import Goal, goals
 from .measuring.items import item_columns, set_columns
 from .measuring.measure import Plan, measured_items
 from .measuring.part import measure_part
-from .measuring.questions import Question, questions
-from .measuring.sampling import Sampled, outcomes_of, sample_of, until_precise, with_samples
-from .measuring.settling import Settled, until_settled
-from .options import AuditOptions, MeasuringOptions, RunOptions, check_arguments, takes
+from .measuring.sampling import Sampled, outcomes_of, sample_of, sampled, with_samples
+from .measuring.settling import Settled
+from .options import AuditOptions, MeasuringOptions, RunOptions, StoppingOptions, check_arguments, takes
 from .progress import Progress, shown
-from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManifest
+from .records import Measurement, Outcomes, RunError, RunKey, RunManifest
 from .runs import Held, Run, written
 from .runs.folder import RunFolder, default_folder
 from .runs.imported import read_results
@@ -74,7 +75,7 @@ def audit(
     datasets = settings.datasets(data, tasks)
     for dataset in datasets:
         check_groups(dataset.examples, settings.by)
-    asked_until = questions([(d, t.name) for d, t in product(datasets, tasks)], settings.requirements, plan)
+    asked_until = goals([(d, t.name) for d, t in product(datasets, tasks)], settings.requirements, plan)
     report("loading the model", 0, 1)
     engine = open_engine(model, settings.engine)
     report("loading the model", 1, 1)
@@ -152,26 +153,22 @@ def load(path: str | Path) -> Run:
 
 
 def _answers(
-    key: RunKey, dataset: Dataset, ask: Callable[..., Outcomes], settings: Settings, until: Sequence[Question]
+    key: RunKey, dataset: Dataset, ask: Callable[..., Outcomes], settings: Settings, until: Sequence[Goal]
 ) -> Answers:
     """Return the outcomes of the dataset, or of as much of it as the width or the requirements asked for need."""
-    if until:
-        settled = until_settled(dataset, ask, settings.plan, key, until, at_most=settings.at_most)
-        return Answers(key, settled.dataset, ask(settled.dataset.examples), settled)
-    if settings.until_width is None:
+    drawn = sampled(dataset, ask, settings.plan, key, settings.part(StoppingOptions), until)
+    if drawn is None:
         return Answers(key, dataset, outcomes_of(dataset, ask))
-    joint, drop = settings.joint, settings.drop_settled
-    sampled = until_precise(dataset, ask, settings.plan, width=settings.until_width, joint=joint, drop=drop)
-    return Answers(key, sampled.dataset, ask(sampled.dataset.examples), sampled)
+    return Answers(key, drawn.dataset, ask(drawn.dataset.examples), drawn)
 
 
 def _finish(folder: RunFolder, answers: Sequence[Answers], plan: Plan, manifest: RunManifest, report: Progress) -> Run:
     """Return the run, measured and written."""
-    sampled = [(answer.key, answer.sampled) for answer in answers if answer.sampled]
-    manifest = with_samples(with_fields(manifest, files=folder.stores()), sampled)
+    drawn = [(answer.key, answer.sampled) for answer in answers if answer.sampled]
+    manifest = with_samples(with_fields(manifest, files=folder.stores()), drawn)
     measured, notes = measured_tables([(a.key, a.outcomes) for a in answers], plan, manifest, report)
-    measured.tables["examples.parquet"] = example_rows(_asked(answers))
-    if looks := [{**asdict(key), **look.row()} for key, drawn in sampled for look in drawn.looks]:
+    measured.tables["examples.parquet"] = example_rows(union((a.dataset.name, a.dataset.examples) for a in answers))
+    if looks := [{**asdict(key), **look.row()} for key, sample in drawn for look in sample.looks]:
         measured.tables["looks.csv"] = pd.DataFrame(looks)
     return written(folder, measured, manifest, notes)
 
@@ -197,12 +194,3 @@ def measured_tables(
         "measurements.csv": measurements_frame(measurements),
     }
     return Held(tables, {(key.dataset, key.task): outcomes for key, outcomes in parts}, measurements), notes
-
-
-def _asked(answers: Sequence[Answers]) -> dict[str, Sequence[Example]]:
-    """Return the examples by dataset: all that one of its tasks was asked, as tasks may stop at different looks."""
-    asked: dict[str, dict[str, Example]] = {}
-    for answer in sorted(answers, key=lambda answer: -len(answer.dataset.examples)):
-        by_id = asked.setdefault(answer.dataset.name, {})
-        by_id |= {example.id: example for example in answer.dataset.examples if example.id not in by_id}
-    return {answer.dataset.name: tuple(asked[answer.dataset.name].values()) for answer in answers}

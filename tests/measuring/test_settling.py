@@ -9,8 +9,8 @@ import pytest
 
 import equipoise
 from equipoise.datasets import open_dataset
+from equipoise.measuring.goals import goals
 from equipoise.measuring.measure import Plan
-from equipoise.measuring.questions import questions
 from equipoise.measuring.settling import ALL_ASKED, BUDGET, FEWEST_SETS, STOPPED, Settled, until_settled
 from equipoise.metrics import METRICS
 from equipoise.metrics.requirement import FAILED, PASSED, UNDECIDED, parse_requirement
@@ -38,7 +38,7 @@ class Asked:
 
 
 def settle(*texts: str, at_most: int | None = None, plan: Plan = PLAN, **planted: float) -> Settled:
-    (asked,) = questions([(DATA, "next-word")], [parse_requirement(text) for text in texts], plan)
+    (asked,) = goals([(DATA, "next-word")], [parse_requirement(text) for text in texts], plan)
     return until_settled(DATA, Asked(**planted), plan, KEY, asked, at_most=at_most)
 
 

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from ..datasets import Dataset
+from ..options import StoppingOptions
 from ..records import EquipoiseError, Example, ModelError, Outcomes, RunKey, RunManifest, group_label
 from ..stats.sequential import balanced_order, frequent_looks, planned_looks
+from .goals import Goal
 from .identities import confidence_disparities
 from .items import Items
 from .measure import Plan
-from .settling import Decision, Settled
+from .settling import Decision, Settled, until_settled
 from .stopping import GUARANTEED, Sample, guaranteed, planned_sample
 
 MOST_FAILED = 0.05
@@ -70,6 +72,17 @@ class Sampled:
             f"stopped at look {last.look} of {last.looks}, after {last.sentences:,} of {last.of:,} base sentences "
             f"({last.prompts:,} prompts); intervals of {self._what} are about all of them, and hold at any look"
         )
+
+
+def sampled(
+    dataset: Dataset, ask: Ask, plan: Plan, key: RunKey, options: StoppingOptions, until: Sequence[Goal]
+) -> Sampled | Settled | None:
+    """Return as much of the dataset as the goals or the width asked for need; None where all is to be asked."""
+    if until:
+        return until_settled(dataset, ask, plan, key, until, at_most=options.at_most)
+    if options.until_width is None:
+        return None
+    return until_precise(dataset, ask, plan, width=options.until_width, joint=options.joint, drop=options.drop_settled)
 
 
 def until_precise(

@@ -28,10 +28,10 @@ from ..records import (
 from ..stats.planning import scaled_more, units_to_settle
 from ..stats.sequential import FRESH, GROWTH_OF_LOOKS
 from .following import Followed, followed_in, following_plan, points_of, units_of
+from .goals import Goal
 from .items import Items
 from .measure import Plan, measured_items, measured_points
 from .part import measure_items
-from .questions import Question
 from .stopping import Sample
 
 Ask = Callable[[Sequence[Example]], Outcomes]
@@ -80,8 +80,8 @@ class Decision:
             return f"{self.outcome} after {asked}: {interval}"
         if self.needed is None:
             return f"undecided after {asked}: {interval}; the value is at the bound, so more data cannot settle it"
-        there = f", but there are {self.of:,}" if self.needed > self.of else ""
-        return f"undecided after {asked}: {interval}; about {self.needed:,} sets would settle it{there}"
+        missing = f", but there are {self.of:,}" if self.needed > self.of else ""
+        return f"undecided after {asked}: {interval}; about {self.needed:,} sets would settle it{missing}"
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class _Audit:
     key: RunKey
     ask: Ask
     plan: Plan
-    asked: list[Question]
+    asked: list[Goal]
 
     def __post_init__(self) -> None:
         self.decisions: dict[str, Decision] = {}
@@ -144,9 +144,9 @@ class _Audit:
         self.waiting = [names[place] for place in order]
 
     @property
-    def open(self) -> list[Question]:
-        """The questions that are not settled."""
-        return [question for question in self.asked if question.requirement.text not in self.decisions]
+    def open(self) -> list[Goal]:
+        """The goals that are not settled."""
+        return [goal for goal in self.asked if goal.requirement.text not in self.decisions]
 
     @property
     def examples(self) -> tuple[Example, ...]:
@@ -154,8 +154,8 @@ class _Audit:
         return tuple(example for name in self.sentences for example in self.groups[name])
 
     def further(self, at_most: int | None) -> list[str]:
-        """Return the base sentences up to the next look: those that an open question is about, within the budget."""
-        wanted = frozenset[str]().union(*(question.sentences for question in self.open))
+        """Return the base sentences up to the next look: those that an open goal is about, within the budget."""
+        wanted = frozenset[str]().union(*(goal.sentences for goal in self.open))
         count = max(FRESH, int(np.ceil(len(self.sentences) * (GROWTH_OF_LOOKS - 1))))
         room = np.inf if at_most is None else at_most - len({e.set_id for e in self.examples})
         chosen: list[str] = []
@@ -170,66 +170,66 @@ class _Audit:
     def look(self) -> Outcomes:
         """Ask what was chosen, and settle what can be settled."""
         outcomes = self.ask(self.examples)
-        here = frozenset(self.sentences)
-        early = [question for question in self.open if not question.sentences <= here]
-        for question, estimate in self._followed(outcomes, early):
-            self._decide(question, estimate, STOPPED)
-        for question in [q for q in self.open if q.sentences <= here]:
+        asked = frozenset(self.sentences)
+        early = [goal for goal in self.open if not goal.sentences <= asked]
+        for goal, estimate in self._followed(outcomes, early):
+            self._decide(goal, estimate, STOPPED)
+        for goal in [q for q in self.open if q.sentences <= asked]:
             self._decide(
-                question,
-                final_estimate(outcomes, question.requirement, self.plan, self.key, question.level),
+                goal,
+                final_estimate(outcomes, goal.requirement, self.plan, self.key, goal.level),
                 ALL_ASKED,
             )
-        texts = "; ".join(question.requirement.text for question in self.open)
+        texts = "; ".join(goal.requirement.text for goal in self.open)
         self.looks.append(
             SettlingLook(len(self.looks) + 1, len(self.sentences), len(self.groups), len(self.examples), texts)
         )
         return outcomes
 
-    def _followed(self, outcomes: Outcomes, several: Sequence[Question]) -> Iterator[tuple[Question, Estimate]]:
-        """Yield the questions with intervals that hold at any look."""
+    def _followed(self, outcomes: Outcomes, several: Sequence[Goal]) -> Iterator[tuple[Goal, Estimate]]:
+        """Yield the goals with intervals that hold at any look."""
         sample = Sample(followed={q.followed.name: q.followed[2:] for q in several})
-        for question in several:
-            estimate = interval_at_any_look(outcomes, question.requirement, self.plan, self.key, sample)
+        for goal in several:
+            estimate = interval_at_any_look(outcomes, goal.requirement, self.plan, self.key, sample)
             if estimate is not None:
-                yield question, estimate
+                yield goal, estimate
 
-    def _decide(self, question: Question, estimate: Estimate | None, how: str, needed: int | None = None) -> None:
-        """Note what came of a question, if an interval settles it or nothing is left to ask."""
+    def _decide(self, goal: Goal, estimate: Estimate | None, how: str, needed: int | None = None) -> None:
+        """Note what came of a goal, if an interval settles it or nothing is left to ask."""
         if estimate is None:
             return
-        requirement = question.requirement
+        requirement = goal.requirement
         outcome = requirement.outcome(estimate.low, estimate.high)
-        of, sets = question.sets_in(question.sentences), question.sets_in(frozenset(self.sentences))
+        of, sets = goal.sets_in(goal.sentences), goal.sets_in(frozenset(self.sentences))
         if how == STOPPED and (outcome == UNDECIDED or sets < FEWEST_SETS):
             return
         asks = (requirement.text, requirement.metric, requirement.group, requirement.sign, requirement.bound)
-        found = (outcome, estimate.value, estimate.low, estimate.high, question.level)
+        interval = (outcome, estimate.value, estimate.low, estimate.high, goal.level)
         if outcome == UNDECIDED and how == ALL_ASKED:
-            more = scaled_more(estimate, requirement.bound, question.metric.bounds)
+            more = scaled_more(estimate, requirement.bound, goal.metric.bounds)
             needed = None if more is None else of + round(more * of / max(estimate.n, 1))
-        self.decisions[requirement.text] = Decision(*asks, *found, sets, of, how, needed)
+        self.decisions[requirement.text] = Decision(*asks, *interval, sets, of, how, needed)
 
     def end_undecided(self, outcomes: Outcomes) -> None:
         """Note what is open when the budget is spent, with the number of sets that would settle it."""
-        for question, estimate in self._followed(outcomes, self.open):
-            needed = self._needed(outcomes, question, estimate)
-            self._decide(question, estimate, BUDGET, needed)
-        for question in self.open:
-            nothing = Estimate.alone(np.nan, level=question.level, n=0, method="")
-            self._decide(question, nothing, BUDGET)
+        for goal, estimate in self._followed(outcomes, self.open):
+            needed = self._needed(outcomes, goal, estimate)
+            self._decide(goal, estimate, BUDGET, needed)
+        for goal in self.open:
+            nothing = Estimate.alone(np.nan, level=goal.level, n=0, method="")
+            self._decide(goal, nothing, BUDGET)
 
-    def _needed(self, outcomes: Outcomes, question: Question, estimate: Estimate) -> int | None:
-        """Return about how many sets would settle a question, were further ones like those that were asked."""
-        wanted, bound = question.followed, question.requirement.bound
+    def _needed(self, outcomes: Outcomes, goal: Goal, estimate: Estimate) -> int | None:
+        """Return about how many sets would settle a goal, were further ones like those that were asked."""
+        wanted, bound = goal.followed, goal.requirement.bound
         items: Items = measured_items(outcomes, following_plan([wanted]))
         point = points_of(items, [wanted]).get(wanted.name)
         several = units_of(point, items, wanted) if point else []
-        sets = question.sets_in(frozenset(self.sentences))
-        if len(several) == 1 and not question.metric.norm:
-            units = units_to_settle(several[0], bound, (1 - question.level) / 2, seed=self.plan.seed)
+        sets = goal.sets_in(frozenset(self.sentences))
+        if len(several) == 1 and not goal.metric.norm:
+            units = units_to_settle(several[0], bound, (1 - goal.level) / 2, seed=self.plan.seed)
             return None if units is None else max(sets + 1, round(units * sets / len(several[0].counts)))
-        more = scaled_more(replace(estimate, n=sets), bound, question.metric.bounds)
+        more = scaled_more(replace(estimate, n=sets), bound, goal.metric.bounds)
         return None if more is None else sets + more
 
 
@@ -260,9 +260,9 @@ def _row(requirement: Requirement, rows: Sequence[Measurement]) -> Estimate | No
 
 
 def until_settled(
-    dataset: Dataset, ask: Ask, plan: Plan, key: RunKey, asked: Sequence[Question], *, at_most: int | None = None
+    dataset: Dataset, ask: Ask, plan: Plan, key: RunKey, asked: Sequence[Goal], *, at_most: int | None = None
 ) -> Settled:
-    """Return the audit at which every question is settled, or nothing is left to ask; at most `at_most` sets."""
+    """Return the audit at which every goal is settled, or nothing is left to ask; at most `at_most` sets."""
     audit = _Audit(dataset, key, ask, plan, list(asked))
     outcomes: Outcomes | None = None
     while audit.open and (further := audit.further(at_most)):
@@ -274,9 +274,9 @@ def until_settled(
     if outcomes is None:
         raise EquipoiseError(f"at_most {at_most} leaves nothing to ask; a base sentence has more sets than that")
     audit.end_undecided(outcomes)
-    decisions = tuple(audit.decisions[question.requirement.text] for question in asked)
-    here = frozenset(audit.sentences)
-    followed = {q.followed.name: list(q.followed[2:]) for q in asked if not q.sentences <= here}
+    decisions = tuple(audit.decisions[goal.requirement.text] for goal in asked)
+    reached = frozenset(audit.sentences)
+    followed = {q.followed.name: list(q.followed[2:]) for q in asked if not q.sentences <= reached}
     if not audit.waiting:
         return Settled(dataset, tuple(audit.looks), decisions, None)
     chosen = replace(dataset, examples=audit.examples)
@@ -287,10 +287,10 @@ def _refuse_unmeasured(audit: _Audit, outcomes: Outcomes) -> None:
     """Refuse a requirement whose group is not measured, at the first look: all data would be asked for nothing."""
     if len(audit.looks) > 1 or not audit.open:
         return
-    plan = following_plan([question.followed for question in audit.open])
+    plan = following_plan([goal.followed for goal in audit.open])
     points, notes = measured_points(measured_items(outcomes, plan), plan)
     measured = {f"{point.job.name}/{group_label(point.parts)}" for point in points}
-    for question in audit.open:
-        undefined = any(note.startswith(question.requirement.metric) for note in notes)
-        if question.followed.name not in measured and not undefined:
-            raise EquipoiseError(f"until {question.requirement.text!r} names nothing that is measured")
+    for goal in audit.open:
+        undefined = any(note.startswith(goal.requirement.metric) for note in notes)
+        if goal.followed.name not in measured and not undefined:
+            raise EquipoiseError(f"until {goal.requirement.text!r} names nothing that is measured")

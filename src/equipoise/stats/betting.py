@@ -56,7 +56,7 @@ class Units:
         """Return when the gamblers on more than the bound are rich, for items within 0 and 1."""
         if bound >= 1:
             return np.zeros(sums.shape[:-1], dtype=np.int64)
-        if bound <= 0:  # 0 is no surprise, less than 0 cannot be
+        if bound <= 0:  # every ratio is above less than 0
             return np.full(sums.shape[:-1], int(bound < 0), dtype=np.int64)
         rich = self.log_wealth(sums, bound) >= math.log(1 / error)
         return np.where(rich.any(axis=-1), rich.argmax(axis=-1) + 1, 0)

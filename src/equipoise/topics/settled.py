@@ -13,11 +13,11 @@ def settled(run: Run) -> Section | None:
     for part in run.parts:
         for decision in decisions_of(part):
             asked = f"{decision.sets:,} of {decision.of:,}"
-            found = f"{decision.value:.3f} [{decision.low:.3f}, {decision.high:.3f}]"
+            interval = f"{decision.value:.3f} [{decision.low:.3f}, {decision.high:.3f}]"
             about = f"{part}, {decision.group}"
             needed = f"about {decision.needed:,}" if decision.needed else None
             required = Cell(decision.requirement, code=True)
-            rows.append(Row((Cell(decision.outcome, strong=True), required, about, found, asked, needed)))
+            rows.append(Row((Cell(decision.outcome, strong=True), required, about, interval, asked, needed)))
     if not rows:
         return None
     columns = [

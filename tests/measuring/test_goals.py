@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from equipoise.datasets import open_dataset
+from equipoise.measuring.goals import goals
 from equipoise.measuring.measure import Plan
-from equipoise.measuring.questions import questions
 from equipoise.metrics import METRICS
 from equipoise.metrics.requirement import parse_requirement
 from equipoise.records import EquipoiseError
@@ -29,18 +29,18 @@ PLAN = Plan(list(METRICS.values()), by=["gender"])
 )
 def test_what_cannot_be_settled_is_refused_with_a_reason(text: str, match: str) -> None:
     with pytest.raises(EquipoiseError, match=match):
-        questions([(DATA, "next-word")], [parse_requirement(text)], PLAN)
+        goals([(DATA, "next-word")], [parse_requirement(text)], PLAN)
 
 
 def test_all_datasets_and_tasks_share_the_error() -> None:
     requirement = parse_requirement("flip_rate[type=type2] <= 0.10")
-    several = questions([(DATA, "next-word"), (DATA, "mcq")], [requirement], PLAN)
-    assert [question.level for asked in several for question in asked] == [pytest.approx(0.975)] * 2
+    several = goals([(DATA, "next-word"), (DATA, "mcq")], [requirement], PLAN)
+    assert [goal.level for asked in several for goal in asked] == [pytest.approx(0.975)] * 2
 
 
 def test_only_examples_that_count_are_asked_and_their_number_in_a_sentence_is_known() -> None:
     texts = ["accuracy >= 0.6", "flip_rate <= 0.1", "accuracy[gender=female] >= 0.6"]
-    (asked,) = questions([(DATA, "next-word")], [parse_requirement(text) for text in texts], PLAN)
+    (asked,) = goals([(DATA, "next-word")], [parse_requirement(text) for text in texts], PLAN)
     labelled, sets, female = asked
     assert {example.groups["type"] for example in labelled.examples} == {"type2"}
     assert labelled.followed.most == 2 and sets.followed.most == 1 and female.followed.most == 1

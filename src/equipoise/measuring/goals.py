@@ -17,7 +17,7 @@ from .measure import Plan
 
 
 @dataclass(frozen=True)
-class Question:
+class Goal:
     """A requirement on one dataset, and the examples that count for it."""
 
     requirement: Requirement
@@ -47,9 +47,7 @@ class Question:
         return len({example.set_id for example in self.examples if example.cluster_id in sentences})
 
 
-def questions(
-    parts: Sequence[tuple[Dataset, str]], requirements: Sequence[Requirement], plan: Plan
-) -> list[list[Question]]:
+def goals(parts: Sequence[tuple[Dataset, str]], requirements: Sequence[Requirement], plan: Plan) -> list[list[Goal]]:
     """Return what is to be settled of each dataset and task, all with one error; what names nothing is refused."""
     chosen: list[list[tuple[Requirement, Metric, tuple[Example, ...]]]] = []
     for dataset, task in parts:
@@ -63,7 +61,7 @@ def questions(
         if requirement.text not in named:
             raise EquipoiseError(f"until {requirement.text!r} names nothing in {', '.join(d.name for d, _ in parts)}")
     level = 1 - (1 - plan.level) / max(1, sum(map(len, chosen)))
-    return [[Question(*asked, level) for asked in several] for several in chosen]
+    return [[Goal(*asked, level) for asked in several] for several in chosen]
 
 
 def _metric(requirement: Requirement, plan: Plan) -> Metric:
