@@ -65,13 +65,13 @@ TOPICS: tuple[Topic, ...] = (
     estimators.section,
     calibration.section,
     identities.section,
-    case_section,
     background.data,
     background.method,
     background.glossary,
     background.citations,
+    case_section,
 )
-"""In the order of the page."""
+"""In the order of the page; the browser of all cases comes last."""
 
 IN_TERMINAL: tuple[Topic, ...] = (
     numbers.summary,
@@ -114,7 +114,7 @@ LEFT_OUT = (
 def page_topics() -> list[Topic]:
     """Return the topics of a run's page; those of other packages (entry point `equipoise.topics`) follow our own."""
     plugged: list[Topic] = [find(name, {}, kind="topic") for name in names({}, kind="topic")]
-    return [topic for listed in TOPICS for topic in ([*plugged, listed] if listed is case_section else [listed])]
+    return [topic for listed in TOPICS for topic in ([*plugged, listed] if listed is background.data else [listed])]
 
 
 def sections(subject: Run | Comparison, topics: Sequence[Topic] | None = None) -> Iterator[Section]:
@@ -141,7 +141,7 @@ def run_page(run: Run, *, sentences: bool = True) -> str:
 
     shown = sections(run, [topic for topic in page_topics() if sentences or topic not in WITH_TEXTS])
     head = Head(run.name, "Audit of", background.facts(run))
-    scripts = ("page.js", "packing.js", "cases.js")
+    scripts = ("page.js", "packing.js", "case_list.js", "cases.js")
     return page(head, shown, scripts=scripts, cases=pack(run, sentences=sentences), left_out=LEFT_OUT)
 
 

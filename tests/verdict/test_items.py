@@ -47,7 +47,7 @@ def test_sentence_pairs_have_a_page_of_their_own(
     assert f"{len(p)} sentence pairs" in tab.inner_text("header") and " 0 sets" not in tab.inner_text("body")
     for hidden in ("#case-occupation-label", "#case-flip-label"):
         assert not tab.locator(hidden).is_visible()
-    case = tab.locator("#case-list .case").first
+    case = tab.locator("#case-detail .case")
     assert case.locator(".u").inner_text() == "" and "D" not in case.locator(".numbers dt").all_inner_texts()
     assert not tab.locator("#case-sort option", has_text="U,").count()
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
