@@ -45,7 +45,7 @@ def test_the_page_opens_quietly_and_holds_no_sentence(
     tab.on("pageerror", lambda error: troubles.append(str(error)))
     tab.goto(write_page(tmp_path / "compare.html", content).as_uri())
     assert tab.locator("main > section").count() == 9
-    assert tab.locator("svg.chart").count() == 11
+    assert tab.locator("svg.chart").count() == 15
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
     drawn = tab.locator("svg.chart").evaluate_all("(all) => all.map((one) => one.getBBox().width)")
     assert np.all(np.array(drawn) <= 440)
