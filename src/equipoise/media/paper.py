@@ -76,17 +76,8 @@ def latex(table: PlainTable, *, fit: str = "column") -> str:
     body = [r"\toprule", head, r"\midrule"]
     if fit == "longtable":
         lines = [r"\begingroup\scriptsize", rf"\begin{{longtable}}{{{columns}}}", named + r" \\", *body]
-        lines += [
-            r"\endfirsthead",
-            r"\toprule",
-            head,
-            r"\midrule",
-            r"\endhead",
-            *rows,
-            r"\bottomrule",
-            r"\end{longtable}",
-            r"\endgroup",
-        ]
+        lines += [r"\endfirsthead", *body, r"\endhead", *rows]
+        lines += [r"\bottomrule", r"\end{longtable}", r"\endgroup"]
         return "% needs \\usepackage{booktabs,longtable}, and a page of one column\n" + "\n".join(lines) + "\n"
     frame, width = ("table", r"\columnwidth") if fit == "column" else ("table*", r"\textwidth")
     box = rf"\sbox0{{\begin{{tabular}}{{{columns}}}"
