@@ -1,4 +1,4 @@
-"""The example of the first screen is one of the finding that it stands beside."""
+"""The example of the first screen is one of the finding beside it."""
 
 from __future__ import annotations
 

@@ -70,12 +70,12 @@ def occupation_section(run: Run) -> Section | None:
     shown: list[Chart | Section] = []
     for part in run.parts:
         verdict = part_summary(part).verdict
-        told = [f for f in (verdict.lead, *verdict.findings) if f is not None and f.topic == "occupations"]
+        findings = [f for f in (verdict.lead, *verdict.findings) if f is not None and f.topic == "occupations"]
         for chart in occupations(part):
-            of_kind = [finding for finding in told if finding.kind == chart.about["type"]]
-            found = any(finding.claim for finding in of_kind)
+            of_kind = [finding for finding in findings if finding.kind == chart.about["type"]]
+            is_detected = any(finding.claim for finding in of_kind)
             why = of_kind[0].text if of_kind else "No occupation is told from the rest."
-            shown.append(chart if found else Section(f"{chart.title}. {why}", [chart], folded=True))
+            shown.append(chart if is_detected else Section(f"{chart.title}. {why}", [chart], folded=True))
     intro = (
         "Occupations from the fewest to the most women in the workforce (U.S. Bureau of Labor Statistics). UCerF"
         " compares how sure and right the model is. Equalized odds only compares which answer it chose, over all"

@@ -59,7 +59,7 @@ class Ordering:
             for other in names[at + 1 :]:
                 if self.are_apart(name, other):
                     both = [group for group in groups if {name, other} <= group]
-                    split = [group - {one} for group in both for one in (other, name)]
+                    split = [group - {left_out} for group in both for left_out in (other, name)]
                     several = dict.fromkeys([*(group for group in groups if group not in both), *split])
                     groups = [group for group in several if not any(group < larger for larger in several)]
         ordered = [[name for name in names if name in group] for group in groups if len(group) > 1]

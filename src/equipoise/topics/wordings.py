@@ -69,11 +69,11 @@ def wording_answers(part: WordingPart) -> Iterator[Finding]:
 def spread_chart(part: Part) -> Chart | None:
     """Return flips and UCerF of each wording with intervals, the most flips first; None for one wording."""
     for kind in sorted(part.kinds, key=lambda kind: kind != "type1"):
-        own = part.measured.own("ucerf_signed"), part.measured.own("ucerf")
-        several = {name: by_wording(part.measured, name, kind) for name in ("flip_rate", *own)}
+        scores = part.measured.own("ucerf_signed"), part.measured.own("ucerf")
+        several = {name: by_wording(part.measured, name, kind) for name in ("flip_rate", *scores)}
         known = {name: values for name, values in several.items() if len(values) > 1}
-        if own[0] in known:
-            known.pop(own[1], None)
+        if scores[0] in known:
+            known.pop(scores[1], None)
         if "flip_rate" not in known:
             continue
         order = sorted(known["flip_rate"], key=lambda wording: -known["flip_rate"][wording].value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import singledispatch
+from math import isnan
 
 from markupsafe import Markup
 
@@ -225,7 +226,8 @@ def _dot(mark: Dot, place: Place) -> Markup:
     at = place(value_of(mark.x), value_of(mark.y))
     tone = class_of(mark.tone)
     parts = [line(start, end, f"whisker {tone}") for start, end in _whiskers(mark, place)]
-    parts.append(shape(at, mark.tone, size=0.24 if mark.small else 0.33, hollow=mark.hollow))
+    if not any(map(isnan, at)):  # of what is only bounded, the interval is all that is known
+        parts.append(shape(at, mark.tone, size=0.24 if mark.small else 0.33, hollow=mark.hollow))
     name = place.panel.name_of(mark.label, mark.x, mark.y)
     return group(parts, f"{name}: {_value(mark)}" if name else "", mark.link)
 
@@ -346,5 +348,6 @@ def glyph(number: Number, bounds: Point) -> Markup:
         parts.append(line((x, 2 / EM), (x, 12 / EM), "axis"))
     if isinstance(number, Estimate) and number.has_interval:
         parts.append(line(at(number.low), at(number.high), f"whisker {class_of(0)}"))
-    parts.append(shape(at(value_of(number)), 0, size=0.25))
+    if not isnan(value_of(number)):  # of what is only bounded, the interval is all that is known
+        parts.append(shape(at(value_of(number)), 0, size=0.25))
     return element("svg", *parts, viewBox="0 0 100 14", class_="glyph", aria_hidden="true")

@@ -65,10 +65,10 @@ def findings(comparison: Comparison) -> Section | None:
         *(line for line in verdicts if line.state == "invalid"),
     ]
     shown += [*ordered(comparison), *cautions(parts, "doubt"), answer(comparison)]
-    told = [Section(runs.replace(" − ", " and "), several) for runs, several in pairs.items()]
-    if len(told) > 1:
-        told = [Section(f"Each of the {len(told)} pairs of runs, in words", told, folded=True)]
-    shown += [*told, Section("The verdict of each run", [line for line in verdicts if line.state != "invalid"])]
+    sentences = [Section(runs.replace(" − ", " and "), several) for runs, several in pairs.items()]
+    if len(sentences) > 1:
+        sentences = [Section(f"Each of the {len(sentences)} pairs of runs, in words", sentences, folded=True)]
+    shown += [*sentences, Section("The verdict of each run", [line for line in verdicts if line.state != "invalid"])]
     return Section("What was found", shown, "verdicts", "Findings", intro) if shown else None
 
 
@@ -258,7 +258,7 @@ def matrices(comparison: Comparison) -> Iterator[tuple[str, list[Section]]]:
         sections = []
         for metric, several in grouped(tests, lambda test: test.row.metric).items():
             known = {(test.first, test.second): test for test in several}
-            # Below the diagonal alone: above it stands the same with the other sign.
+            # Below the diagonal alone: above it would be the same with the other sign.
             cells = [
                 [_entry(known, name, other) if at > below else "" for below, other in enumerate(names[:-1])]
                 for at, name in enumerate(names)

@@ -247,7 +247,7 @@ def odds_chart(runs: Sequence[Run], dataset: str, task: str) -> Chart | None:
             rows.append(Row((part.run.name, side, *both)))
         if sides:
             names = Axis.of_names([f"{side.partition(' ')[0]} (n = {right.n:,})" for side, right, _ in sides])
-            panels.append(Panel(marks, Axis(), names, part.run.name, spacing=1.5))
+            panels.append(Panel(marks, Axis("TPR and TPD, from 0 to 1"), names, part.run.name, spacing=1.5))
     columns = [Column(title, words=at < 2) for at, title in enumerate(("run", "sentences", "TPR", "TPD"))]
     keys, about = (Key("TPR", 0), Key("TPD", 1)), {"dataset": dataset, "task": task}
     title, data = f"{dataset} · {task}", Table("", columns, rows)
