@@ -8,6 +8,7 @@ from dataclasses import replace
 from ..comparing.comparison import Comparison
 from ..comparing.matching import Match
 from ..metrics import METRICS
+from ..metrics.naming import metric_named
 from ..records import Estimate
 from ..records.showing import (
     Axis,
@@ -24,7 +25,7 @@ from ..records.showing import (
     Table,
     cases_link,
 )
-from ..runs.measurements import Measurements, metric_named
+from ..runs.measurements import Measurements
 from ..runs.run import Part, Run
 from ..stats.paired import is_detected
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ..comparing.wordings import WordingPart, by_wording
 from ..measuring.drawn_answers import Drawn, drawn_answers
+from ..metrics.naming import metric_of
 from ..records import Estimate
 from ..records.showing import Axis, Cell, Chart, Column, Dot, Finding, Panel, Row, Section, Table
-from ..runs.measurements import metric_of
 from ..runs.run import Part, Run
 from .estimators import answer
 

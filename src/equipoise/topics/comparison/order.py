@@ -7,9 +7,9 @@ from typing import Literal
 
 from ...comparing.comparison import Comparison, Tested
 from ...comparing.matching import Match
+from ...metrics.naming import metric_named
 from ...records import parse_group
 from ...records.showing import Chart, Finding
-from ...runs.measurements import metric_named
 from ...verdict.summary import part_summary
 from ..ordering import CAPTION, Ordering, joined
 
