@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import Pool
 
 import numpy as np
@@ -23,6 +23,8 @@ from equipoise.measuring.settling import FEWEST_SETS
 from equipoise.metrics.requirement import FAILED, PASSED, UNDECIDED, Requirement, parse_requirement
 from equipoise.stats import bootstrap, bounded
 from equipoise.stats.betting import Units
+from equipoise.stats.planning import units_to_settle
+from equipoise.stats.power import Contrast, with_true_value
 from equipoise.stats.sequential import frequent_looks
 
 LEVEL, RESAMPLES = 0.95, 1000
@@ -208,6 +210,29 @@ def together(asked: tuple[int, str, Sequence[int], int]) -> list[str]:
     ]
 
 
+def planned(asked: tuple[str, int, int, int]) -> list[str] | None:
+    """Return the power and the sets that `plan` predicts for a kind at a size and distance, beside the simulation."""
+    name, size, distance, audits = asked
+    kind = KINDS[name]
+    bound = kind.requirement.bound
+    value = bound + distance * kind.deviation(bound) / math.sqrt(size)
+    if not 0.0 <= value < (0.2 if kind.size else 1.0):
+        return None
+    seen = Units(*(part[0] for part in kind.draw(np.random.default_rng(7), (1, 300), value)), kind.bounds, kind.most)
+    units = with_true_value(replace(seen, horizon=size), value, whole=kind.whole or kind.most > 1)
+    made = settle(kind, value, audits, size, 1, 40)
+    power = np.mean(made.plain == truth(kind, value))
+    predicted = Contrast(bound, LEVEL, kind.whole, kind.size).power(units, size)
+    # What half of the audits need, were there any number of sets.
+    plenty = settle(kind, value, audits // 4, 4 * size, 1, 41)
+    median = float(np.median(plenty.asked))
+    needed = units_to_settle(units, bound, (1 - LEVEL) / 2)
+    looks = [look for look in frequent_looks(40 * size) if needed and look >= max(needed, FEWEST_SETS)]
+    shown = f"{looks[0]:,}" if looks else "–"
+    reached = f"{median:,.0f}" if median < 4 * size else f"over {4 * size:,}"
+    return [name, f"{size:,}", f"{distance:+d}", f"{predicted:.1%}", f"{power:.1%}", shown, reached]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--audits", type=int, default=2000)
@@ -220,6 +245,8 @@ def main() -> None:
     several = [(n, name, d, chosen.audits) for n in chosen.sizes for name, d in mixed.items()]
     with Pool(chosen.processes) as pool:
         rows, joint = pool.map(cell, singles, chunksize=4), pool.map(together, several, chunksize=1)
+        near = [(k, n, d, chosen.audits) for k, n, d, _ in singles if abs(d) in (2, 3, 4, 6) and "list" not in k]
+        plans = pool.map(planned, [asked for asked in near if asked[1] < 1000], chunksize=1)
     print("| requirement | sets | distance in SE | true value | passed | FAILED | undecided | wrong | asked "
           "| all asked: passed / FAILED / undecided | same | not contrary |")  # fmt: skip
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
@@ -228,6 +255,12 @@ def main() -> None:
     print("\n| sets | three requirements | a false pass | a false failure | passed at the limit | asked |")
     print("|---:|---|---:|---:|---:|---:|")
     for row in joint:
+        print("|", " | ".join(row), "|")
+    print(
+        "\n| requirement | sets | distance in SE | power planned | power | sets planned for --until | median needed |"
+    )
+    print("|---|---:|---:|---:|---:|---:|---:|")
+    for row in filter(None, plans):
         print("|", " | ".join(row), "|")
 
 
