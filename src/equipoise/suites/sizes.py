@@ -57,7 +57,7 @@ class Wish:
 class Planned:
     """How many sets a wish needs of one dataset and task, and what these cost; None where no number would do.
 
-    `powers` are how often an audit of so many sets shows it. `of` is the number of sets that there are.
+    `powers` are how often an audit of that many sets shows it. `of` is the number of sets that there are.
     """
 
     wish: str
@@ -163,7 +163,7 @@ def _planned(place: _Place, goal: Goal, wish: Wish, units: Units, power: float) 
     """Return the plan of one wish in one dataset and task."""
     metric, level = goal.metric, place.settings.level
     of, sentences = goal.sets_in(goal.sentences), len(goal.sentences)
-    each = of / sentences
+    sets_of_one = of / sentences
     whole = COLUMNS[metric.inputs[0]].whole
     mean = float(units.sums.sum() / units.counts.sum())
     contrast, true = _contrast(wish, metric, mean, level, whole)
@@ -176,9 +176,9 @@ def _planned(place: _Place, goal: Goal, wish: Wish, units: Units, power: float) 
         needed = units_for_width(chosen, wish.amount, level)
     else:
         needed = contrast.units_for(chosen, power, seed=place.settings.seed)
-    sets = None if needed is None else round(needed * each)
+    sets = None if needed is None else round(needed * sets_of_one)
     sizes = [] if needed is None or wish.kind == "width" else sorted({max(8, round(s * needed)) for s in SHARES})
-    powers = [(round(size * each), contrast.power(chosen, size)) for size in sizes if size <= 20_000]
+    powers = [(round(size * sets_of_one), contrast.power(chosen, size)) for size in sizes if size <= 20_000]
     prompts, seconds = _cost(place, 0 if sets is None else sets)
     where = f"{place.dataset.name} · {place.task.name}"
     return Planned(_text(wish), where, sets, of, wish.kind, prompts, seconds, tuple(powers))
@@ -197,13 +197,13 @@ def _contrast(wish: Wish, metric: Metric, mean: float, level: float, whole: bool
 
 
 def _at_look(units: int, there_are: int) -> int:
-    """Return the look of an audit at which so many units are reached."""
+    """Return the look of an audit at which that many units are reached."""
     looks = [look for look in frequent_looks(max(there_are, 4 * units)) if look >= max(units, FEWEST_SETS)]
     return min(looks[0] if looks else units, there_are if units <= there_are else units)
 
 
 def _cost(place: _Place, sets: int) -> tuple[int, float | None]:
-    """Return the prompts that so many sets ask, and how long they take; None where that is not known."""
+    """Return the prompts that the sets ask, and how long they take; None where that is not known."""
     work = workload(place.task, place.dataset)
     share = sets / max(1, place.dataset.sets)
     prompts, texts = round(work.prompts * share), round(work.texts * share)

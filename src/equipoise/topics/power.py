@@ -1,4 +1,4 @@
-"""How often an audit of so many sets shows what it is to show."""
+"""How often an audit of a number of sets shows what it is to show."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def power(wish: str, where: str, powers: Sequence[tuple[int, float]]) -> Chart:
         for place, (_, share) in enumerate(powers)
     ]
     panel = Panel(bars, Axis("power", unit="%"), Axis.of_names(names))
-    caption = "How often all of so many sets would show it, by the interval of a full audit."
+    caption = "How often that many sets would show it, by the interval of a full audit."
     return Chart(f"{wish} ({where})", [panel], "power", caption=caption)
