@@ -33,6 +33,7 @@ from .topics import (
     identities,
     numbers,
     occupations,
+    power,
     questions,
     scale,
     settled,
@@ -174,6 +175,13 @@ def run_text(run: Run, *, all_rows: bool = False) -> RenderableType:
     from .media import terminal
 
     return terminal.sections(sections(run, IN_TERMINAL), every=all_rows)
+
+
+def plan_text(wish: str, where: str, powers: Sequence[tuple[int, float]]) -> RenderableType:
+    """Return what a terminal shows of the power of audits of several sizes."""
+    from .media import terminal
+
+    return terminal.draw(power.power(wish, where, powers))
 
 
 def asked_text(run: Run, sentences: Sequence[str], left_out: Sequence[str] = ()) -> RenderableType:
