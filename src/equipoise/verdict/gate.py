@@ -249,7 +249,7 @@ def _speaks_of(drop: Requirement, test: Tested) -> bool:
 
 def gate(
     run: Run | str | Path,
-    requirements: Sequence[str] | str,
+    requirements: Sequence[str] | str = (),
     *,
     baseline: Run | str | Path | None = None,
     max_drop: Sequence[str] = (),
@@ -259,17 +259,20 @@ def gate(
 ) -> list[Check]:
     """Return every check of a run or its folder; `undecided` is pass or fail.
 
+    Without requirements these are the ones that the audit was asked until they were settled.
     What is not usable never passes, unless the user chooses to `insist`.
     Nothing required, or a drop without a baseline, is an error, never a pass.
     """
     rules = Rules(test_at, undecided, insist)
+    opened = run if isinstance(run, Run) else Run(run)
+    if not requirements and not max_drop:
+        requirements = [str(text) for text in opened.manifest.settings.get("until") or ()]
     if not requirements and not max_drop:
         raise EquipoiseError("a gate needs at least one requirement, such as 'ucerf[type=type2] >= 0.80'")
     if bool(max_drop) != (baseline is not None):
         raise EquipoiseError("max_drop needs a baseline to drop from, and a baseline needs a max_drop to allow")
     listed = [requirements] if isinstance(requirements, str) else requirements
     parsed = [parse_requirement(text) for text in listed]
-    opened = run if isinstance(run, Run) else Run(run)
     checks = [check for requirement in parsed for check in _checks(opened, requirement, rules)]
     if baseline is not None:
         before = baseline if isinstance(baseline, Run) else Run(baseline)
