@@ -22,7 +22,7 @@ from ..records import EquipoiseError, Estimate, Measurement, group_label, parse_
 from ..runs.run import Part, Run
 from ..stats.planning import Seen, scaled_more
 from ..uncertainty import PERPLEXITY
-from .settled import decision_on
+from .settled import decision_on, decisions_of
 from .summary import part_summary
 
 ENDS = ("cautious", "low", "value", "high")
@@ -164,6 +164,15 @@ def _checks(run: Run, requirement: Requirement, rules: Rules) -> list[Check]:
     return checks
 
 
+def _settled(run: Run, rules: Rules) -> list[Check]:
+    """Return a check of everything that the audit was asked until it was settled."""
+    return [
+        _if_usable(rules.settled(decision, f"{part}, {decision.group}"), [part], rules)
+        for part in run.parts
+        for decision in decisions_of(part)
+    ]
+
+
 def _if_usable(check: Check, parts: Iterable[Part], rules: Rules) -> Check:
     """Return the check; where a part is not usable, that is what it found."""
     unusable = [verdict for part in parts if not (verdict := part_summary(part).verdict).usable]
@@ -265,8 +274,8 @@ def gate(
     """
     rules = Rules(test_at, undecided, insist)
     opened = run if isinstance(run, Run) else Run(run)
-    if not requirements and not max_drop:
-        requirements = [str(text) for text in opened.manifest.settings.get("until") or ()]
+    if not requirements and not max_drop and (settled := _settled(opened, rules)):
+        return settled
     if not requirements and not max_drop:
         raise EquipoiseError("a gate needs at least one requirement, such as 'ucerf[type=type2] >= 0.80'")
     if bool(max_drop) != (baseline is not None):
