@@ -19,11 +19,11 @@ from typing import Any
 
 import pytest
 import typer
-from planted_identities import PlantedIdentities
 from typer.testing import CliRunner
 
 import equipoise
 from equipoise.cli import app
+from equipoise.scoring.planted import open_planted
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -160,7 +160,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, real_data: Callable[[str], 
         else:
             equipoise.audit("planted:strength=3,noise=1", limit=12, resamples=10, out=folder / "runs" / name)
     equipoise.audit(ENGINE, "genderlex", task="cloze", limit=30, resamples=10, out=folder / "runs" / "cloze")
-    identities = PlantedIdentities(confidence=0.4, noise=0.02)
+    identities = open_planted("lead=0.4,sentence=0.04,noise=0.02")
     marks = {"base": "builtin", "limit": 4, "attributes": ["age"], "augment": ["R"], "metrics": ["confidence"]}
     equipoise.audit(identities, "winoidentity", resamples=10, out=folder / "runs" / "identities", **marks)
     shutil.copytree(ROOT / "docs" / "tables", folder / "docs" / "tables")

@@ -8,7 +8,6 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from planted_identities import PlantedIdentities
 from typer.testing import CliRunner
 
 import equipoise
@@ -23,6 +22,7 @@ from equipoise.runs import Run
 from equipoise.runs.folder import RunFolder
 from equipoise.runs.measurements import measurements_frame
 from equipoise.runs.run import Part
+from equipoise.scoring.planted import open_planted
 from equipoise.topics.published import DOUBTFUL
 
 QUICK = {"resamples": 30, "limit": 30, "progress": False, "metrics": ["ucerf", "accuracy", "confidence", "perplexity"]}
@@ -90,7 +90,7 @@ def test_doubtful_cells_are_marked_and_explained(parts: dict[tuple[str, str, str
 
 
 def test_identities_have_their_augmentation_and_attribute(tmp_path: Path) -> None:
-    engine = PlantedIdentities(confidence=0.4, penalties={"old": 0.3}, genders={"female": 0.05})
+    engine = open_planted("lead=0.4,lead:old=-0.3,lead:female=-0.05")
     choices = {"base": "builtin", "attributes": ["age", "race"], "augment": ["R"], **QUICK}
     run = equipoise.audit(engine, "winoidentity", out=tmp_path, **choices)
     parts = {("planted", "winoidentity", "next-word"): Run(run.path).parts[0]}

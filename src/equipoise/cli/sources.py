@@ -1,0 +1,66 @@
+"""`equipoise study suite`: what do the results of many runs depend on?"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..options import PlanOptions
+from .console import print_out, printable, progress_bar
+from .parameters import Level, Quiet, Resamples
+
+
+def suite_sources(
+    folders: Annotated[list[Path], typer.Argument(help="The folder of a suite, or run folders.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder for the tables (CSV) and figures.")] = Path("sources"),
+    resamples: Resamples = 1000,
+    level: Level = PlanOptions.level,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the resamples.")] = 0,
+    figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw a figure of each result.")] = True,
+    quiet: Quiet = False,
+) -> None:
+    """Show what the results of a suite depend on: the model, data, task, wording, estimator, or chance.
+
+    It divides UCerF's variation among them. It also shows whether UCerF, flips, equalized odds and calibration order
+    the models alike, and how many base sentences carry the difference of two models. No model is asked. Runs that are
+    not usable are left out.
+    """
+    from ..comparing.sources import frames, sources
+    from ..files import write_together
+    from ..measuring.estimators import Resamples
+    from ..media import terminal
+    from ..media.paper import figure_files
+    from ..records.showing import Chart, every
+    from ..runs.csv_files import to_csv
+    from ..runs.run import Run
+    from ..suites.cells import model_in
+    from ..topics.leaderboard.boards import run_folders
+    from ..topics.sources import sections
+    from ..verdict.summary import part_summary
+
+    parts, left_out = [], []
+    for folder in run_folders(folders):
+        run = Run(folder)
+        run.name = model_in(run.manifest.command) or run.name
+        for part in run.parts:
+            verdict = part_summary(part).verdict
+            if verdict.usable:
+                parts.append(part)
+            else:
+                left_out.append(f"left out: {run.name}, {part}: {verdict.sentence}")
+    with progress_bar(quiet=quiet) as progress:
+        found = sources(parts, Resamples(resamples=resamples, level=level, seed=seed), progress=progress)
+    shown = list(sections(found))
+    contents = {f"{name}.csv": to_csv(frame) for name, frame in frames(found).items()}
+    if figures and importlib.util.find_spec("matplotlib"):
+        contents |= dict(figure_files(every(shown, Chart), ("png",), "page", title=True))
+    write_together(out, contents)
+    if quiet:
+        return
+    for note in left_out:
+        typer.echo(printable(note))
+    print_out(terminal.sections(shown))
+    typer.echo(printable(f"{len(contents)} files in {out}/"))
