@@ -37,20 +37,18 @@ def suite_sources(
     from ..runs.csv_files import to_csv
     from ..runs.run import Run
     from ..suites.cells import model_in
-    from ..topics.leaderboard.boards import run_folders
+    from ..topics.leaderboard.boards import read_submissions, run_folders
     from ..topics.sources import sections
-    from ..verdict.summary import part_summary
 
     parts, left_out = [], []
-    for folder in run_folders(folders):
-        run = Run(folder)
-        run.name = model_in(run.manifest.command) or run.name
-        for part in run.parts:
-            verdict = part_summary(part).verdict
-            if verdict.usable:
-                parts.append(part)
-            else:
-                left_out.append(f"left out: {run.name}, {part}: {verdict.sentence}")
+    for entry in read_submissions(run_folders(folders)).entries:
+        # A suite names its models; others of one name are told apart by what differs.
+        name = model_in(entry.submission.manifest.command) or entry.model
+        run = Run(entry.submission.folder, name=name)
+        if entry.invalid:
+            left_out.append(f"left out: {name}, {entry.dataset} · {entry.task}: {entry.invalid}")
+        else:
+            parts += [part for part in run.parts if (part.dataset, part.task) == (entry.dataset, entry.task)]
     with progress_bar(quiet=quiet) as progress:
         found = sources(parts, Resamples(resamples=resamples, level=level, seed=seed), progress=progress)
     shown = list(sections(found))

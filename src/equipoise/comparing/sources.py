@@ -322,17 +322,23 @@ def _agreements(several: Sequence[Cell], plan: Resamples) -> Iterator[Agreement]
 
 
 def _carried(several: Sequence[Cell], plan: Resamples) -> Iterator[Carried]:
-    """Yield the difference of every two models, and how many base sentences carry it."""
-    tables: dict[tuple[str, str, str, str], list[Cell]] = {}
+    """Yield the difference of every two models over all wordings, and how many base sentences carry it."""
+    tables: dict[tuple[str, str, str], dict[str, list[Cell]]] = {}
     for cell in several:
-        tables.setdefault((cell.kind, cell.dataset, cell.task, cell.wording), []).append(cell)
-    for (kind, dataset, task, _), models in tables.items():
+        tables.setdefault((cell.kind, cell.dataset, cell.task), {}).setdefault(cell.model, []).append(cell)
+    for about, models in tables.items():
         for first, second in combinations(models, 2):
-            apart = interval_of(
-                first.value - second.value, first.samples - second.samples, first.sentences, plan, sets=first.sentences
-            )
-            names = (kind, dataset, task, first.model, second.model)
-            yield Carried(*names, apart, fewest(first.sums - second.sums))
+            pair = models[first], models[second]
+            value, samples, sums = (_mean_difference(*pair, name) for name in ("value", "samples", "sums"))
+            sentences = pair[0][0].sentences
+            apart = interval_of(float(value), samples, sentences, plan, sets=sentences)
+            yield Carried(*about, first, second, apart, fewest(sums))
+
+
+def _mean_difference(first: Sequence[Cell], second: Sequence[Cell], name: str) -> Floats:
+    """Return the mean of a field over wordings, of one model less that of another."""
+    means = [np.mean([getattr(cell, name) for cell in several], axis=0) for several in (first, second)]
+    return np.asarray(means[0] - means[1])
 
 
 def fewest(sums: Floats) -> int:

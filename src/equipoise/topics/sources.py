@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from math import nan
 
-from ..comparing.sources import CROSS, NOISE, OTHER, Agreement, Carried, Sources, Variation
+from ..comparing.sources import CROSS, Agreement, Carried, Sources, Variation
 from ..metrics import Metric
 from ..records import Estimate
 from ..records.showing import Axis, Chart, Column, Dot, Finding, Heat, Panel, Row, Section, Table
 from ..runs.measurements import kind_title
+from ..stats.attribution import NOISE
 
 TOPIC = "sources"
-WORDS = {NOISE: "chance: which sentences were asked", OTHER: OTHER}
+WORDS = {NOISE: "chance: which sentences were asked"}
 
 
 def sections(found: Sources) -> Iterator[Section]:
@@ -37,9 +38,10 @@ def variation_section(row: Variation) -> Section:
 def _variation_findings(row: Variation) -> Iterator[Finding]:
     counts = [f"{count} {name}s" for name, count in row.levels.items() if count > 1]
     largest = max(row.shares, key=lambda name: row.shares[name].value)
+    name = f"the {largest}" if largest in row.levels else WORDS.get(largest, largest)
     text = (
-        f"{row.metric.label}: over {', '.join(counts)}, {row.shares[largest]:.0%} of the variation is"
-        f" {WORDS.get(largest, largest)} (standard deviation of all values {row.deviation:.3f})."
+        f"{row.metric.label}: over {', '.join(counts)}, {row.shares[largest]:.0%} of the variation is {name} (standard"
+        f" deviation of all values {row.deviation:.3f})."
     )
     yield Finding(text, topic=TOPIC, kind=row.kind)
     crossed = sum(share.value for name, share in row.shares.items() if name.startswith(f"model{CROSS}"))
@@ -107,11 +109,8 @@ def carried_section(rows: Sequence[Carried]) -> Section:
     """Return how many base sentences carry the difference of every two models."""
     kind = rows[0].kind
     columns = [Column(title, words=True) for title in ("data", "first", "second")]
-    columns += [Column("difference", form="+.3f"), Column("sentences"), Column("turns round without")]
-    listed = [
-        Row((f"{row.dataset} · {row.task}", row.first, row.second, row.difference, row.difference.n, row.fewest))
-        for row in rows
-    ]
+    columns += [Column("difference", form="+.3f"), Column("turns round without")]
+    listed = [Row((f"{row.dataset} · {row.task}", row.first, row.second, row.difference, row.fewest)) for row in rows]
     title = f"What carries the differences, {kind_title(kind)}" if kind else "What carries the differences"
     notes = ["The fewest base sentences without which the difference is 0 or has the other sign."]
     return Section(title, [Table("", columns, listed, "carried", {"type": kind}, notes)])
