@@ -29,11 +29,12 @@ def influence_section(run: Run) -> Section | None:
 def _influences(part: Part, kind: str) -> Iterator[Table | Chart]:
     pairs = part.of_kind(part.pairs, kind)
     # Where no answer is right, only the signed U sees which person was chosen.
-    name = next((name for name in ("u_signed", "u") if name in pairs and pairs[name].notna().any()), "")
-    usable = pairs[pairs[name].notna()] if name else pairs[:0]
-    if usable["cluster_id"].nunique() < 2:
+    signed = part.measured.get("ucerf_signed", type=kind) is not None
+    metric = METRICS["ucerf_signed" if signed else "ucerf"]
+    name = metric.inputs[0]
+    usable = pairs[pairs[name].notna()] if name in pairs else pairs[:0]
+    if usable.empty or usable["cluster_id"].nunique() < 2:
         return
-    metric = METRICS["ucerf_signed" if name == "u_signed" else "ucerf"]
     table = left_out(usable, usable[name].to_numpy(dtype=float))
     most = list(table.head(MOST_INFLUENTIAL).itertuples())
     about = {"metric": metric.name, **part.about(kind)}
