@@ -194,6 +194,7 @@ def identity_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
     return folder / "worse", folder / "before"
 
 
+@pytest.mark.slow
 def test_a_drop_of_identities_is_chosen_by_augmentation_and_attribute(identity_runs: tuple[Path, Path]) -> None:
     worse, before = identity_runs
     group = {"type": "type2", "augmentation": "R"}

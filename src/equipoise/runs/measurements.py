@@ -175,7 +175,12 @@ def read_measurements(file: IO[bytes]) -> pd.DataFrame:
     if tuple(frame.columns) != Measurement.COLUMNS or not frame["better"].isin(get_args(Better)).all():
         raise ValueError("it is cut off or altered")
     numbers = frame[["value", "low", "high", "level", "p", "p_corrected"]].replace("", "nan").astype(float)
-    if not np.isfinite(numbers["value"]).all() or not numbers["level"].between(0, 1).all():
+    # Where a subset is empty, only the interval is known.
+    known = np.isfinite(numbers[["value", "low", "high"]].to_numpy())
+    if (
+        not (known[:, 0] | (known[:, 1:].all(axis=1) & frame["value"].eq("").to_numpy())).all()
+        or not numbers["level"].between(0, 1).all()
+    ):
         raise ValueError("a value is not a number")
     for group in frame["group"].drop_duplicates():
         parse_group(original(group))

@@ -126,7 +126,8 @@ class PlantedEngine(EngineDefaults):
             for index in range(len(example.candidates)):
                 logits[index] += self.bias / 2 if index == example.stereotype else -self.bias / 2
         if self.noise:
-            logits[0] += self.noise * self._normal(repr((prompt.context, prompt.continuations)))
+            drawn = (prompt.context, prompt.continuations, *([self.seed] if self.seed else []))
+            logits[0] += self.noise * normal(repr(drawn))
         if self.sentence and example.gold is not None:
             logits[example.gold] += self.sentence * self._normal(example.cluster_id)
         if example.groups.get("gender") == "male":
@@ -135,7 +136,7 @@ class PlantedEngine(EngineDefaults):
 
     def _normal(self, text: str) -> float:
         """Return the standard normal number of a text and the seed; 0 without a text."""
-        return normal(f"{self.seed:g} {text}" if self.seed else text) if text else 0.0
+        return normal(f"{text} {self.seed:g}" if self.seed else text) if text else 0.0
 
 
 def _names(key: str) -> set[str]:

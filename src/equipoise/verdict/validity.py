@@ -19,7 +19,7 @@ from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER, Estimate, Integers, Mea
 from ..records.limits import BOUNDED, SAMPLED
 from ..records.prompts import NESTED
 from ..records.showing import Finding, State
-from ..runs.run import Part
+from ..runs.run import Part, Run
 from .control import control
 from .findings import is_shown, rule_of
 from .words import sentences
@@ -277,17 +277,17 @@ def _faults(part: Part) -> Iterator[Finding]:
     faults = int(facts.get("faults", 0) or 0)
     if faults:
         rows = "1 faulty row" if faults == 1 else f"{faults:,} faulty rows"
-        command = _check_command(part)
+        command = faults_command(part.run, part.dataset)
         lists = f"; `{command}` lists {'it' if faults == 1 else 'them'}" if command else ""
         text = f"The dataset has {rows}{lists}."
         yield _check("dataset faults", "doubt", f"{faults:,}", text)
 
 
-def _check_command(part: Part) -> str:
-    """Return the command that lists the faults of the part's dataset, as it was read; "" for a table in memory."""
-    manifest = part.run.manifest
-    source = str(manifest.datasets.get(part.dataset, {}).get("source") or "")
-    place = part.dataset if part.dataset in CARDS else source
+def faults_command(run: Run, dataset: str) -> str:
+    """Return the command that lists the faults of a dataset, as it was read; "" for a table in memory."""
+    manifest = run.manifest
+    source = str(manifest.datasets.get(dataset, {}).get("source") or "")
+    place = dataset if dataset in CARDS else source
     if not place or source == "in memory":
         return ""
     columns = ",".join(f"{name}={column}" for name, column in dict(manifest.settings.get("columns") or {}).items())
