@@ -50,9 +50,9 @@ def suite_sources(
         else:
             parts += [part for part in run.parts if (part.dataset, part.task) == (entry.dataset, entry.task)]
     with progress_bar(quiet=quiet) as progress:
-        found = sources(parts, Resamples(resamples=resamples, level=level, seed=seed), progress=progress)
-    shown = list(sections(found))
-    contents = {f"{name}.csv": to_csv(frame) for name, frame in frames(found).items()}
+        result = sources(parts, Resamples(resamples=resamples, level=level, seed=seed), progress=progress)
+    shown = list(sections(result))
+    contents = {f"{name}.csv": to_csv(frame) for name, frame in frames(result).items()}
     if figures and importlib.util.find_spec("matplotlib"):
         contents |= dict(figure_files(every(shown, Chart), ("png",), "page", title=True))
     write_together(out, contents)

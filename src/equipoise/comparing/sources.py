@@ -128,10 +128,9 @@ def sources(parts: Sequence[Part], plan: Resamples, *, progress: Progress | None
     kinds = list(dict.fromkeys(cell.kind for cell in measures))
     variations = [row for kind in kinds if (row := _variation([c for c in measures if c.kind == kind], plan))]
     chosen = [cell for cell in measures if cell.estimator == PERPLEXITY.name]
-    found = Sources(variations, list(_agreements(usual, plan)), list(_carried(chosen, plan)))
     if not variations:
         raise EquipoiseError("the runs have no two values of UCerF that differ in model, data, task or wording")
-    return found
+    return Sources(variations, list(_agreements(usual, plan)), list(_carried(chosen, plan)))
 
 
 def _measure(kind: str, several: Sequence[Cell]) -> str:
@@ -211,7 +210,7 @@ def _variation(several: Sequence[Cell], plan: Resamples) -> Variation | None:
     levels = {factor: len(np.unique(names[factor])) for factor in FACTORS}
     levels["wording"] -= levels["task"] - 1
     varied = [factor for factor in FACTORS if levels[factor] > 1]
-    if not varied:
+    if not set(varied) - {"estimator"}:
         return None
     mains = {factor: names[factor] for factor in varied if factor != "wording"}
     nested = {"wording": names["wording"]} if "wording" in varied else {}
@@ -295,8 +294,9 @@ def _mean_tau(taus: Sequence[tuple[float, Floats]], several: Sequence[Cell], pla
     samples = np.array([drawn for _, drawn in taus])
     models = len({cell.model for cell in several})
     sentences = min(cell.sentences for cell in several)
-    with np.errstate(invalid="ignore"):
-        means = np.nanmean(samples[~np.isnan(values)], axis=0)
+    defined = samples[~np.isnan(values)]
+    counts = (~np.isnan(defined)).sum(axis=0)
+    means = np.where(counts > 0, np.nansum(defined, axis=0) / np.maximum(counts, 1), np.nan)
     return correlation_of(float(np.nanmean(values)), means, models, plan, sets=sentences)
 
 
@@ -351,11 +351,11 @@ def fewest(sums: Floats) -> int:
     return int(np.argmax(left <= TIE)) + 1
 
 
-def frames(found: Sources) -> dict[str, pd.DataFrame]:
+def frames(result: Sources) -> dict[str, pd.DataFrame]:
     """Return the tables by file name: shares of the variation, agreement of metrics, and what carries differences."""
-    made = frames_of({"variation": _variation_rows}, found.variations)
-    made |= frames_of({"agreement": _agreement_rows}, found.agreements)
-    return made | frames_of({"carried": _carried_rows}, found.carried)
+    made = frames_of({"variation": _variation_rows}, result.variations)
+    made |= frames_of({"agreement": _agreement_rows}, result.agreements)
+    return made | frames_of({"carried": _carried_rows}, result.carried)
 
 
 def _variation_rows(row: Variation) -> Iterator[dict[str, Any]]:

@@ -30,7 +30,7 @@ class Shares:
 
 
 def attribution(values: Floats, samples: Floats, stages: Stages) -> Shares:
-    """Return the share of each term, of what no term explains, and of noise; `samples` has a column a resample."""
+    """Return the share of each term, of what no term explains, and of noise; resamples are columns of `samples`."""
     observed = squares(values[:, None], stages)
     drawn = squares(samples, stages)
     total = sum(float(part[0]) for part in observed.values())

@@ -16,23 +16,23 @@ TOPIC = "sources"
 WORDS = {NOISE: "chance: which sentences were asked"}
 
 
-def sections(found: Sources) -> Iterator[Section]:
+def sections(result: Sources) -> Iterator[Section]:
     """Yield what was found: sources of variation, agreement of metrics, and what carries differences."""
-    yield from map(variation_section, found.variations)
-    for kind in dict.fromkeys(row.kind for row in found.agreements):
-        yield agreement_section([row for row in found.agreements if row.kind == kind])
-    for kind in dict.fromkeys(row.kind for row in found.carried):
-        yield carried_section([row for row in found.carried if row.kind == kind])
+    yield from map(variation_section, result.variations)
+    for kind in dict.fromkeys(row.kind for row in result.agreements):
+        yield agreement_section([row for row in result.agreements if row.kind == kind])
+    for kind in dict.fromkeys(row.kind for row in result.carried):
+        yield carried_section([row for row in result.carried if row.kind == kind])
 
 
 def variation_section(row: Variation) -> Section:
-    """Return how much of the variation of UCerF each choice makes, as a sentence, a table and a chart."""
+    """Return how much of the variation of UCerF each choice makes: a table, a chart, and the answer."""
     title = f"What {row.metric.label} depends on, {kind_title(row.kind)}" if row.kind else "What UCerF depends on"
     columns = [Column("source", words=True), Column("levels"), Column("share of the variation", form=".1%")]
     rows = [Row((WORDS.get(name, name), row.levels.get(name), share)) for name, share in row.shares.items()]
     about = {"metric": row.metric.name, "type": row.kind}
     table = Table("", columns, rows, TOPIC, about)
-    return Section(title, [*_variation_findings(row), table, _variation_chart(row, title)])
+    return Section(title, [table, _variation_chart(row, title), *_variation_findings(row)])
 
 
 def _variation_findings(row: Variation) -> Iterator[Finding]:
@@ -68,7 +68,7 @@ def _variation_chart(row: Variation, title: str) -> Chart:
 
 
 def agreement_section(rows: Sequence[Agreement]) -> Section:
-    """Return the matrix of how alike metrics order the models, as a sentence, a table and a map."""
+    """Return the matrix of how alike metrics order the models: a table, a map, and the answer."""
     kind = rows[0].kind
     title = f"Do metrics order the models alike? {kind_title(kind).capitalize()}" if kind else "Do metrics agree?"
     metrics = list({metric.name: metric for row in rows for metric in (row.first, row.second)}.values())
