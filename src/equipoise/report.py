@@ -36,6 +36,7 @@ from .topics import (
     occupations,
     questions,
     scale,
+    settled,
     training,
 )
 from .topics.cases import case_section, pack
@@ -54,6 +55,7 @@ Topic = Callable[[Any], Section | None]
 
 TOPICS: tuple[Topic, ...] = (
     first_screen.findings,
+    settled.settled,
     first_screen.parts,
     scale.scale_section,
     numbers.numbers,
@@ -82,6 +84,7 @@ IN_TERMINAL: tuple[Topic, ...] = (
     categories.pairs,
     calibration.summary,
     identities.section,
+    settled.settled,
 )
 """What a terminal shows of a run."""
 
