@@ -68,7 +68,8 @@ def answers(engine: PlantedEngine) -> Outcomes:
     """Return what an engine answers about all sentences."""
     examples = marked().examples
     engine.prepare(examples)
-    return open_task("next-word").run(examples, scorer=lambda prompts: next(engine.score([prompts])), writer=None)
+    task = open_task("next-word")
+    return task.run(examples, scorer=lambda prompts: next(engine.score([prompts])), writer=lambda *_: {})
 
 
 def measured(outcomes: Outcomes, plan: Plan) -> dict[tuple[str, str], Measurement]:

@@ -196,9 +196,11 @@ def _wording(variant: str) -> str:
 
 
 def _sums(statistic: Statistic, units: int) -> Floats:
-    """Return the first column, added up by base sentence."""
-    column = np.nan_to_num(statistic.arrays[0].astype(np.float64)) if statistic.arrays[0].ndim == 1 else np.zeros(0)
-    return np.bincount(statistic.clusters, column, units) if len(column) else np.zeros(units)
+    """Return the first column, added up by base sentence; zeros where it is no column of numbers."""
+    column = statistic.arrays[0]
+    if column.ndim != 1 or column.dtype.kind != "f":
+        return np.zeros(units)
+    return np.bincount(statistic.clusters, np.nan_to_num(column), units).astype(np.float64)
 
 
 def _variation(several: Sequence[Cell], plan: Resamples) -> Variation | None:
@@ -219,7 +221,7 @@ def _variation(several: Sequence[Cell], plan: Resamples) -> Variation | None:
         for factor in varied
         if factor != "model" and "model" in varied
     }
-    stages = [stage for stage in (mains, nested, crossed) if stage]
+    stages: list[dict[str, Any]] = [stage for stage in (mains, nested, crossed) if stage]
     values, samples = np.array([cell.value for cell in several]), np.array([cell.samples for cell in several])
     try:
         divided = attribution(values, samples, stages)

@@ -36,17 +36,19 @@ def _influences(part: Part, kind: str) -> Iterator[Table | Chart]:
     if usable.empty or usable["cluster_id"].nunique() < 2:
         return
     table = left_out(usable, usable[name].to_numpy(dtype=float))
-    most = list(table.head(MOST_INFLUENTIAL).itertuples())
+    most = table.head(MOST_INFLUENTIAL)
+    names = [str(name) for name in most["set_id"]]
+    moved = most["moved"].to_numpy(dtype=float)
     about = {"metric": metric.name, **part.about(kind)}
     columns = [Column("set", words=True), Column("people", words=True), Column("U")]
     columns += [Column(f"{metric.label} without", digits=4), Column("moved by", form="+.4f")]
-    rows = []
-    for row in most:
-        link = case_link(str(row.set_id), str(part), str(row.variant or ""))
-        rows.append(Row((Cell(str(row.set_id), link=link), row.people, row.u, row.without, row.moved)))
+    variants = [str(variant or "") for variant in most["variant"]]
+    sets = [Cell(name, link=case_link(name, str(part), variant)) for name, variant in zip(names, variants, strict=True)]
+    numbers = [most[column].to_numpy(dtype=float).tolist() for column in ("u", "without", "moved")]
+    rows = [Row(cells) for cells in zip(sets, most["people"].astype(str), *numbers, strict=True)]
     title = f"{metric.label}, {part.title(kind)}: the {len(most)} most influential of {len(table):,} sets"
     yield Table(title, columns, rows, "influence", about)
-    dots = [Dot(float(row.moved), float(place), 0, str(row.set_id)) for place, row in enumerate(most)]
+    dots = [Dot(float(moved[place]), float(place), 0, name) for place, name in enumerate(names)]
     across = Axis.over([*(dot.x for dot in dots), 0.0], f"{metric.label} moves by", least=0.001)
     panel = Panel([Rule(0.0), *dots], across, Axis.of_names([dot.label for dot in dots]))
     yield Chart(f"{metric.label} without one base sentence, {part.title(kind)}", [panel], "influence", about)
