@@ -278,21 +278,6 @@ def comparison_figures(
     return figure_files(charts(comparison, COMPARED), formats, width)
 
 
-def dataset_figures(
-    runs: Sequence[Run], *, width: str = "column", formats: Sequence[str] = ("pdf",)
-) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and content of every figure of runs on different datasets: D and U of each upon each other."""
-    from .media.paper import figure_files
-
-    return figure_files(charts_on_datasets(runs), formats, width)
-
-
-def charts_on_datasets(runs: Sequence[Run]) -> list[Chart]:
-    """Return the charts of runs that share no dataset; empty where two share one, or no model has two."""
-    datasets = [name for run in runs for name in run.manifest.datasets]
-    return list(scale.dataset_section(runs).every(Chart)) if len(set(datasets)) == len(datasets) else []
-
-
 def comparison_tables(
     comparison: Comparison, *, formats: Sequence[str], fit: str = "column"
 ) -> Iterator[tuple[str, bytes]]:

@@ -135,8 +135,10 @@ def _check_use(context: typer.Context, kind: str) -> None:
 
 
 def _figures(wanted: Wanted) -> None:
-    from ..report import charts_on_datasets, comparison_figures, dataset_figures, run_figures
+    from ..media.paper import figure_files
+    from ..report import comparison_figures, run_figures
     from ..runs.run import Run
+    from ..topics.scale import spreads_apart
 
     if wanted.width == "longtable":
         raise EquipoiseError("--width longtable is for tables; figures are as wide as a column or a page")
@@ -144,8 +146,8 @@ def _figures(wanted: Wanted) -> None:
     runs = [Run(folder) for folder in wanted.runs]
     if len(runs) == 1:
         drawn = run_figures(runs[0], **chosen)
-    elif charts_on_datasets(runs):
-        drawn = dataset_figures(runs, **chosen)
+    elif charts := spreads_apart(runs):
+        drawn = figure_files(charts, chosen["formats"], wanted.width)
     else:
         drawn = comparison_figures(_comparison(wanted), **chosen)
     _write_all(drawn, wanted, "figures")

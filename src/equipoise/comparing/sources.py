@@ -196,7 +196,7 @@ def _wording(variant: str) -> str:
 
 
 def _sums(statistic: Statistic, units: int) -> Floats:
-    """Return the first column, added up by base sentence; zeros where it is no column of numbers."""
+    """Return the first column, added up by base sentence; zeros for other than numbers."""
     column = statistic.arrays[0]
     if column.ndim != 1 or column.dtype.kind != "f":
         return np.zeros(units)
