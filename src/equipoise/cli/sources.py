@@ -36,14 +36,12 @@ def suite_sources(
     from ..records.showing import Chart, every
     from ..runs.csv_files import to_csv
     from ..runs.run import Run
-    from ..suites.cells import model_in
     from ..topics.leaderboard.boards import read_submissions, run_folders
     from ..topics.sources import sections
 
     parts, left_out = [], []
     for entry in read_submissions(run_folders(folders)).entries:
-        # A suite names its models; others of one name are told apart by what differs.
-        name = model_in(entry.submission.manifest.command) or entry.model
+        name = entry.model
         run = Run(entry.submission.folder, name=name)
         if entry.invalid:
             left_out.append(f"left out: {name}, {entry.dataset} · {entry.task}: {entry.invalid}")

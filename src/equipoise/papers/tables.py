@@ -16,7 +16,6 @@ from ..records import EquipoiseError, Measurement
 from ..records.showing import Cell, Column, Content, Row, Table
 from ..runs.run import Part, Run
 from ..stats.ranks import rank_ranges
-from ..suites.cells import model_in
 from ..suites.status import DONE, Status
 from ..topics.published import DOUBTFUL
 from .experiments import Paper
@@ -50,9 +49,7 @@ def parts_of(runs: Iterable[Run]) -> dict[tuple[str, str, str], Part]:
 
 
 def _named(runs: Sequence[Run]) -> Sequence[Run]:
-    """Return the runs under the names of their suite; two of one model, data and task are named by their folders."""
-    for run in runs:
-        run.name = model_in(run.manifest.command) or run.name
+    """Return the runs; two of one model, data and task are named by their folders."""
     asked = Counter((run.name, part.dataset, part.task) for run in runs for part in run.parts)
     repeated = {name for (name, _, _), count in asked.items() if count > 1}
     for run in runs:
