@@ -24,6 +24,7 @@ TESTED_THROUGH = {
     "cli/exports.py": "exports/test_task_folders.py and test_hub.py",
     "cli/leaderboard.py": "topics/leaderboard/test_pages.py",
     "cli/results.py": "cli/test_cli.py",
+    "cli/sources.py": "topics/test_sources.py",
     "cli/study.py": "names of commands: cli/test_help.py",
     "cli/suite.py": "suites/test_execution.py",
     "cli/survey.py": "builder/test_commands.py",
