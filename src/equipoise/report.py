@@ -27,6 +27,7 @@ from .topics import (
     background,
     calibration,
     categories,
+    decisions,
     estimators,
     first_screen,
     flips,
@@ -54,6 +55,7 @@ Topic = Callable[[Any], Section | None]
 TOPICS: tuple[Topic, ...] = (
     first_screen.findings,
     first_screen.parts,
+    decisions.decisions,
     scale.scale_section,
     numbers.numbers,
     questions.ways,
@@ -75,6 +77,7 @@ TOPICS: tuple[Topic, ...] = (
 
 IN_TERMINAL: tuple[Topic, ...] = (
     numbers.summary,
+    decisions.summary,
     questions.ways,
     categories.categories,
     categories.pairs,

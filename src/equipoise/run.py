@@ -18,10 +18,10 @@ import pandas as pd
 from .datasets import Dataset
 from .datasets.exposure import exposure_notes
 from .measuring.cells import check_groups
-from .measuring.items import item_columns, set_columns
 from .measuring.measure import Plan, measured_items
 from .measuring.part import measure_part
 from .measuring.sampling import Sampled, outcomes_of, sample_of, until_precise, with_samples
+from .measuring.tables import item_columns, set_columns
 from .options import AuditOptions, MeasuringOptions, RunOptions, check_arguments, takes
 from .progress import Progress, shown
 from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManifest

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.measuring import items as run_columns
+from equipoise.measuring import tables as run_columns
 from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Job, Plan, Population, _undefined_notes, measured_items
 from equipoise.measuring.measure import measure as measure_items

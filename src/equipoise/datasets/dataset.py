@@ -63,6 +63,8 @@ class Dataset:
             record = {name: getattr(example, name) for name in names}
             record |= {"groups": dict(example.groups), "slots": dict(example.slots)}
             record["pair"] = None if example.pair is None else asdict(example.pair)
+            if example.good is None:  # so that data without decisions keep the hash that they had before there were any
+                del record["good"]
             digest.update(json.dumps(record, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 

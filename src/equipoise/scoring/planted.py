@@ -22,7 +22,9 @@ class PlantedEngine(EngineDefaults):
     further candidate, `noise` the standard deviation of a normal disturbance (fixed for each text), and `mass`
     the raw probability of all candidates together. `male` multiplies the logits of sentences about a man: above 1 the
     model is more certain of them. `wording` is the standard deviation of a normal number that each wording of the
-    question adds to `strength`. Two engines are equal when their numbers are, whatever they were prepared with.
+    question adds to `strength`. `favour` is added to the logit of the answer that is good for the person, where a
+    decision is about the group that its set names first. Two engines are equal when their numbers are, whatever they
+    were prepared with.
     """
 
     strength: float = 2.0
@@ -32,8 +34,10 @@ class PlantedEngine(EngineDefaults):
     mass: float = 0.9
     male: float = 1.0
     wording: float = 0.0
+    favour: float = 0.0
     name = "planted"
     truth: dict[str, Example] = field(default_factory=dict, init=False, repr=False, compare=False)
+    first: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not 0 < self.mass <= 1 or min(self.noise, self.male, self.wording) < 0:
@@ -45,7 +49,9 @@ class PlantedEngine(EngineDefaults):
 
     def prepare(self, examples: Iterable[Example]) -> None:
         """Learn the right and the stereotypical answers of these examples."""
-        self.truth.update((example.id, example) for example in examples)
+        for example in examples:
+            self.truth[example.id] = example
+            self.first.setdefault(example.set_id, example.id)
 
     def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
         identity = identity_key(self)
@@ -73,6 +79,8 @@ class PlantedEngine(EngineDefaults):
         if example.stereotype is not None:
             for index in range(len(example.candidates)):
                 logits[index] += self.bias / 2 if index == example.stereotype else -self.bias / 2
+        if example.good is not None and self.first[example.set_id] == example.id:
+            logits[example.good] += self.favour
         if self.noise:
             logits[0] += self.noise * _normal(repr((prompt.context, prompt.continuations)))
         if example.groups.get("gender") == "male":
@@ -97,7 +105,7 @@ def _of_wording(variant: str) -> float:
 
 def _numbers() -> list[str]:
     """Return the names of the numbers of a planted engine."""
-    return [field.name for field in fields(PlantedEngine) if field.name != "truth"]
+    return [field.name for field in fields(PlantedEngine) if field.name not in ("truth", "first")]
 
 
 def open_planted(settings: str) -> PlantedEngine:

@@ -21,7 +21,7 @@ from ..records.prompts import NESTED
 from ..records.showing import Finding, State
 from ..runs.run import Part
 from .control import control
-from .findings import is_shown, rule_of
+from .findings import good_differences, is_shown, rule_of
 from .words import sentences
 
 LITTLE_MASS = 0.05
@@ -209,6 +209,7 @@ def _leanings(part: Part) -> Iterator[Measurement]:
             row = part.measured.get(metric, type=kind)
             if row is not None:
                 yield row
+        yield from good_differences(part.measured, kind)
 
 
 def _joins(part: Part) -> Iterator[Finding]:
