@@ -38,7 +38,8 @@ def sigmoid(logit: float) -> float:
 
 
 def found(run: Run) -> dict[tuple[str, str], Measurement]:
-    return {(row.metric, row.group): row for part in run.parts for row in part.measured.rows}
+    measured = run.parts[0].measured
+    return {(m, g): row for m in measured.metrics for g in measured.groups_of(m) if (row := measured.at(m, g))}
 
 
 @pytest.fixture(scope="module")

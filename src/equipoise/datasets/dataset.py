@@ -31,7 +31,8 @@ class Fault:
 class Dataset:
     """Examples ready to be asked, with the faults found while reading them.
 
-    `listed` ones are known by their name alone; of others there may be several of one name.
+    `listed` ones are known by their name alone; of others there may be several of one name. `population` is the number
+    of sentences that these were drawn from at random; 0 for a list.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Dataset:
     source: str = ""
     licence: str = ""
     listed: bool = False
+    population: int = 0
 
     def __post_init__(self) -> None:
         if not self.examples:

@@ -46,6 +46,7 @@ def data(run: Run) -> Section:
         faults = f"{facts['faults']:,}"
         rows: list[tuple[str, Content]] = [
             ("Sentences", f"{facts['examples']:,} in {facts['sets']:,} sets"),
+            ("Drawn from", f"{facts['population']:,} possible ones, at random" if "population" in facts else ""),
             ("Licence", licence),
             ("Home", card.home if card else ""),
             ("SHA-256", Cell(str(facts["sha256"]), code=True)),

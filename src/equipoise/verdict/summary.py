@@ -86,6 +86,10 @@ def legend(run: Run) -> str:
         sentences.append(f"A set is {words_of(run.parts).asked}.")
     if any("type1" in part.kinds for part in measured):
         sentences.append("Resolvable sentences say who is meant, ambiguous ones do not.")
+    for name, facts in run.manifest.datasets.items():
+        if isinstance(size := facts.get("population"), int):
+            drawn = f"The sentences of {name} were drawn at random from {size:,}"
+            sentences.append(f"{drawn}; intervals are about all of these.")
     if any("candidate_mass" in part.metrics for part in measured):
         sentences.append("Candidate mass is the probability of all candidate answers together.")
     return " ".join(sentences)
