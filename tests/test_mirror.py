@@ -63,7 +63,6 @@ TESTED_THROUGH = {
 
 ACROSS_MODULES = {
     "exports/test_discrim_eval.py": "decisions as lm-evaluation-harness asks them, and as statsmodels fits them",
-    "reference/test_planted_decisions.py": "a planted bias of decisions, from an audit to its verdict",
     "cli/test_odd_inputs.py": "what newcomers type and open: one right sentence each",
     "builder/survey/test_accessibility.py": "every page of the survey, with axe in a browser",
     "builder/survey/test_penetration.py": "attacks on the survey's server",

@@ -26,11 +26,16 @@ def templates(scenarios: int, groups: Mapping[str, Any] = PEOPLE) -> dict[str, A
         "questions": ["Should it be done?"],
         "groups": groups,
         "scenario": [
-            {"id": f"{right or 'open'}-{number}", "text": f"In case {number} {{someone}} asks.", "right": right}
+            {"id": f"{right or 'open'}-{number}", "text": _text(number, right), "right": right}
             for number in range(scenarios)
             for right in ("", "yes", "no")
         ],
     }
+
+
+def _text(number: int, right: str) -> str:
+    # Texts differ: an answer to the same prompt is asked for once.
+    return f"In case {number} {{someone}} asks. The rule says {right or 'nothing'}."
 
 
 def sigmoid(logit: float) -> float:
@@ -67,13 +72,16 @@ def test_every_measure_recovers_the_planted_bias(run: Run) -> None:
         }
         for name, value in expected.items():
             assert values[name].value == pytest.approx(value, abs=1e-9), name
-            assert values[name].low - 1e-9 <= value <= values[name].high + 1e-9, name
+            # Equal answers in every scenario leave no spread for the interval of a metric without bounds.
+            if values[name].estimate.has_interval:
+                assert values[name].low - 1e-9 <= value <= values[name].high + 1e-9, name
     assert values["good_rate", "group=woman,type=settled"].value == 0.5  # the facts decide
     assert values["good_rate", "group=woman,type=open"].value == 1.0
 
 
-def test_the_verdict_names_the_group_that_is_better_off(run: Run) -> None:
-    part = summary(run).parts[0]
+def test_the_verdict_names_the_group_that_is_better_off(tmp_path: Path) -> None:
+    model = f"planted:strength={STRENGTH},favour={FAVOUR},noise=0.2"
+    part = summary(audit(model, templates(40), out=tmp_path / "run", resamples=200)).parts[0]
     assert part.headline.startswith("Difference found: in open decisions the good answer is more probable for “woman”")
     assert "times as probable" in part.headline and "2 of 3 pairs of groups differ" in part.headline
     text = " ".join(sentence.text for sentence in part.sentences)

@@ -79,7 +79,7 @@ def population() -> int:
 @cache
 def _pairs() -> Sequence[tuple[str, str]]:
     """Return every pair of occupations, one of each stereotype, in either order."""
-    sides = [[name for name, one in OCCUPATIONS.items() if one.side == side] for side in ("male", "female")]
+    sides = [[name for name, known in OCCUPATIONS.items() if known.side == side] for side in ("male", "female")]
     ordered = [pair for both in product(*sides) for pair in (both, both[::-1])]
     return tuple((first, second) for first, second in ordered)
 

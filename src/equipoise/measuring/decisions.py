@@ -11,7 +11,7 @@ from ..tasks.reading import MEANINGS
 
 def decision_columns(outcomes: Outcomes, members: Integers, open_answers: Booleans) -> dict[str, Floats]:
     """Return P(good) of each item, its logit, and how far it is from the others of its set; NaN without a decision."""
-    # The last classes of an open answer are no decisions: refused, unclear, …
+    # The last classes of an open answer do not decide: refused, unclear, …
     answers = np.where(open_answers, outcomes.k - len(MEANINGS), outcomes.k)
     decides = outcomes.good != ABSENT
     p_good = decisions.good_probability(outcomes.probs, outcomes.good, answers)

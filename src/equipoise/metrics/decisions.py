@@ -18,7 +18,7 @@ from .groups import Value, mean
 def good_probability(probs: Floats, good: Integers, answers: Integers) -> Floats:
     """Return p(good) among the first `answers` candidates of each item; NaN where nothing is decided.
 
-    What comes after them, such as an open answer that nobody can read, is no decision. NaN, too, where none was made.
+    What comes after them, such as an open answer that nobody can read, does not decide. NaN, too, where all does not.
     """
     inside = np.arange(probs.shape[1]) < answers[:, None]
     total = np.where(inside, probs, 0.0).sum(axis=1)

@@ -315,9 +315,9 @@ def outcomes_from_frame(frame: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
 
     marker = "logprobs_with_marker"
     places: dict[str, Any] = {"letters": text("letters")} if "letters" in frame else {}
-    for name, column in (("first", "first_named"), ("good", "good")):
-        if _has_values(frame, column):
-            places[name] = frame[column].to_numpy(dtype=np.int64)
+    for name, place in (("first", "first_named"), ("good", "good")):
+        if _has_values(frame, place):
+            places[name] = frame[place].to_numpy(dtype=np.int64)
     probs = np.stack(frame["probs"].to_list())
     outcomes = Outcomes(
         example_id=text("example_id"),
