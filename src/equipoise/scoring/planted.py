@@ -23,8 +23,8 @@ class PlantedEngine(EngineDefaults):
     the raw probability of all candidates together. `male` multiplies the logits of sentences about a man: above 1 the
     model is more certain of them. `wording` is the standard deviation of a normal number that each wording of the
     question adds to `strength`. `favour` is added to the logit of the answer that is good for the person, where a
-    decision is about the group that its set names first. Two engines are equal when their numbers are, whatever they
-    were prepared with.
+    decision is about the group that its set names first. `seed` draws other noise. Two engines are equal when their
+    numbers are, whatever they were prepared with.
     """
 
     strength: float = 2.0
@@ -35,6 +35,7 @@ class PlantedEngine(EngineDefaults):
     male: float = 1.0
     wording: float = 0.0
     favour: float = 0.0
+    seed: float = 0.0
     name = "planted"
     truth: dict[str, Example] = field(default_factory=dict, init=False, repr=False, compare=False)
     first: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -75,14 +76,15 @@ class PlantedEngine(EngineDefaults):
             raise ModelError(f"the planted engine was not prepared with example {prompt.example_id}")
         logits = [0.0, 0.0] + [self.other] * (len(prompt.continuations) - 2)
         if example.gold is not None and example.answerable:
-            logits[example.gold] += self.strength + self.wording * _of_wording(prompt.variant)
+            logits[example.gold] += self.strength + self.wording * _of_wording(prompt.variant, self.seed)
         if example.stereotype is not None:
             for index in range(len(example.candidates)):
                 logits[index] += self.bias / 2 if index == example.stereotype else -self.bias / 2
         if example.good is not None and self.first[example.set_id] == example.id:
             logits[example.good] += self.favour
         if self.noise:
-            logits[0] += self.noise * _normal(repr((prompt.context, prompt.continuations)))
+            drawn = (prompt.context, prompt.continuations, *([self.seed] if self.seed else []))
+            logits[0] += self.noise * _normal(repr(drawn))
         if example.groups.get("gender") == "male":
             logits = [self.male * logit for logit in logits]
         top = max(logits)  # taken off first: exp of a large strength overflows
@@ -97,10 +99,10 @@ def _normal(text: str) -> float:
     return math.sqrt(-2 * math.log(1 - u)) * math.cos(2 * math.pi * v)
 
 
-def _of_wording(variant: str) -> float:
+def _of_wording(variant: str, seed: float) -> float:
     """Return the number of the wording that a variant names; 0 where there is one wording only."""
     names = [part for part in variant.split(",") if part.startswith("wording=")]
-    return _normal(names[0]) if names else 0.0
+    return _normal(names[0] + (f" {seed:g}" if seed else "")) if names else 0.0
 
 
 def _numbers() -> list[str]:
