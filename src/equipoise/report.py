@@ -1,8 +1,6 @@
 """Which topics a run, a comparison, a tuning run or a leaderboard shows, in which order and medium.
 
-This is all that knows both topics and media. A new section is a function from a run to a `Section`, and a row in
-`TOPICS`; it is then on the page, in a terminal, in `figures`, in `tables` and in notebooks. Those of a comparison are
-in `COMPARED`.
+A new section is a function from a run to a `Section`, and a row in `TOPICS` (of a comparison: `COMPARED`).
 """
 
 from __future__ import annotations
