@@ -19,7 +19,7 @@ from .datasets import Dataset
 from .datasets.dataset import union
 from .datasets.exposure import exposure_notes
 from .measuring.cells import check_groups
-from .measuring.goals import Goal, goals
+from .measuring.goals import Goal
 from .measuring.items import item_columns, set_columns
 from .measuring.measure import Plan, measured_items
 from .measuring.part import measure_part
@@ -75,7 +75,7 @@ def audit(
     datasets = settings.datasets(data, tasks)
     for dataset in datasets:
         check_groups(dataset.examples, settings.by)
-    asked_until = goals([(d, t.name) for d, t in product(datasets, tasks)], settings.requirements, plan)
+    asked_until = settings.goals(datasets, tasks)
     report("loading the model", 0, 1)
     engine = open_engine(model, settings.engine)
     report("loading the model", 1, 1)
