@@ -9,11 +9,12 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import torch
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.exposure import exposure_notes
@@ -22,6 +23,8 @@ from equipoise.report import write_training_page
 from equipoise.run import audit
 from equipoise.training import Limits, Plan, TrainingError, trained_on, tune
 from equipoise.training.grammar import grammar_dataset
+from equipoise.training.tuning import State, TuneRun
+from equipoise.training.validation import Validation
 
 PLAN = Plan(
     steps=12, answerable=2, unanswerable=1, leash_rows=1, validate_every=3, checkpoint_every=3, validation_sets=8,
@@ -135,6 +138,24 @@ def test_a_run_that_is_killed_resumes_to_the_same_weights(tuned: Path, tiny_fold
     tune(str(tiny_folder), out=out, plan=PLAN, limits=ANY, markers=False, device="cpu")
     for name in ("adapter_model.safetensors", "training/curves.csv", "training/validation.csv"):
         assert (out / name).read_bytes() == (tuned / name).read_bytes(), name
+
+
+def test_a_run_goes_on_while_it_learns_although_no_step_passes_yet() -> None:
+    losses = iter([5.0, 4.0, 3.0, 2.0, 1.0, 1.5, 1.6])
+    fine = {field.name: 0.5 for field in fields(Validation)}
+
+    class Answers:
+        def run(self, model: object) -> Validation:
+            return Validation(**{**fine, "loss": next(losses), "mass": 0.0})  # refused for its mass
+
+    run = TuneRun(torch.nn.Linear(1, 1), None, Answers(), PLAN, Limits())  # type: ignore[arg-type]
+    state = State(validations=[{"step": 0, **Validation(**fine).row()}])
+    waited = []
+    for _ in range(7):
+        run._validate(state)
+        waited.append(state.waited)
+    assert waited == [0, 0, 0, 0, 0, 1, 2]
+    assert state.faults and not state.best
 
 
 @pytest.mark.slow
