@@ -15,6 +15,7 @@ from equipoise.records import DECIDED
 from .tuned_models import loaded
 
 RESAMPLES = 2000
+EXCHANGES = 20_000
 CLUES = ("noun", "name", "title", "reflexive", "number", "marker", "identity")
 Select = Callable[[dict[str, np.ndarray]], np.ndarray]
 
@@ -118,8 +119,11 @@ def exchanged(differences: np.ndarray) -> float:
     """Return the p-value of a paired test over sets: the sign of each set's difference is drawn anew."""
     rng = np.random.default_rng(0)
     by_set = differences.mean(axis=0)
-    signs = rng.choice([-1.0, 1.0], size=(5000, len(by_set)))
-    return float((1 + (np.abs(signs @ by_set) >= abs(by_set.sum()) - 1e-12).sum()) / 5001)
+    extreme = 0
+    for _ in range(EXCHANGES // 1000):
+        signs = rng.choice([-1.0, 1.0], size=(1000, len(by_set)))
+        extreme += int((np.abs(signs @ by_set) >= abs(by_set.sum()) - 1e-12).sum())
+    return (1 + extreme) / (1 + EXCHANGES)
 
 
 def holm(tests: Sequence[float]) -> list[float]:

@@ -161,8 +161,8 @@ def test_a_run_goes_on_while_it_learns_although_no_step_passes_yet() -> None:
 @pytest.mark.slow
 def test_nothing_is_kept_where_every_checkpoint_breaks_a_guard(tiny_folder: Path, tmp_path: Path) -> None:
     plan = replace(PLAN, steps=3)
-    impossible = Limits(accuracy=-2)
-    with pytest.raises(TrainingError, match="no checkpoint passed the guards, so no adapter was saved: accuracy fell"):
+    impossible = Limits(mass=-2)
+    with pytest.raises(TrainingError, match="passed the guards, so no adapter was saved: the candidates' probability"):
         tune(str(tiny_folder), out=tmp_path / "a", plan=plan, limits=impossible, markers=False, device="cpu")
     assert not (tmp_path / "a" / "adapter_model.safetensors").exists()
     page, _ = write_training_page(tmp_path / "a" / "training")
