@@ -211,6 +211,7 @@ def test_a_prompt_is_computed_once_whatever_continues_it(name: str, monkeypatch:
     np.testing.assert_allclose(values(cached), values(padded), atol=TOLERANCE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PADDED)
 def test_what_is_asked_first_does_not_hide_that_it_cannot_be_packed(name: str) -> None:
     engine = MODELS[name]()

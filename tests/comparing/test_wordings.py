@@ -20,7 +20,7 @@ def test_each_part_has_its_spread_components_worst_wording_and_order(worded_runs
         ("type1", "ucerf_signed"),
     ]
     tables = frames(parts)
-    assert set(tables) == {"wordings", "wording_ucerf", "components", "wording_orders"}
+    assert set(tables) == {"wordings", "wording_ucerf", "wording_differences", "components", "wording_orders"}
     spreads = tables["wordings"]
     assert {"ucerf", "flip_rate", "accuracy"} <= set(spreads["metric"]) and (spreads["wordings"] == 3).all()
     accuracy = spreads[(spreads["metric"] == "accuracy") & (spreads["type"] == "type2")].iloc[0]

@@ -127,6 +127,7 @@ def test_pronouns_that_cannot_be_compared_are_refused(pronouns: tuple[str, ...])
         load_builtin(pronouns=pronouns)
 
 
+@pytest.mark.slow
 def test_no_sentence_repeats_one_of_winobias_or_synthbias(real_data: Callable[[str], Path]) -> None:
     def words(text: str) -> str:
         return " ".join(re.findall(r"[a-z]+", text.lower()))

@@ -19,6 +19,7 @@ from equipoise.measuring.estimators import (
 from equipoise.measuring.items import Items
 from equipoise.records import EquipoiseError, Estimate, Outcomes
 from equipoise.stats.bounded import mean_interval
+from equipoise.uncertainty import ESTIMATORS
 
 PLAN = Resamples(resamples=200)
 SETS = 120
@@ -92,6 +93,14 @@ def test_a_difference_that_no_comparison_would_detect_is_no_order() -> None:
     # Planted noise of 1 and of 1.0001: the difference is real, and far too small for 120 sets.
     result = study(values_of({"a": model(0.8, 0.7, 0.1, 1), "b": model(0.8001, 0.7, 0.1, 1)}), PLAN)
     assert [order.verdict for order in result.orders] == [OPEN]
+
+
+def test_no_order_is_tested_by_a_threshold_from_the_runs_own_labels() -> None:
+    runs = {"a": model(0.9, 0.9, 0.02, 1), "b": model(0.9, 0.5, 0.02, 2)}
+    values = set_values(runs, np.arange(2 * SETS), "u", [ESTIMATORS["perplexity"], ESTIMATORS["conformal"]])
+    (order,) = study(values, PLAN).orders
+    assert (order.for_first, order.for_second, order.open) == (["perplexity"], [], [])
+    assert {row.estimator for row in study(values, PLAN).standings} == {"perplexity", "conformal"}
 
 
 def test_equal_models_are_not_ordered() -> None:

@@ -60,6 +60,7 @@ def sums(name: str, folder: Path) -> dict[str, list[float]]:
     return {metric: [float(rows[metric]), *totals.loc[metric].round(10)] for metric in rows.index}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", AUDITS)
 def test_planted_audits_give_the_pinned_numbers(name: str, tmp_path: Path) -> None:
     pinned = json.loads((PINNED / f"{name}.json").read_text(encoding="utf-8"))

@@ -101,6 +101,7 @@ def test_one_label_alone_and_no_pairs_are_clear_errors(tmp_path: Path) -> None:
         recalibrated(made)
 
 
+@pytest.mark.slow
 def test_the_command_line_imports_reports_draws_and_calibrates(tmp_path: Path) -> None:
     file, folder = results(tmp_path / "made.csv", items=120), tmp_path / "run"
     runner = CliRunner(env={"COLUMNS": "160"})

@@ -62,6 +62,7 @@ def test_sampling_stops_early_and_covers_what_asking_all_would_give(data, tmp_pa
     assert types == {e.groups["type"] for e in data.examples}
 
 
+@pytest.mark.slow
 def test_markers_of_settled_attributes_are_not_asked_again(tmp_path: Path) -> None:
     data = identity_dataset(open_dataset("builtin"), recipe(augmentations=["R"], attributes=["age", "race"]))
     ask = outcomes_of(replace(ENGINE, noise=0.1), data, tmp_path / "scores.jsonl")
@@ -82,6 +83,7 @@ def test_markers_of_settled_attributes_are_not_asked_again(tmp_path: Path) -> No
         assert 0 < estimate.high - estimate.low < between
 
 
+@pytest.mark.slow
 def test_what_is_never_settled_is_asked_of_all_sentences(tmp_path: Path) -> None:
     data = identity_dataset(open_dataset("builtin"), recipe(augmentations=["R"], attributes=["age", "race"]))
     ask = outcomes_of(replace(ENGINE, noise=0.3), data, tmp_path / "scores.jsonl")

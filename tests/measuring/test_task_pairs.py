@@ -48,6 +48,7 @@ def test_a_planted_difference_of_flips_is_found_in_its_type_alone(make_outcomes:
     assert all(one.tests == len(found) and one.estimate.p <= one.estimate.p_corrected <= 1 for one in found.values())
 
 
+@pytest.mark.slow
 def test_chance_is_called_a_difference_no_more_often_than_it_should_be(make_outcomes: Any) -> None:
     called = 0
     for seed in range(15):

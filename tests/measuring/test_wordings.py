@@ -45,6 +45,26 @@ def test_nothing_is_the_wordings_where_none_was_planted() -> None:
     assert share.value < 0.02 and share.low < 0.01
 
 
+def test_wordings_are_told_apart_where_they_differ_and_only_there(noisy: Items) -> None:
+    alike = Items(asked(PlantedEngine(strength=1, bias=0.4, noise=0.8)))
+    assert not any(apart.detected for apart in wording_study({"a": alike}, np.arange(len(alike)), "u", PLAN).apart)
+    moved = Items(asked(PlantedEngine(strength=1, bias=2, noise=0.2, wording=2)))
+    result = wording_study({"a": moved}, np.arange(len(moved)), "u", PLAN)
+    by_wording = {row.estimator: row.ucerf.value for row in result.study.standings}
+    held = [apart for apart in result.apart if apart.detected]
+    assert len(result.apart) == 45 and held
+    for apart in held:
+        assert apart.difference.value == pytest.approx(by_wording[apart.first] - by_wording[apart.second])
+
+
+def test_a_study_of_many_parts_is_corrected_for_all_of_them(noisy: Items) -> None:
+    rows = np.arange(len(noisy))
+    one, three = (wording_study({"a": noisy}, rows, "u", Resamples(60, parts=n)).apart for n in (1, 3))
+    for apart, other in zip(one, three, strict=True):
+        if apart.difference.p > 0.01:  # small ones come from more exchanges
+            assert other.difference.p_corrected == pytest.approx(min(1.0, 3 * apart.difference.p_corrected))
+
+
 def test_the_worst_wording_is_the_lowest_mean_and_the_robust_mean_that_of_all(noisy: Items) -> None:
     result = wording_study({"a": noisy}, np.arange(len(noisy)), "u", PLAN)
     (robust,) = result.robust

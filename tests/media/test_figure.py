@@ -75,6 +75,7 @@ def test_squares_and_cells_have_the_colours_of_their_marks() -> None:
     assert image.get_array().shape == (3, 4) and image.get_clim()[0] == -image.get_clim()[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chart", EVERY.values(), ids=EVERY)
 def test_the_same_chart_gives_the_same_file(chart: Chart) -> None:
     assert dict(files(chart, ("pdf", "svg", "png"))) == dict(files(chart, ("pdf", "svg", "png")))

@@ -101,6 +101,7 @@ def test_ece_is_the_weighted_mean_of_the_groups(real_data, data: str, model: str
     assert values["ece"] == pytest.approx(values["weighted"], abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "model", "before", "after"),
     [("genderLex", "GPT-J-6B", 0.080, 0.048), ("winobias", "Qwen2_5-7B", 0.236, 0.059)],

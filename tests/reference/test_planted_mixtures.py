@@ -160,6 +160,7 @@ def test_the_two_halves_of_the_suite_recover_every_metric_of_the_list() -> None:
 # --- with noise the interval covers ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_with_noise_the_intervals_cover_the_planted_value() -> None:
     strength, bias, noise, seeds = 1.0, 0.8, 1.2, 30
     # Without a third option in reach, the noise on one logit moves the log-odds of the right answer by as much.

@@ -140,6 +140,7 @@ def test_a_killed_calibration_leaves_the_old_or_the_new_tables(command: str, pai
     _replayed(folder, study if command == "study" else report, tmp_path)
 
 
+@pytest.mark.slow
 def test_killed_identities_leave_all_drawings_or_none(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     marking = ("--data", "winoidentity", "--base", "builtin", "--augment", "R", "--attributes", "age")
@@ -169,6 +170,7 @@ def _replayed(folder: Path, words: Sequence[str | Path], scratch: Path) -> None:
         assert len(seen) == 2
 
 
+@pytest.mark.slow
 def test_a_killed_comparison_leaves_the_old_page_or_the_new_one(finished: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     run("audit", "planted:bias=2", "--limit", "4", "--out", other, *SMALL)

@@ -142,6 +142,7 @@ def test_a_planted_bias_is_recovered_to_its_closed_form(pairs: Path, tmp_path: P
     assert not any(name.startswith(("ucerf", "accuracy", "eo_", "fp")) for name, _ in rows.index)
 
 
+@pytest.mark.slow
 def test_a_dataset_of_sentences_can_be_asked_as_a_cloze_and_measured_anew(real_data, tmp_path: Path) -> None:
     real_data("winogender")
     options: dict[str, Any] = {"data": "winogender", "task": "cloze", "resamples": 5, "limit": 40}

@@ -42,7 +42,7 @@ def test_a_run_with_one_estimator_and_one_wording_has_no_section(planted_run: Pa
 
 def test_two_models_are_ordered_by_each_estimator(studies: EstimatorStudies) -> None:
     shown = list(sections(studies))
-    assert [str(next(one.every(Finding))) for one in shown[:3]] == answers(studies)
+    assert [str(list(one.every(Finding))[-1]) for one in shown[:3]] == answers(studies)
     part, (models, agreement) = studies.parts[0], list(shown[0].every(Table))
     assert [row.cells[0] for row in models.rows] == [*part.study.values.estimators, "flip rate (any)"]
     for row in models.rows[:-1]:

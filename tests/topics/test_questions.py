@@ -68,8 +68,8 @@ def test_the_answer_is_the_planted_one(run: Run) -> None:
         assert flips[task, "type1"].estimate.value == -1 and flips[task, "type1"].estimate.p_corrected < 0.05
     # Two of three base sentences change their open answer with the pronoun.
     assert flips["open", "type1"].estimate.value == pytest.approx(-2 / 3, abs=0.12)
-    assert str(findings[0]).startswith("Does offering options make the model look fairer? It does in")
-    assert "the opposite holds in 0" in str(findings[0])
+    assert str(findings[-1]).startswith("Does offering options make the model look fairer? It does in")
+    assert "the opposite holds in 0" in str(findings[-1])
     less = "With options (mcq) the answers of ambiguous sets change less often than without (next-word)"
     (said,) = [finding for finding in findings if str(finding).startswith(f"{less}: the difference is -100.0 points [")]
     rates = [row.estimate.value for row in said.rests_on]

@@ -22,6 +22,10 @@ def test_sentences_name_the_worst_wording_the_shares_and_the_order(worded_runs: 
     robust = part.worded.robust[0]
     assert f"is {robust.mean} over 3 wordings, and {robust.worst} in the worst ({robust.wording})" in said[0]
     assert "is the wording" in said[2] and "for all wordings together" in said[-1]
+    for run, sentence in zip(part.part.study.values.runs, said[-3:-1], strict=True):
+        held = [apart for apart in part.worded.apart if apart.run == run and apart.detected]
+        assert sentence.startswith(f"{run}: {'The wording matters' if held else 'It is not shown'}")
+        assert f"of 3 pairs of wordings {len(held)} differ" in sentence
     spreads, components = section(part).every(Table)
     assert [column.title for column in spreads.columns] == ["metric", "model", "mean", "lowest", "highest", "sd"]
     main = [spread for spread in part.spreads if spread.metric in FIRST]
@@ -40,7 +44,9 @@ def test_sensitivity_prints_them_and_writes_its_files(worded_runs: list[Path], t
     assert "in the worst (" in printed and "is the wording" in printed and "for all wordings together" in printed
     assert "share of the variance" in printed and "U differs by" in printed
     names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"wordings.csv", "wording_ucerf.csv", "components.csv", "wording_orders.csv"}
+    assert names == {
+        *("wordings.csv", "wording_ucerf.csv", "wording_differences.csv", "components.csv", "wording_orders.csv")
+    }
 
 
 def test_drawn_answers_vary_and_the_most_probable_do_not(planted_run: Path) -> None:

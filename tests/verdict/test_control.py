@@ -21,6 +21,7 @@ def control_check(run: Run) -> list[tuple[str, str]]:
     return [(check.state, check.text) for check in checks(run.parts[0]) if check.name == "control of the group word"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "state", "words"),
     [

@@ -24,20 +24,22 @@ from . import (
     leaderboard,
     lists,
     measurement,
+    plan,
     report,
     reports,
     study,
     suite,
     survey,
     tune,
+    view,
 )
 from .errors import clear_errors
 from .help import PanelCommand, grouped, with_help_all
 
 GROUPS = {
     "Start": ("ask", "audit", "init", "doctor"),
-    "Read": ("report", "compare", "leaderboard", "measure", "verify"),
-    "Decide": ("gate", "suite", "paper"),
+    "Read": ("report", "view", "compare", "leaderboard", "measure", "verify"),
+    "Decide": ("plan", "gate", "suite", "paper"),
     "Study": ("study",),
     "Data": ("data", "build", "import", "export"),
     "Improve": ("tune",),
@@ -62,8 +64,10 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "init": config.init,
     "doctor": doctor.doctor,
     "report": report.report,
+    "view": view.view,
     "measure": measurement.measure,
     "compare": reports.compare,
+    "plan": plan.plan,
     "gate": reports.gate,
     "suite": suite.suite,
     "paper": suite.paper,

@@ -10,7 +10,8 @@ from ..options import OutputOptions, RunOptions
 from .config import Config, PrintConfig, config_text
 from .console import listing, print_out, printable, progress_bar
 from .parameters import AUDIT, was_given, with_options
-from .results import check_trackers, log_run, show_run, write_page
+from .plan import show_plans
+from .results import check_trackers, end_gate, log_run, show_run, write_page
 
 if TYPE_CHECKING:
     from ..suites.costs import Cost, Expectation
@@ -41,6 +42,10 @@ def audit(context: typer.Context, config: Config = None, print_config: PrintConf
         from ..suites.costs import expect
 
         _show_costs(expect(asked, settings))
+        if settings.until:
+            from ..suites.sizes import planned, wishes_of
+
+            show_plans(planned(asked, settings, wishes_of(settings.requirements)))
         return
     with progress_bar(quiet=output.quiet) as progress:
         meter = Meter(progress)
@@ -50,6 +55,10 @@ def audit(context: typer.Context, config: Config = None, print_config: PrintConf
     write_page(run, no_html=output.no_html)
     show_run(run, quiet=output.quiet, as_json=output.json)
     log_run(run, output.log, quiet=output.quiet)
+    if settings.until:
+        from ..verdict.gate import gate
+
+        end_gate(gate(run, settings.until), quiet=output.quiet or output.json)
 
 
 def _show_costs(expected: Expectation) -> None:

@@ -97,10 +97,11 @@ def survey(
     from ..builder.survey.database.work import Asking
     from ..builder.survey.entrance import read_checks, read_test
     from ..builder.survey.panel import Ending, PaymentMap
-    from ..builder.survey.web.app import serve, survey_app
+    from ..builder.survey.web.app import survey_app
     from ..builder.survey.web.guard import Limits
     from ..builder.survey.web.pages import SurveyOptions
     from ..builder.survey.web.texts import read_texts
+    from ..serving import serve
 
     build = BuildFolder(folder)
     sentences = read_records(build.kept, Sentence, made_by="filter")
@@ -217,12 +218,12 @@ def backup(
     quiet: Quiet = False,
 ) -> None:
     """Write a consistent copy of the survey, also while it runs; `build clean --database sqlite:///FILE` reads it."""
-    from ..builder.steps import BuildError, BuildFolder
+    from ..builder.steps import BuildFolder, not_made
     from ..builder.survey.database.survey import SurveyDatabase
     from ..runs.manifest import now
 
     if database is None and not (folder / "survey.sqlite").is_file():
-        raise BuildError(f"{folder / 'survey.sqlite'} does not exist; run `equipoise build survey` first")
+        raise not_made(folder / "survey.sqlite", "survey")
     store = SurveyDatabase(database or BuildFolder(folder).database)
     path = out or folder / "backups" / f"survey-{now().replace(':', '')}.sqlite"
     answers = store.results.backup(path)

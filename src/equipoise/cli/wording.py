@@ -37,9 +37,9 @@ def wording(
     from ..runs.run import Run
 
     opened = [Run(run) for run in runs]
-    _wordings(opened, out, intersect=intersect, resamples=resamples, seed=seed, quiet=quiet)
     for run in opened:
         _near_duplicates(run, words=words, seed=seed, quiet=quiet)
+    _wordings(opened, out, intersect=intersect, resamples=resamples, seed=seed, quiet=quiet)
 
 
 def _wordings(runs: Sequence[Run], out: Path, *, intersect: bool, resamples: int, seed: int, quiet: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -81,6 +81,7 @@ def estimator_studies(
     parts = [part for run in opened for part in run.parts]
     labelled = [(part.key, labels) for part in parts if (labels := _label_study(part, chosen, plan))]
     wanted, studies = list(measures(match(opened, intersect=intersect))), []
+    plan = replace(plan, parts=max(1, len(wanted)))
     for number, (matched, kind, metric) in enumerate(wanted):
         shown(progress)("comparing estimators", number, len(wanted))
         studied = _studied(opened, matched, kind, metric, chosen, plan)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -55,8 +55,9 @@ def wording_parts(runs: Sequence[Run], plan: Resamples, *, intersect: bool = Fal
     """Return the studies of all parts that were asked in several wordings; empty where none was."""
     opened = named_apart(runs)
     worded = [m for m in match(opened, intersect=intersect) if all(is_worded(outcomes) for outcomes in m.outcomes)]
-    parts = []
-    for matched, kind, metric in measures(worded):
+    parts, wanted = [], list(measures(worded))
+    plan = replace(plan, parts=max(1, len(wanted)))
+    for matched, kind, metric in wanted:
         try:
             known = _known(opened, matched, kind, metric.name)
             studied = wording_study(items_of(opened, matched), matched.rows(kind), metric.inputs[0], plan, known)
@@ -111,9 +112,10 @@ def _joined(rows: Sequence[Measurement]) -> Estimate:
 
 
 def frames(parts: Sequence[WordingPart]) -> dict[str, pd.DataFrame]:
-    """Return the tables by file name: each metric's spread, UCerF by wording, components, and orders of runs."""
+    """Return the tables by file name: each metric's spread, UCerF by wording, its differences, components, orders."""
     rows = {"wordings": _spread_rows, "wording_ucerf": _ucerf_rows, "components": _component_rows}
-    return frames_of({**rows, "wording_orders": _order_rows}, parts)
+    rows |= {"wording_differences": _apart_rows, "wording_orders": _order_rows}
+    return frames_of(rows, parts)
 
 
 def _spread_rows(part: WordingPart) -> Iterator[dict[str, Any]]:
@@ -133,6 +135,13 @@ def _ucerf_rows(part: WordingPart) -> Iterator[dict[str, Any]]:
     for row in part.worded.robust:
         for wording, estimate in (("mean of all", row.mean), (f"worst: {row.wording}", row.worst)):
             yield {**part.part.names, "model": row.run, "wording": wording, **estimate_columns(estimate)}
+
+
+def _apart_rows(part: WordingPart) -> Iterator[dict[str, Any]]:
+    for apart in part.worded.apart:
+        named = {**part.part.names, "model": apart.run, "wording": apart.first, "than": apart.second}
+        p_values = {"p": apart.difference.p, "p_corrected": apart.difference.p_corrected}
+        yield {**named, **estimate_columns(apart.difference), **p_values, "detected": apart.detected}
 
 
 def _component_rows(part: WordingPart) -> Iterator[dict[str, Any]]:

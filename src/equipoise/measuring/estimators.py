@@ -13,7 +13,7 @@ from ..metrics import METRICS
 from ..records import Booleans, EquipoiseError, Estimate, Floats, Integers, Strings, UndefinedMetric
 from ..stats import concordance
 from ..stats.bootstrap import cluster_numbers, percentile, weight_chunks
-from ..stats.paired import Trial, corrected, is_detected, paired_differences
+from ..stats.paired import Contest, Trial, corrected, is_detected, paired_differences
 from ..stats.ranks import Rank, rank_ranges
 from ..stats.resampling import Statistic
 from ..uncertainty import ESTIMATORS, Estimator
@@ -48,6 +48,13 @@ class SetValues:
     clusters: Integers
     groups: Strings
     axis: str = "estimator"
+    calibrated: Sequence[str] = ()
+    """Estimators with a threshold from the run's own labels, whose noise is common to all sets."""
+
+    @property
+    def tested(self) -> list[int]:
+        """The places of the estimators by which an order of runs can be tested."""
+        return [place for place, name in enumerate(self.estimators) if name not in self.calibrated]
 
     @property
     def sets(self) -> int:
@@ -76,11 +83,12 @@ class SetValues:
 
 @dataclass(frozen=True)
 class Resamples:
-    """How intervals are drawn."""
+    """How intervals are drawn; tests are corrected for all `parts` of a study (types of sentences, metrics)."""
 
     resamples: int = 1000
     level: float = 0.95
     seed: int = 0
+    parts: int = 1
 
     def __post_init__(self) -> None:
         if self.resamples < 2:
@@ -272,26 +280,33 @@ def _of_sets(
 
 
 def _orders(values: SetValues, plan: Resamples) -> Iterator[PairOrder]:
-    """Yield the order of every two runs: the test of a difference that comparisons use, corrected over all of them."""
+    """Yield the order of every two runs, by the test of a difference that comparisons use."""
     pairs = list(combinations(range(len(values.runs)), 2))
     contests = [
-        mean_contest(first, second, values.clusters, 1.0)
+        mean_contest(values.values[a, place], values.values[b, place], values.clusters, 1.0)
         for a, b in pairs
-        for first, second in zip(values.values[a], values.values[b], strict=True)
+        for place in values.tested
     ]
     if not contests:
         return
-    trial = Trial(plan.resamples, None, plan.level, plan.seed, len(contests))
-    tests = corrected(paired_differences(contests, clusters=int(values.clusters.max()) + 1, trial=trial))
-    count = len(values.estimators)
+    tests = tested(contests, values, plan)
+    names = [values.estimators[place] for place in values.tested]
+    count = len(names)
     for place, (a, b) in enumerate(pairs):
         by_sign: dict[int, list[str]] = {1: [], -1: [], 0: []}
-        for estimator, test in zip(values.estimators, tests[place * count : (place + 1) * count], strict=True):
+        for estimator, test in zip(names, tests[place * count : (place + 1) * count], strict=True):
             by_sign[int(np.sign(test.value)) if is_detected(test) else 0].append(estimator)
         apart = values.values[a] - values.values[b]
         sides = (apart > concordance.TIE).any(axis=0) & (apart < -concordance.TIE).any(axis=0)
-        names = (values.runs[a], values.runs[b])
-        yield PairOrder(*names, by_sign[1], by_sign[-1], by_sign[0], values.set_ids[sides], values.sets)
+        both = (values.runs[a], values.runs[b])
+        yield PairOrder(*both, by_sign[1], by_sign[-1], by_sign[0], values.set_ids[sides], values.sets)
+
+
+def tested(contests: Sequence[Contest], values: SetValues, plan: Resamples) -> list[Estimate]:
+    """Return the differences as comparisons test them, corrected over all of them and the parts of the study."""
+    trial = Trial(plan.resamples, None, plan.level, plan.seed, plan.parts * len(contests))
+    tests = corrected(paired_differences(contests, clusters=int(values.clusters.max()) + 1, trial=trial))
+    return [replace(test, p_corrected=min(1.0, plan.parts * test.p_corrected)) for test in tests]
 
 
 def usable_estimators(runs: Sequence[Items]) -> list[Estimator]:
@@ -341,6 +356,7 @@ def set_values(runs: Mapping[str, Items], rows: Integers, column: str, estimator
         set_ids=first.outcomes.set_id[firsts],
         clusters=cluster_numbers(first.outcomes.cluster_id[firsts]),
         groups=first.outcomes.group("occupation")[firsts],
+        calibrated=[estimator.name for estimator in estimators if estimator.over == "labels"],
     )
 
 

@@ -17,15 +17,13 @@ from ..records import Booleans, Estimate, Floats, Integers, UndefinedMetric
 from ..stats import bootstrap, bounded, jackknife, maximum, means
 from ..stats.paired import Contest, Trial, paired_differences
 from ..stats.planning import Seen
+from ..stats.power import DISCRETENESS
 from ..stats.resampling import Statistic
 from .stopping import Sample
 
 TOO_FEW = f"no interval: fewer than {bounded.ENOUGH_UNITS} clusters, and the metric has no bounds"
 NO_SPREAD = "no interval: all resamples are equal"
 POSSIBLE = "bounds: a subset is empty and may have any value; Hoeffding bounds of the others"
-DISCRETENESS = 3
-"""Units for each degree of freedom of an absolute gap of few units."""
-
 MOST_LEFT_OUT = 2000
 """Clusters that are left out one by one at most, where a group has few of many: time grows with the square."""
 
@@ -348,8 +346,8 @@ def possible_estimate(
 ) -> Estimate | None:
     """Return what a metric that is undefined can be, averaged over the variants; None where that is unknown.
 
-    Without sampling error the values that fit are an interval, and its middle is the value. Subsets that have items
-    have a Hoeffding bound over their clusters, at a level that covers all of them.
+    It has an interval and no value. Subsets that have items have a Hoeffding bound over their clusters, at a level that
+    covers all of them.
     """
     if metric.possible is None:
         return None
@@ -362,12 +360,11 @@ def possible_estimate(
             return bounded.simultaneous_radius(units, subsets * len(rows), width, level=level)
 
         try:
-            seen = metric.possible(*columns, radius=lambda among, width, subsets: 0.0)
-            ends.append((sum(seen) / 2, *metric.possible(*columns, radius=radius)))
+            ends.append(metric.possible(*columns, radius=radius))
         except UndefinedMetric:
             return None
-    value, low, high = np.mean(ends, axis=0).tolist()
-    return Estimate(value, low, high, level, 0, POSSIBLE)
+    low, high = np.mean(ends, axis=0).tolist()
+    return Estimate(np.nan, low, high, level, 0, POSSIBLE)
 
 
 def _finite(bounds: tuple[float, float] | None, k: int) -> tuple[float, float] | None:

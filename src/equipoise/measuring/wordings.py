@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -11,9 +12,11 @@ from ..records import ABSENT, Estimate, Floats, Integers, UndefinedMetric
 from ..stats.bootstrap import cluster_numbers
 from ..stats.components import Component, Table, components
 from ..stats.maximum import absolute_radius
+from ..stats.paired import is_detected
 from ..uncertainty import PERPLEXITY
 from .ensembles import wordings_of
-from .estimators import Known, Resamples, SetValues, Study, set_estimate, study
+from .estimators import Known, Resamples, SetValues, Study, set_estimate, study, tested
+from .evidence import mean_contest
 from .items import Items
 
 WORST = "simultaneous bootstrap of all wordings"
@@ -41,12 +44,28 @@ class Divided:
 
 
 @dataclass(frozen=True)
+class Apart:
+    """UCerF of a run in one wording less that in another; its p-value is corrected for all pairs of the study."""
+
+    run: str
+    first: str
+    second: str
+    difference: Estimate
+
+    @property
+    def detected(self) -> bool:
+        """Whether the two wordings give different values, by the test that comparisons use."""
+        return is_detected(self.difference)
+
+
+@dataclass(frozen=True)
 class WordingStudy:
     """What one dataset, task and type says about the wordings; in `study` the wordings take the estimators' place."""
 
     study: Study
     robust: Sequence[Robust]
     divided: Sequence[Divided]
+    apart: Sequence[Apart]
 
 
 def wording_study(
@@ -61,6 +80,7 @@ def wording_study(
         study(values, plan, known),
         list(_robust(values, plan, known or {})),
         list(_divided(values, runs, rows, plan)),
+        list(_apart(values, plan)),
     )
 
 
@@ -108,6 +128,14 @@ def _robust(values: SetValues, plan: Resamples, known: Known) -> Iterator[Robust
         )
         mean = known.get((run, "")) or set_estimate("ucerf", by_set.mean(axis=0), values, weights, plan)
         yield Robust(run, mean, lowest, values.estimators[worst])
+
+
+def _apart(values: SetValues, plan: Resamples) -> Iterator[Apart]:
+    """Yield the difference of every two wordings in each run, tested as two runs are."""
+    pairs = [(run, a, b) for run in range(len(values.runs)) for a, b in combinations(range(len(values.estimators)), 2)]
+    contests = [mean_contest(values.values[run, a], values.values[run, b], values.clusters, 1.0) for run, a, b in pairs]
+    for (run, a, b), difference in zip(pairs, tested(contests, values, plan), strict=True):
+        yield Apart(values.runs[run], values.estimators[a], values.estimators[b], difference)
 
 
 def _divided(values: SetValues, runs: Mapping[str, Items], rows: Integers, plan: Resamples) -> Iterator[Divided]:

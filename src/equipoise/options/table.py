@@ -19,11 +19,11 @@ from .option import (
     OUTPUT,
     PROMPT,
     SERVER,
-    STOPPING,
     OptionError,
     Options,
     option,
 )
+from .stopping import StoppingOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -344,31 +344,6 @@ class MeasuringOptions(PlanOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StoppingOptions(Options):
-    """When an audit may stop before every sentence is asked."""
-
-    until_width: float | None = option(
-        None,
-        "Stop once the intervals of UCerF, flips, accuracy and gaps (or identity disparities) are narrower than this.",
-        STOPPING,
-        above=0,
-        asked=19,
-    )
-    joint: bool = option(
-        False, "With --until-width: hold for all intervals together, not for each.", STOPPING, asked=20
-    )
-    drop_settled: bool = option(
-        False, "With --until-width: also stop asking about settled attributes.", STOPPING, asked=21
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("joint", "drop_settled"):
-            if getattr(self, name) and self.until_width is None:
-                raise OptionError(f"{name} needs until_width: without it every sentence is asked", name, "until_width")
-
-
-@dataclass(frozen=True, kw_only=True)
 class AuditOptions(StoppingOptions, MeasuringOptions, EngineOptions, QuestionOptions, DatasetOptions):
     """All that may be chosen about how a model is audited: these options are in the manifest of a run."""
 
@@ -383,7 +358,9 @@ class OutputOptions(Options):
         OUTPUT,
         choices=("mlflow", "wandb", "tensorboard"),
     )
-    dry_run: bool = option(False, "Only print the number of prompts, the time, and what --until-width saves.", OUTPUT)
+    dry_run: bool = option(
+        False, "Only print the number of prompts, the time, and what --until and --until-width save.", OUTPUT
+    )
     no_html: bool = option(False, "Do not write report.html.", OUTPUT)
     quiet: bool = option(False, "Print nothing but errors.", OUTPUT, short="-q")
     json: bool = option(False, "Print the measurements as JSON instead of tables.", OUTPUT)

@@ -18,9 +18,10 @@ class Estimate:
     """A value with its interval, and what a test says of it: the only type of a value with an interval.
 
     `n` is the number of units (items, sets or base sentences) it was taken over, `method` says how the interval was
-    made. `low` and `high` are NaN where there is no interval. `p` is NaN where nothing was tested, `p_corrected` is `p`
-    corrected over its family of tests. In a sentence `f"{estimate}"` is "0.917 [0.900, 0.930]", `f"{estimate:%}"` the
-    same in percent, `f"{estimate:points}"` in percentage points, and `f"{estimate:+}"` with signs.
+    made. `low` and `high` are NaN where there is no interval, `value` where only the interval is known. `p` is NaN
+    where nothing was tested, `p_corrected` is `p` corrected over its family of tests. In a sentence
+    `f"{estimate}"` is "0.917 [0.900, 0.930]", `f"{estimate:%}"` the same in percent, `f"{estimate:points}"` in
+    percentage points, and `f"{estimate:+}"` with signs.
     """
 
     value: float
@@ -34,7 +35,7 @@ class Estimate:
 
     def __post_init__(self) -> None:
         # One NaN for all: else two estimates without an interval, or without a test, would never be equal.
-        for name in ("low", "high", "p", "p_corrected"):
+        for name in ("value", "low", "high", "p", "p_corrected"):
             value = getattr(self, name)
             if value != value:
                 object.__setattr__(self, name, math.nan)
@@ -64,7 +65,8 @@ class Estimate:
             spec, (1, spec or ".3f", "")
         )
         value, low, high = (f"{scale * end:{number}}" for end in (self.value, self.low, self.high))
-        return f"{value}{after} " + (f"[{low}, {high}]" if self.has_interval else "[no interval]")
+        interval = f"[{low}, {high}]" if self.has_interval else "[no interval]"
+        return f"{value}{after} {interval}" if self.value == self.value else interval
 
     @property
     def ends(self) -> tuple[float, float]:

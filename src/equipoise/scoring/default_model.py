@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ..cache import cache_folder
@@ -28,9 +29,9 @@ GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 
 def open_default_model(options: EngineOptions) -> Engine:
     """Return the default model's engine, fetching the model on first use."""
+    folder = model_folder()
     from .huggingface.loading import open_folder
 
-    folder = model_folder()
     # The hash of the GGUF file names the weights: the folder was made from it, and has not changed since.
     weights = {"source": f"{PACKAGE}: {MEMBER}", "sha256": GGUF_SHA256, "quantisation": "dequantised GGUF Q4_1"}
     return open_folder(folder, options, name=NAME, weights={**weights, "weights_checked": CHECKED[True]})
@@ -38,10 +39,11 @@ def open_default_model(options: EngineOptions) -> Engine:
 
 def model_folder() -> Path:
     """Return the folder with the dequantised model, made on first use and again when a file in it has changed."""
-    from .huggingface.loading import dequantise
-
     folder = default_folder()
-    if not is_intact(folder):
+    with ThreadPoolExecutor(1) as reader:  # the weights are read while torch is imported
+        intact = reader.submit(is_intact, folder)
+        from .huggingface.loading import dequantise
+    if not intact.result():
         with work_folder(folder.parent) as work:
             dequantise(gguf_file(), work / "model")
             seal(work / "model")

@@ -22,7 +22,8 @@ class PlantedEngine(EngineDefaults):
     further candidate, `noise` the standard deviation of a normal disturbance (fixed for each text), and `mass`
     the raw probability of all candidates together. `male` multiplies the logits of sentences about a man: above 1 the
     model is more certain of them. `wording` is the standard deviation of a normal number that each wording of the
-    question adds to `strength`. Two engines are equal when their numbers are, whatever they were prepared with.
+    question adds to `strength`. `seed` draws other noise. Two engines are equal when their numbers are, whatever they
+    were prepared with.
     """
 
     strength: float = 2.0
@@ -32,6 +33,7 @@ class PlantedEngine(EngineDefaults):
     mass: float = 0.9
     male: float = 1.0
     wording: float = 0.0
+    seed: float = 0.0
     name = "planted"
     truth: dict[str, Example] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -69,12 +71,13 @@ class PlantedEngine(EngineDefaults):
             raise ModelError(f"the planted engine was not prepared with example {prompt.example_id}")
         logits = [0.0, 0.0] + [self.other] * (len(prompt.continuations) - 2)
         if example.gold is not None and example.answerable:
-            logits[example.gold] += self.strength + self.wording * _of_wording(prompt.variant)
+            logits[example.gold] += self.strength + self.wording * _of_wording(prompt.variant, self.seed)
         if example.stereotype is not None:
             for index in range(len(example.candidates)):
                 logits[index] += self.bias / 2 if index == example.stereotype else -self.bias / 2
         if self.noise:
-            logits[0] += self.noise * _normal(repr((prompt.context, prompt.continuations)))
+            drawn = (prompt.context, prompt.continuations, *([self.seed] if self.seed else []))
+            logits[0] += self.noise * _normal(repr(drawn))
         if example.groups.get("gender") == "male":
             logits = [self.male * logit for logit in logits]
         top = max(logits)  # taken off first: exp of a large strength overflows
@@ -89,10 +92,10 @@ def _normal(text: str) -> float:
     return math.sqrt(-2 * math.log(1 - u)) * math.cos(2 * math.pi * v)
 
 
-def _of_wording(variant: str) -> float:
+def _of_wording(variant: str, seed: float) -> float:
     """Return the number of the wording that a variant names; 0 where there is one wording only."""
     names = [part for part in variant.split(",") if part.startswith("wording=")]
-    return _normal(names[0]) if names else 0.0
+    return _normal(names[0] + (f" {seed:g}" if seed else "")) if names else 0.0
 
 
 def _numbers() -> list[str]:

@@ -23,7 +23,8 @@ def section(run: Run) -> Section | None:
     """Return UCerF of a run by estimator and by wording; None where it has one of each."""
     intro = (
         "UCerF needs a measure of certainty and a wording of the question. Where values under two of them differ by"
-        " more than their intervals, the choice matters: name it with every value. `equipoise study` says more."
+        " more than their intervals, the choice matters: name it with every value. `equipoise study estimators RUN`"
+        " says more."
     )
     charts = [chart for part in run.parts for chart in (*_by_estimator(part), *_by_wording(part))]
     return Section("Estimators and wordings", charts, "estimators", "Estimators", intro) if charts else None
@@ -77,9 +78,9 @@ def answers(studies: EstimatorStudies) -> list[str]:
 
 
 def study_section(part: PartStudy) -> Section:
-    """Return the answer, the models sorted by each estimator, and how far every two estimators agree."""
-    findings = [answer(part), *changed_pairs(part), sides(part)]
-    return Section(part.title, [*findings, sorted_models(part), agreement_table(part), lines(part)])
+    """Return the models sorted by each estimator, how far every two estimators agree, and the answer at the end."""
+    findings = [*changed_pairs(part), sides(part)]
+    return Section(part.title, [*findings, sorted_models(part), agreement_table(part), lines(part), answer(part)])
 
 
 def answer(part: PartStudy) -> Finding:
@@ -107,7 +108,7 @@ def _about_two(part: PartStudy) -> str:
 
 
 def _these(part: PartStudy, names: Sequence[str]) -> str:
-    every = len(names) == len(part.study.values.estimators)
+    every = len(names) == len(part.study.values.tested)
     return f"all {len(names)} {_distinct(part)}" if every else ", ".join(names)
 
 
@@ -125,7 +126,7 @@ def _about_models(part: PartStudy) -> str:
     axis, pairs = values.axis, len(part.study.orders)
     counts = Counter(order.verdict for order in part.study.orders)
     return (
-        f"of {pairs} pairs of models, all {len(values.estimators)} {_distinct(part)}"
+        f"of {pairs} pairs of models, all {len(values.tested)} {_distinct(part)}"
         f" settle the same order for {counts[SAME]}, two {axis}s settle opposite orders for"
         f" {counts[CHANGED]}, and at least one {axis} settles no order for {counts[OPEN]} ({_level(part)} for"
         f" all pairs and {axis}s together, {values.sets:,} sets). The {_lowest_tau(part, 'models')}"
@@ -181,6 +182,8 @@ def sorted_models(part: PartStudy) -> Table:
     flips = sorted(zip(values.runs, part.study.flips, strict=True), key=lambda pair: pair[1].value)
     rows.append(Row(("flip rate (any)", *(Cell(estimate, after=run) for run, estimate in flips))))
     note = "A rank is by one estimator alone. The orders in the sentences hold for all at once, so fewer are settled."
+    if values.calibrated:
+        note += f" The threshold of {', '.join(values.calibrated)} is from each run's labels: no order is tested by it."
     columns = [Column(values.axis, words=True), *(Column(f"{place}.") for place in range(1, len(values.runs) + 1))]
     return Table("", columns, rows, notes=[note] if several else [])
 
@@ -231,7 +234,7 @@ def label_section(key: RunKey, study: LabelStudy) -> Section:
     titles = ("AUROC", "ahead of the first", "calibration error", "overconfidence")
     rows = [Row((row.estimator, row.auroc, row.ahead, row.calibration_error, row.overconfidence)) for row in study.rows]
     table = Table("", [Column("estimator", words=True), *map(Column, titles)], rows)
-    return Section(_people(key), [label_answer(key, study), table])
+    return Section(_people(key), [table, label_answer(key, study)])
 
 
 def _people(key: RunKey) -> str:

@@ -43,7 +43,7 @@ def ways(run: Run) -> Section | None:
         tables = [_side_by_side(dataset, kind, parts) for kind in parts[0].kinds]
         if differences:
             tables.append(_difference_table(dataset, differences))
-        sections.append(Section(dataset, [*_answers(differences, parts), *tables]))
+        sections.append(Section(dataset, [*_flip_findings(differences, parts), *tables, *_answers(differences)]))
     intro = (
         "The UCerF paper finds that models look fairer when they choose from options. Here the same sentences were"
         " asked in several ways. Compare flip rates first: they mean the same in every task. Certainty and UCerF depend"
@@ -135,8 +135,8 @@ def looks_fairer(difference: TaskDifference) -> bool | None:
     return (difference.estimate.value > 0) == (METRICS[difference.metric].better == "higher")
 
 
-def _answers(differences: Sequence[TaskDifference], parts: Sequence[Part]) -> Iterator[Finding]:
-    """Yield the answer with counts, then a sentence on the flips of each pair of tasks and type."""
+def _answers(differences: Sequence[TaskDifference]) -> Iterator[Finding]:
+    """Yield whether options make the model look fairer, with counts."""
     fairness = [difference for difference in differences if difference.metric in FAIRNESS]
     if not fairness:
         return
@@ -146,9 +146,13 @@ def _answers(differences: Sequence[TaskDifference], parts: Sequence[Part]) -> It
         f" {verdicts.count(True)} of {len(fairness)} tested differences, the opposite holds in"
         f" {verdicts.count(False)}, and in {verdicts.count(None)} no difference is detected."
     )
-    yield Finding(text, topic="tasks")
+    yield Finding(text, topic="answer")
+
+
+def _flip_findings(differences: Sequence[TaskDifference], parts: Sequence[Part]) -> Iterator[Finding]:
+    """Yield a sentence on the flips of each pair of tasks and type."""
     measured = {part.task: part.measured for part in parts}
-    for difference in fairness:
+    for difference in differences:
         if difference.metric == "flip_rate":
             rows = [
                 measured[task].get("flip_rate", type=difference.kind) for task in (difference.first, difference.second)

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from ..comparing.wordings import WordingPart
 from ..measuring.drawn_answers import Drawn, drawn_answers
+from ..metrics.naming import metric_of
 from ..records.showing import Cell, Column, Finding, Row, Section, Table
-from ..runs.measurements import metric_of
 from ..runs.run import Part, Run
 from .estimators import answer
 
@@ -21,13 +21,13 @@ SPREAD = ("metric", "model", "mean", "lowest", "highest", "sd")
 
 
 def section(part: WordingPart) -> Section:
-    """Return what the wordings change, the spread of the main metrics, and the variance components."""
+    """Return the spread of the main metrics, the variance components, and at the end whether the wording matters."""
     tables = [table for table in (spread_table(part), component_table(part)) if table.rows]
-    return Section(part.part.title, [*findings(part), *tables])
+    return Section(part.part.title, [*findings(part), *tables, *wording_answers(part)])
 
 
 def findings(part: WordingPart) -> Iterator[Finding]:
-    """Yield the mean and the worst wording of each run, what the variance is due to, and whether orders hold."""
+    """Yield the mean and the worst wording of each run, and what the variance is due to."""
     values, kind = part.part.study.values, part.part.kind
     for row in part.worded.robust:
         text = (
@@ -43,6 +43,24 @@ def findings(part: WordingPart) -> Iterator[Finding]:
                 f" sentence and {shares['wording × sentence']:%} both together."
             )
             yield Finding(text, topic="wordings", kind=kind)
+
+
+def wording_answers(part: WordingPart) -> Iterator[Finding]:
+    """Yield whether the wording matters, in a sentence for each run, and whether it changes the order of runs."""
+    label, kind = part.part.metric.label, part.part.kind
+    for run in part.part.study.values.runs:
+        every = [apart for apart in part.worded.apart if apart.run == run]
+        held = [apart for apart in every if apart.detected]
+        pairs = f"of {len(every)} pairs of wordings {len(held)} differ in {label} (after correction)"
+        if held:
+            most = max(held, key=lambda apart: abs(apart.difference.value))
+            low, high = (most.first, most.second) if most.difference.value < 0 else (most.second, most.first)
+            text = f"The wording matters: {pairs}, most of all {low} and {high}, by {abs(most.difference)}."
+        else:
+            reach = max(abs(end) for apart in every for end in apart.difference.ends)
+            text = f"It is not shown that the wording matters: {pairs}. A difference of up to {reach:.3f}"
+            text += " could have been missed."
+        yield Finding(f"{run}: {text}", topic="answer", kind=kind)
     if part.part.study.orders:
         yield answer(part.part)
 

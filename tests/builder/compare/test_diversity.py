@@ -20,6 +20,7 @@ from equipoise.builder.compare.diversity import (
 from equipoise.records import UndefinedMetric
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "size", "words", "deviation"), [("winobias", 3168, 2012, 142.21), ("synthbias", 31728, 5280, 1125.33)]
 )

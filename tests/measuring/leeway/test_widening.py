@@ -60,6 +60,7 @@ def test_limits_without_width_move_nothing() -> None:
         assert leeway == pytest.approx((0.0, 0.0), abs=1e-9), name
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None, derandomize=True)
 @given(st.integers(0, 10**6), st.sampled_from(sorted(WORLDS)), st.floats(0.02, 0.6))
 def test_what_the_limits_allow_is_within_the_leeway_and_wider_limits_allow_more(

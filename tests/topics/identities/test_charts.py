@@ -162,6 +162,7 @@ def test_a_trade_off_takes_two(two: dict[str, Part]) -> None:
     assert trade_off(dict(list(two.items())[:1]), "type2", "R") is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_figure_has_exactly_the_width_asked_for(run: Run, width: str) -> None:
     section = identities.section(run)
@@ -186,6 +187,7 @@ def test_the_command_draws_everything_without_the_model(run: Run, tmp_path: Path
     assert all(path.stat().st_size > 5000 for path in tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_several_runs_share_the_figures(two: dict[str, Part], tmp_path: Path) -> None:
     folders = [str(part.run.path) for part in two.values()]
     result = CliRunner().invoke(app, ["report", *folders, "--as", "identities", "--out", str(tmp_path)])

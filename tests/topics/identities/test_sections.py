@@ -250,6 +250,7 @@ def test_a_full_run_adds_little_to_the_page_and_prints_within_its_budget(opened:
     assert 5 < len(re.findall(rb"/Type\s*/Page\b", paper)) <= PRINTED_PAGES
 
 
+@pytest.mark.slow
 def test_runs_are_compared_in_radars_upon_each_other(tmp_path: Path, planted_run: Path, mild_run: Path) -> None:
     folders = []
     for name, cost in (("large", 0.2), ("small", 0.05)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import logging
 import os
@@ -9,6 +10,7 @@ import socket
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -28,6 +30,12 @@ ANSWER_SECONDS = 5.0
 
 AUTO = "auto"
 """The cluster that RAY_ADDRESS names, or a local one where it names none."""
+
+WATCH_SECONDS = 2.0
+"""How often the head of a cluster is looked for."""
+
+GONE_SECONDS = 10.0
+"""How long it may not be there. Ray itself ends the whole process after a minute, with a line of its own."""
 
 PRINTER = "print_to_stdstream"
 """Ray's function that prints what its daemons report, such as the last lines of a lost node's log, to the terminal."""
@@ -50,6 +58,50 @@ class Resources:
     gpus: int
 
 
+class _Head:
+    """The process that a cluster cannot do without, looked for while it is used."""
+
+    address = ""
+    gone = False
+
+    def watch(self, address: str) -> None:
+        """Look for the head at an address until it is left."""
+        self.address, self.gone = address, False
+        threading.Thread(target=self._watch, args=(address,), daemon=True, name="cluster head").start()
+
+    def _watch(self, address: str) -> None:
+        seen = time.monotonic()
+        while self.address == address and not self.gone:
+            try:
+                check_listening(address, WATCH_SECONDS)
+                seen = time.monotonic()
+            except ModelError:
+                self.gone = time.monotonic() - seen > GONE_SECONDS
+            time.sleep(WATCH_SECONDS)
+
+    def check(self) -> None:
+        """Raise an error where the head has been gone for a while."""
+        if self.gone:
+            reason = f"the Ray cluster at {self.address} no longer answers"
+            raise ModelError(f"{reason}; earlier answers are saved, and the same command continues from there")
+
+    def leave(self) -> None:
+        """Leave the cluster. Without its head Ray may wait for ever, and its libraries complain: neither is ours."""
+        self.address = ""
+        if not self.gone:
+            ray.shutdown()
+            return
+        atexit.unregister(ray_worker.shutdown)
+        _part_from_stderr()
+        leaving = threading.Thread(target=ray.shutdown, daemon=True)
+        leaving.start()
+        leaving.join(ANSWER_SECONDS)
+
+
+_head = _Head()
+check_head = _head.check
+
+
 def connect(address: str, *, cores: int, timeout: float = EngineOptions.timeout) -> Resources:
     """Return what the cluster has; a local one gets at least that many cores. Call `disconnect` when done with it.
 
@@ -67,6 +119,7 @@ def connect(address: str, *, cores: int, timeout: float = EngineOptions.timeout)
             _initialise(named, cores, timeout)
             _started_here, _address = True, named
             _silence()
+            _head.watch(str(ray.get_runtime_context().gcs_address))
         _users += 1
     total = ray.cluster_resources()
     return Resources(int(total.get("CPU", 0)), int(total.get("GPU", 0)))
@@ -85,7 +138,7 @@ def disconnect() -> None:
     with _lock:
         _users -= 1
         if _users == 0 and _started_here and ray.is_initialized():
-            ray.shutdown()
+            _head.leave()
             _ended.set()
             _started_here, _address = False, ""
             _unsilence()

@@ -16,6 +16,7 @@ from ...options import EngineOptions
 from ...records import Example, ModelError
 from ..engine import Opener
 from .actor import MISSING, Answer, Scorer, pack_files
+from .connection import check_head
 
 IN_FLIGHT = 2
 """Pieces that an actor has at once: the one it works on, and the next, so that it never waits."""
@@ -158,6 +159,7 @@ class Pool:
         """Return the actors that have answered, or died; ModelError where no actor has been ready for too long."""
         waited = {actor.next_answer: actor for actor in self._actors if actor.next_answer is not None}
         done, _ = ray.wait(list(waited), num_returns=1, timeout=5.0)
+        check_head()
         if any(actor.ready for actor in self._actors):
             self._idle_since = time.monotonic()
         elif not done:
