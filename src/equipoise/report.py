@@ -1,8 +1,6 @@
 """Which topics a run, a comparison, a tuning run or a leaderboard shows, in which order and medium.
 
-This is all that knows both topics and media. A new section is a function from a run to a `Section`, and a row in
-`TOPICS`; it is then on the page, in a terminal, in `figures`, in `tables` and in notebooks. Those of a comparison are
-in `COMPARED`.
+A new section is a function from a run to a `Section`, and a row in `TOPICS` (of a comparison: `COMPARED`).
 """
 
 from __future__ import annotations
@@ -27,10 +25,12 @@ from .topics import (
     background,
     calibration,
     categories,
+    decisions,
     estimators,
     first_screen,
     flips,
     identities,
+    influence,
     numbers,
     occupations,
     power,
@@ -59,6 +59,7 @@ TOPICS: tuple[Topic, ...] = (
     first_screen.findings,
     settled.settled,
     first_screen.parts,
+    decisions.decisions,
     scale.scale_section,
     numbers.numbers,
     questions.ways,
@@ -70,16 +71,18 @@ TOPICS: tuple[Topic, ...] = (
     estimators.section,
     calibration.section,
     identities.section,
-    case_section,
+    influence.influence_section,
     background.data,
     background.method,
     background.glossary,
     background.citations,
+    case_section,
 )
-"""In the order of the page."""
+"""In the order of the page; the browser of all cases comes last."""
 
 IN_TERMINAL: tuple[Topic, ...] = (
     numbers.summary,
+    decisions.summary,
     questions.ways,
     categories.categories,
     categories.pairs,
@@ -109,7 +112,7 @@ COMPARED: tuple[Topic, ...] = (
 WITH_TEXTS: tuple[Topic, ...] = (questions.open_answers,)
 """Topics that quote the data's sentences, which a page without sentences leaves out."""
 
-RUN_SCRIPTS = ("page.js", "packing.js", "cases.js")
+RUN_SCRIPTS = ("page.js", "packing.js", "case_list.js", "cases.js")
 """The scripts of a run's page."""
 
 LEFT_OUT = (
@@ -123,7 +126,7 @@ LEFT_OUT = (
 def page_topics() -> list[Topic]:
     """Return the topics of a run's page; those of other packages (entry point `equipoise.topics`) follow our own."""
     plugged: list[Topic] = [find(name, {}, kind="topic") for name in names({}, kind="topic")]
-    return [topic for listed in TOPICS for topic in ([*plugged, listed] if listed is case_section else [listed])]
+    return [topic for listed in TOPICS for topic in ([*plugged, listed] if listed is background.data else [listed])]
 
 
 def sections(subject: Run | Comparison, topics: Sequence[Topic] | None = None) -> Iterator[Section]:

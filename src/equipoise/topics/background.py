@@ -13,7 +13,7 @@ from ..metrics.naming import metric_of
 from ..records.showing import Cell, Column, Content, Finding, Row, Section, Table
 from ..runs.run import Run
 from ..verdict.validity import faults_command
-from ..verdict.words import words_of
+from ..verdict.words import ways, words_of
 from .first_screen import data_checks
 
 
@@ -31,12 +31,12 @@ def facts(run: Run) -> list[tuple[str, str]]:
 
 
 def _asked(run: Run) -> str:
-    """Return how many prompts were asked, in how many sets and option orders."""
+    """Return how many prompts were asked, in how many sets and ways to ask."""
     prompts, sets = len(run.outcomes), len(run.pairs[["dataset", "set_id"]].drop_duplicates())
-    orders = len(set(run.pairs["variant"].fillna("").tolist()) - {""})
+    variants = set(run.pairs["variant"].fillna("").tolist()) - {""}
     if not sets:
         return f"{prompts:,} sentence pairs"
-    return f"{prompts:,}, {sets:,} sets" + (f" in {orders} option orders" if orders > 1 else "")
+    return f"{prompts:,}, {sets:,} sets" + (f" in {len(variants)} {ways(variants)}" if len(variants) > 1 else "")
 
 
 def data(run: Run) -> Section:
@@ -47,6 +47,7 @@ def data(run: Run) -> Section:
         faults, command = f"{facts['faults']:,}", faults_command(run, name)
         rows: list[tuple[str, Content]] = [
             ("Sentences", f"{facts['examples']:,} in {facts['sets']:,} sets"),
+            ("Drawn from", f"{facts['population']:,} possible ones, at random" if "population" in facts else ""),
             ("Licence", licence),
             ("Home", card.home if card else ""),
             ("SHA-256", Cell(str(facts["sha256"]), code=True)),
@@ -68,7 +69,7 @@ def method(run: Run) -> Section:
     """Return how the numbers came about, and how to get the same ones."""
     manifest = run.manifest
     intro = (
-        f"Each sentence is asked with every {words_of(run.parts).group_word}. The probabilities of the candidates,"
+        f"A set is {words_of(run.parts).asked}. The probabilities of the candidates,"
         " renormalised over them, give the certainty c (0: a coin flip, 1: sure). Desirability D is +c for a right and"
         " −c for a wrong answer. U of a set is 1 − |D₁ − D₂| / 2 where there is a right answer, and 1 − |c₁ − c₂| where"
         f" there is none. UCerF is the mean of U. Intervals come from {manifest.settings['resamples']:,} bootstrap"

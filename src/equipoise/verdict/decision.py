@@ -10,12 +10,14 @@ from ..records import Measurement
 from ..records.showing import Finding, Verdict
 from ..runs.measurements import Measurements
 from ..runs.run import Part
-from .findings import behaviour, count, rule_of
+from .findings import behaviour, count, good_differences, rule_of
 from .items import labels_of, left_out
 from .words import adjective, words_of
 from .words import sentences as items_of
 
-ABOUT_PEOPLE = ("labels", "flips", "accuracy", "bias score", "certainty", "pairs", "occupations", "desirability")
+ABOUT_PEOPLE = (
+    *("labels", "decisions", "flips", "accuracy", "bias score", "certainty", "pairs", "occupations", "desirability"),
+)
 """Topics of claims that are differences between groups; overconfidence, say, is not."""
 
 MISSED = (
@@ -52,7 +54,7 @@ def verdict_of(part: Part, checks: Sequence[Finding]) -> Verdict:
         # The first line tells the doubt and the first claim already.
         rest = [finding for finding in findings if finding is not lead and not finding.beside]
         rests_on = [row for finding in (*beside, lead) for row in finding.rests_on]
-        return Verdict("difference found", sentence, rests_on, (), rest, None, not_detected, len(beside))
+        return Verdict("difference found", sentence, rests_on, (), rest, None, not_detected, len(beside), lead)
     missed, text = _missed(part.measured, part.kinds if part.has_items else part.measured.kinds)
     if any(finding.topic == "labels" for finding in findings):
         missed, text = None, " between its probabilities and what people say."
@@ -96,6 +98,12 @@ def _labels_only(part: Part, kinds: Sequence[str]) -> list[str]:
 
 def _missed(measured: Measurements, kinds: Sequence[str]) -> tuple[Measurement | None, str]:
     """Return what could have been missed: the measurement, and words with the far end of its interval."""
+    apart = [row for kind in kinds for row in good_differences(measured, kind) if row.estimate.has_interval]
+    if apart:
+        widest = max(apart, key=lambda row: max(abs(row.low), abs(row.high)))
+        size = 100 * max(abs(widest.low), abs(widest.high))
+        words = f"a difference of up to {size:.1f} points in the probability of the good answer between two groups"
+        return widest, f": it could have missed {words} (n = {widest.n:,} sets of each)."
     for metric, words, factor in MISSED:
         for kind in (*kinds, ""):
             row = measured.get(measured.own(metric), type=kind)
