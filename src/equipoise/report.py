@@ -15,7 +15,7 @@ from .catalog import find, names
 from .comparing.comparison import Comparison
 from .comparing.datasets import Moved
 from .comparing.matching import named_apart
-from .files import write_file
+from .files import replace_folder, write_file
 from .progress import Progress
 from .records import EquipoiseError
 from .records.showing import Chart, Section, Table, every
@@ -389,14 +389,3 @@ def check_place(out: Path, mark: str, what: str) -> None:
         raise EquipoiseError(f"{out} is a file; a site needs a folder")
     if out.is_dir() and any(out.iterdir()) and not (out / mark).is_file():
         raise EquipoiseError(f"{out} holds files that are not {what}; choose another folder")
-
-
-def replace_folder(out: Path, draft: Path) -> None:
-    """Put a folder into the place of another in one step."""
-    old = out.with_name(f".{out.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    if out.exists():
-        out.rename(old)
-    draft.rename(out)
-    shutil.rmtree(old, ignore_errors=True)

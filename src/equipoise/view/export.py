@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from ..files import sha256
+from ..files import replace_folder, sha256
 from ..metrics.requirement import Requirement
 from ..progress import Progress
 from ..records import EquipoiseError
-from ..report import check_place, replace_folder, write_page
+from ..report import check_place, write_page
 from . import pages
 from .comparisons import MOST_COMPARED, compared_page
 from .histories import history_page, models_with_histories
@@ -61,8 +61,8 @@ def _all(entries: Sequence[Entry], limits: Sequence[Requirement]) -> Iterator[tu
     for what, several in alike.items():
         yield _address(what), _barred(partial(compared_page, [entry.folder for entry in several]))
     for entry in finished:
-        own = [("History of this model", links[entry.model])] if entry.model in links else []
-        yield f"run-{entry.slug}.html", _barred(partial(stored_page, entry.folder), own)
+        history = [("History of this model", links[entry.model])] if entry.model in links else []
+        yield f"run-{entry.slug}.html", _barred(partial(stored_page, entry.folder), history)
 
 
 def _history(model: str, runs: Sequence[Entry], limits: Sequence[Requirement]) -> bytes:
