@@ -317,10 +317,10 @@ class PlanOptions(SeedOption):
         None, "Break down by this group or combination (gender*form), not by the default ones.", MEASURING
     )
     disparity: str = option(
-        "range",
-        "How sets with more than two sentences are compared.",
+        "auto",
+        "How sets with more than two sentences are compared; auto: by range, pairwise where sets differ in size.",
         MEASURING,
-        choices=("range", "pairwise", "deviation"),
+        choices=("auto", "range", "pairwise", "deviation"),
     )
     resamples: int = option(2000, "Number of bootstrap resamples for intervals.", MEASURING, least=1)
     level: float = option(0.95, "Confidence level of the intervals.", MEASURING, above=0, below=1)

@@ -332,5 +332,6 @@ def glyph(number: Number, bounds: Point) -> Markup:
         parts.append(line((x, 2 / EM), (x, 12 / EM), "axis"))
     if isinstance(number, Estimate) and number.has_interval:
         parts.append(line(at(number.low), at(number.high), f"whisker {class_of(0)}"))
-    parts.append(shape(at(value_of(number)), 0, size=0.25))
+    if value_of(number) == value_of(number):  # only the bounds are known
+        parts.append(shape(at(value_of(number)), 0, size=0.25))
     return element("svg", *parts, viewBox="0 0 100 14", class_="glyph", aria_hidden="true")
