@@ -39,7 +39,7 @@ format: $(STAMP) ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-reference: $(STAMP) ## write docs/reference/ anew from the code
+reference: $(STAMP) ## write the reference pages anew from the code
 	$(BIN)/python docs/generate.py
 
 tutorials: $(STAMP) ## execute the notebooks of the tutorials again and keep what they show

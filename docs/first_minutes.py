@@ -24,12 +24,15 @@ The pilot paid the waiter because she had eaten.,she,pilot,waiter
 """
 STEPS = (
     ("Ask about one sentence", 'equipoise ask "The nurse told the farmer that she was late."', (0,)),
-    ("Audit the model on 30 base sentences", "equipoise audit --limit 30 --out first", (0,)),
-    ("The page, to open in a browser", "ls -l first/report.html", (0,)),
+    ("Audit the model on 80 base sentences", "equipoise audit --limit 80 --out first", (0,)),
+    ("Its files; report.html is the page, to open in a browser", "ls first", (0,)),
     ("Check a table of your own", "equipoise data check mine.csv", (0,)),
     ("Audit it", "equipoise audit --data mine.csv --out mine", (0,)),
     ("A gate for a pipeline", 'equipoise gate first --require "flip_rate[type=type1] <= 0.40"', (0, 1, 3, 4)),
 )
+INSTALL = "Install"
+NOT_RUN = "<!-- not run: the wheel is not where the tests run; `make newcomer` installs it -->\n"
+MINE = f'```csv title="mine.csv"\n{TABLE}```\n\n'
 INTRO = """# The first five minutes
 
 Written by `python docs/first_minutes.py`: a fresh folder, the commands below, and the seconds that each took on {cores}
@@ -63,14 +66,15 @@ def main() -> None:
         if wheel:
             subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
             programs = folder / "venv" / "bin"
-            steps = (("Install", f"pip install --quiet {wheel.absolute()}", (0,)), *STEPS)
+            steps = ((INSTALL, f"pip install --quiet {wheel.absolute()}", (0,)), *STEPS)
         for title, command, codes in steps:
             text, seconds = ran(command, folder, programs, codes)
             total += seconds
             lines = text.strip().splitlines()
             cut = [*lines[:SHOWN], "…"] if len(lines) > SHOWN else lines
             shown = command.replace(str(wheel.absolute()), wheel.name) if wheel else command
-            blocks.append(f"## {title} ({seconds:.0f} s)\n\n```text\n$ {shown}\n" + "\n".join(cut) + "\n```\n")
+            note = NOT_RUN if title == INSTALL else MINE if "mine.csv" in command and "check" in command else ""
+            blocks.append(f"## {title} ({seconds:.0f} s)\n\n{note}```console\n$ {shown}\n" + "\n".join(cut) + "\n```\n")
     blocks.append(f"All of it took {total:.0f} seconds.\n")
     PAGE.write_text("\n".join(blocks), encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Write docs/reference/ from the code: `python docs/generate.py`; with `--check`, only say which pages are outdated."""
+"""Write the reference from the code: `python docs/generate.py`; with `--check`, only say which pages are outdated."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from typing import Any, Literal, get_args, get_origin
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "equipoise"
-PAGES = ROOT / "docs" / "reference"
+DOCS = ROOT / "docs"
+MARK = "<!-- From here on written by docs/generate.py: change the code, then run `make reference`. -->\n"
 NOTE = "<!-- Written by docs/generate.py: change the code, then run `make reference`. -->\n"
 
 MODULES = (
@@ -229,7 +230,7 @@ def api_page() -> str:
 
 
 def metrics_page() -> str:
-    """Return the table of metrics, from their rows."""
+    """Return the page on metrics, with the table of all of them from their rows."""
     from equipoise.metrics import METRICS
 
     lines = [
@@ -241,15 +242,12 @@ def metrics_page() -> str:
         words = (metric.label, f"{'−' if low == '∞' else ''}{low} to {high}", metric.better, metric.taken_over)
         cells = (f"`{metric.name}`", *map(plain, words), plain(metric.summary), plain(metric.null), plain(metric.paper))
         lines.append(f"| {' | '.join(cells)} |")
-    intro = (
-        "# Table of metrics\n\n`equipoise list metrics` prints this table, with the metrics of your plug-ins. "
-        "The definitions are in [Metrics](../metrics.md).\n"
-    )
-    return "\n".join((NOTE, intro, *lines, ""))
+    intro = "## Every metric\n\n`equipoise list metrics` prints this table, with the metrics of your plug-ins.\n"
+    return _ending("metrics.md", intro, lines)
 
 
-def formats_page() -> str:
-    """Return the columns of measurements.csv and --json, from their JSON Schema."""
+def run_folder_page() -> str:
+    """Return the page on the run folder, with the columns of measurements.csv and --json from their JSON Schema."""
     schema = json.loads((PACKAGE / "runs" / "measurements.schema.json").read_text(encoding="utf-8"))
     lines = ["| column | type | what |", "|---|---|---|"]
     for name, column in schema["properties"]["measurements"]["items"]["properties"].items():
@@ -257,24 +255,30 @@ def formats_page() -> str:
         kinds = kind if isinstance(kind, str) else " or ".join(kind)
         lines.append(f"| `{name}` | {kinds} | {plain(column['description'])} |")
     intro = (
-        f"# Measurements\n\n{schema['title']} (`{schema['$id']}`). {schema['description']} `equipoise list schema` "
-        "prints the JSON Schema. The other files of a run are described in [The run folder](../run-folder.md).\n"
+        f"## Columns of measurements.csv\n\n{schema['title']} (`{schema['$id']}`). {schema['description']} "
+        "`equipoise list schema` prints the JSON Schema.\n"
     )
-    return "\n".join((NOTE, intro, *lines, ""))
+    return _ending("run-folder.md", intro, lines)
+
+
+def _ending(name: str, intro: str, lines: list[str]) -> str:
+    """Return a page whose first part people write and whose last part is this."""
+    written, _, _ = (DOCS / name).read_text(encoding="utf-8").partition(MARK)
+    return "\n".join((written + MARK, intro, *lines, ""))
 
 
 WRITERS: dict[str, Callable[[], str]] = {
-    "cli.md": cli_page,
-    "api.md": api_page,
+    "reference/cli.md": cli_page,
+    "reference/api.md": api_page,
     "metrics.md": metrics_page,
-    "measurements.md": formats_page,
+    "run-folder.md": run_folder_page,
 }
-"""File name under docs/reference/ -> what writes it."""
+"""File name under docs/ -> what writes it."""
 
 
 def outdated() -> list[str]:
     """Return the names of the pages that differ from what the code says."""
-    pages = {name: PAGES / name for name in WRITERS}
+    pages = {name: DOCS / name for name in WRITERS}
     return [name for name, page in pages.items() if not page.is_file() or page.read_text("utf-8") != WRITERS[name]()]
 
 
@@ -282,11 +286,10 @@ def main(arguments: Iterable[str]) -> int:
     """Write the pages, or check them."""
     if "--check" in arguments:
         names = outdated()
-        print("\n".join(f"docs/reference/{name} is out of date: run `make reference`" for name in names), end="")
+        print("\n".join(f"docs/{name} is out of date: run `make reference`" for name in names), end="")
         return 1 if names else 0
-    PAGES.mkdir(parents=True, exist_ok=True)
     for name, write in WRITERS.items():
-        (PAGES / name).write_text(write(), encoding="utf-8")
+        (DOCS / name).write_text(write(), encoding="utf-8")
     return 0
 
 

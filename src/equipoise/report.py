@@ -35,6 +35,7 @@ from .topics import (
     occupations,
     questions,
     scale,
+    settled,
     training,
 )
 from .topics.cases import case_section, pack
@@ -53,6 +54,7 @@ Topic = Callable[[Any], Section | None]
 
 TOPICS: tuple[Topic, ...] = (
     first_screen.findings,
+    settled.settled,
     first_screen.parts,
     scale.scale_section,
     numbers.numbers,
@@ -80,6 +82,7 @@ IN_TERMINAL: tuple[Topic, ...] = (
     categories.pairs,
     calibration.summary,
     identities.section,
+    settled.settled,
 )
 """What a terminal shows of a run."""
 

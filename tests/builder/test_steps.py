@@ -21,10 +21,10 @@ from equipoise.cli import app
 def test_steps_say_what_is_missing(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["build", "filter", str(tmp_path)])
     assert isinstance(result.exception, BuildError)
-    assert "drafts.jsonl does not exist; run `equipoise build generate` first" in str(result.exception)
+    assert f"run `equipoise build generate {tmp_path} --server URL --model NAME` first" in str(result.exception)
     write_records(BuildFolder(tmp_path).kept, [])
     result = CliRunner().invoke(app, ["build", "clean", str(tmp_path)])
-    assert "run `equipoise build survey` first" in str(result.exception)
+    assert f"run `equipoise build survey {tmp_path}` first" in str(result.exception)
 
 
 def test_a_damaged_file_is_named_with_its_line(tmp_path: Path, some_sentences) -> None:

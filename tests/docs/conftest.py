@@ -39,10 +39,19 @@ class Guide:
         )
 
 
-def install(page: str, folder: Path) -> Guide:
+def section(page: str, heading: str) -> str:
+    """Return a page, or what is under one of its headings of the second level."""
+    text = (HOW_TO / page).read_text(encoding="utf-8")
+    if not heading:
+        return text
+    parts = re.split(r"^## (.+)\n", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))[heading]
+
+
+def install(page: str, heading: str, folder: Path) -> Guide:
     """Return the page's guide: files named by title or first line, entry points, and commands without comments."""
     points, commands = [], []
-    for block in BLOCK.finditer((HOW_TO / page).read_text(encoding="utf-8")):
+    for block in BLOCK.finditer(section(page, heading)):
         kind, title, text = block["kind"], block["title"], block["text"]
         first = re.match(r"# (\S+\.py)\n", text)
         if title or first:
@@ -59,6 +68,6 @@ def install(page: str, folder: Path) -> Guide:
 
 
 @pytest.fixture
-def guide(tmp_path: Path) -> Callable[[str], Guide]:
-    """Return a function that installs the package of a how-to page."""
-    return lambda page: install(page, tmp_path)
+def guide(tmp_path: Path) -> Callable[..., Guide]:
+    """Return a function that installs the package of a how-to page, or of one section."""
+    return lambda page, heading="": install(page, heading, tmp_path)

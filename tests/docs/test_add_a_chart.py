@@ -12,7 +12,7 @@ import pytest
 
 @pytest.fixture
 def page(guide: Any) -> Any:
-    return guide("add-a-chart.md")
+    return guide("plug-ins.md", "A chart")
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture
 def clinic(guide):
-    return guide("add-a-dataset.md")
+    return guide("plug-ins.md", "A dataset")
 
 
 @pytest.mark.slow

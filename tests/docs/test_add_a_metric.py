@@ -21,7 +21,7 @@ from equipoise.records import UndefinedMetric
 
 @pytest.fixture
 def page(guide) -> Any:
-    return guide("add-a-metric.md")
+    return guide("plug-ins.md", "A metric")
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 
 @pytest.mark.slow
 def test_the_task_is_listed_and_asked(guide) -> None:
-    page = guide("add-a-task.md")
+    page = guide("plug-ins.md", "A task")
     tasks, audit = [shlex.split(command)[1:] for command in page.commands]
     listed = page.run(*tasks).stdout
     assert "plain-question  A plain question: who is she?" in listed

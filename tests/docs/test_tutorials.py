@@ -15,7 +15,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 sys.path.insert(0, str(DOCS))
 from notebooks import TUTORIALS, cells_of, read, sources_hash  # noqa: E402
 
-NAMES = ("first-audit", "your-own-data", "comparing-and-gating")
+NAMES = ("first-audit", "comparing-and-gating")
 # The first audit asks the real model; the others ask planted engines. Few sentences, so that it takes seconds.
 SMALLER = (
     ("limit=60", "limit=6"),
@@ -61,8 +61,6 @@ def test_the_notebooks_run(tmp_path: Path) -> None:
     audit = html_of(cells["first-audit"])
     assert re.search(r'<progress value="(\d+)" max="\1"', audit), "the bars reach their end"
     assert "SmolLM2-135M-Instruct" in audit and "<td>ucerf ↑</td>" in audit
-    own = html_of(cells["your-own-data"])
-    assert "mine · next-word" in own and "The baker thanked the plumber because" in own and "<td>flip_rate</td>" in own
     compared = html_of(cells["comparing-and-gating"])
     assert "planted (released) · planted (new)" in compared and "<td>FAILED</td>" in compared
 

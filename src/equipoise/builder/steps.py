@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
@@ -207,11 +208,17 @@ def as_lines(records: Iterable[Draft | Sentence | Rejected]) -> str:
     return "".join(json.dumps(asdict(record), ensure_ascii=False) + "\n" for record in records)
 
 
+def not_made(path: Path, step: str) -> BuildError:
+    """Return the error that a file is missing, with the command that makes it."""
+    needs = " --server URL --model NAME" if step == "generate" else ""
+    return BuildError(f"{path} does not exist; run `equipoise build {step} {quote(str(path.parent))}{needs}` first")
+
+
 def read_records(path: Path, kind: type[Record], *, made_by: str) -> list[Record]:
     """Return the records of a file; raise BuildError if it is missing or damaged, with step or line."""
     place = current(path.parent, path.name, BuildFolder(path.parent).named().get(path.name))
     if not place.is_file():
-        raise BuildError(f"{path} does not exist; run `equipoise build {made_by}` first")
+        raise not_made(path, made_by)
     names = {item.name for item in fields(kind)}
     needed = {item.name for item in fields(kind) if item.default is MISSING}
     records = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -254,7 +255,7 @@ def clean(
     """
     from dataclasses import replace
 
-    from ..builder.steps import DATASET, BuildError, BuildFolder, Sentence, Step, read_records
+    from ..builder.steps import DATASET, BuildError, BuildFolder, Sentence, Step, not_made, read_records
     from ..builder.survey.database.survey import SurveyDatabase
     from ..builder.verdict import cleaning as step
     from ..builder.verdict.summary import rows_of, summarise
@@ -264,7 +265,7 @@ def clean(
     build, listed = BuildFolder(folder), _words(words)
     sentences = read_records(build.kept, Sentence, made_by="filter")
     if database is None and not (folder / "survey.sqlite").is_file():
-        raise BuildError(f"{folder / 'survey.sqlite'} does not exist; run `equipoise build survey` first")
+        raise not_made(folder / "survey.sqlite", "survey")
     store = SurveyDatabase(database or build.database)
     chosen = store.asking.rule
     rules = step.CleanOptions(
@@ -305,7 +306,7 @@ def clean(
         columns = " --columns text=sample" if cleaned.only_pairs else " --columns group:marker=marker"
         columns = "" if not cleaned.only_pairs and not any(s.marker for s, _ in cleaned.kept) else columns
         typer.echo(f"{total:,} sentences are in {table}; audit a model with them:")
-        typer.echo(f"  equipoise audit --data {table}{columns}")
+        typer.echo(f"  equipoise audit --data {quote(str(table))}{columns}")
 
 
 @app.command("stats")

@@ -7,6 +7,7 @@ import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -169,4 +170,4 @@ def init(
     if path.exists() and not force:
         raise EquipoiseError(f"{path} exists already; --force replaces it")
     write_file(path, init_text(str(path), every=every).encode())
-    typer.echo(f"{path} is written; edit it, then run: equipoise audit --config {path}")
+    typer.echo(f"{path} is written; edit it, then run: equipoise audit --config {quote(str(path))}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -61,7 +62,11 @@ def show(name: Name, **choices: Any) -> None:
             facts.append((group, ", ".join(f"{key} {count:,}" for key, count in counts.items())))
     if name == IDENTITY:
         facts += identity_counts(dataset)
-    facts.append(("faults", f"{len(dataset.faults):,}" + (f" (equipoise data check {name})" if dataset.faults else "")))
+    given = "".join(
+        f" --columns {quote(f'{ours}={theirs}')}" for ours, theirs in (choices.get("columns") or {}).items()
+    )
+    lists = f" (equipoise data check {quote(name)}{given})" if dataset.faults else ""
+    facts.append(("faults", f"{len(dataset.faults):,}{lists}"))
     step = max(1, len(dataset.examples) // 4)
     for example in dataset.examples[::step][:4]:
         gold = "either" if example.gold is None else example.candidates[example.gold]

@@ -217,12 +217,12 @@ def backup(
     quiet: Quiet = False,
 ) -> None:
     """Write a consistent copy of the survey, also while it runs; `build clean --database sqlite:///FILE` reads it."""
-    from ..builder.steps import BuildError, BuildFolder
+    from ..builder.steps import BuildFolder, not_made
     from ..builder.survey.database.survey import SurveyDatabase
     from ..runs.manifest import now
 
     if database is None and not (folder / "survey.sqlite").is_file():
-        raise BuildError(f"{folder / 'survey.sqlite'} does not exist; run `equipoise build survey` first")
+        raise not_made(folder / "survey.sqlite", "survey")
     store = SurveyDatabase(database or BuildFolder(folder).database)
     path = out or folder / "backups" / f"survey-{now().replace(':', '')}.sqlite"
     answers = store.results.backup(path)

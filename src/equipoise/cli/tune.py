@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -59,6 +60,5 @@ def tune(
     typer.echo(f"Kept step {tuned.step}.")
     for fault in tuned.faults:
         typer.echo(printable(f"note: at the last step {fault}"))
-    option = "--adapter" if plan.method == "lora" else ""
-    where = f"audit {model} {option} {out}" if option else f"audit {out}"
-    typer.echo(printable(f"{out}/ (learning curves: {page}; `equipoise {where}` audits the result)"))
+    words = [model, "--adapter", str(out)] if plan.method == "lora" else [str(out)]
+    typer.echo(printable(f"{out}/ (learning curves: {page}; `equipoise audit {shlex.join(words)}` audits the result)"))

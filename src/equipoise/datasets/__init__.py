@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -215,7 +216,7 @@ def _open(text: str, options: DatasetOptions) -> Dataset:
     if path.exists():
         return _open_path(path, options)
     if text.count(" ") > 2:
-        raise DatasetError(f'{text!r} is a sentence, not a dataset; to ask about it: equipoise ask "{text}"')
+        raise DatasetError(f"{text!r} is a sentence, not a dataset; to ask about it: equipoise ask {shlex.quote(text)}")
     if path.suffix or len(path.parts) > 1:
         raise DatasetError(f"{text}: no such file or folder")
     try:

@@ -2,7 +2,7 @@
 Out: one number; the table below holds every metric with its facts.
 
 A new metric is a pure function and a row, here or in another package under the entry point `equipoise.metrics`; see
-docs/how-to/add-a-metric.md.
+docs/how-to/plug-ins.md.
 """
 
 from __future__ import annotations

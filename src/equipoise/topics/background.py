@@ -9,9 +9,10 @@ from typing import Any
 
 from ..datasets.cards import CARDS
 from ..metrics import METRICS
+from ..metrics.naming import metric_of
 from ..records.showing import Cell, Column, Content, Finding, Row, Section, Table
-from ..runs.measurements import metric_of
 from ..runs.run import Run
+from ..verdict.validity import faults_command
 from ..verdict.words import words_of
 from .first_screen import data_checks
 
@@ -43,13 +44,13 @@ def data(run: Run) -> Section:
     shown: list[Table | Finding] = []
     for name, facts in run.manifest.datasets.items():
         card, licence = CARDS.get(name), str(facts.get("licence") or "")
-        faults = f"{facts['faults']:,}"
+        faults, command = f"{facts['faults']:,}", faults_command(run, name)
         rows: list[tuple[str, Content]] = [
             ("Sentences", f"{facts['examples']:,} in {facts['sets']:,} sets"),
             ("Licence", licence),
             ("Home", card.home if card else ""),
             ("SHA-256", Cell(str(facts["sha256"]), code=True)),
-            ("Faults found", f"{faults} (`equipoise data check {name}` lists them)" if facts["faults"] else faults),
+            ("Faults found", f"{faults} (`{command}` lists them)" if facts["faults"] and command else faults),
         ]
         table = Table.of_facts(card.title if card else name, rows)
         notes = list(card.notes) if card else []

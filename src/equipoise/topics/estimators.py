@@ -23,7 +23,8 @@ def section(run: Run) -> Section | None:
     """Return UCerF of a run by estimator and by wording; None where it has one of each."""
     intro = (
         "UCerF needs a measure of certainty and a wording of the question. Where values under two of them differ by"
-        " more than their intervals, the choice matters: name it with every value. `equipoise study` says more."
+        " more than their intervals, the choice matters: name it with every value. `equipoise study estimators RUN`"
+        " says more."
     )
     charts = [chart for part in run.parts for chart in (*_by_estimator(part), *_by_wording(part))]
     return Section("Estimators and wordings", charts, "estimators", "Estimators", intro) if charts else None

@@ -11,6 +11,7 @@ from typing import Any
 from ..records.showing import Finding, Verdict
 from ..runs.run import Part, Run
 from .decision import verdict_of
+from .settled import decisions_of
 from .validity import checks
 from .words import words_of
 
@@ -68,7 +69,12 @@ def part_summary(part: Part) -> PartSummary:
 
 def verdicts_of(run: Run) -> list[dict[str, Any]]:
     """Return the verdict of every dataset and task as plain values."""
-    return [{**asdict(part.key), **part_summary(part).verdict.as_json()} for part in run.parts]
+    verdicts = []
+    for part in run.parts:
+        settled = [decision.as_json() for decision in decisions_of(part)]
+        verdict = {**asdict(part.key), **part_summary(part).verdict.as_json()}
+        verdicts.append({**verdict, "settled": settled} if settled else verdict)
+    return verdicts
 
 
 def run_json(run: Run) -> str:

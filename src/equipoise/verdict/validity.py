@@ -14,21 +14,20 @@ import numpy as np
 
 from ..datasets import CARDS
 from ..measuring.leeway.alternatives import undecided
+from ..measuring.settling import FEWEST_SETS
 from ..metrics.columns import LETTERS
 from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER, Estimate, Integers, Measurement, Outcomes
 from ..records.limits import BOUNDED, SAMPLED
 from ..records.prompts import NESTED
 from ..records.showing import Finding, State
-from ..runs.run import Part
+from ..runs.run import Part, Run
 from .control import control
 from .findings import is_shown, rule_of
+from .settled import stopping
 from .words import sentences
 
 LITTLE_MASS = 0.05
 """Under this median share of the model's probability, the candidates are not an answer to the question."""
-
-FEW_SETS = 30
-"""With fewer sets than this in every type, a run is not usable: hardly any difference could be shown."""
 
 LEAST_DEPENDENT = 0.1
 """Less than this share of the answers must not depend on the sentence: else they follow the letter or the place."""
@@ -56,7 +55,8 @@ def _check(name: str, state: State, short: str, text: str, rests_on: Sequence[Me
 def checks(part: Part) -> list[Finding]:
     """Return every check that applies to the run on this dataset and task, the gravest first."""
     listed = [*_mass(part), *_ties(part), *_sizes(part), *_places(part), *_accuracy(part), *_comparable(part)]
-    listed += [*control(part), *_joins(part), *_flags(part), *_limits(part), *_faults(part), *_precision(part)]
+    listed += [*control(part), *_joins(part), *_flags(part), *_limits(part), *stopping(part)]
+    listed += [*_faults(part), *_precision(part)]
     order: Sequence[State] = ("invalid", "doubt", "fine")
     return sorted(listed, key=lambda check: order.index(check.state))
 
@@ -121,9 +121,9 @@ def _sizes(part: Part) -> Iterator[Finding]:
         return
     value = f"{sets:,} sets, {part.items['example_id'].nunique():,} sentences"
     most = max(part.of_kind(pairs, kind)["set_id"].nunique() for kind in part.kinds)
-    if most < FEW_SETS:
+    if most < FEWEST_SETS:
         of_type = "" if len(part.kinds) == 1 else " of a type"
-        text = f"there are too few sets, at most {most}{of_type}. At least {FEW_SETS} are needed."
+        text = f"there are too few sets, at most {most}{of_type}. At least {FEWEST_SETS} are needed."
         yield _check("size", "invalid", value, text)
     else:
         yield _check("size", "fine", value, f"There are {value}.")
@@ -277,17 +277,17 @@ def _faults(part: Part) -> Iterator[Finding]:
     faults = int(facts.get("faults", 0) or 0)
     if faults:
         rows = "1 faulty row" if faults == 1 else f"{faults:,} faulty rows"
-        command = _check_command(part)
+        command = faults_command(part.run, part.dataset)
         lists = f"; `{command}` lists {'it' if faults == 1 else 'them'}" if command else ""
         text = f"The dataset has {rows}{lists}."
         yield _check("dataset faults", "doubt", f"{faults:,}", text)
 
 
-def _check_command(part: Part) -> str:
-    """Return the command that lists the faults of the part's dataset, as it was read; "" for a table in memory."""
-    manifest = part.run.manifest
-    source = str(manifest.datasets.get(part.dataset, {}).get("source") or "")
-    place = part.dataset if part.dataset in CARDS else source
+def faults_command(run: Run, dataset: str) -> str:
+    """Return the command that lists the faults of a dataset, as it was read; "" for a table in memory."""
+    manifest = run.manifest
+    source = str(manifest.datasets.get(dataset, {}).get("source") or "")
+    place = dataset if dataset in CARDS else source
     if not place or source == "in memory":
         return ""
     columns = ",".join(f"{name}={column}" for name, column in dict(manifest.settings.get("columns") or {}).items())

@@ -1,6 +1,6 @@
 """Tables of answers made elsewhere: the Gender-ECE paper's CSVs, and a general format with a row for each candidate.
 
-The formats are described in docs/how-to/import-results.md. Nothing is repaired silently: what cannot be read is an
+The formats are described in docs/how-to/other-tools.md. Nothing is repaired silently: what cannot be read is an
 error with file and line, what is left out is said in the notes.
 """
 
