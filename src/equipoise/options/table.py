@@ -86,6 +86,9 @@ class DatasetOptions(Options):
     as_published: bool = option(
         False, "Repair nothing in the data: WinoBias's detached 's, BBQ's options.", ASK, asked=7
     )
+    without_faults: bool = option(
+        False, "Leave out the sets in which `equipoise data check` lists a fault.", ASK, asked=40
+    )
     neutral: str = option(
         "",
         "Replace the occupation (the referent's, if known) by a neutral word.",
