@@ -83,6 +83,7 @@ def audit(
     names = [dataset.label for dataset in datasets], [t.name for t in tasks], settings.asked
     folder = RunFolder(Path(out) if out else default_folder(engine.name, *names))
     with folder.held():
+        report = folder.noting(report)
         if not settings.chat_time and (time := folder.time_to_keep(engine.identity)):
             engine = open_engine(model, with_fields(settings.engine, chat_time=time))
         manifest = describe(engine, datasets, tasks, asdict(settings))

@@ -15,6 +15,9 @@ from .settled import decisions_of
 from .validity import checks
 from .words import words_of
 
+VERDICTS = "verdict.json"
+"""File of a run folder with the verdict of every part, for those who list runs."""
+
 
 @dataclass(frozen=True)
 class PartSummary:
@@ -75,6 +78,11 @@ def verdicts_of(run: Run) -> list[dict[str, Any]]:
         verdict = {**asdict(part.key), **part_summary(part).verdict.as_json()}
         verdicts.append({**verdict, "settled": settled} if settled else verdict)
     return verdicts
+
+
+def verdicts_json(run: Run) -> bytes:
+    """Return the content of the run folder's file of verdicts."""
+    return json.dumps(verdicts_of(run), indent=2).encode()
 
 
 def run_json(run: Run) -> str:
