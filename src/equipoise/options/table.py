@@ -87,7 +87,7 @@ class DatasetOptions(Options):
         False, "Repair nothing in the data: WinoBias's detached 's, BBQ's options.", ASK, asked=7
     )
     without_faults: bool = option(
-        False, "Leave out the sets in which `equipoise data check` lists a fault.", ASK, asked=40
+        False, "Leave out the sets in which `equipoise data check` lists a fault.", ASK, asked=42
     )
     neutral: str = option(
         "",

@@ -248,7 +248,7 @@ def _stated(measured: Measurements, kind: str) -> Iterator[Finding]:
         return
     if is_shown(apart):
         text = f"It is {'over' if apart.value > 0 else 'under'}confident: it states {stated.value:.1%} on average, and"
-        text += f" is right in {right.value:.1%} of {right.n:,} {items_of(kind)},"
+        text += f" is right in {right.value:.1%} of {right.n:,} {items_of(kind)}:"
         text += f" {absolute(apart):points}".replace(" points", " points apart", 1) + "."
     else:
         text = f"It is neither over- nor underconfident, as far as {apart.n:,} {items_of(kind)} show: {apart:points}."
