@@ -12,7 +12,6 @@ from ..media.paper import TABLE_FORMATS, table_files
 from ..records import EquipoiseError
 from ..records.showing import Cell, Column, Content, Row, Table
 from ..runs.run import Part, Run
-from ..suites.cells import model_in
 from ..suites.status import DONE, Status
 from ..topics.published import DOUBTFUL
 from .experiments import Paper
@@ -43,9 +42,7 @@ def parts_of(runs: Iterable[Run]) -> dict[tuple[str, str, str], Part]:
 
 
 def _named(runs: Sequence[Run]) -> Sequence[Run]:
-    """Return the runs under the names of their suite; two of one model, data and task are named by their folders."""
-    for run in runs:
-        run.name = model_in(run.manifest.command) or run.name
+    """Return the runs; two of one model, data and task are named by their folders."""
     asked = Counter((run.name, part.dataset, part.task) for run in runs for part in run.parts)
     repeated = {name for (name, _, _), count in asked.items() if count > 1}
     for run in runs:

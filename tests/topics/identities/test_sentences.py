@@ -6,6 +6,7 @@ import re
 from html import escape
 from io import StringIO
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from planted_identities import PlantedIdentities
@@ -15,7 +16,7 @@ import equipoise
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.records import Estimate, Measurement
-from equipoise.records.showing import Dot
+from equipoise.records.showing import Chart, Dot, Finding
 from equipoise.report import run_page, run_text
 from equipoise.runs.measurements import Measurements
 from equipoise.runs.run import Run
@@ -29,7 +30,9 @@ from equipoise.topics.identities.sentences import (
     change_sentence,
     changes,
     detected_names,
+    leading_findings,
     reasoning,
+    strongest_change,
 )
 from equipoise.topics.identities.subgroups import subgroups
 
@@ -94,8 +97,37 @@ def test_terminal_page_and_first_screen_say_the_same_sentences(planted: tuple[st
     printed, page = console.export_text(), run_page(run)
     sentences = [finding.text for finding in change_findings(run.parts[0], "type2", interactions=True)]
     assert sentences and all(sentence in printed and escape(sentence) in page for sentence in sentences)
-    first = [finding.text for finding in first_screen.further(run.parts[0])]
-    assert [finding.text for finding in identities.findings(run.parts[0])] == first[-len(sentences) :]
+    leading = [finding.text for finding in leading_findings(run.parts[0])]
+    block = [finding.text for finding in first_screen.block(run.parts[0]).every(Finding)]
+    assert len(leading) == 1 and leading[0] == block[1], "right under the verdict"
+    rest = [finding.text for finding in first_screen.further(run.parts[0])]
+    every = [finding.text for finding in identities.findings(run.parts[0])]
+    assert [text for text in every if text not in leading] == [text for text in rest if text in every]
+
+
+def test_the_first_screen_is_about_the_markers_with_the_strongest_as_its_example(planted: tuple[str, Run]) -> None:
+    name, run = planted
+    (part,) = run.parts
+    block = first_screen.block(part)
+    picture = next(iter(block.every(Chart)))
+    assert picture.topic == "markers"
+    strongest = strongest_change(part)
+    cases = [finding for finding in block.every(Finding) if finding.example]
+    if name == "nothing":
+        assert strongest is None and {dot.tone for dot in picture.panels[0].marks_of(Dot)} == {"neither"}
+        return
+    assert strongest is not None and strongest.marker == "old" and strongest.row.value < 0
+    dots = list(picture.panels[0].marks_of(Dot))
+    assert [dot.x.value for dot in dots] == sorted(dot.x.value for dot in dots)
+    (dot,) = [dot for dot in dots if dot.x == strongest.row.estimate]
+    assert dot.tone == "wrong" and "marker%3Dold" in dot.link
+    marked, unmarked = cases
+    assert "“old” (age) lowers confidence most" in marked.text and unmarked.text == "The same without a marker"
+    # The same base sentence, once with the marker and once without it.
+    sets = part.items.drop_duplicates("set_id").set_index("set_id")
+    ids = [unquote(finding.example.removeprefix("#case=").split(",")[0]) for finding in cases]
+    assert sets.loc[ids[0], "cluster_id"] == sets.loc[ids[1], "cluster_id"]
+    assert (sets.loc[ids[0], "marker"], sets.loc[ids[1], "augmentation"]) == ("old", "none")
 
 
 def a_change(marker: str, value: float, reach: float, p: float) -> Change:
