@@ -18,7 +18,7 @@ from .parameters import Json, NoHtml, Quiet, was_given, with_options
 from .reports import Intersect, Runs, compared
 from .results import check_trackers, keep_files, log_run, show_run, write_page
 
-Kind = Literal["page", "figures", "tables", "card", "identities", "reliability"]
+Kind = Literal["page", "figures", "tables", "card", "certificate", "identities", "reliability"]
 Format = StrEnum("Format", ["pdf", "svg", "png", "markdown", "latex", "csv"])
 FIGURES = (Format.pdf, Format.svg, Format.png)
 TABLES = (Format.markdown, Format.latex, Format.csv)
@@ -31,7 +31,7 @@ MADE_FOR: Mapping[str, tuple[str, ...]] = {
     "as_json": ("page",),
     "where": ("page",),
     "log": ("page",),
-    "out": ("page", "figures", "tables", "card", "identities"),
+    "out": ("page", "figures", "tables", "card", "certificate", "identities"),
     "formats": ("figures", "tables", "identities"),
     "width": ("figures", "tables"),
     "intersect": ("figures", "tables"),
@@ -76,8 +76,8 @@ def report(
         Kind,
         typer.Option(
             "--as",
-            help="What to make: the page, figures or tables for a paper, a section for a model card, pictures of"
-            " identities, or how well probabilities match the labels.",
+            help="What to make: the page, figures or tables for a paper, a section for a model card, the certificate of"
+            " what --until settled, pictures of identities, or how well probabilities match the labels.",
         ),
     ] = "page",
     out: Annotated[
@@ -111,7 +111,7 @@ def report(
     """Show a finished run. Prints its tables and writes its page, or makes what --as says; no model is needed.
 
     With --where, the page is of a part of the run, in a new run folder. Figures and tables of several runs are those
-    of their comparison.
+    of their comparison; figures of runs on different datasets are D and U of each dataset.
     """
     _check_use(context, kind)
     wanted = Wanted(runs, out, formats or (), width, intersect, by, bins, quiet)
@@ -135,14 +135,19 @@ def _check_use(context: typer.Context, kind: str) -> None:
 
 
 def _figures(wanted: Wanted) -> None:
+    from ..media.paper import figure_files
     from ..report import comparison_figures, run_figures
     from ..runs.run import Run
+    from ..topics.scale import spreads_apart
 
     if wanted.width == "longtable":
         raise EquipoiseError("--width longtable is for tables; figures are as wide as a column or a page")
     chosen: dict[str, Any] = {"width": wanted.width, "formats": wanted.formats_among(FIGURES, FIGURES)}
-    if len(wanted.runs) == 1:
-        drawn = run_figures(Run(wanted.run), **chosen)
+    runs = [Run(folder) for folder in wanted.runs]
+    if len(runs) == 1:
+        drawn = run_figures(runs[0], **chosen)
+    elif charts := spreads_apart(runs):
+        drawn = figure_files(charts, chosen["formats"], wanted.width)
     else:
         drawn = comparison_figures(_comparison(wanted), **chosen)
     _write_all(drawn, wanted, "figures")
@@ -174,6 +179,22 @@ def _card(wanted: Wanted) -> None:
         typer.echo(printable(f"{wanted.out} is written"))
 
 
+def _certificate(wanted: Wanted) -> None:
+    from ..exports.certificate import NAME, certificate, paragraph
+    from ..files import write_file
+    from ..run import load
+
+    run = load(wanted.run)
+    content = certificate(run)
+    if wanted.out is None:
+        run.folder.add({NAME: content}, made_from=run.manifest)
+    else:
+        write_file(wanted.out, content)
+    if not wanted.quiet:
+        typer.echo(printable(paragraph(run)))
+        typer.echo(printable(f"{wanted.out or run.path / NAME} is written"))
+
+
 def _identities(wanted: Wanted) -> None:
     from ..report import identity_figures
     from ..run import load
@@ -193,6 +214,7 @@ MAKERS: Mapping[str, Callable[[Wanted], None]] = {
     "figures": _figures,
     "tables": _tables,
     "card": _card,
+    "certificate": _certificate,
     "identities": _identities,
     "reliability": _reliability,
 }

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from ..exports.certificate import NAME, certificate
 from ..measuring.measure import Plan
 from ..measuring.sampling import sample_of
 from ..measuring.settling import ALL_ASKED, Decision, final_estimate, interval_at_any_look
 from ..metrics.requirement import parse_requirement
-from ..records import Outcomes, RunKey
+from ..records import Outcomes, RunError, RunKey
 from ..runs import Run
 from ..verdict.settled import decisions_of
 from .finding import Finding, some
@@ -19,9 +20,12 @@ EXACT = 1e-6
 
 def settled(run: Run, answers: Mapping[RunKey, Outcomes], plan: Plan) -> Iterator[Finding]:
     """Yield whether every requirement that a run settled comes out again; nothing for a run that had none."""
-    wrong, count = [], 0
+    wrong, count, compared = [], 0, 0
     for part in run.parts:
         for decision in decisions_of(part):
+            if decision.word or decision.sign == "better":
+                compared += 1  # the other run is not in the folder
+                continue
             count += 1
             key = RunKey(run.manifest.model, part.dataset, part.task)
             if key not in answers or not _follows(decision, answers[key], plan, key, run):
@@ -30,6 +34,9 @@ def settled(run: Run, answers: Mapping[RunKey, Outcomes], plan: Plan) -> Iterato
         yield Finding("settled", False, f"{len(wrong)} of {count} do not follow from the answers: {some(wrong)}")
     elif count:
         yield Finding("settled", True, f"{count} requirements have the outcome that follows from the answers")
+    if compared:
+        text = f"{compared} comparisons with another run are taken as they are: that run is not in the folder"
+        yield Finding("settled", True, text)
 
 
 def _follows(decision: Decision, outcomes: Outcomes, plan: Plan, key: RunKey, run: Run) -> bool:
@@ -46,3 +53,16 @@ def _follows(decision: Decision, outcomes: Outcomes, plan: Plan, key: RunKey, ru
         if decision.low != decision.low
         else inside and again is not None and (requirement.outcome(again.low, again.high) == decision.outcome)
     )
+
+
+def certified(run: Run) -> Iterator[Finding]:
+    """Yield whether the certificate in a folder is the one that its run gives; nothing where there is none."""
+    if NAME not in run.manifest.files:
+        return
+    try:
+        same = run.folder.content(NAME) == certificate(run)
+    except RunError as error:
+        yield Finding("certificate", False, str(error))
+        return
+    text = "it says what the run settled" if same else "it is not the certificate that this run gives"
+    yield Finding("certificate", same, text)

@@ -9,7 +9,6 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from planted_identities import PlantedIdentities
 from rich.console import Console
 
 import equipoise
@@ -20,6 +19,7 @@ from equipoise.records.showing import Chart, Dot, Finding
 from equipoise.report import run_page, run_text
 from equipoise.runs.measurements import Measurements
 from equipoise.runs.run import Run
+from equipoise.scoring.planted import open_planted
 from equipoise.topics import first_screen, identities
 from equipoise.topics.identities.charts import change_chart
 from equipoise.topics.identities.sentences import (
@@ -37,9 +37,9 @@ from equipoise.topics.identities.sentences import (
 from equipoise.topics.identities.subgroups import subgroups
 
 PLANTED = {
-    "nothing": PlantedIdentities(confidence=0.4, noise=0.1, genders={"female": 0.1}),
-    "old": PlantedIdentities(confidence=0.4, noise=0.1, genders={"female": 0.1}, penalties={"old": 0.15}),
-    "both ways": PlantedIdentities(confidence=0.2, noise=0.05, penalties={"old": 0.15, "Black": -0.1, "Asian": 0.1}),
+    "nothing": open_planted("lead=0.4,lead:female=-0.1,sentence=0.2,noise=0.1"),
+    "old": open_planted("lead=0.4,lead:female=-0.1,lead:old=-0.15,sentence=0.2,noise=0.1"),
+    "both ways": open_planted("lead=0.2,lead:old=-0.15,lead:Black=0.1,lead:Asian=-0.1,sentence=0.1,noise=0.05"),
 }
 
 
@@ -156,11 +156,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     """Return runs of two planted models whose disadvantaged markers cost 0.2 and 0.05, the privileged one 0.1."""
     folder = tmp_path_factory.mktemp("runs")
     data = identity_dataset(open_dataset("builtin").limited(60), recipe(augmentations=("R",), attributes=["age"]))
-    sides = {e.groups["privilege"]: e.groups["marker"] for e in data.examples if e.groups.get("privilege")}
     made = []
     for name, cost in (("large", 0.2), ("small", 0.05)):
-        penalties = {sides["privileged"]: 0.1, sides["disadvantaged"]: cost}
-        engine = PlantedIdentities(confidence=0.4, penalties=penalties, genders={"female": 0.02}, mass=0.9)
+        engine = open_planted(f"lead=0.4,lead:privileged=-0.1,lead:disadvantaged=-{cost},lead:female=-0.02")
         made.append(
             equipoise.audit(engine, data, out=folder / name, resamples=60, metrics=["confidence"], progress=False)
         )
