@@ -94,7 +94,7 @@ class DatasetOptions(SeedOption):
         False, "Repair nothing in the data: WinoBias's detached 's, BBQ's options.", ASK, asked=7
     )
     without_faults: bool = option(
-        False, "Leave out the sets in which `equipoise data check` lists a fault.", ASK, asked=44
+        False, "Leave out the sets in which `equipoise data check` lists a fault.", ASK, asked=46
     )
     neutral: str = option(
         "",
