@@ -21,7 +21,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 ROWS = (
     ("cli",),
-    ("papers",),
+    ("papers", "view"),
     ("suites", "verification", "subset", "asking"),
     ("run", "report", "builder", "exports", "training", "doctor"),
     ("media", "topics"),
@@ -32,7 +32,7 @@ ROWS = (
     ("datasets", "tasks", "scoring", "metrics", "stats"),
     ("options",),
     ("catalog", "cache", "progress", "uncertainty"),
-    ("records", "files", "interruption"),
+    ("records", "files", "interruption", "serving"),
 )
 """Top to bottom: a module imports rows below its own, and its own package, and nothing else of ours."""
 
@@ -48,7 +48,8 @@ NAMED_FOR = {
     "wandb": ("exports/trackers.py",),
     "tensorboardX": ("exports/trackers.py",),
     "matplotlib": ("media/figure.py",),
-    "fastapi": ("builder/survey/web/*.py",),
+    "fastapi": ("builder/survey/web/*.py", "view/app.py"),
+    "uvicorn": ("serving.py",),
     "sqlalchemy": ("builder/survey/database/*.py",),
 }
 """Heavy packages, and the only files that may import each, as patterns."""

@@ -8,8 +8,8 @@ import pytest
 
 from equipoise.catalog import find, names
 from equipoise.metrics import METRICS
+from equipoise.metrics.naming import metric_of
 from equipoise.records import EquipoiseError
-from equipoise.runs.measurements import metric_of
 from equipoise.settings import Settings
 
 TABLE = {"ucerf": 1, "accuracy": 2}

@@ -35,13 +35,16 @@ from .topics import (
     occupations,
     questions,
     scale,
+    settled,
     training,
 )
 from .topics.cases import case_section, pack
 from .topics.comparison import differences, standings
+from .topics.comparison.cases import differing
 from .topics.leaderboard.boards import read_submissions, run_folders, write_measurements
 from .topics.leaderboard.pages import MAIN, Site, pages
 from .topics.published import PublishedValue
+from .verdict.summary import VERDICTS, verdicts_json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -53,6 +56,7 @@ Topic = Callable[[Any], Section | None]
 
 TOPICS: tuple[Topic, ...] = (
     first_screen.findings,
+    settled.settled,
     first_screen.parts,
     scale.scale_section,
     numbers.numbers,
@@ -80,6 +84,7 @@ IN_TERMINAL: tuple[Topic, ...] = (
     categories.pairs,
     calibration.summary,
     identities.section,
+    settled.settled,
 )
 """What a terminal shows of a run."""
 
@@ -102,6 +107,9 @@ COMPARED: tuple[Topic, ...] = (
 
 WITH_TEXTS: tuple[Topic, ...] = (questions.open_answers,)
 """Topics that quote the data's sentences, which a page without sentences leaves out."""
+
+RUN_SCRIPTS = ("page.js", "packing.js", "cases.js")
+"""The scripts of a run's page."""
 
 LEFT_OUT = (
     "On paper this report keeps to few pages. Left out: all but four cases, what is folded on the page (further"
@@ -141,8 +149,7 @@ def run_page(run: Run, *, sentences: bool = True) -> str:
 
     shown = sections(run, [topic for topic in page_topics() if sentences or topic not in WITH_TEXTS])
     head = Head(run.name, "Audit of", background.facts(run))
-    scripts = ("page.js", "packing.js", "cases.js")
-    return page(head, shown, scripts=scripts, cases=pack(run, sentences=sentences), left_out=LEFT_OUT)
+    return page(head, shown, scripts=RUN_SCRIPTS, cases=pack(run, sentences=sentences), left_out=LEFT_OUT)
 
 
 def write_run_page(run: Run, *, out: Path | None = None, sentences: bool = True) -> Path:
@@ -150,7 +157,8 @@ def write_run_page(run: Run, *, out: Path | None = None, sentences: bool = True)
     content = run_page(run, sentences=sentences)
     if out is not None:
         return write_page(out, content)
-    run.folder.add({"report.html": content.encode("utf-8", "replace")}, made_from=run.manifest)
+    files: dict[str, Any] = {"report.html": content.encode("utf-8", "replace"), VERDICTS: verdicts_json(run)}
+    run.folder.add(files, made_from=run.manifest)
     return run.path / "report.html"
 
 
@@ -223,10 +231,13 @@ def run_plots(run: Run) -> Plots:
     return Plots(lambda: charts(run))
 
 
-def comparison_page(comparison: Comparison, published: Sequence[PublishedValue] = ()) -> str:
+def comparison_page(
+    comparison: Comparison, published: Sequence[PublishedValue] = (), *, sentences: bool = False
+) -> str:
     """Return the page of a comparison; published values are shown beside the runs' own.
 
-    No sentence of a dataset is in it, so that it can be passed on whatever the dataset's licence.
+    Without `sentences` no sentence of a dataset is in it: it can then be passed on whatever the dataset's licence. With
+    them it has the cases on which the runs differ.
     """
     from .media.page.html import Head, page
 
@@ -236,6 +247,8 @@ def comparison_page(comparison: Comparison, published: Sequence[PublishedValue] 
     beside = standings.beside_published(comparison, published)
     if beside is not None:
         shown.insert(2, beside)
+    if sentences and (section := differing(comparison)):
+        shown.insert(1, section)
     return page(Head(title, "Comparison of", standings.facts(comparison)), shown)
 
 

@@ -16,15 +16,18 @@ from typing import Any
 import pandas as pd
 
 from .datasets import Dataset
+from .datasets.dataset import union
 from .datasets.exposure import exposure_notes
 from .measuring.cells import check_groups
+from .measuring.goals import Goal, goals
 from .measuring.items import item_columns, set_columns
 from .measuring.measure import Plan, measured_items
 from .measuring.part import measure_part
-from .measuring.sampling import Sampled, outcomes_of, sample_of, until_precise, with_samples
-from .options import AuditOptions, MeasuringOptions, RunOptions, check_arguments, takes
+from .measuring.sampling import Sampled, outcomes_of, sample_of, sampled, with_samples
+from .measuring.settling import Settled
+from .options import AuditOptions, MeasuringOptions, RunOptions, StoppingOptions, check_arguments, takes
 from .progress import Progress, shown
-from .records import Example, Measurement, Outcomes, RunError, RunKey, RunManifest
+from .records import Measurement, Outcomes, RunError, RunKey, RunManifest
 from .runs import Held, Run, written
 from .runs.folder import RunFolder, default_folder
 from .runs.imported import read_results
@@ -45,7 +48,7 @@ class Answers:
     key: RunKey
     dataset: Dataset
     outcomes: Outcomes
-    sampled: Sampled | None = None
+    sampled: Sampled | Settled | None = None
 
 
 @takes(AuditOptions)
@@ -72,6 +75,7 @@ def audit(
     datasets = settings.datasets(data, tasks)
     for dataset in datasets:
         check_groups(dataset.examples, settings.by)
+    asked_until = goals([(d, t.name) for d, t in product(datasets, tasks)], settings.requirements, plan)
     report("loading the model", 0, 1)
     engine = open_engine(model, settings.engine)
     report("loading the model", 1, 1)
@@ -79,6 +83,7 @@ def audit(
     names = [dataset.label for dataset in datasets], [t.name for t in tasks], settings.asked
     folder = RunFolder(Path(out) if out else default_folder(engine.name, *names))
     with folder.held():
+        report = folder.noting(report)
         if not settings.chat_time and (time := folder.time_to_keep(engine.identity)):
             engine = open_engine(model, with_fields(settings.engine, chat_time=time))
         manifest = describe(engine, datasets, tasks, asdict(settings))
@@ -86,13 +91,13 @@ def audit(
         with ScoreStore(folder.scores) as store:
             texts = TextStore(folder.reasoning)
             answers = []
-            for dataset, asked in product(datasets, tasks):
+            for (dataset, asked), until in zip(product(datasets, tasks), asked_until, strict=True):
                 engine.prepare(dataset.examples)
                 key = RunKey(engine.name, dataset.name, asked.name)
                 scorer = store.scorer(engine, partial(report, str(key)))
                 writer = texts.writer(engine, partial(report, f"{key}, reasoning"))
                 ask = partial(asked.run, scorer=scorer, writer=writer)
-                answers.append(_answers(key, dataset, ask, settings))
+                answers.append(_answers(key, dataset, ask, settings, until))
             notes = [*fitted, *exposure_notes((model, settings.adapter), datasets), *store.notes, *texts.notes]
             manifest = with_fields(manifest, engine=described(engine), notes=[*notes, *engine.notes])
         return _finish(folder, answers, plan, manifest, report).with_texts(texts.texts)
@@ -148,22 +153,23 @@ def load(path: str | Path) -> Run:
     return Run(path)
 
 
-def _answers(key: RunKey, dataset: Dataset, ask: Callable[..., Outcomes], settings: Settings) -> Answers:
-    """Return the outcomes of the dataset, or of as much of it as the width asked for needs."""
-    if settings.until_width is None:
+def _answers(
+    key: RunKey, dataset: Dataset, ask: Callable[..., Outcomes], settings: Settings, until: Sequence[Goal]
+) -> Answers:
+    """Return the outcomes of the dataset, or of as much of it as the width or the requirements asked for need."""
+    drawn = sampled(dataset, ask, settings.plan, key, settings.part(StoppingOptions), until)
+    if drawn is None:
         return Answers(key, dataset, outcomes_of(dataset, ask))
-    joint, drop = settings.joint, settings.drop_settled
-    sampled = until_precise(dataset, ask, settings.plan, width=settings.until_width, joint=joint, drop=drop)
-    return Answers(key, sampled.dataset, ask(sampled.dataset.examples), sampled)
+    return Answers(key, drawn.dataset, ask(drawn.dataset.examples), drawn)
 
 
 def _finish(folder: RunFolder, answers: Sequence[Answers], plan: Plan, manifest: RunManifest, report: Progress) -> Run:
     """Return the run, measured and written."""
-    sampled = [(answer.key, answer.sampled) for answer in answers if answer.sampled]
-    manifest = with_samples(with_fields(manifest, files=folder.stores()), sampled)
+    drawn = [(answer.key, answer.sampled) for answer in answers if answer.sampled]
+    manifest = with_samples(with_fields(manifest, files=folder.stores()), drawn)
     measured, notes = measured_tables([(a.key, a.outcomes) for a in answers], plan, manifest, report)
-    measured.tables["examples.parquet"] = example_rows(_asked(answers))
-    if looks := [{**asdict(key), **look.row()} for key, drawn in sampled for look in drawn.looks]:
+    measured.tables["examples.parquet"] = example_rows(union((a.dataset.name, a.dataset.examples) for a in answers))
+    if looks := [{**asdict(key), **look.row()} for key, sample in drawn for look in sample.looks]:
         measured.tables["looks.csv"] = pd.DataFrame(looks)
     return written(folder, measured, manifest, notes)
 
@@ -189,11 +195,3 @@ def measured_tables(
         "measurements.csv": measurements_frame(measurements),
     }
     return Held(tables, {(key.dataset, key.task): outcomes for key, outcomes in parts}, measurements), notes
-
-
-def _asked(answers: Sequence[Answers]) -> dict[str, Sequence[Example]]:
-    """Return the examples by dataset; tasks may stop sampling at different looks, the later look has all examples."""
-    asked: dict[str, Sequence[Example]] = {}
-    for answer in answers:
-        asked[answer.dataset.name] = max(asked.get(answer.dataset.name, ()), answer.dataset.examples, key=len)
-    return asked

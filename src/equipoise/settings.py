@@ -11,6 +11,7 @@ from .datasets import CONTROL, Dataset, open_dataset, open_datasets
 from .datasets.conditions import conditions
 from .measuring.measure import Plan
 from .metrics import METRICS
+from .metrics.requirement import Requirement, parse_requirement
 from .options import (
     RENAMED,
     AnswerOptions,
@@ -35,6 +36,8 @@ class Settings(AuditOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         conditions(self.where)
+        for text in self.until:
+            parse_requirement(text)
         if self.metrics is None:
             # A manifest names the metrics, so that a later version with more of them measures the same.
             object.__setattr__(self, "metrics", tuple(METRICS))
@@ -68,6 +71,11 @@ class Settings(AuditOptions):
         estimators = [find(name, ESTIMATORS, kind="estimator") for name in self.estimators]
         return Plan(metrics, estimators, **vars(self.part(PlanOptions)))
 
+    @property
+    def requirements(self) -> list[Requirement]:
+        """What the audit is to settle."""
+        return list({text: parse_requirement(text) for text in self.until}.values())
+
     def datasets(self, data: Any, tasks: Sequence[Task]) -> list[Dataset]:
         """Return the datasets that were asked for.
 
@@ -76,7 +84,7 @@ class Settings(AuditOptions):
         """
         usual = isinstance(data, list | tuple) and all(isinstance(entry, str) for entry in data)
         if usual and tuple(data) == RunOptions.data:
-            names = (*options_of(DatasetOptions), "by", "until_width", "shots")
+            names = (*options_of(DatasetOptions), "by", "until_width", "until", "shots")
             # By their labels: the command line gives lists for the same choices.
             plain = all(_label(getattr(self, name)) == _label(SETTINGS[name].default) for name in names)
             if not plain or any(task.name.startswith(("cloze", "sentence")) for task in tasks):

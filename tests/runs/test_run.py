@@ -73,7 +73,8 @@ def test_an_audit_reads_nothing_that_it_wrote(tmp_path: Path, capsys: pytest.Cap
     # The same command continues: it reads its scores and, once, the manifest.
     with reads_in(tmp_path / "run") as reads:
         command(*words, "--out", tmp_path / "run", "--quiet")
-    assert reads == {"manifest.json": 1, "scores.jsonl": 2, "report.html": 1}, "the old page is hashed and removed"
+    old = {"report.html": 1, "verdict.json": 1}
+    assert reads == {"manifest.json": 1, "scores.jsonl": 2, **old}, "the old page is hashed and removed"
 
 
 def test_texts_of_the_model_are_handed_on_too(tmp_path: Path) -> None:

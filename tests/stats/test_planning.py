@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from equipoise.records import Estimate
-from equipoise.stats.planning import Seen, scaled_more
+from equipoise.stats.betting import Units
+from equipoise.stats.planning import Seen, scaled_more, units_to_settle
 
 
 def at_least(bound: float):  # type: ignore[no-untyped-def]
@@ -49,3 +50,13 @@ def test_other_metrics_scale_by_the_end_that_was_not_cut_off() -> None:
     cut = Estimate(0.85, 0.398, 1.0, 0.95, 6, "")
     assert scaled_more(cut, 0.99, (0, 1)) == pytest.approx(6 * (0.452 / 0.14) ** 2 - 6, abs=1)
     assert scaled_more(estimate, 0.8, (0, 1)) is None
+
+
+def test_rehearsed_audits_say_how_many_units_settle_a_bound() -> None:
+    rng = np.random.default_rng(4)
+    seen = (rng.random(200) < 0.04).astype(float)
+    needed = units_to_settle(Units(seen, np.ones(200), horizon=500), 0.1, 0.025)
+    fresh = (rng.random((300, 600)) < seen.mean()).astype(float)
+    median = np.median(Units(fresh, np.ones_like(fresh), horizon=500).shown_below(0.1, 0.025))
+    assert needed == pytest.approx(median, rel=0.25)
+    assert units_to_settle(Units(seen, np.ones(200), horizon=500), float(seen.mean()), 0.025) is None

@@ -20,7 +20,7 @@ from equipoise.records import EquipoiseError
 from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import PlantedEngine
-from equipoise.verdict.gate import Check, gate, junit, junit_error, parse_drop, parse_requirement, warnings
+from equipoise.verdict.gate import Check, gate, junit, junit_error, warnings
 
 
 def measured(run: Path, metric: str, **group: str) -> object:
@@ -137,12 +137,6 @@ def test_groups_datasets_and_tasks_are_chosen_in_brackets(planted_run: Path) -> 
     (check,) = gate(planted_run, ["accuracy[stereotype=pro, type=type2, dataset=builtin, task=next-word] > 0"])
     row = measured(planted_run, "accuracy", stereotype="pro", type="type2")
     assert check.number == row.low and check.passed
-    assert parse_requirement("a[type=type1]<-0.5").bound == -0.5
-    assert parse_drop("ucerf[type=type1] = 2e-2").bound == 0.02
-    with pytest.raises(EquipoiseError, match="is not a requirement"):
-        parse_requirement("ucerf=0.02")
-    with pytest.raises(EquipoiseError, match="is not a drop"):
-        parse_drop("ucerf >= 0.02")
 
 
 def test_without_an_interval_nothing_is_kept(make_run: Callable[..., Path]) -> None:

@@ -30,13 +30,14 @@ from . import (
     suite,
     survey,
     tune,
+    view,
 )
 from .errors import clear_errors
 from .help import PanelCommand, grouped, with_help_all
 
 GROUPS = {
     "Start": ("ask", "audit", "init", "doctor"),
-    "Read": ("report", "compare", "leaderboard", "measure", "verify"),
+    "Read": ("report", "view", "compare", "leaderboard", "measure", "verify"),
     "Decide": ("gate", "suite", "paper"),
     "Study": ("study",),
     "Data": ("data", "build", "import", "export"),
@@ -62,6 +63,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "init": config.init,
     "doctor": doctor.doctor,
     "report": report.report,
+    "view": view.view,
     "measure": measurement.measure,
     "compare": reports.compare,
     "gate": reports.gate,

@@ -10,7 +10,7 @@ from ..options import OutputOptions, RunOptions
 from .config import Config, PrintConfig, config_text
 from .console import listing, print_out, printable, progress_bar
 from .parameters import AUDIT, was_given, with_options
-from .results import check_trackers, log_run, show_run, write_page
+from .results import check_trackers, end_gate, log_run, show_run, write_page
 
 if TYPE_CHECKING:
     from ..suites.costs import Cost, Expectation
@@ -50,6 +50,10 @@ def audit(context: typer.Context, config: Config = None, print_config: PrintConf
     write_page(run, no_html=output.no_html)
     show_run(run, quiet=output.quiet, as_json=output.json)
     log_run(run, output.log, quiet=output.quiet)
+    if settings.until:
+        from ..verdict.gate import gate
+
+        end_gate(gate(run, settings.until), quiet=output.quiet or output.json)
 
 
 def _show_costs(expected: Expectation) -> None:

@@ -13,12 +13,10 @@ from ..records import EquipoiseError
 from .config import required
 from .console import listing, print_out, printable, progress_bar
 from .parameters import Against, Quiet, Resamples, Where, published_values
+from .results import end_gate
 
 if TYPE_CHECKING:
     from ..comparing.comparison import Comparison
-
-FAILED_GATE, UNDECIDED_GATE, UNUSABLE_GATE = 1, 3, 4
-"""Exit codes of a gate that was checked and not passed; 2 is for one that could not be checked."""
 
 Runs = Annotated[list[Path], typer.Argument(help="Run folders.")]
 Intersect = Annotated[
@@ -147,22 +145,7 @@ def gate(
         print_out(listing(("", "required", "of", "found"), list(gates.rows(checks))))
     for warning in gates.warnings(run, require or []):
         typer.echo(f"warning: {warning}", err=True)
-    unusable = [check for check in checks if check.outcome == gates.NOT_USABLE]
-    if unusable:
-        typer.echo(printable(f"{unusable[0].why} Nothing was checked; --insist checks it all the same."), err=True)
-        raise typer.Exit(UNUSABLE_GATE)
-    failed = [check for check in checks if check.outcome == gates.FAILED]
-    open_checks = [check for check in checks if check.outcome == gates.UNDECIDED]
-    if failed:
-        typer.echo(f"{len(failed)} of {len(checks)} requirements failed", err=True)
-        raise typer.Exit(FAILED_GATE)
-    if open_checks and undecided == "fail":
-        typer.echo(f"{len(open_checks)} of {len(checks)} requirements are undecided", err=True)
-        raise typer.Exit(UNDECIDED_GATE)
-    if not quiet:
-        passed = len(checks) - len(open_checks)
-        more = f", {len(open_checks)} undecided" if open_checks else ""
-        typer.echo(f"{passed} of {len(checks)} requirements passed{more}")
+    end_gate(checks, quiet=quiet)
 
 
 def compared(runs: Sequence[Path], chosen: dict[str, Any], *, quiet: bool) -> Comparison:

@@ -13,8 +13,11 @@ from .console import print_out, printable
 if TYPE_CHECKING:
     from ..records import RunManifest
     from ..runs import Run
+    from ..verdict.gate import Check
 
 SHOWN_NOTES = 6
+FAILED_GATE, UNDECIDED_GATE, UNUSABLE_GATE = 1, 3, 4
+"""Exit codes of requirements that were checked and not passed; 2 is for those that could not be checked."""
 
 
 def show_run(run: Run, *, quiet: bool, as_json: bool, every: bool = False) -> None:
@@ -87,3 +90,26 @@ def keep_files(
     else:
         write_together(out, contents)
     return [(out or run / place) / name for name in contents]
+
+
+def end_gate(checks: Sequence[Check], *, quiet: bool) -> None:
+    """Say how many requirements passed, and end the command with the exit code that says so to a pipeline."""
+    from ..metrics.requirement import FAILED, UNDECIDED
+    from ..verdict.gate import NOT_USABLE
+
+    unusable = [check for check in checks if check.outcome == NOT_USABLE]
+    if unusable:
+        typer.echo(printable(f"{unusable[0].why} Nothing was checked; --insist checks it all the same."), err=True)
+        raise typer.Exit(UNUSABLE_GATE)
+    failed = [check for check in checks if check.outcome == FAILED]
+    open_checks = [check for check in checks if check.outcome == UNDECIDED]
+    if failed:
+        typer.echo(f"{len(failed)} of {len(checks)} requirements failed", err=True)
+        raise typer.Exit(FAILED_GATE)
+    if not all(check.passed for check in open_checks):
+        typer.echo(f"{len(open_checks)} of {len(checks)} requirements are undecided", err=True)
+        raise typer.Exit(UNDECIDED_GATE)
+    if not quiet:
+        passed = len(checks) - len(open_checks)
+        more = f", {len(open_checks)} undecided" if open_checks else ""
+        typer.echo(f"{passed} of {len(checks)} requirements passed{more}")

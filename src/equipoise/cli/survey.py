@@ -97,10 +97,11 @@ def survey(
     from ..builder.survey.database.work import Asking
     from ..builder.survey.entrance import read_checks, read_test
     from ..builder.survey.panel import Ending, PaymentMap
-    from ..builder.survey.web.app import serve, survey_app
+    from ..builder.survey.web.app import survey_app
     from ..builder.survey.web.guard import Limits
     from ..builder.survey.web.pages import SurveyOptions
     from ..builder.survey.web.texts import read_texts
+    from ..serving import serve
 
     build = BuildFolder(folder)
     sentences = read_records(build.kept, Sentence, made_by="filter")

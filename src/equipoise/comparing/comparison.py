@@ -17,9 +17,10 @@ from ..measuring.items import suffix
 from ..measuring.leeway.widening import Leeway
 from ..measuring.measure import Plan
 from ..metrics import METRICS, Metric
+from ..metrics.naming import estimator_of, metric_named
 from ..progress import Progress, shown
 from ..records import ABSENT, Booleans, EquipoiseError, Estimate, Integers, Measurement, Outcomes, parse_group
-from ..runs.measurements import estimator_of, kind_title, metric_named
+from ..runs.measurements import kind_title
 from ..runs.run import Run
 from ..stats.paired import CORRECTIONS, Contest, Trial, is_detected, paired_differences
 from .matching import Match, match, opened, shared_estimators

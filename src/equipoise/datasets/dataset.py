@@ -173,3 +173,13 @@ def gender_groups(
 def count_by(examples: Iterable[Example], group: str) -> dict[str, int]:
     """Return how many examples there are in each group of that name."""
     return dict(sorted(Counter(example.groups.get(group, "") for example in examples).items()))
+
+
+def union(parts: Iterable[tuple[str, Sequence[Example]]]) -> dict[str, Sequence[Example]]:
+    """Return the examples by the name of their dataset, each once; the largest part gives the order."""
+    by_name: dict[str, dict[str, Example]] = {}
+    listed = list(parts)
+    for name, examples in sorted(listed, key=lambda part: -len(part[1])):
+        known = by_name.setdefault(name, {})
+        known |= {example.id: example for example in examples if example.id not in known}
+    return {name: tuple(by_name[name].values()) for name, _ in listed}

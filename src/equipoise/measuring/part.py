@@ -7,6 +7,7 @@ from dataclasses import replace
 from ..records import Measurement, Outcomes, RunKey, group_label
 from .changes import changes
 from .claims import with_claims
+from .following import with_followed
 from .group_pairs import group_pair_rows
 from .identities import identity_points
 from .items import Items
@@ -22,7 +23,7 @@ def measure_part(
     """Return every measurement of the items, and sentences on what is undefined or not known exactly."""
     outcomes = items.outcomes
     rows, notes = measure(items, plan, key)
-    rows = with_guarantee(rows, items, sample, plan.level)
+    rows = with_followed(with_guarantee(rows, items, sample, plan.level), items, sample)
     identities = estimates(identity_points(items, plan), items, plan, sample)
     rows += [row.of(key) for row in (*identities, *_of_groups(items, plan, sample))]
     if plan.intervals:
@@ -33,9 +34,10 @@ def measure_part(
     return wider, [*notes, *leeway_sentences(rows, wider, outcomes.limits, metrics)]
 
 
-def measure_items(items: Items, plan: Plan, key: RunKey) -> list[Measurement]:
+def measure_items(items: Items, plan: Plan, key: RunKey, sample: Sample | None = None) -> list[Measurement]:
     """Return the metrics of the plan, without those of several groups together and of identities."""
     rows, _ = measure(items, plan, key)
+    rows = with_followed(rows, items, sample)
     reach = leeways(items.outcomes, plan, lambda filled: point_values(measured_items(filled, plan), plan))
     return widened(rows, reach, items.outcomes.limits, metrics_by_name(plan))
 

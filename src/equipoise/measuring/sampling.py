@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 
 from ..datasets import Dataset
+from ..options import StoppingOptions
 from ..records import EquipoiseError, Example, ModelError, Outcomes, RunKey, RunManifest, group_label
 from ..stats.sequential import balanced_order, frequent_looks, planned_looks
+from .goals import Goal
 from .identities import confidence_disparities
 from .items import Items
 from .measure import Plan
+from .settling import Decision, Settled, until_settled
 from .stopping import GUARANTEED, Sample, guaranteed, planned_sample
 
 MOST_FAILED = 0.05
@@ -50,6 +53,11 @@ class Sampled:
     sample: Sample | None
 
     @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """What came of requirements: a width has none."""
+        return ()
+
+    @property
     def _what(self) -> str:
         names = dict.fromkeys(name.rsplit("/", 1)[1] for name in self.sample.totals) if self.sample else ()
         return ", ".join(names) or "disparities"
@@ -64,6 +72,17 @@ class Sampled:
             f"stopped at look {last.look} of {last.looks}, after {last.sentences:,} of {last.of:,} base sentences "
             f"({last.prompts:,} prompts); intervals of {self._what} are about all of them, and hold at any look"
         )
+
+
+def sampled(
+    dataset: Dataset, ask: Ask, plan: Plan, key: RunKey, options: StoppingOptions, until: Sequence[Goal]
+) -> Sampled | Settled | None:
+    """Return as much of the dataset as the goals or the width asked for need; None where all is to be asked."""
+    if until:
+        return until_settled(dataset, ask, plan, key, until, at_most=options.at_most)
+    if options.until_width is None:
+        return None
+    return until_precise(dataset, ask, plan, width=options.until_width, joint=options.joint, drop=options.drop_settled)
 
 
 def until_precise(
@@ -161,12 +180,16 @@ def outcomes_of(dataset: Dataset, ask: Ask) -> Outcomes:
                 raise ModelError(f"{share}, would be left out with their sets: {error}") from None
 
 
-def with_samples(manifest: RunManifest, sampled: Iterable[tuple[RunKey, Sampled]]) -> RunManifest:
-    """Return the manifest that says how the sentences of each dataset and task were sampled."""
+def with_samples(manifest: RunManifest, sampled: Iterable[tuple[RunKey, Sampled | Settled]]) -> RunManifest:
+    """Return the manifest that says how the sentences of each dataset and task were sampled, and what was settled."""
     tasks = {name: dict(task) for name, task in manifest.tasks.items()}
     notes = []
     for key, drawn in sampled:
         notes.append(f"{key}: {drawn.note}")
+        if drawn.decisions:
+            settled = {**tasks[key.task].get("settled", {}), key.dataset: [d.as_json() for d in drawn.decisions]}
+            tasks[key.task] = {**tasks[key.task], "settled": settled}
+            manifest = replace(manifest, tasks=tasks)
         if drawn.sample is not None:
             samples = {**dataset_samples(manifest, key.task), key.dataset: asdict(drawn.sample)}
             tasks[key.task] = {**tasks[key.task], "samples": samples}

@@ -26,7 +26,9 @@ class Sample:
     """How base sentences were drawn: how many there are of each type, and how many looks share the error.
 
     `together` is the number of intervals that hold at once: 1 gives a guarantee for each by itself. `totals` are those
-    of the metrics that an audit without markers waits for, `width` is the one asked for.
+    of the metrics that an audit without markers waits for, `width` is the one asked for. `followed` are those that an
+    audit was asked until they are settled: by metric and group, the most items of a sentence, the number of sentences
+    that there are, and the level (following.py).
     """
 
     population: Mapping[str, int] = field(default_factory=dict)
@@ -34,6 +36,7 @@ class Sample:
     together: int = 1
     width: float = 0.0
     totals: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    followed: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     @property
     def errors(self) -> int:

@@ -36,7 +36,7 @@ def mean(values: NDArray[Any], *, weights: NDArray[Any] | None = None, of: str =
     if weights.dtype.kind != "f":  # whole numbers would truncate the values below
         weights = weights.astype(np.float64)
     # Centred, so that float32 sums stay exact to rounding; one product, so that the weights are read once.
-    centre = float(np.add.reduce(values) / len(values))
+    centre = 0.0 if getattr(weights, "exact", False) else float(np.add.reduce(values) / len(values))
     columns = np.ones((2, len(values)), dtype=weights.dtype)
     np.subtract(values, centre, out=columns[0], casting="same_kind")
     total, count = (columns @ weights).astype(np.float64)

@@ -76,6 +76,10 @@ class Metric:
     "simultaneous" and "deviations" (from the deviations of its means, of all of them at once or as they are);
     "exchanged" (with a test that exchanges the two sides). `null` is the hypothesis that its p-value is about, in
     words; it is corrected over all measurements that agree in the parts named by `family` (Holm).
+
+    `means` is the number of means of bounded values that it is made of, 0 where it is made of something else; that of
+    a mean of a column follows from its function. An audit can be asked until such a metric is settled (`unsettled`
+    says why not), and its interval then holds at any look.
     """
 
     name: str
@@ -98,8 +102,11 @@ class Metric:
     interval: Rule = "usual"
     null: str = ""
     family: tuple[str, ...] = ()
+    means: int = 0
 
     def __post_init__(self) -> None:
+        if self.function is mean:
+            object.__setattr__(self, "means", 1)
         columns = [COLUMNS[name] for name in self.inputs if name in COLUMNS]
         mixes = self.mixes_answerable and all(column.mixes_answerable for column in columns)
         object.__setattr__(self, "mixes_answerable", mixes)
@@ -110,6 +117,23 @@ class Metric:
     def norm(self) -> Norm | None:
         """The signed differences behind it, if it is the size of some."""
         return self.function if isinstance(self.function, Norm) else None
+
+    @property
+    def value_bounds(self) -> tuple[float, float] | None:
+        """The smallest and largest value that it averages: of a column's mean those of the column; None without."""
+        read = [COLUMNS[name].bounds or (0.0, 1.0) for name in self.inputs if not COLUMNS[name].names]
+        lows, highs = zip(*read, strict=True)
+        ends = (min(lows), max(highs)) if self.function is mean or self.means > 1 else self.bounds
+        return ends if all(map(math.isfinite, ends)) else None
+
+    @property
+    def unsettled(self) -> str:
+        """Why an audit cannot be asked until this metric is settled, as a sentence; "" where it can."""
+        if self.unit in ("identity", "pair", "grouping"):
+            return "it compares several groups at once, which has no sequence of units yet"
+        if not self.means:
+            return "it is not made of means, or its row does not say of how many (`means`)"
+        return "" if self.value_bounds else "the values that it averages have no bounds"
 
     @property
     def taken_over(self) -> str:

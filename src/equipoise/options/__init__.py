@@ -12,6 +12,7 @@ from .option import check_arguments as check_arguments
 from .option import hint as hint
 from .option import options_of as options_of
 from .option import takes as takes
+from .stopping import StoppingOptions as StoppingOptions
 from .table import AnswerOptions as AnswerOptions
 from .table import AuditOptions as AuditOptions
 from .table import DatasetOptions as DatasetOptions
@@ -22,6 +23,5 @@ from .table import PlanOptions as PlanOptions
 from .table import QuestionOptions as QuestionOptions
 from .table import RunOptions as RunOptions
 from .table import SeedOption as SeedOption
-from .table import StoppingOptions as StoppingOptions
 from .table import TextOptions as TextOptions
 from .tuning import TuningOptions as TuningOptions

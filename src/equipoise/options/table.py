@@ -19,11 +19,11 @@ from .option import (
     OUTPUT,
     PROMPT,
     SERVER,
-    STOPPING,
     OptionError,
     Options,
     option,
 )
+from .stopping import StoppingOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -341,31 +341,6 @@ class MeasuringOptions(PlanOptions):
         MEASURING,
         flag="--estimator",
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class StoppingOptions(Options):
-    """When an audit may stop before every sentence is asked."""
-
-    until_width: float | None = option(
-        None,
-        "Stop once the intervals of UCerF, flips, accuracy and gaps (or identity disparities) are narrower than this.",
-        STOPPING,
-        above=0,
-        asked=19,
-    )
-    joint: bool = option(
-        False, "With --until-width: hold for all intervals together, not for each.", STOPPING, asked=20
-    )
-    drop_settled: bool = option(
-        False, "With --until-width: also stop asking about settled attributes.", STOPPING, asked=21
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("joint", "drop_settled"):
-            if getattr(self, name) and self.until_width is None:
-                raise OptionError(f"{name} needs until_width: without it every sentence is asked", name, "until_width")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,10 +31,12 @@ from ..files import (
     waiting,
     write_waiting,
 )
+from ..progress import Progress
 from ..records import EquipoiseError, OtherRunError, Outcomes, RunError, RunManifest
 from .csv_files import read_csv, to_csv
 from .manifest import NAME, read_manifest, rebuild_advice, strange, unfinished, write_manifest
 from .measurements import read_measurements
+from .progress_file import ProgressNotes, forget_progress
 from .question import differences
 from .tables import Rows, group_names, outcomes_from_frame, read_parquet, typed_frame
 
@@ -49,7 +51,7 @@ CONTROLS = (NAME, ".run.lock", *STORES, "scores.lock")
 MOST_BYTES = 2**33
 """The size of a table at most: a hundred times that of an audit of a million sentences."""
 
-MADE_FROM_MEASUREMENTS = re.compile(r"report\.html|(figures|tables)/.*")
+MADE_FROM_MEASUREMENTS = re.compile(r"report\.html|verdict\.json|(figures|tables)/.*")
 """Files that go out of date when the run is measured anew."""
 
 UNREADABLE = (EquipoiseError, OSError, ValueError, TypeError, LookupError, ArithmeticError, NotImplementedError)
@@ -131,6 +133,10 @@ class RunFolder:
         self._write_manifest(replace(manifest, files=stale))
         remove_unchanged(self.path, stale)
 
+    def noting(self, report: Progress) -> ProgressNotes:
+        """Return what the run's work reports to, which notes in the folder how far it is."""
+        return ProgressNotes(self.path, report)
+
     @property
     def chat_time(self) -> str:
         """The time that chat templates printed in the run of this folder; "" where none did."""
@@ -168,6 +174,8 @@ class RunFolder:
             kept = {name: digest for name, digest in kept.items() if name not in stale}
         self._write_manifest(replace(manifest, files={**kept, **hashes}))
         settle(self.path, hashes)
+        if manifest.finished:
+            forget_progress(self.path)
 
     def add(self, contents: Mapping[str, Content], made_from: RunManifest | None = None) -> None:
         """Add files to a finished run, or replace them, in one step; `made_from` is the run that was read for them."""

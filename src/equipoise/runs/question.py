@@ -74,8 +74,9 @@ def _tasks(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]
 
 
 def _without_sample(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how a task asks, without what an audit with `precision` found out about how much it needs."""
-    return {key: value for key, value in task.items() if not (key == "samples" and isinstance(value, dict))}
+    """Return how a task asks, without what an audit that may stop early found out about how much it needs."""
+    drawn = ("samples", "settled")
+    return {key: value for key, value in task.items() if not (key in drawn and isinstance(value, dict))}
 
 
 def _engine(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:

@@ -25,8 +25,8 @@ class _Recorder:
 
     width = 1
 
-    def __init__(self, clusters: int) -> None:
-        self.clusters = clusters
+    def __init__(self, clusters: int, *, exact: bool = False) -> None:
+        self.clusters, self.exact = clusters, exact
         self.tables: list[Floats] = []
         self.means: Sequence[Floats] | None = None
         self._next = 0
@@ -42,17 +42,20 @@ class _Recorder:
 
 def units(statistic: Statistic) -> list[Floats]:
     """Return the values of the clusters under each mean, from an unknown origin; [] if it is not made of means."""
-    return [total[count > 0] / count[count > 0] for total, count in _tables(statistic)]
+    return [total[count > 0] / count[count > 0] for total, count in tables(statistic)]
 
 
 def item_size(statistic: Statistic) -> float:
     """Return the size of an item in clusters, under the mean where it is largest; the statistic is made of means."""
-    return max(float((count > 0).sum() / count.sum()) for _, count in _tables(statistic))
+    return max(float((count > 0).sum() / count.sum()) for _, count in tables(statistic))
 
 
-def _tables(statistic: Statistic) -> list[Floats]:
-    """Return the sums and counts of each mean by cluster; [] if the statistic is not made of means."""
-    recorder = _Recorder(int(statistic.clusters.max()) + 1)
+def tables(statistic: Statistic, *, exact: bool = False) -> list[Floats]:
+    """Return the sums and counts of each mean by cluster; [] if the statistic is not made of means.
+
+    `exact`: the sums are those of the values themselves; else they are taken from an unknown origin.
+    """
+    recorder = _Recorder(int(statistic.clusters.max()) + 1, exact=exact)
     if not takes_weights(statistic.function):
         return []
     try:
@@ -63,9 +66,9 @@ def _tables(statistic: Statistic) -> list[Floats]:
     return recorder.tables if all(len(table) == 2 for table in recorder.tables) else []
 
 
-def at_means(statistic: Statistic, means: Sequence[Floats]) -> Floats:
-    """Return the statistic at other means of what it averages, given from the same origin as `units`."""
-    recorder = _Recorder(0)
+def at_means(statistic: Statistic, means: Sequence[Floats], *, exact: bool = False) -> Floats:
+    """Return the statistic at other means of what it averages, given from the same origin as `tables`."""
+    recorder = _Recorder(0, exact=exact)
     recorder.means = means
     return np.asarray(statistic.function(*statistic.arrays, weights=statistic.weights(recorder)), dtype=np.float64)
 
@@ -84,10 +87,18 @@ def joint_interval(
     for values in averaged:
         bounds = (float(values.max()) - width, float(values.min()) + width)
         ends.append(bounded.mean_interval(values, bounds, level=level_of_each, seed=seed).ends)
+    low, high = within_ends(statistic, ends)
+    return Estimate(float(statistic.value), low, high, level, min(map(len, averaged)), bounded.JOINT)
+
+
+def within_ends(
+    statistic: Statistic, ends: Sequence[tuple[float, float]], *, exact: bool = False
+) -> tuple[float, float]:
+    """Return the smallest and largest value of a statistic whose means lie within these ends."""
     lattice = np.meshgrid(*(np.linspace(low, high, STEPS) for low, high in ends), indexing="ij")
-    values = at_means(statistic, [places.ravel() for places in lattice])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values = at_means(statistic, [places.ravel() for places in lattice], exact=exact)
     # An absolute difference may be 0 between two values that were tried.
     step = max((high - low) / (STEPS - 1) for low, high in ends)
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    low = 0.0 if 0 < low < step else low
-    return Estimate(float(statistic.value), low, high, level, min(map(len, averaged)), bounded.JOINT)
+    return 0.0 if 0 < low < step else low, high

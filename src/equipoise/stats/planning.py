@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import stdtrit
 
 from ..records import Estimate, Floats
 from . import bounded
+from .betting import Units
 
 MOST_UNITS = 1_000_000
 """Nobody asks that many sentences: what needs more is called undecidable."""
@@ -63,3 +64,29 @@ def scaled_more(estimate: Estimate, bound: float, bounds: tuple[float, float]) -
     if distance <= 0 or not math.isfinite(reach) or estimate.n < 1:
         return None
     return max(1, math.ceil(estimate.n * (reach / distance) ** 2) - estimate.n)
+
+
+REHEARSALS = 100
+"""Audits that are drawn to see how many units they need."""
+
+MOST_REHEARSED = 40_000
+"""Units of a rehearsed audit at most: what needs more is not planned."""
+
+
+def units_to_settle(seen: Units, bound: float, error: float, *, seed: int = 0) -> int | None:
+    """Return how many units half of all audits need until a mean is above or below a bound, were they like those seen.
+
+    `error` is that of each side. None where that is more than anybody asks, as for a mean at the bound.
+    """
+    rng = np.random.default_rng(seed)
+    size = 128
+    while size <= MOST_REHEARSED:
+        drawn = rng.integers(0, seen.counts.shape[-1], (REHEARSALS, size))
+        audits = replace(seen, sums=seen.sums[drawn], counts=seen.counts[drawn])
+        sides = [shown(bound, error) for shown in (audits.shown_above, audits.shown_below)]
+        needed = np.min([np.where(side > 0, side, size + 1) for side in sides], axis=0)
+        half = int(np.median(needed))
+        if half <= size:
+            return half
+        size *= 4
+    return None

@@ -81,9 +81,10 @@ class Statistic:
 
 
 class Tape(Protocol):
-    """Records the columns that a statistic sums, and answers with their sums."""
+    """Records the columns that a statistic sums, and answers with their sums; `exact` ones need no centre."""
 
     width: int
+    exact: bool
 
     def sums(self, table: Floats, clusters: Integers) -> Floats:
         """Return the weighted sums of the rows of a table."""
@@ -105,6 +106,7 @@ class ClusterWeights:
     dtype = np.dtype(np.float64)
 
     def __init__(self, tape: Tape, clusters: Integers, shares: Floats | None = None) -> None:
+        self.exact = tape.exact
         self._tape = tape
         self._clusters = clusters
         self._shares = shares
@@ -175,6 +177,8 @@ class _Batch:
 
 class _Tape:
     """What one statistic recorded in its batch, and its replay."""
+
+    exact = False
 
     def __init__(self, batch: _Batch) -> None:
         self.batch = batch

@@ -9,12 +9,13 @@ from pathlib import Path
 import pandas as pd
 
 from ..files import write_file
+from ..metrics.requirement import FAILED, UNDECIDED, parse_requirement
 from ..records import EquipoiseError
 from ..report import SiteOptions, write_site
 from ..runs import Run
 from ..runs.csv_files import to_csv
 from ..topics.leaderboard.boards import write_measurements
-from ..verdict.gate import FAILED, NOT_USABLE, UNDECIDED, Check, gate, junit, parse_requirement
+from ..verdict.gate import NOT_USABLE, Check, gate, junit
 from .status import DONE, Status
 from .suite_file import Gates, Suite, SuiteError
 

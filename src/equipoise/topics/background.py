@@ -9,8 +9,8 @@ from typing import Any
 
 from ..datasets.cards import CARDS
 from ..metrics import METRICS
+from ..metrics.naming import metric_of
 from ..records.showing import Cell, Column, Content, Finding, Row, Section, Table
-from ..runs.measurements import metric_of
 from ..runs.run import Run
 from ..verdict.validity import faults_command
 from ..verdict.words import words_of

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from ..comparing.comparison import Comparison
 from ..comparing.matching import Match
 from ..metrics import METRICS
+from ..metrics.naming import metric_named
 from ..records.showing import Cell, Column, Content, Row, Section, Table
-from ..runs.measurements import Measurements, metric_named
+from ..runs.measurements import Measurements
 from ..runs.run import Part, Run
 from ..stats.paired import is_detected
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..metrics import METRICS
+from ..metrics.naming import metric_of
 from ..records import Better, Measurement
 from ..records.showing import Cell, Chart, Column, Content, Finding, Row, Section, Table, Verdict, cases_link
-from ..runs.measurements import Measurements, kind_title, metric_of, metric_place
+from ..runs.measurements import Measurements, kind_title, metric_place
 from ..runs.run import Part, Run
 from ..verdict.summary import part_summary
 from . import flips

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from ..comparing.wordings import WordingPart
 from ..measuring.drawn_answers import Drawn, drawn_answers
+from ..metrics.naming import metric_of
 from ..records.showing import Cell, Column, Finding, Row, Section, Table
-from ..runs.measurements import metric_of
 from ..runs.run import Part, Run
 from .estimators import answer
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ..metrics.naming import metric_named
 from ..records import Measurement
 from ..records.showing import Finding, Verdict
-from ..runs.measurements import Measurements, metric_named
+from ..runs.measurements import Measurements
 from ..runs.run import Part
 from .findings import behaviour, count, rule_of
 from .items import labels_of, left_out

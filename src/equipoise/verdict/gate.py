@@ -6,9 +6,7 @@ A requirement passes when its whole interval meets the bound, fails when none of
 from __future__ import annotations
 
 import math
-import operator
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,48 +15,23 @@ from xml.etree import ElementTree
 from ..comparing.comparison import Choices, Tested, compare
 from ..measuring.evidence import is_plain_mean, seen_units
 from ..measuring.measure import Plan, measured_items, measured_points
+from ..measuring.settling import Decision
+from ..metrics.naming import estimator_of, metric_named, metric_of
+from ..metrics.requirement import COMPARE, FAILED, PASSED, UNDECIDED, Bound, Requirement, parse_drop, parse_requirement
 from ..records import EquipoiseError, Estimate, Measurement, group_label, parse_group
-from ..runs.measurements import estimator_of, metric_named, metric_of
 from ..runs.run import Part, Run
 from ..stats.planning import Seen, scaled_more
 from ..uncertainty import PERPLEXITY
+from .settled import decision_on
 from .summary import part_summary
 
 ENDS = ("cautious", "low", "value", "high")
 """What of an estimate is tested. `cautious`: the end of the interval that is furthest from passing."""
 
-PASSED, FAILED, UNDECIDED, NOT_USABLE = "passed", "FAILED", "undecided", "not usable"
-
-_WRITTEN = re.compile(r"\s*([\w-]+)\s*(?:\[([^\]]*)\])?\s*(>=|<=|>|<|=)\s*([-+.\deE]+)\s*")
-_COMPARE: Mapping[str, Callable[[float, float], bool]] = {
-    ">=": operator.ge,
-    "<=": operator.le,
-    ">": operator.gt,
-    "<": operator.lt,
-}
-
-Bound = tuple[str, float]
-"""A sign and a number: (">=", 0.8)."""
+NOT_USABLE = "not usable"
 
 Growth = Callable[[Estimate, Bound], int | None]
 """How many more sets would decide whether an estimate meets a bound; None where no number would."""
-
-
-@dataclass(frozen=True)
-class Requirement:
-    """A bound on a metric: `ucerf[type=type2,dataset=winobias] >= 0.80`, or an allowed drop: `ucerf=0.02`."""
-
-    text: str
-    metric: str
-    dataset: str | None
-    task: str | None
-    group: str
-    sign: str
-    bound: float
-
-    def is_about(self, dataset: str, task: str) -> bool:
-        """Return whether it speaks of a dataset and task; without either, of all."""
-        return self.dataset in (None, dataset) and self.task in (None, task)
 
 
 @dataclass(frozen=True)
@@ -115,12 +88,19 @@ class Rules:
         check = Check(requirement, where, end, number, sign, bound, FAILED)
         if math.isnan(number):
             return replace(check, why="it has no interval that could be trusted")
-        meets = _COMPARE[sign]
+        meets = COMPARE[sign]
         if meets(number, bound):
             return replace(check, outcome=PASSED, passed=True)
         if self.test_at == "cautious" and meets(tested.high if end == "low" else tested.low, bound):
             return replace(check, outcome=UNDECIDED, more=more(tested, to), passed=self.undecided == "pass")
         return check
+
+    def settled(self, decision: Decision, where: str) -> Check:
+        """Return the check of a requirement that the audit was asked until it was settled."""
+        passes = decision.outcome == PASSED or (decision.outcome == UNDECIDED and self.undecided == "pass")
+        more = None if decision.needed is None else max(1, decision.needed - decision.sets)
+        asks = (decision.requirement, where, "settled", decision.value, decision.sign, decision.bound)
+        return Check(*asks, decision.outcome, decision.sentence, more, passes)
 
 
 def _more_sets(tested: Estimate, to: Bound, *, seen: Seen | None, bounds: tuple[float, float]) -> int | None:
@@ -131,7 +111,7 @@ def _more_sets(tested: Estimate, to: Bound, *, seen: Seen | None, bounds: tuple[
     sign, bound = to
     if seen is None:
         return scaled_more(tested, bound, bounds)
-    meets = _COMPARE[sign]
+    meets = COMPARE[sign]
     more = seen.more(lambda estimate: meets(estimate.low, bound) == meets(estimate.high, bound))
     return None if more is None else max(1, round(more * tested.n / len(seen.units)))
 
@@ -164,44 +144,6 @@ def _drop_growth(test: Tested, *, turned: bool) -> Growth:
     return partial(_more_sets, seen=seen, bounds=(-width, width))
 
 
-def parse_requirement(text: str) -> Requirement:
-    """Return the requirement that the text states."""
-    requirement = _parsed(text)
-    if requirement is None or requirement.sign == "=":
-        raise EquipoiseError(
-            f"{text!r} is not a requirement; write it as metric[type=type2] >= 0.80 (also <=, >, <);"
-            " the brackets are optional"
-        )
-    return requirement
-
-
-def parse_drop(text: str) -> Requirement:
-    """Return the allowed drop that the text states."""
-    drop = _parsed(text)
-    if drop is None or drop.sign != "=":
-        raise EquipoiseError(f"{text!r} is not a drop; write it as metric=0.02 or metric[type=type2]=0.02")
-    if metric_named(drop.metric).better == "neither":
-        raise EquipoiseError(f"drop {text!r}: {drop.metric} has no better direction, so it cannot drop")
-    return drop
-
-
-def _parsed(text: str) -> Requirement | None:
-    match = _WRITTEN.fullmatch(text)
-    if not match:
-        return None
-    name, chosen, sign, written = match.groups()
-    parts = parse_group(chosen.strip()) if chosen and chosen.strip() else {}
-    parts = {key.strip(): value.strip() for key, value in parts.items()}
-    try:
-        bound = float(written)
-    except ValueError:
-        bound = math.nan
-    if not math.isfinite(bound):
-        raise EquipoiseError(f"{text!r}: {written!r} is not a number")
-    dataset, task = parts.pop("dataset", None), parts.pop("task", None)
-    return Requirement(text.strip(), name, dataset, task, group_label(parts), sign, bound)
-
-
 def _checks(run: Run, requirement: Requirement, rules: Rules) -> list[Check]:
     """Return a check for every dataset and task that the requirement names; one that names nothing is an error."""
     checks = []
@@ -210,7 +152,12 @@ def _checks(run: Run, requirement: Requirement, rules: Rules) -> list[Check]:
         if row is not None and requirement.is_about(part.dataset, part.task):
             where, tested = f"{part}, {requirement.group}", replace(row.estimate, n=_sets(part, row))
             bound = (requirement.sign, requirement.bound)
-            check = rules.check(requirement.text, where, tested, bound, _growth(part, row))
+            settled = decision_on(part, requirement) if rules.test_at == "cautious" else None
+            check = (
+                rules.check(requirement.text, where, tested, bound, _growth(part, row))
+                if settled is None
+                else rules.settled(settled, where)
+            )
             checks.append(_if_usable(check, [part], rules))
     if not checks:
         raise EquipoiseError(_nothing(run, requirement.text, requirement.metric, requirement.group))

@@ -11,8 +11,12 @@ from typing import Any
 from ..records.showing import Finding, Verdict
 from ..runs.run import Part, Run
 from .decision import verdict_of
+from .settled import decisions_of
 from .validity import checks
 from .words import words_of
+
+VERDICTS = "verdict.json"
+"""File of a run folder with the verdict of every part, for those who list runs."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,17 @@ def part_summary(part: Part) -> PartSummary:
 
 def verdicts_of(run: Run) -> list[dict[str, Any]]:
     """Return the verdict of every dataset and task as plain values."""
-    return [{**asdict(part.key), **part_summary(part).verdict.as_json()} for part in run.parts]
+    verdicts = []
+    for part in run.parts:
+        settled = [decision.as_json() for decision in decisions_of(part)]
+        verdict = {**asdict(part.key), **part_summary(part).verdict.as_json()}
+        verdicts.append({**verdict, "settled": settled} if settled else verdict)
+    return verdicts
+
+
+def verdicts_json(run: Run) -> bytes:
+    """Return the content of the run folder's file of verdicts."""
+    return json.dumps(verdicts_of(run), indent=2).encode()
 
 
 def run_json(run: Run) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..datasets import CARDS
 from ..measuring.leeway.alternatives import undecided
+from ..measuring.settling import FEWEST_SETS
 from ..metrics.columns import LETTERS
 from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER, Estimate, Integers, Measurement, Outcomes
 from ..records.limits import BOUNDED, SAMPLED
@@ -22,13 +23,11 @@ from ..records.showing import Finding, State
 from ..runs.run import Part, Run
 from .control import control
 from .findings import is_shown, rule_of
+from .settled import stopping
 from .words import sentences
 
 LITTLE_MASS = 0.05
 """Under this median share of the model's probability, the candidates are not an answer to the question."""
-
-FEW_SETS = 30
-"""With fewer sets than this in every type, a run is not usable: hardly any difference could be shown."""
 
 LEAST_DEPENDENT = 0.1
 """Less than this share of the answers must not depend on the sentence: else they follow the letter or the place."""
@@ -56,7 +55,8 @@ def _check(name: str, state: State, short: str, text: str, rests_on: Sequence[Me
 def checks(part: Part) -> list[Finding]:
     """Return every check that applies to the run on this dataset and task, the gravest first."""
     listed = [*_mass(part), *_ties(part), *_sizes(part), *_places(part), *_accuracy(part), *_comparable(part)]
-    listed += [*control(part), *_joins(part), *_flags(part), *_limits(part), *_faults(part), *_precision(part)]
+    listed += [*control(part), *_joins(part), *_flags(part), *_limits(part), *stopping(part)]
+    listed += [*_faults(part), *_precision(part)]
     order: Sequence[State] = ("invalid", "doubt", "fine")
     return sorted(listed, key=lambda check: order.index(check.state))
 
@@ -121,9 +121,9 @@ def _sizes(part: Part) -> Iterator[Finding]:
         return
     value = f"{sets:,} sets, {part.items['example_id'].nunique():,} sentences"
     most = max(part.of_kind(pairs, kind)["set_id"].nunique() for kind in part.kinds)
-    if most < FEW_SETS:
+    if most < FEWEST_SETS:
         of_type = "" if len(part.kinds) == 1 else " of a type"
-        text = f"there are too few sets, at most {most}{of_type}. At least {FEW_SETS} are needed."
+        text = f"there are too few sets, at most {most}{of_type}. At least {FEWEST_SETS} are needed."
         yield _check("size", "invalid", value, text)
     else:
         yield _check("size", "fine", value, f"There are {value}.")

@@ -15,16 +15,18 @@ import pandas as pd
 from ..datasets.dataset import Dataset
 from ..files import StrangeFile, file_sha256, plain_file
 from ..measuring.sampling import dataset_samples
+from ..metrics.naming import metric_of
 from ..progress import Progress
 from ..records import EquipoiseError, Outcomes, RunError, RunKey
 from ..run import measured_tables
 from ..runs import Run
 from ..runs.folder import STORES
-from ..runs.measurements import measurements_frame, metric_of
+from ..runs.measurements import measurements_frame
 from ..runs.tables import examples_from_frame
 from ..settings import Settings
 from .finding import Finding, some
 from .kept_answers import kept_answers, kept_tasks, why_without_scores
+from .settled import settled
 from .tables import compared, compared_tables
 
 UNNAMED = (*STORES, "scores.lock", "reasoning.lock", "manifest.json", ".run.lock")
@@ -116,6 +118,7 @@ def _tasks(run: Run) -> Iterator[Finding]:
         asks, claimed = json.loads(json.dumps(dict(task.settings))), dict(run.manifest.tasks[name])
         if dataset_samples(run.manifest, name):
             claimed.pop("samples")
+        claimed.pop("settled", None)
         wrong = [key for key in {**asks, **claimed} if asks.get(key) != claimed.get(key)]
         if wrong:
             yield Finding("tasks", False, f"{name}: the manifest has other {some(wrong)} than its settings make")
@@ -172,6 +175,7 @@ def _tables(run: Run, parts: list[tuple[RunKey, Outcomes]], source: str, report:
         assert fresh is not None
         yield compared_tables(name, fresh, run.frame(name), made_from)
     yield compared(measurements_frame(measured.measurements), run.measurements)
+    yield from settled(run, dict(parts), plan)
 
 
 def to_json(findings: list[Finding]) -> str:

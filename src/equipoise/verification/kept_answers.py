@@ -65,8 +65,9 @@ def _asked(run: Run, dataset: str, task: str) -> tuple[Example, ...]:
     rows = run.examples[run.examples["dataset"] == dataset]
     if dataset in dataset_samples(run.manifest, task):
         outcomes = run.outcomes
-        sets = outcomes["set_id"][(outcomes["dataset"] == dataset) & (outcomes["task"] == task)]
-        rows = rows[rows["set_id"].isin(sets)]
+        asked_ids = outcomes["example_id"][(outcomes["dataset"] == dataset) & (outcomes["task"] == task)].unique()
+        # In the order in which they were asked: intervals that hold at any look depend on it.
+        rows = rows.set_index("id", drop=False).loc[[name for name in asked_ids if name in set(rows["id"])]]
     asked = Dataset(dataset, tuple(examples_from_frame(rows)))
     ids = [note.partition("were left out: ")[2].split(", ") for note in run.manifest.notes]
     left_out = {id for several in ids for id in several} & {example.id for example in asked.examples}

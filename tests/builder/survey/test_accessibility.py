@@ -16,8 +16,9 @@ from equipoise.builder.survey.database.work import Asking
 from equipoise.builder.survey.entrance import EntranceTest, read_test
 from equipoise.builder.survey.panel import Ending, PanelOptions, PaymentMap
 from equipoise.builder.survey.rehearsal import UNLIMITED
-from equipoise.builder.survey.web.app import serving, survey_app
+from equipoise.builder.survey.web.app import survey_app
 from equipoise.builder.survey.web.pages import SurveyOptions
+from equipoise.serving import serving
 
 TOKEN = "a-token-of-at-least-128-bits"
 SHORT = EntranceTest(read_test(None).pool[:1])

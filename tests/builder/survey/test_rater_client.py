@@ -14,8 +14,9 @@ from equipoise.builder.survey.database.survey import SurveyDatabase
 from equipoise.builder.survey.entrance import read_test
 from equipoise.builder.survey.rater_client import Profile, SimulatedRater, run_raters, truth_of
 from equipoise.builder.survey.rehearsal import UNLIMITED
-from equipoise.builder.survey.web.app import serving, survey_app
+from equipoise.builder.survey.web.app import survey_app
 from equipoise.builder.survey.web.pages import SurveyOptions
+from equipoise.serving import serving
 
 TOKEN = "a-token-of-at-least-128-bits"
 

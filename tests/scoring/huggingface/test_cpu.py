@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -75,3 +78,34 @@ def test_shared_weights_half_precision_and_want_of_memory_are_left_alone(monkeyp
         assert not lay_out(make_model("LlamaConfig", 300, **LLAMA).bfloat16(), IDS)
         monkeypatch.setattr(huggingface_cpu, "free_memory", lambda: 0)
         assert not lay_out(make_model("LlamaConfig", 300, **LLAMA), IDS)
+
+
+PLAIN = """
+import resource, sys, torch
+from transformers import AutoModelForCausalLM
+AutoModelForCausalLM.from_pretrained(sys.argv[1])(input_ids=torch.tensor([[1, 2, 3]]))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+LAID_OUT = """
+import resource, sys, torch
+from transformers import AutoModelForCausalLM
+from equipoise.scoring.huggingface.cpu import lay_out
+model = AutoModelForCausalLM.from_pretrained(sys.argv[1])
+with torch.inference_mode():
+    assert lay_out(model, [1, 2, 3])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux can be told to give pages back")
+def test_laying_out_needs_hardly_more_memory_than_plain_transformers(tmp_path: Path) -> None:
+    model = make_model("LlamaConfig", 300, **{**LLAMA, "hidden_size": 1024, "intermediate_size": 16384})
+    model.save_pretrained(tmp_path)
+    size = sum(weight.nbytes for weight in model.parameters()) / 1024
+    peaks = [
+        int(subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, check=True, text=True).stdout)
+        for code in (PLAIN, LAID_OUT)
+    ]
+    assert peaks[1] < peaks[0] + size / 3, (peaks, size)

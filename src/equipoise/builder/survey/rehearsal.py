@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ...serving import serving
 from ..steps import BuildFolder, Sentence, read_records
 from ..verdict.cleaning import CleanOptions, clean
 from ..verdict.consensus import Rule
@@ -17,7 +18,7 @@ from .database.survey import SurveyDatabase
 from .database.work import Asking
 from .entrance import read_test
 from .rater_client import Profile, RaterLog, SimulatedRater, run_raters, truth_of
-from .web.app import serving, survey_app
+from .web.app import survey_app
 from .web.guard import Limits
 from .web.pages import SurveyOptions
 

@@ -23,6 +23,9 @@ from ..palette import style_sheet
 from .charts import glyph, svg, swatch
 from .elements import web_file
 
+SORTING = ("tables.js",)
+"""The scripts of a page with a table that can be sorted."""
+
 
 @dataclass(frozen=True)
 class Head:
@@ -51,8 +54,8 @@ def page(
     `cases` are the packed cases of a run. `left_out` is printed on paper only: what is not there, and where it is.
     """
     sections = list(sections)
-    sorting = ["tables.js"] if any(table.sortable for table in every(sections, Table)) else []
-    code = "\n".join(web_file(name) for name in (*scripts, *sorting))
+    sorting = SORTING if any(table.sortable for table in every(sections, Table)) else ()
+    code = code_of((*scripts, *sorting))
     template = _environment().get_template("page.html")
     return template.render(
         title=head.tab or f"{head.kicker} {head.title}".strip(),
@@ -61,14 +64,29 @@ def page(
         facts=head.facts,
         crumbs=head.crumbs,
         sections=sections,
-        style=Markup(web_file("page.css") + "\n" + style_sheet()),
+        style=Markup(style()),
         # The hash is of the text between the tags, to the byte.
         script=Markup(code),
-        script_hash=base64.b64encode(hashlib.sha256(code.encode()).digest()).decode(),
+        script_hash=script_hash(code),
         cases=cases,
         left_out=left_out,
         version=__version__,
     )
+
+
+def code_of(scripts: Sequence[str]) -> str:
+    """Return the code of a page with these scripts."""
+    return "\n".join(web_file(name) for name in scripts)
+
+
+def script_hash(code: str) -> str:
+    """Return what a content policy calls a script by."""
+    return base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+
+
+def style() -> str:
+    """Return the style sheet of every page."""
+    return web_file("page.css") + "\n" + style_sheet()
 
 
 def draw(shown: Shown | Section, level: int = 3) -> Markup:

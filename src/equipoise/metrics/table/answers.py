@@ -87,6 +87,7 @@ ANSWERS = (
             paper=UCERF,
             estimated=True,
             possible=partial(answers.possible_level, actual=actual),
+            means=1,
         )
         for name, column, label, actual in (
             ("tpd", "true_positive_level", "True positive", 1),

@@ -73,8 +73,10 @@ CALIBRATION = (
         "Gender-ECE gap",
         "largest - smallest ECE of the predicted sides",
     ),
-    _labelled("macroce", calibration.macroce, LABELLED, "lower", "MacroCE", "ICE over hits and over misses, averaged"),
-    _labelled("ice", calibration.ice, LABELLED, "lower", "ICE", "mean |right or wrong - confidence|"),
+    _labelled(
+        "macroce", calibration.macroce, LABELLED, "lower", "MacroCE", "ICE over hits and over misses, averaged", means=2
+    ),
+    _labelled("ice", calibration.ice, LABELLED, "lower", "ICE", "mean |right or wrong - confidence|", means=1),
     _labelled(
         "brier",
         calibration.brier,
@@ -82,6 +84,7 @@ CALIBRATION = (
         "lower",
         "Brier score",
         "mean squared error of the probability",
+        means=1,
         leading=True,
     ),
     _labelled(
@@ -126,6 +129,7 @@ CALIBRATION = (
         "neither",
         "Brier score as published",
         "the paper's number, made from the wrong column",
+        means=1,
     ),
     _labelled(
         "log_loss",
@@ -143,6 +147,7 @@ CALIBRATION = (
         "higher",
         "Human alignment",
         "share of predictions that people agree with",
+        means=1,
         leading=True,
     ),
     _pairs("p_first", "p", "neither", "P(first side)", "mean probability of the first side (male)"),

@@ -15,11 +15,11 @@ ODDS = ("positive", "chosen_positive", "stereotype")
 
 _of_sets = partial(Metric, unit="sets", estimated=True, bounds=(0, 1), paper=UCERF)
 _set = partial(mean_metric, unit="sets", estimated=True, bounds=(0, 1), paper=UCERF)
-_odds = partial(Metric, unit="contrast", applies_to="labelled", paper=ODDS_PAPER)
+_odds = partial(Metric, unit="contrast", applies_to="labelled", paper=ODDS_PAPER, means=4)
 _confidence = partial(mean_metric, applies_to="labelled", bounds=(-1, 1), paper=IDENTITY_PAPER, levels=EVERY_LEVEL)
 
 _flip = partial(mean_metric, unit="sets", bounds=(0, 1), applies_to="alike")
-_gap = partial(Metric, unit="contrast", paper=UCERF, estimated=True)
+_gap = partial(Metric, unit="contrast", paper=UCERF, estimated=True, means=2)
 
 CASES: tuple[tuple[str, Better, str, str], ...] = (
     (
@@ -116,6 +116,7 @@ FAIRNESS = (
         "FP",
         "accuracy x UCerF; where no answer is right, (1 - certainty) x UCerF",
         leading=True,
+        means=2,
     ),
     _of_sets(
         "workforce_trend",
@@ -169,6 +170,7 @@ FAIRNESS = (
         (0, 1),
         "contrast",
         "labelled",
+        means=2,
     ),
     _odds(
         "eo_sum",
@@ -198,6 +200,7 @@ FAIRNESS = (
         "difference between he and she in the share resolved to the male-stereotyped occupation, without sign",
         (0, 1),
         paper="",
+        means=2,
     ),
     _odds(
         "eo_max",

@@ -10,7 +10,14 @@ from ..metric import Metric, mean_metric
 from .fairness import ODDS, UCERF
 
 _disparity = partial(
-    Metric, better="lower", bounds=(0, 2), unit="contrast", applies_to="answerable", paper=UCERF, estimated=True
+    Metric,
+    better="lower",
+    bounds=(0, 2),
+    unit="contrast",
+    applies_to="answerable",
+    paper=UCERF,
+    estimated=True,
+    means=4,
 )
 _fp = partial(
     Metric,
@@ -21,6 +28,7 @@ _fp = partial(
     applies_to="answerable",
     paper=UCERF,
     estimated=True,
+    means=2,
 )
 
 GROUP_WISE = (

@@ -7,7 +7,10 @@ torch's compiler uses the same operations, but needs a C++ compiler.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
+from contextlib import suppress
+from mmap import PAGESIZE
 from typing import Any
 
 import torch
@@ -18,6 +21,9 @@ from .model import linear_layers
 ROWS = 384
 """Number of tokens that the layout is made for; passes of other sizes are correct, but slower."""
 
+
+PAGE_OUT = 21
+"""What Linux calls MADV_PAGEOUT; Python has no name for it."""
 
 TOLERANCE = 1e-3
 """Largest allowed difference of logits; float32 rounding is a hundredth of this."""
@@ -37,14 +43,18 @@ class LaidOutLinear(torch.nn.Module):
         output: torch.Tensor = torch.ops.mkldnn._linear_pointwise(given, self._weight, self.bias, "none", [], "")
         return output
 
+    def plain_weight(self) -> torch.Tensor:
+        """Return the weight as torch lays it out."""
+        return self._weight.to_dense()
+
 
 def lay_out(model: Any, sequence: Sequence[int]) -> bool:
     """Replace the linear layers of a model and return whether that was done: only where its answers stay the same.
 
-    The head, and weights that two modules share, stay as they are. The old weights are freed.
+    The head, and weights that two modules share, stay as they are. Each old weight is freed when its layer is laid out,
+    so that no more than one of them is in memory twice.
     """
-    size = sum(parameter.nbytes for parameter in model.parameters())
-    if not available() or free_memory() < 2 * size:
+    if not available() or free_memory() < 2 * max(parameter.nbytes for parameter in model.parameters()):
         return False
     if any(parameter.dtype != torch.float32 for parameter in model.parameters()):
         return False
@@ -58,14 +68,26 @@ def lay_out(model: Any, sequence: Sequence[int]) -> bool:
     ]
     for parent, name, layer in replaced:
         setattr(parent, name, LaidOutLinear(layer))
+        _page_out(layer.weight)
+        layer.weight = torch.nn.Parameter(torch.empty(0), requires_grad=False)
     try:
         if float((model(input_ids=ids, use_cache=False).logits - before).abs().max()) <= TOLERANCE:
             return bool(replaced)
     except Exception:  # a model that reads its layers' weights directly may raise anything
         pass
     for parent, name, layer in replaced:
+        layer.weight = torch.nn.Parameter(getattr(parent, name).plain_weight(), requires_grad=False)
         setattr(parent, name, layer)
     return False
+
+
+def _page_out(weight: torch.Tensor) -> None:
+    """Give back the memory of a weight that is a view of a file, whose other weights are still in use."""
+    start, end = (-(-weight.data_ptr() // PAGESIZE), (weight.data_ptr() + weight.nbytes) // PAGESIZE)
+    with suppress(OSError, AttributeError):  # other systems than Linux
+        # No content is lost: what is read again comes from the file.
+        madvise = ctypes.CDLL(None).madvise
+        madvise(ctypes.c_void_p(start * PAGESIZE), ctypes.c_size_t(max(0, end - start) * PAGESIZE), PAGE_OUT)
 
 
 def available() -> bool:

@@ -8,9 +8,10 @@ from typing import TypeVar
 
 from ...comparing.comparison import TESTED, Comparison, Tested
 from ...comparing.datasets import OPPOSITE, SAME, UNSETTLED, Moved, Order, orders
+from ...metrics.naming import metric_named
 from ...records import parse_group
 from ...records.showing import Axis, Cell, Chart, Column, Dot, Finding, Key, Panel, Row, Rule, Section, Table
-from ...runs.measurements import kind_title, metric_named
+from ...runs.measurements import kind_title
 from ...runs.run import Part
 from ...stats.paired import DETECTED
 from ...verdict.summary import part_summary

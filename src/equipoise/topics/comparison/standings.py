@@ -12,6 +12,7 @@ from ...comparing.comparison import Comparison
 from ...comparing.matching import SHOWN, Match
 from ...comparing.values import parts_of, rates
 from ...metrics import METRICS
+from ...metrics.naming import metric_named
 from ...records import Estimate, Measurement
 from ...records.showing import (
     Axis,
@@ -30,7 +31,6 @@ from ...records.showing import (
     Section,
     Table,
 )
-from ...runs.measurements import metric_named
 from ...runs.run import Run, all_parts
 from ...uncertainty import ESTIMATORS
 from ...verdict.summary import part_summary

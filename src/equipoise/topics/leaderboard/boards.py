@@ -18,6 +18,7 @@ import pandas as pd
 
 from ...files import written
 from ...measuring.sampling import dataset_samples
+from ...metrics.naming import metric_of
 from ...progress import Progress
 from ...records import Better, EquipoiseError, Measurement, RunError, RunManifest
 from ...runs.manifest import NAME as MANIFEST
@@ -25,7 +26,6 @@ from ...runs.measurements import (
     Measurements,
     kind_title,
     measurements_frame,
-    metric_of,
     metric_place,
     ordered_kinds,
 )

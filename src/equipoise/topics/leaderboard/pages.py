@@ -10,9 +10,10 @@ from importlib import resources
 from math import inf
 from urllib.parse import quote
 
+from ...metrics.naming import metric_of
 from ...records import Estimate
 from ...records.showing import Axis, Cell, Chart, Column, Content, Dot, Finding, Panel, Row, Section, Table, cases_link
-from ...runs.measurements import kind_title, metric_of
+from ...runs.measurements import kind_title
 from ..published import Measured, PublishedValue, published
 from .boards import (
     Board,

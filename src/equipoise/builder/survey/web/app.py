@@ -1,38 +1,29 @@
-"""The survey as a web app: puts routes, pages and guard together, and serves them."""
+"""The survey as a web app: puts routes, pages and guard together."""
 
 # No postponed annotations here: FastAPI reads them.
-import asyncio
-import socket
-import threading
-import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from importlib import resources
-from typing import Any
 
 import anyio.to_thread
-import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from ....serving import App
 from ..database.connection import Unavailable
 from ..database.raters import UnknownRater
 from ..database.survey import SurveyDatabase
 from ..panel import PaymentMap
 from .administration import add_administration
 from .doors import add_doors
-from .guard import App, Guard
+from .guard import Guard
 from .pages import Link, Pages, SurveyOptions, hiding_rules
 from .rating import add_rating
 
 THREADS = 40
 """Requests worked on at once; most of them wait for the disk, and share its flush."""
-
-HEAD_SECONDS = 15.0
-"""Seconds a client has to send the head of a request."""
 
 
 def survey_app(database: SurveyDatabase, options: SurveyOptions, payments: PaymentMap | None = None) -> App:
@@ -98,51 +89,3 @@ def _add_problems(app: FastAPI, options: SurveyOptions, pages: Pages) -> None:
 
 
 _PLAIN = ("Not Found", "Method Not Allowed")
-
-
-class PatientProtocol(H11Protocol):
-    """HTTP that closes a connection whose request head does not arrive in time."""
-
-    def connection_made(self, transport: Any) -> None:
-        """Start the clock."""
-        super().connection_made(transport)
-        self._deadline = asyncio.get_running_loop().call_later(HEAD_SECONDS, self._too_slow)
-
-    def _too_slow(self) -> None:
-        # A cycle exists once a whole head has arrived.
-        if self.cycle is None and not self.transport.is_closing():
-            self.transport.close()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the clock."""
-        self._deadline.cancel()
-        super().connection_lost(exc)
-
-
-def _config(app: App, **more: Any) -> uvicorn.Config:
-    # Proxies are believed by the guard alone, and only those that are named.
-    quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
-    return uvicorn.Config(app, http=PatientProtocol, proxy_headers=False, limit_concurrency=2000, **quiet, **more)
-
-
-def serve(app: App, *, host: str, port: int) -> None:
-    """Serve the survey until interrupted."""
-    uvicorn.Server(_config(app, host=host, port=port)).run()
-
-
-@contextmanager
-def serving(app: App) -> Iterator[str]:
-    """Give the address of the survey, served from a thread on a free port of this machine only."""
-    door = socket.socket()
-    door.bind(("127.0.0.1", 0))
-    server = uvicorn.Server(_config(app))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [door]}, daemon=True)
-    thread.start()
-    try:
-        while not server.started and thread.is_alive():
-            time.sleep(0.01)
-        yield f"http://127.0.0.1:{door.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join(timeout=10)
-        door.close()

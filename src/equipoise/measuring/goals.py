@@ -1,0 +1,106 @@
+"""What an audit is to settle of each dataset and task: requirements, and the examples that count for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..datasets import Dataset
+from ..metrics import Metric
+from ..metrics.naming import estimator_of, metric_named
+from ..metrics.requirement import Requirement
+from ..records import DECIDED, EquipoiseError, Example, parse_group
+from ..uncertainty import PERPLEXITY
+from .following import Followed
+from .measure import Plan
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A requirement on one dataset, and the examples that count for it."""
+
+    requirement: Requirement
+    metric: Metric
+    examples: tuple[Example, ...]
+    level: float
+
+    @cached_property
+    def sentences(self) -> frozenset[str]:
+        """The base sentences that count."""
+        return frozenset(example.cluster_id for example in self.examples)
+
+    @cached_property
+    def followed(self) -> Followed:
+        """How its metric is followed."""
+        units = [e.set_id if self.metric.unit == "sets" else e.id for e in self.examples]
+        clusters = [e.cluster_id for e in self.examples]
+        by_sentence: dict[str, set[str]] = {}
+        for cluster, unit in zip(clusters, units, strict=True):
+            by_sentence.setdefault(cluster, set()).add(unit)
+        most = max(map(len, by_sentence.values()))
+        asks = (self.requirement.metric, self.requirement.group)
+        return Followed(*asks, float(most), float(len(by_sentence)), self.level)
+
+    def sets_in(self, sentences: frozenset[str]) -> int:
+        """Return how many of its sets are in these base sentences."""
+        return len({example.set_id for example in self.examples if example.cluster_id in sentences})
+
+
+def goals(parts: Sequence[tuple[Dataset, str]], requirements: Sequence[Requirement], plan: Plan) -> list[list[Goal]]:
+    """Return what is to be settled of each dataset and task, all with one error; what names nothing is refused."""
+    chosen: list[list[tuple[Requirement, Metric, tuple[Example, ...]]]] = []
+    for dataset, task in parts:
+        if requirements and any("marker" in example.groups for example in dataset.examples):
+            raise EquipoiseError(f"until does not follow marked sentences, as in {dataset.name}; use until_width")
+        about = [requirement for requirement in requirements if requirement.is_about(dataset.name, task)]
+        counted = [(r, metric, _counted(dataset.examples, metric, r)) for r in about for metric in [_metric(r, plan)]]
+        chosen.append([(r, metric, examples) for r, metric, examples in counted if examples])
+    named = {requirement.text for several in chosen for requirement, _, _ in several}
+    for requirement in requirements:
+        if requirement.text not in named:
+            raise EquipoiseError(f"until {requirement.text!r} names nothing in {', '.join(d.name for d, _ in parts)}")
+    level = 1 - (1 - plan.level) / max(1, sum(map(len, chosen)))
+    return [[Goal(*asked, level) for asked in several] for several in chosen]
+
+
+def _metric(requirement: Requirement, plan: Plan) -> Metric:
+    """Return the metric of a requirement; one that cannot be followed is refused before anything is asked."""
+    text, metric = requirement.text, metric_named(requirement.metric)
+    estimator = (estimator_of(requirement.metric) or PERPLEXITY).name
+    if metric.unsettled:
+        raise EquipoiseError(f"until {text!r}: {metric.name} cannot be followed: {metric.unsettled}")
+    if metric.name not in {known.name for known in plan.metrics}:
+        raise EquipoiseError(f"until {text!r}: {metric.name} is not measured; add it to the metrics")
+    if metric.estimated and estimator not in {known.name for known in plan.estimators}:
+        raise EquipoiseError(f"until {text!r}: the estimator {estimator} is not measured; add it to the estimators")
+    missing = [key for key in parse_group(requirement.group) if key != "type" and key not in (plan.by or (key,))]
+    if missing:
+        raise EquipoiseError(f"until {text!r}: the run is not broken down by {missing[0]}; add it to by")
+    return metric
+
+
+def _counted(examples: Sequence[Example], metric: Metric, requirement: Requirement) -> tuple[Example, ...]:
+    """Return the examples that count for a requirement, as far as that is known before they are asked."""
+    parts = parse_group(requirement.group)
+    sizes: dict[str, int] = {}
+    for example in examples:
+        sizes[example.set_id] = sizes.get(example.set_id, 0) + 1
+
+    def counts(example: Example) -> bool:
+        sided = bool(example.groups.get("side"))
+        decided = example.groups.get("type", "") == DECIDED
+        applies = {
+            "labelled": example.gold is not None,
+            "answerable": example.answerable,
+            "unanswerable": not example.answerable,
+            "sided": example.gold is not None and sided,
+            "sided answerable": example.answerable and sided,
+            "polarity": bool(example.groups.get("polarity")),
+            "decided": decided,
+            "alike": not decided,
+        }.get(metric.applies_to, True)
+        in_set = metric.unit != "sets" or sizes[example.set_id] > 1
+        return applies and in_set and all(example.groups.get(key, "") == value for key, value in parts.items())
+
+    return tuple(example for example in examples if counts(example))

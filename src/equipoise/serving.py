@@ -1,0 +1,88 @@
+"""How an ASGI app is served over HTTP: until interrupted, or from a thread for as long as it is needed."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+HEAD_SECONDS = 15.0
+"""Seconds a client has to send the head of a request."""
+
+
+class PatientProtocol(H11Protocol):
+    """HTTP that closes a connection whose request head does not arrive in time."""
+
+    def connection_made(self, transport: Any) -> None:
+        """Start the clock."""
+        super().connection_made(transport)
+        self._deadline = asyncio.get_running_loop().call_later(HEAD_SECONDS, self._too_slow)
+
+    def _too_slow(self) -> None:
+        # A cycle exists once a whole head has arrived.
+        if self.cycle is None and not self.transport.is_closing():
+            self.transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the clock."""
+        self._deadline.cancel()
+        super().connection_lost(exc)
+
+
+def _config(app: App, **more: Any) -> uvicorn.Config:
+    # Proxies are believed by an app's own guard, and only those that are named.
+    quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
+    return uvicorn.Config(app, http=PatientProtocol, proxy_headers=False, limit_concurrency=2000, **quiet, **more)
+
+
+def serve(app: App, *, host: str, port: int) -> None:
+    """Serve the app until interrupted."""
+    uvicorn.Server(_config(app, host=host, port=port)).run()
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket at that address, of any free port where it is 0; OSError where the address is taken."""
+    door = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        door.bind((host, port))
+    except OSError:
+        door.close()
+        raise
+    return door
+
+
+def serve_at(door: socket.socket, app: App) -> None:
+    """Serve the app at a socket until interrupted."""
+    with door:
+        uvicorn.Server(_config(app)).run(sockets=[door])
+
+
+@contextmanager
+def serving(app: App) -> Iterator[str]:
+    """Give the address of an app, served from a thread on a free port of this machine only."""
+    door = listening("127.0.0.1", 0)
+    server = uvicorn.Server(_config(app))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [door]}, daemon=True)
+    thread.start()
+    try:
+        while not server.started and thread.is_alive():
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{door.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(timeout=10)
+        door.close()

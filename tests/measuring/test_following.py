@@ -1,0 +1,115 @@
+"""Metrics followed while sentences are asked: what their rows say is true, and their intervals hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from equipoise.datasets import open_dataset
+from equipoise.measuring.following import Followed, points_of, sequence, units_of, with_followed
+from equipoise.measuring.items import Items
+from equipoise.measuring.measure import Plan, measure, measured_items
+from equipoise.measuring.stopping import Sample
+from equipoise.metrics import METRICS, Metric
+from equipoise.metrics.columns import COLUMNS
+from equipoise.metrics.groups import mean
+from equipoise.records import Outcomes, RunKey
+from equipoise.scoring.planted import PlantedEngine
+from equipoise.stats import means
+from equipoise.stats.resampling import Statistic
+from equipoise.tasks import open_task
+
+DATA = open_dataset("builtin")
+ENGINE = PlantedEngine(strength=1.0, bias=0.6, noise=0.8)
+ENGINE.prepare(DATA.examples)
+KEY = RunKey("m", "d", "t")
+GAPS = ("accuracy_gap", "certainty_gap", "desirability_gap", "eo_sum", "demographic_parity")
+
+
+def ask(examples: object) -> Outcomes:
+    return open_task("next-word").run(examples, scorer=lambda prompts: next(ENGINE.score([prompts])), writer=None)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def items() -> Items:
+    return measured_items(ask(DATA.examples), Plan([]))
+
+
+def drawn(metric: Metric, size: int = 400) -> list[np.ndarray]:
+    """Return random columns for a metric."""
+    rng = np.random.default_rng(7)
+    columns = []
+    for column in (COLUMNS[name] for name in metric.inputs):
+        if column.names:
+            columns.append(rng.choice(column.names[:2], size))
+        elif column.bounds is None:
+            columns.append(rng.random(size) < 0.5)
+        else:
+            low, high = column.bounds
+            values = rng.integers(0, 2, size) if column.whole else rng.random(size)
+            columns.append(low + (high - low) * values.astype(float))
+    return columns
+
+
+@pytest.mark.parametrize("metric", [m for m in METRICS.values() if not m.unsettled], ids=lambda m: m.name)
+def test_a_row_says_of_how_many_bounded_means_its_metric_is_made(metric: Metric) -> None:
+    columns = drawn(metric)
+    statistic = Statistic(metric.function, columns, np.arange(len(columns[0])))
+    tables = means.tables(statistic, exact=True)
+    assert len(tables) == metric.means
+    assert metric.value_bounds is not None
+    low, high = metric.value_bounds
+    assert all(low <= value <= high for (total, count) in tables for value in (total / np.maximum(count, 1)))
+    again = means.at_means(statistic, [np.array([np.nansum(t) / c.sum()]) for t, c in tables], exact=True)
+    assert float(again.ravel()[0]) == pytest.approx(float(statistic.value))
+
+
+def test_every_other_metric_says_why_it_cannot_be_followed() -> None:
+    reasons = {metric.name: metric.unsettled for metric in METRICS.values() if metric.unsettled}
+    assert "bounds" in reasons["perplexity"] and "means" in reasons["ece"] and "groups" in reasons["group_ece"]
+    mine = Metric("mine", mean, ("certainty",), "higher", "Mine", "mine")
+    assert not mine.unsettled, "a mean of a bounded column is covered without a word"
+    assert replace(mine, inputs=("perplexity",)).unsettled
+
+
+def followed(name: str, kind: str, most: float = 1.0) -> Followed:
+    return Followed(name, f"type={kind}", most, 266.0, 0.95)
+
+
+@pytest.mark.parametrize("name", ["flip_rate", "ucerf", "accuracy", "fp", *GAPS])
+def test_an_interval_holds_the_value_and_narrows_with_more_sentences(items: Items, name: str) -> None:
+    wanted = followed(name, "type2", 2.0)
+    widths = []
+    for size in (100, 300, len(items)):
+        part = measured_items(items.outcomes.take(np.arange(size)), Plan([]))
+        estimate = sequence(points_of(part, [wanted])[wanted.name], part, wanted)
+        assert estimate is not None and estimate.low <= estimate.value <= estimate.high
+        assert METRICS[name].bounds[0] <= estimate.low and estimate.high <= METRICS[name].bounds[1]
+        widths.append(estimate.width)
+    assert widths[0] > widths[-1] and widths[1] >= widths[-1]
+
+
+def test_paired_differences_are_sharper_than_two_means(items: Items) -> None:
+    wanted = followed("accuracy_gap", "type2", 2.0)
+    point = points_of(items, [wanted])[wanted.name]
+    (units,) = units_of(point, items, wanted)
+    assert units.bounds == (-1.0, 1.0)
+    paired = sequence(point, items, wanted)
+    # Without one sentence of one side the items are no pairs any more.
+    part = measured_items(items.outcomes.take(np.arange(1, len(items))), Plan([]))
+    alone = points_of(part, [wanted])[wanted.name]
+    assert not units_of(alone, part, wanted)
+    joint = sequence(alone, part, wanted)
+    assert paired is not None and joint is not None and paired.width < joint.width
+
+
+def test_only_what_was_followed_has_another_interval(items: Items) -> None:
+    plan = Plan([METRICS["flip_rate"], METRICS["ucerf"]], by=[], resamples=20)
+    rows, _ = measure(items, plan, KEY)
+    wanted = followed("flip_rate", "type2")
+    changed = with_followed(rows, items, Sample(followed={wanted.name: wanted[2:]}))
+    moved = [row for row, before in zip(changed, rows, strict=True) if row != before]
+    assert [(row.metric, row.group) for row in moved] == [("flip_rate", "type=type2")]
+    assert "any look" in moved[0].estimate.method and with_followed(rows, items, None) == rows

@@ -1,0 +1,144 @@
+"""Audits that are asked until requirements are settled: what is asked, when they stop, and what came of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import equipoise
+from equipoise.datasets import open_dataset
+from equipoise.measuring.goals import goals
+from equipoise.measuring.measure import Plan
+from equipoise.measuring.settling import ALL_ASKED, BUDGET, FEWEST_SETS, STOPPED, Settled, until_settled
+from equipoise.metrics import METRICS
+from equipoise.metrics.requirement import FAILED, PASSED, UNDECIDED, parse_requirement
+from equipoise.records import EquipoiseError, Outcomes, RunKey
+from equipoise.scoring.planted import PlantedEngine
+from equipoise.tasks import open_task
+
+DATA = open_dataset("builtin")
+PLAN = Plan(list(METRICS.values()), by=["gender"], resamples=50)
+KEY = RunKey("m", "builtin", "next-word")
+
+
+class Asked:
+    """Asks a planted model, and counts how often each example is new."""
+
+    def __init__(self, **planted: float) -> None:
+        self.engine = PlantedEngine(**planted)  # type: ignore[arg-type]
+        self.engine.prepare(DATA.examples)
+        self.looks: list[int] = []
+
+    def __call__(self, examples: Any) -> Outcomes:
+        self.looks.append(len(examples))
+        score = self.engine.score
+        return open_task("next-word").run(examples, scorer=lambda prompts: next(score([prompts])), writer=None)  # type: ignore[arg-type]
+
+
+def settle(*texts: str, at_most: int | None = None, plan: Plan = PLAN, **planted: float) -> Settled:
+    (asked,) = goals([(DATA, "next-word")], [parse_requirement(text) for text in texts], plan)
+    return until_settled(DATA, Asked(**planted), plan, KEY, asked, at_most=at_most)
+
+
+def types(settled: Settled) -> dict[str, int]:
+    kinds = [example.groups["type"] for example in settled.dataset.examples]
+    return {kind: kinds.count(kind) for kind in sorted(set(kinds))}
+
+
+CLEAR = {"strength": 3.0, "bias": 0.0, "noise": 0.3}
+BIASED = {"strength": 0.3, "bias": 2.0, "noise": 0.3}
+
+
+def test_a_clear_case_passes_after_few_sets_and_only_what_matters_is_asked() -> None:
+    settled = settle("flip_rate[type=type2] <= 0.10", **CLEAR)
+    (decision,) = settled.decisions
+    assert decision.outcome == PASSED and decision.how == STOPPED
+    assert FEWEST_SETS <= decision.sets < 266 / 2 and decision.of == 266
+    assert decision.high <= 0.10 and set(types(settled)) == {"type2"}, "ambiguous sets say nothing about it"
+    assert settled.sample is not None and "hold whenever one stops" in settled.note
+
+
+def test_a_biased_model_fails_and_both_sides_are_settled_together() -> None:
+    settled = settle("flip_rate[type=type2] <= 0.10", "accuracy_gap <= 0.9", **BIASED)
+    assert [decision.outcome for decision in settled.decisions] == [FAILED, FAILED]
+    assert settled.decisions[0].low > 0.10
+    assert settled.decisions[0].level == pytest.approx(0.975), "two requirements share the error"
+
+
+def test_what_stays_open_asks_everything_and_is_decided_as_a_full_audit_is() -> None:
+    texts = "ucerf[type=type1] >= {:.4f}"
+    whole = settle(texts.format(1.0), strength=1.0, bias=0.5, noise=0.8).decisions[0].value
+    settled = settle(texts.format(whole), "flip_rate[type=type2] <= 0.9", strength=1.0, bias=0.5, noise=0.8)
+    at_the_value, easy = settled.decisions
+    assert (at_the_value.outcome, at_the_value.how) == (UNDECIDED, ALL_ASKED)
+    assert at_the_value.sets == at_the_value.of == 244
+    assert easy.outcome == PASSED and types(settled)["type2"] < 2 * 266, "settled types are not asked on"
+    assert "undecided after all 244 sets" in at_the_value.sentence
+
+
+def test_a_budget_ends_undecided_with_the_number_of_sets_that_would_settle_it() -> None:
+    whole = settle("ucerf[type=type1] >= 1", strength=1.0, bias=0.5, noise=0.8).decisions[0].value
+    bound = f"ucerf[type=type1] >= {whole - 0.03:.4f}"
+    needed = settle(bound, strength=1.0, bias=0.5, noise=0.8).decisions[0]
+    assert needed.outcome == PASSED
+    short = settle(bound, at_most=60, strength=1.0, bias=0.5, noise=0.8)
+    (decision,) = short.decisions
+    assert (decision.outcome, decision.how, decision.sets) == (UNDECIDED, BUDGET, 60)
+    assert len({example.set_id for example in short.dataset.examples}) == 60
+    assert decision.needed is not None and needed.sets / 2 < decision.needed < 2 * needed.sets
+    assert "would settle it" in decision.sentence
+
+
+def test_looks_go_on_until_nothing_is_open_and_every_look_asks_whole_sets() -> None:
+    settled = settle("accuracy >= 0.7", "flip_rate[type=type1] <= 0.01", **BIASED)
+    assert [bool(look.open) for look in settled.looks] == [True] * (len(settled.looks) - 1) + [False]
+    assert [look.sentences for look in settled.looks] == sorted(look.sentences for look in settled.looks)
+    sizes: dict[str, int] = {}
+    for example in settled.dataset.examples:
+        sizes[example.set_id] = sizes.get(example.set_id, 0) + 1
+    assert set(sizes.values()) == {2}
+
+
+def test_the_order_is_drawn_from_the_seed() -> None:
+    first, again = (settle("flip_rate <= 0.10", **CLEAR) for _ in range(2))
+    assert first.dataset.examples == again.dataset.examples
+    other = settle("flip_rate <= 0.10", plan=Plan(list(METRICS.values()), by=[], seed=1), **CLEAR)
+    assert other.dataset.examples[:10] != first.dataset.examples[:10]
+
+
+def test_a_group_that_is_not_measured_is_refused_at_the_first_look() -> None:
+    with pytest.raises(EquipoiseError, match="names nothing that is measured"):
+        settle("ucerf[gender=female] >= 0.8", **CLEAR)
+
+
+def test_an_audit_continues_to_the_same_stop_after_it_is_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choices: dict[str, Any] = {"until": ["flip_rate[type=type2] <= 0.10", "accuracy >= 0.6"], "by": [], "resamples": 20}
+    whole = equipoise.audit("planted:strength=2,noise=1", "builtin", out=tmp_path / "whole", **choices)
+    score, left = PlantedEngine.score, [3]
+
+    def failing(self: PlantedEngine, batches: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        return score(self, batches)
+
+    monkeypatch.setattr(PlantedEngine, "score", failing)
+    with pytest.raises(KeyboardInterrupt):
+        equipoise.audit("planted:strength=2,noise=1", "builtin", out=tmp_path / "part", **choices)
+    part = equipoise.audit("planted:strength=2,noise=1", "builtin", out=tmp_path / "part", **choices)
+    for name in ("measurements.csv", "examples.parquet", "outcomes.parquet", "looks.csv"):
+        assert part.manifest.files[name] == whole.manifest.files[name]
+    assert part.manifest.tasks == whole.manifest.tasks
+
+
+def test_examples_of_every_task_are_kept(tmp_path: Path) -> None:
+    until = ["accuracy[task=mcq] >= 0.6", "flip_rate[type=type1,task=next-word] <= 0.9"]
+    run = equipoise.audit(
+        "planted:strength=3", "builtin", ["next-word", "mcq"], out=tmp_path, until=until, by=[], resamples=20
+    )
+    assert {part.task: part.kinds for part in run.parts} == {"next-word": ["type1"], "mcq": ["type2"]}
+    assert set(run.outcomes["example_id"]) == set(run.examples["id"])

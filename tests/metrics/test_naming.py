@@ -1,0 +1,25 @@
+"""The names of measurements: metrics with and without an estimator's ending."""
+
+from __future__ import annotations
+
+import pytest
+
+from equipoise.metrics import METRICS
+from equipoise.metrics.naming import estimator_of, metric_named, metric_of
+from equipoise.records import EquipoiseError
+from equipoise.uncertainty import ESTIMATORS
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
+def test_every_metric_is_found_by_its_name_with_any_estimator(metric) -> None:
+    assert metric_of(metric.name) is metric and estimator_of(metric.name) is None
+    if metric.estimated:
+        for name, estimator in ESTIMATORS.items():
+            taken = f"{metric.name}_{name.replace('-', '_')}"
+            assert metric_of(taken) is metric and estimator_of(taken) == estimator
+
+
+def test_an_unknown_name_is_an_error() -> None:
+    assert metric_of("flip_rate_renyi") is None, "flips have no estimator"
+    with pytest.raises(EquipoiseError, match="nothing_like_it"):
+        metric_named("nothing_like_it")

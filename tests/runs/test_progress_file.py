@@ -1,0 +1,98 @@
+"""How far a run has come: noted now and then, read by whoever watches, gone when the run is over."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from equipoise.runs.progress_file import EVERY, NAME, Going, ProgressNotes, forget_progress, read_progress
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_progress_is_passed_on_always_and_noted_now_and_then(tmp_path: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    clock = Clock()
+    notes = ProgressNotes(tmp_path, lambda *what: told.append(what), clock)
+    for number in range(1, 6):
+        clock.now += 0.4 * EVERY
+        notes("winobias · next-word", number, 10)
+        going = read_progress(tmp_path)
+        # Noted at 1.2 and, at the earliest, one step of time later.
+        assert (going.done if going else 0) == (3 if number in (3, 4, 5) else 0)
+    assert told == [("winobias · next-word", number, 10) for number in range(1, 6)]
+    going = read_progress(tmp_path)
+    assert (
+        going is not None
+        and going.is_alive()
+        and (going.process, going.machine)
+        == (
+            os.getpid(),
+            socket.gethostname(),
+        )
+    )
+    forget_progress(tmp_path)
+    forget_progress(tmp_path)
+    assert read_progress(tmp_path) is None
+
+
+def test_first_results_replace_earlier_ones_of_the_same_part(tmp_path: Path) -> None:
+    clock = Clock()
+    notes = ProgressNotes(tmp_path, lambda *what: None, clock)
+    notes.add_first([{"part": "a", "text": "old"}])
+    notes.add_first([{"part": "b", "text": "other"}])
+    notes.add_first([{"part": "a", "text": "new"}])
+    clock.now = 2 * EVERY
+    notes("x", 1, 2)
+    going = read_progress(tmp_path)
+    assert going is not None and [row["text"] for row in going.first] == ["other", "new"]
+
+
+def test_a_run_whose_process_is_gone_has_stopped(tmp_path: Path) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    here = Going("x", 1, 2, os.getpid(), socket.gethostname(), 0.0)
+    assert here.is_alive()
+    assert not replace(here, process=ended.pid).is_alive()
+    elsewhere = replace(here, machine="another machine")
+    assert not elsewhere.is_alive(), "nothing was heard of it for years"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[",
+        "[]",
+        "{}",
+        '{"what": "x"}',
+        '{"what":"x","done":"a","total":1,"process":1,"machine":"m","at":1}',
+        "null",
+    ],
+)
+def test_a_damaged_note_says_nothing(tmp_path: Path, content: str) -> None:
+    (tmp_path / NAME).write_text(content)
+    assert read_progress(tmp_path) is None
+
+
+def test_a_note_that_is_a_link_or_too_large_is_not_read(tmp_path: Path) -> None:
+    outside = tmp_path / "outside.json"
+    whole = {"what": "x", "done": 1, "total": 2, "process": 1, "machine": "m", "at": 1.0}
+    outside.write_text(json.dumps(whole))
+    (tmp_path / NAME).symlink_to(outside)
+    assert read_progress(tmp_path) is None
+    (tmp_path / NAME).unlink()
+    (tmp_path / NAME).write_text(json.dumps({**whole, "what": "x" * 10**6}))
+    assert read_progress(tmp_path) is None

@@ -1,0 +1,85 @@
+"""Bets on a mean: they show what is true, seldom what is not, and at any look."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.stats.betting import Units
+
+RNG = np.random.default_rng(39)
+
+
+def shares(share: float, audits: int, size: int) -> Units:
+    drawn = (RNG.random((audits, size)) < share).astype(float)
+    return Units(drawn, np.ones_like(drawn), horizon=size)
+
+
+@pytest.mark.parametrize("bound", [0.03, 0.1, 0.5, 0.9])
+def test_what_is_not_true_is_seldom_shown_at_any_look(bound: float) -> None:
+    at_the_bound = shares(bound, 1500, 400)
+    for shown in (at_the_bound.shown_above, at_the_bound.shown_below):
+        # Three standard errors above 5%: a bet that looks ahead, or pays too much, is far beyond.
+        assert (shown(bound, 0.05) > 0).mean() < 0.05 + 3 * 0.0057
+
+
+def test_units_of_uneven_size_are_a_ratio_not_a_mean_of_means() -> None:
+    # Large units have a share of 0.2, small ones of 0.05: the ratio is 0.175, the mean of the units' means 0.125.
+    large = RNG.random((400, 600)) < 0.5
+    counts = np.where(large, 5.0, 1.0)
+    sums = RNG.binomial(counts.astype(int), np.where(large, 0.2, 0.05)).astype(float)
+    units = Units(sums, counts, most=5.0, horizon=600)
+    assert (units.shown_below(0.175, 0.05) > 0).mean() < 0.08
+    assert (units.shown_above(0.175, 0.05) > 0).mean() < 0.08
+    assert (units.shown_above(0.13, 0.05) > 0).mean() > 0.9, "0.125 would be below"
+
+
+def test_what_is_far_from_the_bound_is_shown_after_few_units() -> None:
+    needed = shares(0.02, 200, 400).shown_below(0.1, 0.025)
+    assert (needed > 0).mean() > 0.97 and np.median(needed) < 100
+    assert not shares(0.02, 50, 400).shown_above(0.1, 0.025).any()
+
+
+@given(
+    values=st.lists(st.floats(-2, 3), min_size=1, max_size=60),
+    bounds=st.tuples(st.floats(-2, 3), st.floats(-2, 3)).map(sorted),
+)
+def test_more_is_never_shown_of_a_higher_bound_and_more_units_never_show_less(
+    values: list[float], bounds: list[float]
+) -> None:
+    sums = np.array(values)
+    units = Units(sums, np.ones(len(sums)), (-2.0, 3.0), horizon=100)
+    low, high = bounds
+    if units.shown_above(high, 0.05):
+        assert units.shown_above(low, 0.05)
+    if units.shown_below(low, 0.05):
+        assert units.shown_below(high, 0.05)
+    after = int(units.shown_above(low, 0.05))
+    if after:
+        first = Units(sums[:after], np.ones(after), (-2.0, 3.0), horizon=100)
+        assert int(first.shown_above(low, 0.05)) == after, "what was shown at a look stays shown"
+
+
+@given(values=st.lists(st.floats(0, 1), min_size=1, max_size=80))
+def test_the_interval_is_what_is_not_ruled_out(values: list[float]) -> None:
+    units = Units(np.array(values), np.ones(len(values)), horizon=200)
+    low, high = units.interval(0.025)
+    assert 0 <= low <= high <= 1
+    if low > 0.001:
+        assert units.shown_above(low - 1e-4, 0.025) and not units.shown_above(low + 1e-4, 0.025)
+    mirrored = Units(1 - np.array(values), np.ones(len(values)), horizon=200).interval(0.025)
+    assert mirrored == pytest.approx((1 - high, 1 - low), abs=1e-6)
+
+
+def test_a_bound_outside_of_what_is_possible_needs_no_data() -> None:
+    units = shares(0.5, 1, 30)
+    assert units.shown_above(-0.1, 0.05).all() and not units.shown_above(0.0, 0.05).any()
+    assert units.shown_below(1.1, 0.05).all() and not units.shown_below(1.0, 0.05).any()
+    assert not units.shown_above(1.0, 0.05).any()
+
+
+def test_bets_that_cannot_pay_in_time_are_left_out() -> None:
+    assert min(Units(np.ones(1), np.ones(1), horizon=50).bets) > min(Units(np.ones(1), np.ones(1), horizon=9000).bets)
+    assert Units(np.ones(1), np.ones(1), horizon=1).bets

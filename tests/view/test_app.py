@@ -1,0 +1,175 @@
+"""Every state of the viewer in a real browser: what it shows, its address, the keyboard, and screen readers."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from equipoise.runs.folder import RunFolder
+from equipoise.runs.run import Run
+from equipoise.view.app import stored_page
+from equipoise.view.index import slug_of
+
+Visit = Callable[..., Any]
+Served = Callable[..., str]
+
+
+def check(tab: Any) -> None:
+    """Fail if axe finds a violation, or the page has not exactly one main heading."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    results = Axe().run(tab)
+    assert results.violations_count == 0, results.generate_report()
+    assert tab.get_by_role("heading", level=1).count() == 1
+
+
+def press(tab: Any, key: str, until: str, most: int = 60) -> None:
+    """Press a key until the focused element fits a selector."""
+    for _ in range(most):
+        tab.keyboard.press(key)
+        if tab.evaluate("selector => document.activeElement.matches(selector)", until):
+            return
+    raise AssertionError(f"{until} is not reached with {key}")
+
+
+def names(tab: Any) -> list[str]:
+    return tab.locator("table.runs tbody tr:visible .place").all_inner_texts()
+
+
+@pytest.mark.slow
+def test_the_list_is_filtered_sorted_and_shared_by_its_address(served: Served, visit: Visit) -> None:
+    address = served()
+    tab = visit(address, bypass_csp=True)
+    tab.wait_for_selector("html[data-list=ready]")
+    assert sorted(names(tab)) == [f"suite/{name}" for name in ("alpha", "beta", "delta", "gamma")]
+    check(tab)
+    took = tab.evaluate(
+        """() => { const box = document.querySelector("[name=q]"); box.value = "gamma"; const start = performance.now();
+        box.dispatchEvent(new Event("input", {bubbles: true})); return performance.now() - start; }"""
+    )
+    assert names(tab) == ["suite/gamma"] and took < 100
+    assert "q=gamma" in tab.url and tab.locator("#count").inner_text() == "1 of 4 runs"
+    tab.fill("[name=q]", "")
+    tab.get_by_role("button", name="sort by UCerF").click()
+    assert names(tab) == [f"suite/{name}" for name in ("delta", "gamma", "beta", "alpha")]
+    tab.get_by_role("button", name="sort by UCerF").click()
+    tab.select_option("[name=dataset]", "builtin")
+    again = visit(tab.url)
+    again.wait_for_selector("html[data-list=ready]")
+    assert names(again) == names(tab) == [f"suite/{name}" for name in ("alpha", "beta", "gamma", "delta")]
+    assert again.locator("[name=dataset]").input_value() == "builtin"
+
+
+@pytest.mark.slow
+def test_runs_are_chosen_opened_and_compared_with_the_keyboard_alone(served: Served, visit: Visit) -> None:
+    tab = visit(served(), bypass_csp=True)
+    tab.wait_for_selector("html[data-list=ready]")
+    press(tab, "Tab", "input[name=run]")
+    tab.keyboard.press("Space")
+    press(tab, "Tab", "input[name=run]")
+    tab.keyboard.press("Space")
+    assert tab.locator("#picked").inner_text() == "2 chosen."
+    press(tab, "Shift+Tab", "button[type=submit]:not([formaction])")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("#differing", timeout=30_000)
+    assert tab.url.count("run=") == 2 and "sentences differently" in tab.inner_text("#differing")
+    check(tab)
+    press(tab, "Tab", "nav[aria-label=Viewer] a")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("table.runs")
+    press(tab, "Tab", "table.runs a")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("html[data-cases=ready]", timeout=20_000)
+    assert tab.get_by_role("heading", level=1).inner_text() == "planted"
+
+
+def test_a_run_is_shown_as_it_is_stored_and_made_anew_where_it_is_not(served: Served, some_runs: Path) -> None:
+    address = served()
+    for name in ("alpha", "delta"):
+        folder = some_runs / "suite" / name
+        page = stored_page(folder)
+        shown = httpx.get(f"{address}run-{slug_of(folder, some_runs)}.html", timeout=30)
+        while 'http-equiv="refresh"' in shown.text:
+            time.sleep(0.2)
+            shown = httpx.get(shown.url, timeout=30)
+        assert shown.status_code == 200 and page.partition(b"<main")[2] == shown.content.partition(b"<main")[2]
+    assert "report.html" not in Run(some_runs / "suite" / "delta").manifest.files
+
+
+def test_what_cannot_be_shown_says_why(served: Served, some_runs: Path) -> None:
+    address = served()
+    one = slug_of(some_runs / "suite" / "alpha", some_runs)
+    assert httpx.get(f"{address}compare.html?run={one}").status_code == 422
+    assert httpx.get(f"{address}compare.html?run={one}&run={one}").status_code == 422
+    assert httpx.get(f"{address}compare.html?run={one}&run=nobody-0123456789").status_code == 404
+    assert httpx.get(f"{address}run-nobody-0123456789.html").status_code == 404
+    assert "does not exist" in httpx.get(f"{address}nothing.html").text
+
+
+LIVE = """
+import sys, time
+from equipoise.run import audit
+audit("planted", out=sys.argv[1], limit=60, progress=lambda what, done, total: time.sleep(0.25 if done else 0))
+"""
+
+
+@pytest.mark.slow
+def test_a_run_that_is_still_going_is_followed_to_its_end(
+    served: Served, visit: Visit, some_runs: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "runs"
+    shutil.copytree(some_runs / "suite" / "alpha", folder / "old")
+    tab = visit(served(folder), bypass_csp=True)
+    tab.wait_for_selector("html[data-list=ready]")
+    assert names(tab) == ["old"]
+    slow = "from equipoise.scoring.planted import PlantedEngine as P\nscore = P.score\n" + (
+        "import time\nP.batches = lambda self, prompts: [[n] for n in range(len(prompts))]\n"
+        "P.score = lambda self, batches: (time.sleep(0.1) or scores for scores in score(self, batches))\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", slow + LIVE, str(folder / "new")]) as going:
+        tab.wait_for_selector("tr[data-state=running] progress", timeout=60_000)
+        assert names(tab)[0] == "new" and tab.locator("#count").inner_text() == "2 runs, 1 still going"
+        check(tab)
+        before = tab.locator("tr[data-state=running] progress").first.get_attribute("value")
+        tab.wait_for_function(
+            """before => { const bar = document.querySelector('tr[data-state=running] progress');
+            return !bar || bar.value > before }""",
+            arg=int(before or 0),
+            timeout=30_000,
+        )
+        tab.wait_for_selector("tr[data-slug^=new] a", timeout=120_000)
+        assert going.wait(60) == 0
+    assert tab.locator("tr[data-slug^=new] .dots svg").count() > 0
+    shutil.rmtree(folder / "old")
+    tab.wait_for_function("() => !document.querySelector('tr[data-slug^=old]')", timeout=30_000)
+
+
+def test_news_come_with_the_rows_that_changed_and_no_others(served: Served, some_runs: Path) -> None:
+    address = served()
+    first = httpx.get(f"{address}rows.json?seen=0").json()
+    assert len(first["rows"]) == 4
+    again = httpx.get(f"{address}rows.json?seen={first['seen']}").json()
+    assert again == {"seen": first["seen"], "rows": [], "gone": []}
+    assert len(httpx.get(f"{address}rows.json?seen=999999").json()["rows"]) == 4, "of a viewer before this one"
+
+
+def test_a_page_with_a_stranger_s_script_is_not_served(served: Served, some_runs: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "runs" / "hostile"
+    shutil.copytree(some_runs / "suite" / "alpha", folder)
+    RunFolder(folder).add({"report.html": b"<html><body><script>alert(document.domain)</script></body></html>"})
+    address = served(tmp_path / "runs")
+    slug = slug_of(folder, tmp_path / "runs")
+    for _ in range(100):
+        shown = httpx.get(f"{address}run-{slug}.html", timeout=30)
+        if 'http-equiv="refresh"' not in shown.text:
+            break
+        time.sleep(0.2)
+    assert "alert(document.domain)" not in shown.text and "planted" in shown.text

@@ -1,0 +1,155 @@
+"""The list of runs: what it says, when it is read again, and what it never reads."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from equipoise.records import EquipoiseError
+from equipoise.run import audit, remeasure
+from equipoise.runs.run import Run
+from equipoise.verdict.summary import VERDICTS, summary
+from equipoise.view import index as indexing
+from equipoise.view.index import DAMAGED, FINISHED, Index, listed_rows, run_places, slug_of
+
+
+def looked(index: Index) -> Index:
+    """Return the index after a look at the disk, however little time has passed."""
+    index._looked = float("-inf")
+    index.look()
+    return index
+
+
+def test_the_list_has_the_measurements_and_the_verdict_of_every_run(some_runs: Path) -> None:
+    index = Index(some_runs)
+    entries = index.entries()
+    assert {entry.place for entry in entries} == {f"suite/{name}" for name in ("alpha", "beta", "gamma", "delta")}
+    assert [entry.date for entry in entries] == sorted((entry.date for entry in entries), reverse=True)
+    while index.judge_next():
+        pass
+    for entry in index.entries():
+        run = Run(entry.folder)
+        told = dict(zip(((part.dataset, part.task) for part in run.parts), summary(run).parts, strict=True))
+        for part in entry.parts:
+            verdict = told[part.dataset, part.task].verdict
+            assert (part.status, part.sentence) == (verdict.status, verdict.sentence)
+            measured = run.measured(part.dataset, part.task)
+            for metric, kinds in part.metrics.items():
+                for kind, estimate in kinds.items():
+                    row = measured.get(metric, type=kind)
+                    assert row is not None and (row.value, row.low, row.high, row.n) == (
+                        estimate.value,
+                        estimate.low,
+                        estimate.high,
+                        estimate.n,
+                    )
+            assert set(part.metrics["flip_rate"]) == {"type1", "type2"}
+
+
+def test_no_rows_are_read_for_the_list(some_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    content = indexing.RunFolder.content
+    monkeypatch.setattr(
+        indexing.RunFolder, "content", lambda self, name, manifest=None: (read.append(name), content(self, name))[1]
+    )
+    Index(some_runs).entries()
+    assert set(read) == {"measurements.csv", VERDICTS}
+
+
+def test_a_run_is_read_again_only_when_it_changed(
+    some_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "runs"
+    shutil.copytree(some_runs / "suite" / "alpha", folder / "one")
+    read: list[str] = []
+    reading = indexing.read_entry
+    monkeypatch.setattr(indexing, "read_entry", lambda slug, *rest: (read.append(slug), reading(slug, *rest))[1])
+    index = looked(Index(folder))
+    (before,) = index.entries()
+    looked(index)
+    assert len(read) == 1
+    remeasure(folder / "one", level=0.8)
+    changed, gone = looked(index).since(before.changed)
+    assert len(read) == 2 and [entry.slug for entry in changed] == [before.slug] and gone == []
+    shutil.copytree(some_runs / "suite" / "beta", folder / "two")
+    changed, _ = looked(index).since(index.version)
+    assert changed == []
+    assert len(index.entries()) == 2
+    shutil.rmtree(folder / "one")
+    version = index.version
+    assert looked(index).since(version) == ([], [before.slug])
+
+
+def test_damaged_folders_are_listed_with_what_is_wrong(some_runs: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    for name in ("manifest", "table", "whole"):
+        shutil.copytree(some_runs / "suite" / "alpha", folder / name)
+    (folder / "manifest" / "manifest.json").write_text("{")
+    (folder / "table" / "measurements.csv").write_text("metric\n")
+    entries = {entry.place: entry for entry in Index(folder).entries()}
+    assert {place: entry.state for place, entry in entries.items()} == {
+        "manifest": DAMAGED,
+        "table": DAMAGED,
+        "whole": FINISHED,
+    }
+    assert "damaged" in entries["table"].note
+    assert str(tmp_path) not in entries["table"].note + entries["manifest"].note, (
+        "the page tells nothing of the machine"
+    )
+
+
+def test_links_are_not_followed(some_runs: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    (folder / "real").mkdir(parents=True)
+    (folder / "linked").symlink_to(some_runs / "suite" / "alpha", target_is_directory=True)
+    (folder / "real" / "manifest.json").symlink_to(some_runs / "suite" / "alpha" / "manifest.json")
+    (folder / ".hidden").mkdir()
+    shutil.copytree(some_runs / "suite" / "alpha", folder / ".hidden" / "run")
+    assert list(run_places(folder)) == []
+
+
+def test_names_in_addresses_are_plain_and_apart(tmp_path: Path) -> None:
+    names = ["a b", "a-b", "a/b", "ä<script>", "..a", "a" * 200, "UPPER", "upper"]
+    slugs = [slug_of(tmp_path / name, tmp_path) for name in names]
+    assert len(set(slugs)) == len(names)
+    assert all(slug == slug.lower() and "/" not in slug and "<" not in slug and len(slug) < 80 for slug in slugs)
+    assert slug_of(tmp_path, tmp_path).startswith(tmp_path.name.strip("-._").lower()[:5])
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(EquipoiseError, match="not a folder"):
+        Index(tmp_path / "missing")
+
+
+def test_rows_that_are_not_numbers_are_left_out(some_runs: Path) -> None:
+    content = (some_runs / "suite" / "alpha" / "measurements.csv").read_bytes()
+    whole = list(listed_rows(content))
+    lines = content.splitlines(keepends=True)
+    assert len(
+        list(listed_rows(b"".join([*lines, b"ucerf,m,d,t,all,nan,,,0.95,3,higher,x,,\n", b"ucerf,short\n"])))
+    ) == len(whole)
+
+
+def test_a_false_file_of_verdicts_is_not_believed_blindly(some_runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(some_runs / "suite" / "alpha", tmp_path / "run")
+    (tmp_path / "run" / VERDICTS).write_text(json.dumps([{"dataset": "builtin"}]))
+    (entry,) = Index(tmp_path).entries()
+    assert all(part.status == "" for part in entry.parts), "it is not the file that the manifest names"
+
+
+@pytest.mark.slow
+def test_a_run_that_stopped_says_so(tmp_path: Path) -> None:
+    class Ended(Exception):
+        pass
+
+    def stop(what: str, done: int, total: int) -> None:
+        if what.startswith("builtin") and done:
+            raise Ended
+
+    with pytest.raises(Ended):
+        audit("planted", out=tmp_path / "run", progress=stop, limit=40)
+    (entry,) = Index(tmp_path).entries()
+    assert entry.state == "stopped" and [part.dataset for part in entry.parts][:1] == ["builtin"]

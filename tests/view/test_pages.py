@@ -1,0 +1,62 @@
+"""The viewer's own pages: nothing that a run says becomes markup, and only our own scripts may run."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from equipoise.records import Estimate
+from equipoise.report import run_page
+from equipoise.runs.run import Run
+from equipoise.view import pages
+from equipoise.view.index import DAMAGED, FINISHED, RUNNING, Entry, ListedPart
+
+HOSTILE = "<img src=x onerror=alert(1)>\"'><script>alert(2)</script>{{7*7}}"
+PLAIN = Entry("slug-1", "place", Path("run"), FINISHED, "model", [ListedPart("data", "task")], "2026-11-17T03:00:00")
+
+
+@pytest.mark.parametrize("state", [FINISHED, RUNNING, DAMAGED])
+def test_nothing_that_a_run_says_becomes_markup(state: str) -> None:
+    part = ListedPart(
+        HOSTILE, HOSTILE, {"ucerf": {HOSTILE: Estimate(0.5, 0.4, 0.6, 0.95, 3, HOSTILE)}}, HOSTILE, HOSTILE
+    )
+    entry = replace(PLAIN, place=HOSTILE, state=state, model=HOSTILE, note=HOSTILE, parts=[part], date=HOSTILE)
+    for shown in (pages.list_page([entry]), pages.rows_of(entry), pages.message_page(HOSTILE, HOSTILE)):
+        assert "<img" not in shown and "<script>" not in shown and "49" not in shown
+        assert not re.search(r'"[^"]*\bonerror=alert[^"]*"[^>]*>(?=.*onerror)', shown) or "&lt;img" in shown
+
+
+def test_dots_are_drawn_on_the_same_axis_for_all_runs() -> None:
+    def place(value: float) -> str:
+        part = ListedPart("data", "task", {"ucerf": {"": Estimate(value, value, value, 0.95, 3, "")}})
+        found = re.search(r'<circle cx="([\d.]+)"', pages.rows_of(replace(PLAIN, parts=[part])))
+        assert found is not None
+        return found[1]
+
+    assert [float(place(value)) for value in (0.0, 0.5, 1.0)] == [4.0, 50.0, 96.0]
+
+
+def test_a_stored_page_is_trusted_only_with_exactly_our_script(planted_run: Path) -> None:
+    page = run_page(Run(planted_run)).encode()
+    assert pages.is_ours(page)
+    assert not pages.is_ours(page.replace(b'"use strict"', b'"use strict";fetch("/")'))
+    assert not pages.is_ours(page + b"<script>alert(1)</script>")
+    assert not pages.is_ours(b"")
+
+
+def test_the_bar_is_put_before_the_page_s_own_and_changes_nothing_else(planted_run: Path) -> None:
+    page = run_page(Run(planted_run)).encode()
+    shown = pages.with_bar(page, [("All runs", "index.html"), (HOSTILE, "x.html")])
+    assert b"<img src=x" not in shown.partition(b"<main")[0]
+    assert pages.is_ours(shown)
+    at = shown.index(b"<style>.viewer")
+    end = shown.index(b"</nav>", at) + len(b"</nav>")
+    assert shown[:at] + shown[end:] == page
+
+
+def test_addresses_leave_out_what_is_empty() -> None:
+    assert pages.address("a.html") == "a.html" == pages.address("a.html", q="")
+    assert pages.address("a.html", ("run", "x"), ("run", "y & z"), q="ü") == "a.html?run=x&run=y+%26+z&q=%C3%BC"
