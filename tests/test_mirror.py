@@ -24,6 +24,7 @@ TESTED_THROUGH = {
     "cli/exports.py": "exports/test_task_folders.py and test_hub.py",
     "cli/leaderboard.py": "topics/leaderboard/test_pages.py",
     "cli/results.py": "cli/test_cli.py",
+    "cli/sources.py": "topics/test_sources.py",
     "cli/study.py": "names of commands: cli/test_help.py",
     "cli/suite.py": "suites/test_execution.py",
     "cli/survey.py": "builder/test_commands.py",
@@ -64,6 +65,7 @@ TESTED_THROUGH = {
 ACROSS_MODULES = {
     "cli/test_odd_inputs.py": "what newcomers type and open: one right sentence each",
     "builder/survey/test_accessibility.py": "every page of the survey, with axe in a browser",
+    "media/page/test_accessibility.py": "every kind of page, with axe in a browser, and all charts",
     "builder/survey/test_penetration.py": "attacks on the survey's server",
     "builder/survey/test_survey_under_fault.py": "raters, kills and both databases together",
     "builder/rules/test_hard_drafts.py": "variants, agreement and her together, on 120 drafts",

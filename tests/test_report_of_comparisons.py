@@ -45,7 +45,7 @@ def test_the_page_opens_quietly_and_holds_no_sentence(
     tab.on("pageerror", lambda error: troubles.append(str(error)))
     tab.goto(write_page(tmp_path / "compare.html", content).as_uri())
     assert tab.locator("main > section").count() == 9
-    assert tab.locator("svg.chart").count() == 11
+    assert tab.locator("svg.chart").count() == 15
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
     drawn = tab.locator("svg.chart").evaluate_all("(all) => all.map((one) => one.getBBox().width)")
     assert np.all(np.array(drawn) <= 440)
@@ -81,8 +81,8 @@ def test_a_terminal_shows_sentences_and_what_differs(compared: Comparison) -> No
 
 def test_figures_are_of_every_chart_and_as_wide_as_asked(compared: Comparison) -> None:
     drawn = dict(comparison_figures(compared, width="page", formats=("png",)))
-    topics = sorted(name.split("-")[0] for name in drawn)
-    assert topics == ["differences"] * 2 + ["odds"] + ["ranks"] * 2 + ["scatter"] * 2 + ["spread"] * 4
+    topics = sorted(name.removesuffix(".png").split("-")[0] for name in drawn)
+    assert topics == ["differences"] * 2 + ["odds", "order"] + ["ranks"] * 2 + ["scatter"] * 2 + ["spread"] * 4
     assert {Image.open(io.BytesIO(content)).width for content in drawn.values()} == {round(6.75 * 300)}
     with pytest.raises(EquipoiseError, match="width must be one of column, page"):
         list(comparison_figures(compared, width="poster"))
@@ -113,4 +113,4 @@ def test_a_comparison_shows_itself_in_a_notebook(planted_run: Path, mild_run: Pa
         assert "".join(f"<td>{cell}</td>" for cell in cells) in html
     section = findings(comparison)
     assert section is not None and all(str(finding) in html for finding in section.every(Finding))
-    assert html.count("data:image/svg+xml;base64,") == 2
+    assert html.count("data:image/svg+xml;base64,") == 3

@@ -31,8 +31,10 @@ from .topics import (
     first_screen,
     flips,
     identities,
+    influence,
     numbers,
     occupations,
+    power,
     questions,
     scale,
     settled,
@@ -69,13 +71,14 @@ TOPICS: tuple[Topic, ...] = (
     estimators.section,
     calibration.section,
     identities.section,
-    case_section,
+    influence.influence_section,
     background.data,
     background.method,
     background.glossary,
     background.citations,
+    case_section,
 )
-"""In the order of the page."""
+"""In the order of the page; the browser of all cases comes last."""
 
 IN_TERMINAL: tuple[Topic, ...] = (
     numbers.summary,
@@ -108,7 +111,7 @@ COMPARED: tuple[Topic, ...] = (
 WITH_TEXTS: tuple[Topic, ...] = (questions.open_answers,)
 """Topics that quote the data's sentences, which a page without sentences leaves out."""
 
-RUN_SCRIPTS = ("page.js", "packing.js", "cases.js")
+RUN_SCRIPTS = ("page.js", "packing.js", "case_list.js", "cases.js")
 """The scripts of a run's page."""
 
 LEFT_OUT = (
@@ -122,7 +125,7 @@ LEFT_OUT = (
 def page_topics() -> list[Topic]:
     """Return the topics of a run's page; those of other packages (entry point `equipoise.topics`) follow our own."""
     plugged: list[Topic] = [find(name, {}, kind="topic") for name in names({}, kind="topic")]
-    return [topic for listed in TOPICS for topic in ([*plugged, listed] if listed is case_section else [listed])]
+    return [topic for listed in TOPICS for topic in ([*plugged, listed] if listed is background.data else [listed])]
 
 
 def sections(subject: Run | Comparison, topics: Sequence[Topic] | None = None) -> Iterator[Section]:
@@ -174,6 +177,13 @@ def run_text(run: Run, *, all_rows: bool = False) -> RenderableType:
     from .media import terminal
 
     return terminal.sections(sections(run, IN_TERMINAL), every=all_rows)
+
+
+def plan_text(wish: str, where: str, powers: Sequence[tuple[int, float]]) -> RenderableType:
+    """Return what a terminal shows of the power of audits of several sizes."""
+    from .media import terminal
+
+    return terminal.draw(power.power(wish, where, powers))
 
 
 def asked_text(run: Run, sentences: Sequence[str], left_out: Sequence[str] = ()) -> RenderableType:

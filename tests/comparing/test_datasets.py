@@ -102,6 +102,10 @@ def test_two_runs_of_a_model_may_have_a_dataset_each(folders: list[str], tmp_pat
         for runs in ([other, mine], opened(folders[:1]))
     )
     assert apart == together and {key.label.split(":")[0] for key in apart[0].legend} == {"builtin", "mine"}
+    command = ["report", str(other.path), str(mine.path), "--as", "figures", "--format", "svg", "--out", str(tmp_path)]
+    assert CliRunner().invoke(app, command).exit_code == 0
+    drawn = {path.name for path in tmp_path.glob("spread-of-datasets-*.svg")}
+    assert {name.split("-")[3] for name in drawn} >= {"D", "U"}, "Fig. 8, of two runs"
 
 
 def test_the_command_writes_a_page_and_prints_what_holds(folders: list[str], tmp_path: Path) -> None:

@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 import typer
 from documented import BLOCK, PAGES, ROOT, Command, commands
-from planted_identities import PlantedIdentities
 from typer.testing import CliRunner
 
 import equipoise
 from equipoise.cli import app
+from equipoise.scoring.planted import open_planted
 
 ELSEWHERE = {"plug-ins.md", "configure.md"}
 """Pages whose commands run in a test of their own, with the package that the page makes."""
@@ -118,7 +118,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, real_data: Callable[[str], 
         else:
             equipoise.audit("planted:strength=3,noise=1", limit=12, resamples=10, out=folder / "runs" / name)
     equipoise.audit(ENGINE, "genderlex", task="cloze", limit=30, resamples=10, out=folder / "runs" / "cloze")
-    identities = PlantedIdentities(confidence=0.4, noise=0.02)
+    identities = open_planted("lead=0.4,sentence=0.04,noise=0.02")
     marks = {"base": "builtin", "limit": 4, "attributes": ["age"], "augment": ["R"], "metrics": ["confidence"]}
     equipoise.audit(identities, "winoidentity", resamples=10, out=folder / "runs" / "identities", **marks)
     shutil.copytree(ROOT / "docs" / "tables", folder / "docs" / "tables")

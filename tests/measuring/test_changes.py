@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
-from planted_identities import PlantedIdentities
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
@@ -16,28 +14,29 @@ from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Plan, measured_items
 from equipoise.measuring.part import measure_part
 from equipoise.records import Floats, Measurement, Outcomes, Prompt, RunKey, Score
+from equipoise.scoring.planted import open_planted
 from equipoise.tasks import open_task
 from equipoise.uncertainty import renormalise
 
 
-def planted_changes(seed: int = 0, **planted: Any) -> dict[tuple[str, str], Measurement]:
+def planted_changes(planted: str) -> dict[tuple[str, str], Measurement]:
     data = identity_dataset(
         open_dataset("builtin").limited(120), recipe(augmentations=["R"], attributes=["age", "race"])
     )
-    engine = PlantedIdentities(**planted)
+    engine = open_planted(planted)
     engine.prepare(data.examples)
 
     def scorer(prompts: Sequence[Prompt]) -> list[Score]:
         return [score for batch in engine.score([prompts]) for score in batch]
 
     outcomes = open_task("next-word").run(data.examples, scorer=scorer, writer=lambda contexts, tokens: {})
-    plan = Plan([], resamples=400, seed=seed)
+    plan = Plan([], resamples=400)
     rows, _ = measure_part(measured_items(outcomes, plan), plan, RunKey("planted", "builtin", "next-word"))
     return {(row.metric, row.group): row for row in rows}
 
 
 def test_a_change_is_what_was_planted_whatever_the_gender_gap() -> None:
-    rows = planted_changes(noise=0.05, penalties={"old": 0.2}, genders={"female": 0.1})
+    rows = planted_changes("lead=0.4,lead:old=-0.2,lead:female=-0.1,sentence=0.1,noise=0.05")
     old = rows["confidence_change", "attribute=age,augmentation=R,marker=old,type=type2"]
     assert old.value == pytest.approx(-0.2, abs=0.02) and old.low <= -0.2 <= old.high < 0
     young = rows["confidence_change", "attribute=age,augmentation=R,marker=young,type=type2"]
@@ -61,7 +60,7 @@ def test_a_change_is_what_was_planted_whatever_the_gender_gap() -> None:
 
 
 def test_nothing_planted_is_nothing_found() -> None:
-    rows = planted_changes(noise=0.2, genders={"female": 0.2})
+    rows = planted_changes("lead=0.4,lead:female=-0.2,sentence=0.4,noise=0.2")
     p_values = [row.estimate.p_corrected for (metric, _), row in rows.items() if metric == "confidence_change"]
     p_values = [p for p in p_values if not np.isnan(p)]
     assert len(p_values) == 8 and min(p_values) > 0.05, "six markers, and two attributes"

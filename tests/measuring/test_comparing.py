@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from planted_identities import PlantedIdentities
 
 import equipoise
 from equipoise.datasets import open_dataset
@@ -17,6 +16,7 @@ from equipoise.measuring.comparing import Compared, contests
 from equipoise.measuring.measure import Plan, measured_items
 from equipoise.metrics import METRICS
 from equipoise.runs.run import Run
+from equipoise.scoring.planted import open_planted
 from equipoise.stats.paired import Trial, paired_differences
 
 PAIRS = "".join(
@@ -74,8 +74,8 @@ def test_calibration_is_compared(cloze_runs: list[Run]) -> None:
 def identity_runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     data = identity_dataset(open_dataset("builtin").limited(16), recipe(attributes=["age", "race"]))
     engines = [
-        PlantedIdentities(confidence=0.4, penalties={"old": penalty}, genders={"female": 0.1}, noise=0.1, echo=0.2)
-        for penalty in (0.2, 0.0)
+        open_planted(f"lead=0.4,lead:old={lead},lead:female=-0.1,sentence=0.2,noise=0.1,echo=0.2")
+        for lead in (-0.2, 0.0)
     ]
     return [
         equipoise.audit(engine, data, out=tmp_path_factory.mktemp("identities"), resamples=20) for engine in engines

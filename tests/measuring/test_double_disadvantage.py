@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from planted_identities import PlantedIdentities
 
 import equipoise
 from equipoise.datasets import open_dataset
@@ -13,6 +12,7 @@ from equipoise.metrics import identities
 from equipoise.metrics.confidence import coreference_confidence
 from equipoise.records import UndefinedMetric
 from equipoise.runs.run import Part, Run
+from equipoise.scoring.planted import PlantedEngine
 
 PENALTIES = {"White": 0.02, "Black": 0.12, "Asian": 0.06, "Hispanic": 0.06}
 COST = 0.06
@@ -22,7 +22,8 @@ COST = 0.06
 
 @pytest.fixture(scope="module")
 def part(tmp_path_factory: pytest.TempPathFactory) -> Part:
-    engine = PlantedIdentities(confidence=0.4, penalties=PENALTIES, genders={"female": 0.03}, mass=0.9)
+    leads = {"": 0.4, "female": -0.03} | {marker: -cost for marker, cost in PENALTIES.items()}
+    engine = PlantedEngine(strength=0, bias=0, leads=leads)
     data = identity_dataset(open_dataset("builtin").limited(80), recipe(augmentations=("R",), attributes=["race"]))
     run: Run = equipoise.audit(engine, data, out=tmp_path_factory.mktemp("run"), resamples=100, metrics=["confidence"])
     return run.parts[0]

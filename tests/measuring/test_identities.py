@@ -7,20 +7,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from planted_identities import PlantedIdentities
 
 import equipoise
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.measuring.measure import Plan, measured_items
 from equipoise.measuring.part import measure_part
-from equipoise.records import RunKey, parse_group
+from equipoise.records import Measurement, RunKey, parse_group
 from equipoise.runs.run import Run
+from equipoise.scoring.planted import PlantedEngine, open_planted
 from equipoise.scoring.score_store import ScoreStore
 from equipoise.tasks import open_task
 
 PENALTIES = {"old": 0.12, "young": 0.02, "Black": 0.1, "Asian": 0.05, "White": 0.0, "Hispanic": 0.05}
-ENGINE = PlantedIdentities(confidence=0.4, penalties=PENALTIES, genders={"female": 0.03}, mass=0.9)
+ENGINE = PlantedEngine(
+    strength=0, bias=0, leads={"": 0.4, "female": -0.03} | {marker: -cost for marker, cost in PENALTIES.items()}
+)
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +117,7 @@ def test_measuring_again_without_the_engine_gives_the_same(run: Run) -> None:
     assert before[columns].equals(again[columns])
 
 
-def outcomes_of(engine: PlantedIdentities, dataset, path: Path):
+def outcomes_of(engine: PlantedEngine, dataset, path: Path):
     task = open_task("next-word")
     engine.prepare(dataset.examples)
 
@@ -134,7 +136,7 @@ def test_equal_identities_are_seldom_found_to_differ(tmp_path: Path) -> None:
     )
     plan, false, missed = Plan([], resamples=200), 0, 0
     for seed in range(12):
-        engine = PlantedIdentities(noise=0.1 + seed / 1000)
+        engine = PlantedEngine(strength=1, bias=0, sentence=0.2, noise=0.1, seed=seed)
         outcomes = outcomes_of(engine, data, tmp_path / f"{seed}.jsonl")(data.examples)
         rows, _ = measure_part(measured_items(outcomes, plan), plan, RunKey("m", "d", "t"))
         intervals = [m.estimate for m in rows if m.metric == "confidence_disparity" and "none" not in m.group]
@@ -142,3 +144,46 @@ def test_equal_identities_are_seldom_found_to_differ(tmp_path: Path) -> None:
         false += min(estimate.p_corrected for estimate in intervals) <= 0.05
         missed += sum(estimate.low > 0 for estimate in intervals)
     assert false <= 2 and missed <= 3
+
+
+CROSSED = "lead=0.4,lead:old=-0.1,lead:female=-0.03,lead:old*female=-0.05,lead:disadvantaged*anti=-0.04"
+
+
+def crossed_rows(planted: str, path: Path) -> dict[tuple[str, str], Measurement]:
+    """Return the measurements of a planted engine on sentences marked by age, by metric and group."""
+    data = identity_dataset(open_dataset("builtin").limited(120), recipe(augmentations=["R"], attributes=["age"]))
+    plan = Plan([], by=(), resamples=200)
+    outcomes = outcomes_of(open_planted(planted), data, path)(data.examples)
+    rows, _ = measure_part(measured_items(outcomes, plan), plan, RunKey("m", "d", "t"))
+    return {(row.metric, row.group): row for row in rows}
+
+
+def test_a_crossing_of_marker_and_gender_and_one_of_privilege_and_stereotype_come_back(tmp_path: Path) -> None:
+    rows = crossed_rows(CROSSED.replace(",lead:disadvantaged*anti=-0.04", ""), tmp_path / "gender.jsonl")
+    old = "attribute=age,augmentation=R,marker=old,type=type2"
+    assert rows["confidence_interaction", old].value == pytest.approx(0.05)
+    assert rows["confidence_change", old].value == pytest.approx(-0.125)
+    assert rows["confidence_drop", "attribute=age,augmentation=R,gender=female,marker=old,type=type2"].value == (
+        pytest.approx(0.15)
+    )
+    assert rows["confidence_disparity", "attribute=age,augmentation=R,type=type2"].value == pytest.approx(0.18)
+    young = "attribute=age,augmentation=R,marker=young,type=type2"
+    assert rows["confidence_interaction", young].value == pytest.approx(0) == rows["confidence_change", young].value
+    rows = crossed_rows("lead=0.4,lead:old=-0.1,lead:disadvantaged*anti=-0.04", tmp_path / "stereotype.jsonl")
+    whole = "augmentation=R,type=type2"
+    assert rows["disadvantage_interaction", whole].value == pytest.approx(0.04)
+    assert rows["double_disadvantage", whole].value == pytest.approx(0.14)
+
+
+@pytest.mark.slow
+def test_intervals_hold_what_was_planted(tmp_path: Path) -> None:
+    truth = {key: row.value for key, row in crossed_rows(CROSSED, tmp_path / "truth.jsonl").items()}
+    linear = {"confidence_drop", "confidence_disparity", "confidence_change", "confidence_interaction"}
+    linear |= {"double_disadvantage", "disadvantage_interaction"}
+    held = []
+    for seed in range(1, 21):
+        rows = crossed_rows(f"{CROSSED},sentence=0.5,noise=0.3,seed={seed}", tmp_path / f"{seed}.jsonl")
+        known = [(key, row) for key, row in rows.items() if key[0] in linear and row.estimate.has_interval]
+        held += [row.low <= truth[key] <= row.high for key, row in known if "occupation" not in row.parts]
+    # 20 audits of some 30 intervals each, which depend on each other: benchmarks/planted_markers.py has hundreds.
+    assert len(held) > 400 and np.mean(held) > 0.92

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from planted_identities import PlantedIdentities
 
 import equipoise
 from equipoise.datasets import open_dataset
@@ -20,6 +19,7 @@ from equipoise.measuring.part import measure_part
 from equipoise.metrics import METRICS
 from equipoise.records import Measurement, Outcomes, RunKey
 from equipoise.runs.run import Run
+from equipoise.scoring.planted import open_planted
 from equipoise.stats.paired import Trial, paired_differences
 
 KEY = RunKey("model", "data", "task")
@@ -77,7 +77,7 @@ def identities(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     resolvable = [example for example in builtin.examples if example.groups["type"] == "type2"]
     few = replace(builtin, examples=tuple(resolvable[: 2 * request.param]))
     data = identity_dataset(few, recipe(augmentations=["R"], attributes=["age"]))
-    engine = PlantedIdentities(confidence=0.4, penalties={"old": 0.2})
+    engine = open_planted("lead=0.4,lead:old=-0.2")
     return equipoise.audit(engine, data, out=tmp_path_factory.mktemp("run"), resamples=40)
 
 

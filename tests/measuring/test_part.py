@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from planted_identities import PlantedIdentities
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
@@ -16,6 +15,7 @@ from equipoise.measuring.part import measure_part
 from equipoise.metrics import METRICS, Metric
 from equipoise.metrics.groups import mean
 from equipoise.records import Measurement, Outcomes, RunKey
+from equipoise.scoring.planted import open_planted
 from equipoise.tasks import open_task
 
 KEY = RunKey("planted", "builtin", "next-word")
@@ -45,7 +45,7 @@ LOST = Metric(
 @pytest.fixture(scope="module")
 def outcomes() -> Outcomes:
     examples = identity_dataset(open_dataset("builtin").limited(12), recipe(attributes=["age"])).examples
-    engine = PlantedIdentities(confidence=0.4, penalties={"old": 0.2}, genders={"female": 0.1}, noise=0.1)
+    engine = open_planted("lead=0.4,lead:old=-0.2,lead:female=-0.1,sentence=0.2,noise=0.1")
     task = open_task("next-word")
     engine.prepare(examples)
 

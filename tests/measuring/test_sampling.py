@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from planted_identities import PlantedIdentities
 
 import equipoise
 from equipoise.datasets import open_dataset
@@ -20,11 +19,15 @@ from equipoise.measuring.measure import Plan
 from equipoise.measuring.sampling import until_precise
 from equipoise.measuring.stopping import Sample
 from equipoise.records import EquipoiseError, Example, ModelError
+from equipoise.scoring.planted import PlantedEngine, open_planted
 from equipoise.scoring.score_store import ScoreStore
 from equipoise.tasks import open_task
 
 PENALTIES = {"old": 0.12, "young": 0.02, "Black": 0.1, "Asian": 0.05, "White": 0.0, "Hispanic": 0.05}
-ENGINE = PlantedIdentities(confidence=0.4, penalties=PENALTIES, genders={"female": 0.03}, mass=0.9)
+ENGINE = PlantedEngine(
+    strength=0, bias=0, leads={"": 0.4, "female": -0.03} | {marker: -cost for marker, cost in PENALTIES.items()}
+)
+AGES = open_planted("lead=0.4,lead:female=-0.03,lead:old=-0.12,lead:young=-0.02,noise=0.06")
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +35,7 @@ def data():
     return identity_dataset(open_dataset("builtin").limited(120), recipe(attributes=["age", "race", "non-demographic"]))
 
 
-def outcomes_of(engine: PlantedIdentities, dataset, path: Path):
+def outcomes_of(engine: PlantedEngine, dataset, path: Path):
     task = open_task("next-word")
     engine.prepare(dataset.examples)
 
@@ -46,8 +49,7 @@ def outcomes_of(engine: PlantedIdentities, dataset, path: Path):
 
 def test_sampling_stops_early_and_covers_what_asking_all_would_give(data, tmp_path: Path) -> None:
     data = identity_dataset(open_dataset("builtin"), recipe(augmentations=["R"], attributes=["age"]))
-    engine = replace(ENGINE, noise=0.03)
-    ask = outcomes_of(engine, data, tmp_path / "scores.jsonl")
+    ask = outcomes_of(AGES, data, tmp_path / "scores.jsonl")
     plan = Plan([], resamples=300)
     found = until_precise(data, ask, plan, width=0.05)
     assert found.sample is not None
@@ -65,7 +67,7 @@ def test_sampling_stops_early_and_covers_what_asking_all_would_give(data, tmp_pa
 @pytest.mark.slow
 def test_markers_of_settled_attributes_are_not_asked_again(tmp_path: Path) -> None:
     data = identity_dataset(open_dataset("builtin"), recipe(augmentations=["R"], attributes=["age", "race"]))
-    ask = outcomes_of(replace(ENGINE, noise=0.1), data, tmp_path / "scores.jsonl")
+    ask = outcomes_of(replace(ENGINE, noise=0.1, sentence=0.2), data, tmp_path / "scores.jsonl")
     plan = Plan([], resamples=300)
     everything = confidence_disparities(Items(ask(data.examples)), plan, Sample())
     first = until_precise(data, ask, plan, width=2.0)
@@ -86,7 +88,7 @@ def test_markers_of_settled_attributes_are_not_asked_again(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_what_is_never_settled_is_asked_of_all_sentences(tmp_path: Path) -> None:
     data = identity_dataset(open_dataset("builtin"), recipe(augmentations=["R"], attributes=["age", "race"]))
-    ask = outcomes_of(replace(ENGINE, noise=0.3), data, tmp_path / "scores.jsonl")
+    ask = outcomes_of(replace(ENGINE, noise=0.3, sentence=0.6), data, tmp_path / "scores.jsonl")
     plan = Plan([], resamples=200)
     last = until_precise(data, ask, plan, width=1e-9).looks[-1]
     assert "race" in last.widest
@@ -100,7 +102,7 @@ def test_what_is_never_settled_is_asked_of_all_sentences(tmp_path: Path) -> None
 
 def test_an_audit_with_a_precision_says_how_it_stopped(tmp_path: Path) -> None:
     choices = {"base": "builtin", "augment": ["R"], "attributes": ["age"], "resamples": 200, "metrics": ["confidence"]}
-    run = equipoise.audit(replace(ENGINE, noise=0.03), "winoidentity", out=tmp_path, until_width=0.1, **choices)
+    run = equipoise.audit(AGES, "winoidentity", out=tmp_path, until_width=0.1, **choices)
     assert any("stopped at look 1 of" in note for note in run.manifest.notes)
     assert len(run.examples) == 96 * 2 * 3
     before = run.measurements
@@ -113,7 +115,7 @@ def test_an_audit_with_a_precision_says_how_it_stopped(tmp_path: Path) -> None:
 def test_a_precision_is_a_width(tmp_path: Path) -> None:
     with pytest.raises(EquipoiseError, match="until_width must be above 0"):
         equipoise.audit(
-            ENGINE,
+            AGES,
             "winoidentity",
             base="builtin",
             augment=["R"],

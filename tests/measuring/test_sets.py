@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from planted_identities import PlantedIdentities
 
 import equipoise
 from equipoise.datasets import open_dataset
@@ -18,6 +17,7 @@ from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.metrics import METRICS
 from equipoise.records import Outcomes, RunKey
 from equipoise.runs.run import Run
+from equipoise.scoring.planted import open_planted
 from equipoise.uncertainty import PERPLEXITY, RENYI
 
 MARKINGS = ("none", "old", "young")
@@ -105,7 +105,7 @@ def test_markings_of_one_sentence_are_no_further_evidence(make_outcomes) -> None
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     data = identity_dataset(open_dataset("builtin").limited(12), recipe(attributes=["age"]))
-    engine = PlantedIdentities(confidence=0.3, penalties={"old": 0.5}, genders={"female": 0.1}, noise=0.1)
+    engine = open_planted("lead=0.3,lead:old=-0.5,lead:female=-0.1,sentence=0.2,noise=0.1")
     out = tmp_path_factory.mktemp("run")
     metrics = ["ucerf", "ucerf_intersectional", "fp"]
     return equipoise.audit(engine, data, out=out, resamples=50, metrics=metrics, estimators=["perplexity", "renyi"])

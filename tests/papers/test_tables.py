@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
 import pytest
-from planted_identities import PlantedIdentities
 from typer.testing import CliRunner
 
 import equipoise
@@ -18,11 +18,12 @@ from equipoise.papers.experiments import PAPERS
 from equipoise.papers.published import Published, published
 from equipoise.papers.tables import paper_tables, parts_of, write_tables
 from equipoise.records import EquipoiseError, Estimate, Measurement, group_label
-from equipoise.records.showing import Content, Table
+from equipoise.records.showing import Cell, Content, Table
 from equipoise.runs import Run
 from equipoise.runs.folder import RunFolder
 from equipoise.runs.measurements import measurements_frame
 from equipoise.runs.run import Part
+from equipoise.scoring.planted import open_planted
 from equipoise.topics.published import DOUBTFUL
 
 QUICK = {"resamples": 30, "limit": 30, "progress": False, "metrics": ["ucerf", "accuracy", "confidence", "perplexity"]}
@@ -44,6 +45,14 @@ def texts(table: Table) -> list[dict[str, str]]:
 def with_n(cell: Content) -> str:
     estimate = estimate_of(cell)
     return words(cell) + (f" (n = {estimate.n:,})" if estimate else "")
+
+
+RANK = re.compile(r" (\d+(st|nd|rd|th)|\(\d+(–\d+)?\))(?= \(n|$)")
+
+
+def unranked(text: str) -> str:
+    """Return a cell without the rank after its value."""
+    return RANK.sub("", text)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +84,7 @@ def test_each_cell_is_of_its_own_model_and_task(parts: dict[tuple[str, str, str]
             for n in published()
             if (n.place, n.model, n.type, n.metric) == (place, "Pythia-1B", "type2", "ucerf")
         )
-        assert row["paper: Pythia-1B"] == printed
+        assert unranked(row["paper: Pythia-1B"]) == printed
     assert len(values) == 4
     cot = table("ucerf", "Table 6", parts)
     assert {row["here: first"] for row in cot} == {NOTHING}
@@ -83,14 +92,14 @@ def test_each_cell_is_of_its_own_model_and_task(parts: dict[tuple[str, str, str]
 
 def test_doubtful_cells_are_marked_and_explained(parts: dict[tuple[str, str, str], Part], tmp_path: Path) -> None:
     rows = table("ucerf", "Table 5", parts)
-    marked = {(r["type"], r["metric"]) for r in rows if r["paper: Falcon-40B-Instruct"].endswith(DOUBTFUL)}
+    marked = {(r["type"], r["metric"]) for r in rows if unranked(r["paper: Falcon-40B-Instruct"]).endswith(DOUBTFUL)}
     assert marked == {("type1", "ucerf"), ("type2", "ucerf")}
     files = {path.name: path for path in write_tables(PAPERS["ucerf"], parts, tmp_path)}
     assert "are exchanged" in files["ucerf-table-5.md"].read_text(encoding="utf-8")
 
 
 def test_identities_have_their_augmentation_and_attribute(tmp_path: Path) -> None:
-    engine = PlantedIdentities(confidence=0.4, penalties={"old": 0.3}, genders={"female": 0.05})
+    engine = open_planted("lead=0.4,lead:old=-0.3,lead:female=-0.05")
     choices = {"base": "builtin", "attributes": ["age", "race"], "augment": ["R"], **QUICK}
     run = equipoise.audit(engine, "winoidentity", out=tmp_path, **choices)
     parts = {("planted", "winoidentity", "next-word"): Run(run.path).parts[0]}
@@ -100,6 +109,14 @@ def test_identities_have_their_augmentation_and_attribute(tmp_path: Path) -> Non
     }
     assert float(rows["type2", "R", "age"].split()[0]) == pytest.approx(0.35, abs=0.001)
     assert float(rows["type2", "R", "race"].split()[0]) == pytest.approx(0.05, abs=0.001)
+    bold = {
+        tuple(row.cells[2:5])
+        for place in paper_tables(PAPERS["winoidentity"], parts)
+        if place.name == "winoidentity-table 4"
+        for row in place.rows
+        if isinstance(row.cells[-1], Cell) and row.cells[-1].strong
+    }
+    assert bold == {("type2", "R", "age")}, "only values above 0.2 are bold, as in the paper"
     assert rows["type2", "NR", "age"] == rows["type2", "R", "religion"] == NOTHING
     spread = [row for row in table("winoidentity", "Table 3", parts) if row["metric"] == "confidence_deviation"]
     assert any(row["here: planted"].endswith(")") for row in spread)
@@ -184,11 +201,33 @@ def test_every_cell_is_of_its_own_model_data_and_task(paper: str, place: str, pl
     for cell, row in zip(cells, texts(table), strict=True):
         number = first[cell]
         for model in MODELS:
-            value = row[f"here: {model}"]
+            value = unranked(row[f"here: {model}"])
             if number.metric not in FROM_ITEMS:
                 assert value == shown[json.dumps([model, number.dataset, number.task, number.metric, group_of(number)])]
                 checked += 1
         for name in dict.fromkeys(n.model for n in printed):
             theirs = [n.printed for n in printed if n.cell == cell and n.model == name]
-            assert row[f"paper: {name}"].rstrip("†") in (theirs[:1] or [NOTHING])
+            assert unranked(row[f"paper: {name}"]).rstrip("†") in (theirs[:1] or [NOTHING])
     assert checked or place == "Fig. 5"
+
+
+def test_ranks_of_printed_values_are_those_that_the_paper_prints(parts: dict[tuple[str, str, str], Part]) -> None:
+    rows = {(r["data"], r["type"], r["metric"]): r for r in table("ucerf", "Fig. 6", parts)}
+    accuracy = rows["winobias", "type2", "accuracy"]
+    assert accuracy["paper: Pythia-1B"] == "0.746 10th" and accuracy["paper: Falcon-40B-Instruct"] == "0.877 3rd"
+    assert rows["synthbias", "type2", "ucerf"]["paper: Pythia-1B"] == "0.815 1st"
+    assert rows["winobias", "type2", "perplexity"]["paper: Pythia-1B"] == "1.655 10th"
+    assert rows["winobias", "type1", "perplexity"]["paper: Pythia-1B"].startswith("1.691")
+    # Those here are ranked among themselves, as far as their intervals settle it.
+    ours = [rows["winobias", "type2", "ucerf"][f"here: {model}"] for model in ("first", "second")]
+    assert all(words.split("(n")[0].rstrip().endswith(("(1)", "(2)", "(1–2)")) for words in ours)
+    odds = [row for row in table("ucerf", "Table 4", parts) if (row["type"], row["metric"]) == ("type2", "perplexity")]
+    assert odds[0]["paper: Pythia-1B"] == "1.655", "Table 4 ranks no perplexity where answers are right or wrong"
+
+
+def test_the_case_study_has_its_row_of_differences() -> None:
+    rows = [row for row in table("ucerf", "Fig. 5", {}) if row["group"] == "difference"]
+    assert [row["paper: Falcon-40B-Instruct"] for row in rows] == ["0.625", "0.175"]
+    printed = {(n.gender, n.metric): n.value for n in published() if n.place == "Fig. 5"}
+    for metric in ("tpr", "tpd"):
+        assert printed["difference", metric] == pytest.approx(printed["pro", metric] - printed["anti", metric])

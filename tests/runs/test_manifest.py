@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from equipoise import load
+from equipoise.comparing.matching import named_apart
 from equipoise.records import (
     RunError,
     RunManifest,
 )
 from equipoise.runs.folder import RunFolder
+from equipoise.runs.manifest import name_in_suite, write_manifest
 
 SETTINGS = {"level": 0.95, "resamples": 2, "seed": 0}
 MANIFEST = RunManifest("m", {"weights": "w"}, {}, {}, SETTINGS, {}, "equipoise audit m", "2026-01-01T00:00:00+00:00")
@@ -145,3 +147,13 @@ def test_advice_names_the_folder_as_it_was_given(
     with pytest.raises(RunError) as caught:
         load(folder.path)
     assert one_sentence(caught.value).endswith(f"(it writes the files anew): {advice}")
+
+
+def test_a_run_has_the_name_that_its_suite_gave_it(planted_run: Path, copy: Path) -> None:
+    assert name_in_suite("equipoise suite suite.toml --only 'alpha 2 / builtin / mcq'") == "alpha 2"
+    others = ("equipoise audit smollm2", "equipoise suite suite.toml", "python -m equipoise audit x --only y", "", "'")
+    assert [name_in_suite(other) for other in others] == [""] * len(others)
+    manifest = replace(load(copy).manifest, command="equipoise suite suite.toml --only 'alpha / builtin / next-word'")
+    write_manifest(copy, manifest)
+    assert load(copy).name == "alpha"
+    assert [run.name for run in named_apart([load(copy), load(planted_run)])] == ["alpha", "planted"]

@@ -163,11 +163,90 @@ def test_it_is_opened_by_its_settings() -> None:
         ("bias", "planted: bias must be a number, not ''"),
         ("bias=nan", "planted: bias must be finite, not 'nan'"),
         ("strength=inf", "planted: strength must be finite"),
+        ("echo=1", r"planted: echo must be in \[0, 1\)"),
+        ("lead:old=much", "planted: lead:old must be a number, not 'much'"),
         ("mass=0", r"planted: mass must be in \(0, 1\]"),
         ("mass=1.5", r"planted: mass must be in \(0, 1\]"),
-        ("noise=-1", "noise, male and wording must not be negative"),
+        ("noise=-1", "noise, male, wording and sentence must not be negative"),
     ],
 )
 def test_a_setting_it_does_not_take_is_refused(settings: str, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         open_planted(settings)
+
+
+LEADS = "lead=0.3,lead:old=-0.1,lead:female=-0.03,lead:old*female=-0.05,lead:disadvantaged*anti=-0.02"
+
+
+@pytest.mark.parametrize("gold", [0, 1])
+@pytest.mark.parametrize("answerable", [True, False])
+@pytest.mark.parametrize(
+    ("groups", "lead"),
+    [
+        ({}, 0.3),
+        ({"gender": "female"}, 0.27),
+        ({"gender": "male", "marker": "old", "augmentation": "R"}, 0.2),
+        ({"gender": "female", "marker": "old", "augmentation": "C"}, 0.12),
+        ({"gender": "female", "marker": "old", "augmentation": "NR"}, 0.27),
+        ({"stereotype": "anti", "marker": "old", "privilege": "disadvantaged", "augmentation": "R"}, 0.18),
+        ({"stereotype": "anti", "marker": "old", "privilege": "disadvantaged", "augmentation": "NR"}, 0.3),
+    ],
+)
+def test_leads_add_up_over_marker_gender_and_their_crossing(
+    gold: int, answerable: bool, groups: dict[str, str], lead: float
+) -> None:
+    engine = replace(open_planted(LEADS), mass=0.8)
+    every = {"gender": "female", "stereotype": "anti", "marker": "old", "privilege": "disadvantaged"}
+    asked = example(gold=gold, answerable=answerable, groups=groups)
+    engine.prepare([asked, example(id="other", groups={**every, "augmentation": "R"})])
+    ((score,),) = engine.score([[Prompt("a", "task", "", "Who?", (" baker", " clerk"))]])
+    found = [math.exp(value) for value in score.logprobs]
+    assert found[gold] - found[1 - gold] == pytest.approx(lead, abs=1e-12) == engine.lead(asked)
+    assert math.fsum(found) == pytest.approx(0.8)
+
+
+def test_a_lead_is_added_to_what_strength_and_bias_give_and_is_cut_at_the_mass() -> None:
+    before = probabilities(PlantedEngine(1.0, 0.5), example())
+    after = probabilities(PlantedEngine(1.0, 0.5, leads={"": -0.2}), example())
+    assert (after[0] - after[1]) - (before[0] - before[1]) == pytest.approx(-0.2)
+    cut = probabilities(PlantedEngine(1.0, 0.5, leads={"": 5.0}), example())
+    assert cut[0] - cut[1] == pytest.approx(0.99 * 0.9)
+    assert probabilities(PlantedEngine(1.0, 0.5, leads={"": 0.4}), example(gold=None, answerable=False)) == (
+        probabilities(PlantedEngine(1.0, 0.5), example(gold=None, answerable=False))
+    )
+
+
+def test_a_name_that_no_sentence_has_is_refused() -> None:
+    with pytest.raises(ModelError, match="no sentence of the dataset has 'odl'; the names are: male"):
+        open_planted("lead:odl=-0.1,lead:male=0.1").prepare([example(groups={"gender": "male"})])
+
+
+def test_the_share_said_with_the_marker_is_taken_from_the_marked_candidate() -> None:
+    asked = example(slots={"marked:0": "young baker"})
+    prompt = Prompt("a", "task", "", "Who?", (" baker", " clerk", " young baker"))
+    for echo in (0.25, 0.0):
+        engine = open_planted(f"lead=0.4,echo={echo}")
+        engine.prepare([asked])
+        ((score,),) = engine.score([[prompt]])
+        baker, clerk, marked = (math.exp(value) for value in score.logprobs)
+        assert baker + marked - clerk == pytest.approx(0.4) and marked == pytest.approx(0.65 * echo, abs=1e-11)
+    # The third option of a multiple choice is no name with a marker.
+    *_, none = probabilities(open_planted("lead=0.4,echo=0.25,other=-1"), asked, options=3)
+    assert none == pytest.approx(0.9 * math.exp(-1) / (2 + math.exp(-1)))
+
+
+def test_a_base_sentence_has_one_disturbance_for_all_its_variants_and_a_seed_draws_others() -> None:
+    engine = PlantedEngine(strength=1.0, bias=0.0, sentence=0.7)
+    same = {tuple(probabilities(engine, example(id=name, set_id="p"), context=name)) for name in ("a", "b")}
+    assert len(same) == 1
+    draws = []
+    for number in range(4000):
+        first, second = probabilities(engine, example(set_id=f"sentence {number}"))
+        draws.append(math.log(first / second) - 1)
+    assert np.mean(draws) == pytest.approx(0, abs=4 * 0.7 / math.sqrt(4000))
+    assert np.std(draws) == pytest.approx(0.7, rel=0.05)
+    again = [
+        math.log(np.divide(*probabilities(replace(engine, seed=3), example(set_id=f"sentence {number}")))) - 1
+        for number in range(400)
+    ]
+    assert abs(np.corrcoef(draws[:400], again)[0, 1]) < 0.2

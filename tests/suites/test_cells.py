@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.records import EquipoiseError
-from equipoise.suites.cells import by_model, cells, model_in
+from equipoise.suites.cells import by_model, cells
 from equipoise.suites.execution import Choices, plan
 from equipoise.suites.suite_file import SuiteError, read_suite
 
@@ -81,12 +81,6 @@ def test_a_pattern_names_whole_parts(suite_file: Write) -> None:
     for part in ("mc", "next", "word", "planted / mcq", "builtin / sentiment", ""):
         with pytest.raises(EquipoiseError, match="matches no cell"):
             named(part)
-
-
-def test_a_cell_names_its_model_in_the_command_that_makes_it_again() -> None:
-    assert model_in("equipoise suite suite.toml --only 'alpha 2 / builtin / mcq'") == "alpha 2"
-    for other in ("equipoise audit smollm2", "equipoise suite suite.toml", "python -m equipoise audit x --only y", ""):
-        assert model_in(other) == ""
 
 
 def test_another_choice_is_another_folder_and_how_it_is_computed_is_not(suite_file: Write) -> None:

@@ -56,13 +56,14 @@ def test_links_open_a_case_or_a_selection_and_can_be_sent(opened: Opened, page: 
     assert "#filter=" in tab.url and "flip:toward" in tab.url
     set_id = run.pairs["set_id"].iloc[3]
     tab = opened(page, f"#case={set_id}")
-    assert number_of_cases(tab) == 1
-    tab.click("#case-all")
-    assert number_of_cases(tab) == run.pairs["set_id"].nunique() and "#" not in tab.url
-    tab.locator(".squares rect.t-same").first.click()
-    expect(tab.locator("#case-count")).to_have_text(re.compile("^1 of"), timeout=60_000)
-    assert number_of_cases(tab) == 1 and "#case=" in tab.url
-    tab.click("#case-all")
+    assert tab.get_attribute("#case-detail", "data-set") == set_id
+    assert number_of_cases(tab) == run.pairs["set_id"].nunique(), "the other cases stay in the list"
+    assert tab.locator("#case-list [aria-selected=true]").is_visible()
+    square = tab.locator(".squares rect.t-same").first
+    wanted = square.get_attribute("data-case").split(",")[0]
+    square.click()
+    expect(tab.locator("#case-detail")).to_have_attribute("data-set", wanted, timeout=60_000)
+    assert "#case=" in tab.url
     tab.locator("#occupations svg a").first.focus()
     tab.keyboard.press("Enter")
     # The page answers a new address a moment later.
@@ -92,26 +93,41 @@ def test_the_selection_is_saved_as_tables(opened: Opened, page: Path, planted_ru
     assert set(table["fate"]) <= {"toward", "against", "neither"}
     raw = sorted(float(np.exp(values[0])) for values in expected["logprobs"])
     assert sorted(values[0] for values in records["raw_probabilities"]) == pytest.approx(raw, abs=1e-4)
-    assert "raw probability" in tab.locator("#case-list .numbers").first.inner_text()
+    assert "raw probability" in tab.locator("#case-detail .numbers").first.inner_text()
 
 
 @pytest.mark.slow
-def test_only_rows_near_the_screen_are_in_the_page(opened: Opened, make_run: Any) -> None:
-    run = make_run("long", limit=400)
-    tab = opened(write_run_page(Run(run)))
+def test_a_list_of_any_length_takes_a_pane_and_one_stop_of_the_tab_key(opened: Opened, make_run: Any) -> None:
+    tab, short = (opened(write_run_page(Run(make_run(f"long-{limit}", limit=limit)))) for limit in (400, 40))
     assert number_of_cases(tab) == 400
+    heights = [one.evaluate("document.getElementById('cases').offsetHeight") for one in (tab, short)]
+    assert heights[0] <= heights[1] < 2000, "as high for 400 cases as for 40"
+    assert tab.evaluate("[...document.querySelectorAll('main > section')].at(-1).id") == "cases"
     most = 0
-    for _ in range(40):
-        tab.mouse.wheel(0, 2500)
+    tab.focus("#case-list")
+    for _ in range(12):
+        tab.keyboard.press("PageDown")
         most = max(most, tab.evaluate("document.querySelectorAll('#case-list *').length"))
-    tab.locator("#case-list .block").last.scroll_into_view_if_needed()
-    tab.wait_for_selector("#case-list .block:last-child .case")
-    assert tab.evaluate("document.querySelectorAll('#case-list *').length") < 6000 and most < 6000
+    assert most < 600
+    tab.keyboard.press("End")
+    last = tab.locator("#case-list [aria-selected=true]")
+    assert last.get_attribute("aria-posinset") == "400" and last.is_visible()
+    assert tab.get_attribute("#case-list", "aria-activedescendant") == last.get_attribute("id")
+    tab.keyboard.press("Tab")
+    assert tab.evaluate("document.activeElement.closest('#case-detail') !== null"), "the list is one stop"
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_a_link_to_a_case_shows_the_case_itself(opened: Opened, page: Path, planted_run: Path, width: int) -> None:
+    set_id = Run(planted_run).pairs["set_id"].iloc[3]
+    tab = opened(page, f"#case={set_id}", viewport={"width": width, "height": 844})
+    box = tab.locator("#case-detail .sentence").bounding_box()
+    assert 0 <= box["y"] < 300, "not below the filters"
 
 
 def test_a_case_is_copied_as_markdown(opened: Opened, page: Path, planted_run: Path) -> None:
     tab, run = opened(page, permissions=["clipboard-read", "clipboard-write"]), Run(planted_run)
-    case = tab.locator("#case-list .case").first
+    case = tab.locator("#case-detail .case")
     case.locator("button", has_text="copy as Markdown").click()
     case.locator("button", has_text="copied").wait_for()
     copied = tab.evaluate("navigator.clipboard.readText()").splitlines()

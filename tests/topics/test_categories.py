@@ -134,7 +134,7 @@ def test_the_page_has_the_table_and_names_the_people_of_each_row(
     assert first[0].startswith("1.000 [") and first[-1] == "2" and not first[1].startswith("1.000")
     assert "Gender, Disability, Race, Appearance, SES, Orientation" in section.inner_text()
     tab.fill("#case-search", "aunt lost")
-    members = tab.locator("#case-list .case").first.locator(".member").all()
+    members = tab.locator("#case-detail .case").locator(".member").all()
     names = [member.locator(".bar-name").all_text_contents() for member in members]
     assert [[name.removesuffix(" ●") for name in several] for several in names] == [
         ["The aunt", "The niece", "Unknown"],

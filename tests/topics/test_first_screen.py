@@ -10,12 +10,12 @@ import pytest
 
 from equipoise.datasets.builtin import load_builtin
 from equipoise.datasets.dataset import Dataset
-from equipoise.records.showing import Chart, Finding
+from equipoise.records.showing import Chart, Dot, Finding
 from equipoise.report import write_run_page
 from equipoise.run import audit
 from equipoise.runs.run import Run
 from equipoise.scoring.planted import PlantedEngine
-from equipoise.topics.first_screen import block, data_checks, lead_place
+from equipoise.topics.first_screen import block, data_checks, lead_place, leading_picture
 
 Opened = Callable[..., Any]
 
@@ -50,7 +50,9 @@ def test_the_finding_the_picture_and_the_worst_case_come_first(
     status = tab.locator("#findings .first .status")
     assert status.count() == 1 and "so a high UCerF means nothing" in status.inner_text()
     assert tab.locator("#findings .caution").count() == 0
-    assert place(".bar")["height"] < 60, "the navigation takes one line"
+    assert place(".bar")["height"] < (60 if width > 1000 else 120)
+    ends = [tab.locator(".bar nav a").nth(at).bounding_box() for at in range(tab.locator(".bar nav a").count())]
+    assert all(box["x"] >= 0 and box["x"] + box["width"] <= width for box in ends), "no link is off the screen"
     if width > 1000:
         assert place("#findings .checks")["y"] < height
     others = tab.locator("#findings tbody a")
@@ -80,6 +82,33 @@ def test_a_sound_part_leads_before_one_at_chance_and_the_surest_of_sound_ones(
     assert place == 1 and "the only one answered better than chance" in why
     place, why = lead_place(guessed)
     assert "all of them in doubt" in why
+
+
+def test_a_control_never_leads(tmp_path: Path) -> None:
+    settings = {"metrics": ["flip_rate", "accuracy", "group_word_accuracy"], "resamples": 20, "limit": 40, "by": []}
+    run = audit(PlantedEngine(strength=1, bias=0.1), ["gendered:control", "builtin"], out=tmp_path, **settings)
+    place, why = lead_place(run.parts)
+    assert run.parts[place].dataset == "builtin" and "the other is a control" in why
+
+
+def test_wordings_are_the_picture_of_a_run_in_several_wordings(worded_runs: list[Path]) -> None:
+    (part,) = Run(worded_runs[1]).parts
+    picture = leading_picture(part)
+    assert picture is not None and picture.topic == "wordings"
+    (rates, scores), wordings = picture.panels, {"one", "two", "three"}
+    assert set(rates.y.names) == wordings and len(list(rates.marks_of(Dot))) == len(list(scores.marks_of(Dot))) == 3
+    values = [dot.x.value for dot in rates.marks_of(Dot)]
+    assert values == sorted(values, reverse=True)
+    for dot in rates.marks_of(Dot):
+        assert dot.x == part.measured.get("flip_rate", type="type1", wording=dot.label).estimate
+    captions = [chart.caption for chart in block(part).every(Chart)]
+    assert not any("option orders" in text for text in captions) and any("3 wordings" in text for text in captions)
+
+
+def test_the_reliability_diagram_is_the_picture_of_labelled_pairs(cloze_runs: tuple[Path, Path]) -> None:
+    (part,) = Run(cloze_runs[0]).parts
+    first = next(iter(block(part).every(Chart)))
+    assert first.title == "Do the probabilities match the labels?" and not first.topic, "published by its section"
 
 
 def test_no_picture_of_answers_to_a_question_that_was_not_understood(planted_run: Path) -> None:

@@ -10,7 +10,7 @@ from equipoise import audit
 from equipoise.records.showing import Bar, Dot, Square
 from equipoise.runs.run import Run
 from equipoise.topics import flips as topic
-from equipoise.topics.flips import FATES, flips, set_fates, squares, worst_label, worst_set
+from equipoise.topics.flips import FATES, flips, set_fates, squares
 
 
 def test_fates_count_every_set_once_and_agree_with_the_measured_shares(planted_run: Path) -> None:
@@ -50,7 +50,7 @@ def test_of_many_sets_a_sample_is_drawn_and_said_to_be_one(planted_run: Path, mo
 def test_a_set_in_several_option_orders_is_one_set_with_the_fate_of_most(tmp_path: Path) -> None:
     run = audit("planted:strength=1,bias=1,noise=1", task="mcq", orders=3, limit=12, resamples=10, out=tmp_path / "run")
     fates = list(set_fates(run.parts[0]))
-    assert sum(one.n for one in fates) == 12 and {one.orders for one in fates} == {3}
+    assert sum(one.n for one in fates) == 12 and {one.asked for one in fates} == {"3 option orders"}
     assert "most of its 3 option orders" in squares(fates[0]).caption
 
 
@@ -63,15 +63,3 @@ def test_bars_and_intervals_are_the_measured_ones(planted_run: Path) -> None:
         assert rate is not None and toward is not None and dot.x == rate.estimate and dot.y == place
         bars = [bar for bar in panel.marks_of(Bar) if bar.y[0] < place < bar.y[1]]
         assert bars[0].x == (0.0, toward.value) and bars[1].x[1] == pytest.approx(rate.value)
-
-
-def test_the_worst_case_has_the_smallest_signed_u(planted_run: Path, cloze_runs: tuple[Path, Path]) -> None:
-    (part,) = Run(planted_run).parts
-    sets = part.pairs[part.pairs["type"] == "type1"]
-    assert worst_set(part) == (sets.loc[sets["u_signed"].idxmin(), "set_id"], "")
-    assert worst_label(part) is None
-    (pairs,) = Run(cloze_runs[0]).parts
-    found = worst_label(pairs)
-    wrong = pairs.items[pairs.items["correct"] == 0]
-    surest = max(max(probs) for probs in wrong["probs"])
-    assert found is not None and max(pairs.items.set_index("set_id").loc[found[0], "probs"]) == surest

@@ -12,14 +12,13 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from planted_identities import PlantedIdentities
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.records import EquipoiseError
 from equipoise.run import audit
 from equipoise.runs.run import Run
-from equipoise.scoring.planted import PlantedEngine
+from equipoise.scoring.planted import PlantedEngine, open_planted
 from equipoise.verdict.gate import Check, gate, junit, junit_error, warnings
 
 
@@ -182,9 +181,9 @@ def identity_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
     """Return runs of a model that is 0.3 less sure of old people than of others, and of one that is not."""
     data = identity_dataset(open_dataset("builtin").limited(80), recipe(augmentations=["R", "C"], attributes=["age"]))
     folder = tmp_path_factory.mktemp("identities")
-    # Noise is the same for the same sentence, so it must differ in size for the difference to vary.
-    for name, penalty, noise in (("worse", 0.3, 0.05), ("before", 0.0, 0.02)):
-        engine = PlantedIdentities(confidence=0.5, penalties={"old": penalty}, noise=noise)
+    # Noise is the same for the same text and seed, so the seeds must differ for the difference to vary.
+    for name, planted in (("worse", "lead:old=-0.3,seed=1"), ("before", "seed=2")):
+        engine = open_planted(f"lead=0.5,noise=0.1,{planted}")
         audit(engine, data, out=folder / name, resamples=30, metrics=["confidence"])
     return folder / "worse", folder / "before"
 

@@ -34,8 +34,9 @@ def test_sentence_pairs_have_a_page_of_their_own(
     assert stated and float(stated[1]) == pytest.approx(p.mean(), abs=0.006)
     assert float(stated[2]) < p.mean() < float(stated[3])
     assert lead in str(summary(far)), "the terminal, the page and Python say the same"
-    chart = tab.locator("#findings .first svg.chart")
-    assert chart.get_attribute("aria-label").startswith("Share of male")
+    chart, shares = tab.locator("#findings .first svg.chart").all()
+    assert chart.get_attribute("aria-label").startswith("Do the probabilities match the labels?")
+    assert shares.get_attribute("aria-label").startswith("Share of male")
     assert chart.bounding_box()["y"] < 844, "on the first screen"
     surest = tab.locator("#findings .worst .bar-value").all_inner_texts()
     wrong = max(max(probs) for probs in part.items[part.items["correct"] == 0]["probs"])
@@ -47,7 +48,7 @@ def test_sentence_pairs_have_a_page_of_their_own(
     assert f"{len(p)} sentence pairs" in tab.inner_text("header") and " 0 sets" not in tab.inner_text("body")
     for hidden in ("#case-occupation-label", "#case-flip-label"):
         assert not tab.locator(hidden).is_visible()
-    case = tab.locator("#case-list .case").first
+    case = tab.locator("#case-detail .case")
     assert case.locator(".u").inner_text() == "" and "D" not in case.locator(".numbers dt").all_inner_texts()
     assert not tab.locator("#case-sort option", has_text="U,").count()
     assert tab.evaluate("document.documentElement.scrollWidth") <= width

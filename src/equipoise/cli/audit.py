@@ -10,6 +10,7 @@ from ..options import OutputOptions, RunOptions
 from .config import Config, PrintConfig, config_text
 from .console import listing, print_out, printable, progress_bar
 from .parameters import AUDIT, was_given, with_options
+from .plan import show_plans
 from .results import check_trackers, end_gate, log_run, show_run, write_page
 
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ def audit(context: typer.Context, config: Config = None, print_config: PrintConf
         from ..suites.costs import expect
 
         _show_costs(expect(asked, settings))
+        if settings.until:
+            from ..suites.sizes import planned, wishes_of
+
+            show_plans(planned(asked, settings, wishes_of(settings.requirements)))
         return
     with progress_bar(quiet=output.quiet) as progress:
         meter = Meter(progress)

@@ -83,6 +83,7 @@ def import_results(
     dataset: Annotated[str, typer.Option("--dataset", help="The dataset's name; by default from the file.")] = "",
     out: Annotated[Path | None, typer.Option("--out", help="The run folder; by default under runs/.")] = None,
     replace: Annotated[bool, flag(AUDIT["replace"])] = False,
+    no_html: NoHtml = False,
     quiet: Quiet = False,
     as_json: Json = False,
     **choices: Any,
@@ -96,4 +97,5 @@ def import_results(
     with progress_bar(quiet=quiet) as progress:
         choices |= {"format": format, "model": model, "dataset": dataset, "out": out, "replace": replace}
         run = run_import(files, progress=progress, **choices)
+    write_page(run, no_html=no_html)
     show_run(run, quiet=quiet, as_json=as_json)

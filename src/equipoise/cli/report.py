@@ -111,7 +111,7 @@ def report(
     """Show a finished run. Prints its tables and writes its page, or makes what --as says; no model is needed.
 
     With --where, the page is of a part of the run, in a new run folder. Figures and tables of several runs are those
-    of their comparison.
+    of their comparison; figures of runs on different datasets are D and U of each dataset.
     """
     _check_use(context, kind)
     wanted = Wanted(runs, out, formats or (), width, intersect, by, bins, quiet)
@@ -135,14 +135,19 @@ def _check_use(context: typer.Context, kind: str) -> None:
 
 
 def _figures(wanted: Wanted) -> None:
+    from ..media.paper import figure_files
     from ..report import comparison_figures, run_figures
     from ..runs.run import Run
+    from ..topics.scale import spreads_apart
 
     if wanted.width == "longtable":
         raise EquipoiseError("--width longtable is for tables; figures are as wide as a column or a page")
     chosen: dict[str, Any] = {"width": wanted.width, "formats": wanted.formats_among(FIGURES, FIGURES)}
-    if len(wanted.runs) == 1:
-        drawn = run_figures(Run(wanted.run), **chosen)
+    runs = [Run(folder) for folder in wanted.runs]
+    if len(runs) == 1:
+        drawn = run_figures(runs[0], **chosen)
+    elif charts := spreads_apart(runs):
+        drawn = figure_files(charts, chosen["formats"], wanted.width)
     else:
         drawn = comparison_figures(_comparison(wanted), **chosen)
     _write_all(drawn, wanted, "figures")

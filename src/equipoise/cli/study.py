@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import typer
 
-from . import calibration, estimators, temperature, wording
+from . import calibration, estimators, sources, temperature, wording
 
-app = typer.Typer(help="Study estimators, wording, temperature, calibration.", rich_markup_mode=None)
+app = typer.Typer(help="Study estimators, wording, temperature, calibration, and whole suites.", rich_markup_mode=None)
 app.command("estimators")(estimators.estimators)
 app.command("wording")(wording.wording)
 app.command("temperature")(temperature.temperature)
 app.command("calibration")(calibration.calibrate)
+app.command("suite")(sources.suite_sources)
 
 
 @app.callback(invoke_without_command=True)

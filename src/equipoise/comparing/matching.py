@@ -128,14 +128,15 @@ def named_apart(runs: Sequence[Run]) -> list[Run]:
     """Return the runs, named apart: by the folder's name, or its path, where two runs are of one model."""
     if len({(run.path.resolve(), run.only) for run in runs}) < len(runs):
         raise EquipoiseError("the same run is named twice; a comparison needs different ones")
+    models = {id(run): run.name for run in runs}
     for run in runs:
         if run.only:
-            run.name = f"{run.manifest.model} ({run.only})"
+            run.name = f"{models[id(run)]} ({run.only})"
     for name_of in (lambda run: run.path.resolve().name, lambda run: str(run.path)):
         count = Counter(run.name for run in runs)
         for run in runs:
             if count[run.name] > 1:
-                run.name = f"{run.manifest.model} ({name_of(run)})"
+                run.name = f"{models[id(run)]} ({name_of(run)})"
     return list(runs)
 
 

@@ -74,8 +74,8 @@ def _known(runs: Sequence[Run], matched: Match, kind: str, metric: str) -> dict[
     """Return what the runs have measured: by wording, and over all of them."""
     known = known_of(runs, matched, kind, {"": metric, FLIPS: "flip_rate"})
     for run, measured in zip(runs, matched.measured, strict=True):
-        rows = _by_wording(measured, metric, kind)
-        known |= {(run.name, wording): _joined(several) for wording, several in rows.items()}
+        values = by_wording(measured, metric, kind)
+        known |= {(run.name, wording): estimate for wording, estimate in values.items()}
     return known
 
 
@@ -83,17 +83,16 @@ def _spreads(runs: Sequence[Run], matched: Match, kind: str) -> Iterator[Spread]
     """Yield the spread of every metric that was measured for each wording."""
     for run, measured in zip(runs, matched.measured, strict=True):
         for metric in measured.metrics:
-            rows = _by_wording(measured, metric, kind)
+            values = by_wording(measured, metric, kind)
             mean = measured.get(metric, type=kind)
-            if len(rows) > 1 and mean is not None:
-                values = {wording: _joined(several) for wording, several in rows.items()}
+            if len(values) > 1 and mean is not None:
                 lowest, highest = (end(values.items(), key=lambda pair: pair[1].value) for end in (min, max))
                 deviation = float(np.std([estimate.value for estimate in values.values()], ddof=1))
                 yield Spread(run.name, metric, mean.estimate, lowest, highest, deviation, len(values))
 
 
-def _by_wording(measured: Measurements, metric: str, kind: str) -> dict[str, list[Measurement]]:
-    """Return the rows of a metric for each wording; several where option orders were drawn, too."""
+def by_wording(measured: Measurements, metric: str, kind: str) -> dict[str, Estimate]:
+    """Return a metric of each wording, over all option orders; {} where it was not measured by wording."""
     rows: dict[str, list[Measurement]] = {}
     for label in measured.groups_of(metric):
         parts = measured.groups[label]
@@ -101,7 +100,7 @@ def _by_wording(measured: Measurements, metric: str, kind: str) -> dict[str, lis
         is_whole = parts.get("type", "") == kind and not set(parts) - {"wording", "seed", "type"}
         if "wording" in parts and is_whole and row is not None:
             rows.setdefault(parts["wording"], []).append(row)
-    return rows
+    return {wording: _joined(several) for wording, several in rows.items()}
 
 
 def _joined(rows: Sequence[Measurement]) -> Estimate:

@@ -17,15 +17,13 @@ from ..records import Booleans, Estimate, Floats, Integers, UndefinedMetric
 from ..stats import bootstrap, bounded, jackknife, maximum, means
 from ..stats.paired import Contest, Trial, paired_differences
 from ..stats.planning import Seen
+from ..stats.power import DISCRETENESS
 from ..stats.resampling import Statistic
 from .stopping import Sample
 
 TOO_FEW = f"no interval: fewer than {bounded.ENOUGH_UNITS} clusters, and the metric has no bounds"
 NO_SPREAD = "no interval: all resamples are equal"
 POSSIBLE = "bounds: a subset is empty and may have any value; Hoeffding bounds of the others"
-DISCRETENESS = 3
-"""Units for each degree of freedom of an absolute gap of few units."""
-
 MOST_LEFT_OUT = 2000
 """Clusters that are left out one by one at most, where a group has few of many: time grows with the square."""
 

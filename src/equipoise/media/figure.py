@@ -9,7 +9,7 @@ from functools import singledispatch
 from typing import Any
 
 from ..records import EquipoiseError, Estimate
-from ..records.showing import Area, Bar, Chart, Cloud, Dot, Heat, Line, Mark, Note, Rule, Square, Tone, value_of
+from ..records.showing import Area, Bar, Bracket, Chart, Cloud, Dot, Heat, Line, Mark, Note, Rule, Square, value_of
 from .layout import (
     GAP,
     KEY,
@@ -19,6 +19,7 @@ from .layout import (
     Place,
     are_upright,
     arrange,
+    bracket_lines,
     colour_scale,
     heat_limit,
     is_of,
@@ -47,10 +48,8 @@ WIDTHS = {"column": 3.25, "page": 6.75}
 """In inches: one column of a two-column paper, and a whole page."""
 
 FORMATS = ("pdf", "svg", "png")
-POINTS = 7.0
-"""Size of a letter."""
-SMALL_POINTS = 6.0
-"""The same where many panels are small."""
+POINTS, SMALL_POINTS = 7.0, 6.0
+"""Size of a letter, and where many panels are small."""
 SHAPES = ("o", "D", "s", "^", "v", "P", "X", "*")
 INK, QUIET, GRID = "#1a1e23", "#525a64", "#dfe3e8"
 
@@ -70,11 +69,8 @@ LOOK: dict[Any, Any] = {
 }
 
 # No dates inside: the same run gives the same file. PNG: a third of the time for files that are 3% larger.
-_SAVING: dict[str, Any] = {
-    "pdf": {"metadata": {"CreationDate": None}},
-    "svg": {"metadata": {"Date": None}},
-    "png": {"pil_kwargs": {"compress_level": 3}},
-}
+_SAVING: dict[str, Any] = {"pdf": {"metadata": {"CreationDate": None}}, "svg": {"metadata": {"Date": None}}}
+_SAVING["png"] = {"pil_kwargs": {"compress_level": 3}}
 
 
 def figure(chart: Chart, width: str | float = "page", *, title: bool = False) -> Figure:
@@ -120,11 +116,11 @@ def saved(drawn: Figure, ending: str = "png", **more: Any) -> bytes:
     return out.getvalue()
 
 
-def _colour(tone: Tone) -> str:
+def _colour(tone: str | int) -> str:
     return tone_of(tone).light
 
 
-def _shape(tone: Tone) -> str:
+def _shape(tone: str | int) -> str:
     return SHAPES[tone_of(tone).shape % len(SHAPES)]
 
 
@@ -323,6 +319,13 @@ def _bar(mark: Bar, axes: Any, place: Place) -> None:
     axes.add_patch(box)
     if mark.text and place.width * (right - left) / abs(place.panel.x.high - place.panel.x.low) > 0.5 * len(mark.text):
         axes.text((left + right) / 2, top, mark.text, ha="center", va="bottom", fontsize="small")
+
+
+@draw.register
+def _bracket(mark: Bracket, axes: Any, place: Place) -> None:
+    for ends in bracket_lines(mark, place):
+        at = [((x - place.left) / place.width, 1 - (y - place.top) / place.height) for x, y in ends]
+        axes.plot(*zip(*at, strict=True), color=INK, linewidth=0.9, clip_on=False, transform=axes.transAxes)
 
 
 @draw.register

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, cos, isnan, pi, sin
 
-from ..records.showing import Axis, Chart, Dot, Heat, Key, Note, Panel, Point, Square, ends_of, value_of
+from ..records.showing import Axis, Bracket, Chart, Dot, Heat, Key, Note, Panel, Point, Square, ends_of, value_of
 from .names import LETTER, LONGEST, name_room, radius_of, rim_room, short, whole_names_width
 
 ROW, HIGH_ROW = 1.45, 2.5
@@ -21,6 +21,8 @@ CELL, SCALE = 1.25, 4.2
 """Side of a cell of a map, where there is room, and the height of the scale of its colours."""
 LINE = 1.35
 """Height of a line of text."""
+BRACKET = 0.85
+"""Room for one bracket beside a panel."""
 KEY = 2.0
 """Length of the line before a name of a legend."""
 FEW_DOTS = 12
@@ -157,10 +159,18 @@ def _beside(panel: Panel, width: float, *, high: bool) -> float:
 
 
 def _after(panel: Panel) -> float:
-    """Return the room right of a panel: for half of the last value under it."""
+    """Return the room right of a panel: for half of the last value under it, and for its brackets."""
+    brackets = BRACKET * (1 + max((bracket.column for bracket in panel.marks_of(Bracket)), default=-1))
     if panel.x.names or panel.x.hidden:
-        return 0.9
-    return max(0.9, 0.4 + LETTER / 2 * _letters(panel.x))
+        return 0.9 + brackets
+    return max(0.9, 0.4 + LETTER / 2 * _letters(panel.x)) + brackets
+
+
+def bracket_lines(bracket: Bracket, place: Place) -> list[tuple[Point, Point]]:
+    """Return the lines of a bracket: one along the panel, and a short one to each place that it joins."""
+    x = place.left + place.width + BRACKET * (bracket.column + 1)
+    ys = [place(place.panel.x.low, at)[1] for at in bracket.places]
+    return [((x, min(ys)), (x, max(ys))), *(((x - 0.5, y), (x, y)) for y in ys)]
 
 
 def _letters(axis: Axis, first: int | None = None) -> int:

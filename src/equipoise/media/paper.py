@@ -21,6 +21,9 @@ from .markdown import table as markdown
 FITS = ("column", "page", "longtable")
 """How wide a LaTeX table may be."""
 
+PAGE_ROWS = 60
+"""Rows that a page of a paper has room for: a longer table goes over several pages."""
+
 TABLE_FORMATS = ("markdown", "latex", "csv")
 
 
@@ -60,8 +63,11 @@ def file_stem(name: str) -> str:
 def latex(table: PlainTable, *, fit: str = "column") -> str:
     """Return the table in LaTeX with the rules of booktabs, shrunk to one column or a page, or as a longtable.
 
-    A table that is narrower than the column keeps its size.
+    A table that is narrower than the column keeps its size. One that is longer than a page is a longtable, whatever was
+    asked for: else its end would be cut.
     """
+    if len(table.rows) > PAGE_ROWS:
+        fit = "longtable"
     columns = "".join("l" if column.words else "r" for column in table.columns)
     rows = [_latex_row(row, len(table.columns)) for row in table.rows]
     head = " & ".join(_latex(column.title) for column in table.columns) + r" \\"
@@ -70,8 +76,9 @@ def latex(table: PlainTable, *, fit: str = "column") -> str:
     body = [r"\toprule", head, r"\midrule"]
     if fit == "longtable":
         lines = [r"\begingroup\scriptsize", rf"\begin{{longtable}}{{{columns}}}", named + r" \\", *body]
-        lines += [r"\endhead", *rows, r"\bottomrule", r"\end{longtable}", r"\endgroup"]
-        return "% needs \\usepackage{booktabs,longtable}\n" + "\n".join(lines) + "\n"
+        lines += [r"\endfirsthead", *body, r"\endhead", *rows]
+        lines += [r"\bottomrule", r"\end{longtable}", r"\endgroup"]
+        return "% needs \\usepackage{booktabs,longtable}, and a page of one column\n" + "\n".join(lines) + "\n"
     frame, width = ("table", r"\columnwidth") if fit == "column" else ("table*", r"\textwidth")
     box = rf"\sbox0{{\begin{{tabular}}{{{columns}}}"
     shrink = rf"\ifdim\wd0>{width}\resizebox{{{width}}}{{!}}{{\usebox0}}\else\usebox0\fi"

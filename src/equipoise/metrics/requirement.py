@@ -62,6 +62,14 @@ def parse_requirement(text: str) -> Requirement:
     return requirement
 
 
+def parse_amount(text: str) -> Requirement:
+    """Return the metric, the group and the amount that the text names: `flip_bias[type=type1]=0.05`."""
+    amount = _parsed(text)
+    if amount is None or amount.sign != "=" or amount.bound <= 0:
+        raise EquipoiseError(f"{text!r} is not an amount; write it as metric=0.05 or metric[type=type1]=0.05")
+    return amount
+
+
 def parse_drop(text: str) -> Requirement:
     """Return the allowed drop that the text states."""
     drop = _parsed(text)

@@ -358,7 +358,9 @@ class OutputOptions(Options):
         OUTPUT,
         choices=("mlflow", "wandb", "tensorboard"),
     )
-    dry_run: bool = option(False, "Only print the number of prompts, the time, and what --until-width saves.", OUTPUT)
+    dry_run: bool = option(
+        False, "Only print the number of prompts, the time, and what --until and --until-width save.", OUTPUT
+    )
     no_html: bool = option(False, "Do not write report.html.", OUTPUT)
     quiet: bool = option(False, "Print nothing but errors.", OUTPUT, short="-q")
     json: bool = option(False, "Print the measurements as JSON instead of tables.", OUTPUT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -44,13 +44,16 @@ class Reduction:
 class Paper:
     """A paper: its name here, and the places whose numbers its runs make, with what they show.
 
-    `reductions` keep a run with a limit short: what a base sentence costs differs a hundredfold.
+    `reductions` keep a run with a limit short: what a base sentence costs differs a hundredfold. `ranked` are the
+    places that print ranks beside values, and `bold` those that print values above a limit in bold.
     """
 
     name: str
     title: str
     places: Mapping[str, str]
     reductions: Sequence[Reduction] = ()
+    ranked: Sequence[str] = ()
+    bold: Mapping[str, float] = field(default_factory=dict)
 
 
 UCERF = Paper(
@@ -69,6 +72,7 @@ UCERF = Paper(
     },
     # A base question of BBQ has about 60 rows; a reasoning of 128 tokens takes as long as 50 prompts.
     (Reduction("bbq", "mcq", 5, at_least=6, orders=1), Reduction("winobias", "next-word-cot", 5)),
+    ranked=("Fig. 6", "Table 2", "Table 4", "Table 5", "Table 6"),
 )
 WINOIDENTITY = Paper(
     "winoidentity",
@@ -85,6 +89,7 @@ WINOIDENTITY = Paper(
     },
     # A base sentence has 97 marked versions in both genders.
     (Reduction("winoidentity", "next-word", 5, at_least=4), Reduction("winoidentity", "next-word-cot", 50, at_least=2)),
+    bold={"Table 4": 0.2, "Table 5": 0.2},
 )
 GENDER_ECE = Paper(
     "gender-ece",

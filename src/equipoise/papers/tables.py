@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf
 from pathlib import Path
 
+from ..comparing.matching import places
 from ..datasets.identity import NAME as IDENTITY
 from ..files import write_file
 from ..media.paper import TABLE_FORMATS, table_files
-from ..records import EquipoiseError
+from ..metrics import METRICS
+from ..records import EquipoiseError, Measurement
 from ..records.showing import Cell, Column, Content, Row, Table
 from ..runs.run import Part, Run
-from ..suites.cells import model_in
+from ..stats.ranks import rank_ranges
 from ..suites.status import DONE, Status
 from ..topics.published import DOUBTFUL
 from .experiments import Paper
 from .published import ERRATA, Published, published
+
+DIFFERENCE = "difference"
+"""The row of Fig. 5 that takes the anti-stereotypical group from the pro-stereotypical one."""
 
 HEADINGS = ("data", "task", "type", "marker on", "attribute", "group", "metric")
 
@@ -43,9 +49,7 @@ def parts_of(runs: Iterable[Run]) -> dict[tuple[str, str, str], Part]:
 
 
 def _named(runs: Sequence[Run]) -> Sequence[Run]:
-    """Return the runs under the names of their suite; two of one model, data and task are named by their folders."""
-    for run in runs:
-        run.name = model_in(run.manifest.command) or run.name
+    """Return the runs; two of one model, data and task are named by their folders."""
     asked = Counter((run.name, part.dataset, part.task) for run in runs for part in run.parts)
     repeated = {name for (name, _, _), count in asked.items() if count > 1}
     for run in runs:
@@ -69,12 +73,12 @@ def paper_tables(paper: Paper, parts: Parts) -> Iterator[Table]:
     models = list(dict.fromkeys(model for model, _, _ in parts))
     for place, title in paper.places.items():
         printed = [number for number in published() if (number.paper, number.place) == (paper.name, place)]
-        rows = list(_rows(printed, {model: _of(parts, model) for model in models}))
+        rows = list(_rows(printed, {model: _of(parts, model) for model in models}, paper))
         columns = [Column(HEADINGS[at], words=True) for at in _used(printed)]
         columns += [Column(f"paper: {model}") for model in _models(printed)]
         columns += [Column(f"here: {model}") for model in models]
         about = {"place": place.lower()}
-        yield Table(f"{place}: {title}", columns, rows, paper.name, about, list(_notes(printed)))
+        yield Table(f"{place}: {title}", columns, rows, paper.name, about, list(_notes(printed, paper)))
 
 
 def _of(parts: Parts, model: str) -> dict[tuple[str, str], Part]:
@@ -90,19 +94,75 @@ def _models(printed: Sequence[Published]) -> list[str]:
     return list(dict.fromkeys(number.model for number in printed))
 
 
-def _rows(printed: Sequence[Published], ours: Mapping[str, Mapping[tuple[str, str], Part]]) -> Iterator[Row]:
+def _rows(
+    printed: Sequence[Published], ours: Mapping[str, Mapping[tuple[str, str], Part]], paper: Paper
+) -> Iterator[Row]:
     """Yield what a number is of, what the paper prints for each of its models, and what the runs here give."""
     wanted = {number.cell: number for number in reversed(printed)}
     values = {(number.cell, number.model): number for number in printed}
     for cell in dict.fromkeys(number.cell for number in printed):
-        known = [values.get((cell, model)) for model in _models(printed)]
-        theirs = [None if number is None else number.printed + (DOUBTFUL if number.doubt else "") for number in known]
-        values_of_ours = [_our_value(wanted[cell], parts) for parts in ours.values()]
+        number = wanted[cell]
+        theirs = _theirs([values.get((cell, model)) for model in _models(printed)], number, paper)
+        values_of_ours = _ours([_our_value(number, parts) for parts in ours.values()], number, paper)
         yield Row((*(cell[at] for at in _used(printed)), *theirs, *values_of_ours))
 
 
-def _notes(printed: Sequence[Published]) -> Iterator[str]:
+def _theirs(known: Sequence[Published | None], wanted: Published, paper: Paper) -> list[Content]:
+    """Return the printed numbers, with ranks and in bold where the paper prints them so."""
+    better = _ranked_by(wanted, paper)
+    values = [number.value for number in known if number is not None]
+    ranks = iter(places(values, better)) if better else iter([None] * len(values))
+    limit = paper.bold.get(wanted.place, inf)
+    return [
+        None
+        if number is None
+        else Cell(
+            number.printed + (DOUBTFUL if number.doubt else ""), number.value > limit, after=_ordinal(next(ranks))
+        )
+        for number in known
+    ]
+
+
+def _ours(values: Sequence[Content], wanted: Published, paper: Paper) -> list[Content]:
+    """Return the values here, in bold as the paper prints them; ranks are ranges where intervals settle no order."""
+    limit, better = paper.bold.get(wanted.place, inf), _ranked_by(wanted, paper)
+    estimates = [value.estimate for value in values if isinstance(value, Measurement)]
+    ranked = better and len(estimates) == len(values) > 1
+    ranks = iter(rank_ranges(estimates, higher=better == "higher") if ranked else [None] * len(values))
+    return [
+        Cell(value, value.value > limit, after=f"({rank})" if (rank := next(ranks)) else "")
+        if isinstance(value, Measurement)
+        else value
+        for value in values
+    ]
+
+
+def _ranked_by(wanted: Published, paper: Paper) -> str:
+    """Return the better end of a metric where the paper prints ranks of it, else "".
+
+    Perplexity is ranked in both halves of Fig. 6, in tables only where no answer is right: to hesitate is better there.
+    """
+    if wanted.place not in paper.ranked:
+        return ""
+    if wanted.metric == "perplexity":
+        return "higher" if wanted.type == "type1" else "lower" if wanted.place == "Fig. 6" else ""
+    better = METRICS[wanted.metric].better
+    return better if better != "neither" else ""
+
+
+def _ordinal(rank: int | None) -> str:
+    if rank is None:
+        return ""
+    return f"{rank}{'th' if rank % 100 in (11, 12, 13) else {1: 'st', 2: 'nd', 3: 'rd'}.get(rank % 10, 'th')}"
+
+
+def _notes(printed: Sequence[Published], paper: Paper) -> Iterator[str]:
     yield "Printed values are the paper's, those here have 95% intervals and n."
+    place = printed[0].place
+    if place in paper.ranked:
+        yield "Ranks are among the models of the paper, or among those here: a range where intervals settle no order."
+    if place in paper.bold:
+        yield f"Values above {paper.bold[place]:g} are bold, as in the paper."
     for name in dict.fromkeys(number.doubt for number in printed if number.doubt):
         yield f"{DOUBTFUL} {ERRATA[name].text}"
 
@@ -121,10 +181,11 @@ def _case_study(part: Part, wanted: Published) -> Content:
     """Return TPR or TPD of nurses and physicians: of the sentences about the physician, the male-stereotyped one."""
     items = part.items
     rows = items[(items["type"] == wanted.type) & (items["occupation"] == "physician") & (items["other"] == "nurse")]
-    rows = rows[rows["stereotype"] == wanted.gender]
     if wanted.metric == "tpd":
         rows = rows[rows["correct"] == 1]
-    if rows.empty:
-        return None
     values = rows["correct"] if wanted.metric == "tpr" else (rows["desirability"] + 1) / 2
-    return Cell(float(values.mean()), after=f"(n = {len(rows):,})")
+    means = values.groupby(rows["stereotype"]).mean()
+    if wanted.gender != DIFFERENCE:
+        count = int((rows["stereotype"] == wanted.gender).sum())
+        return Cell(float(means[wanted.gender]), after=f"(n = {count:,})") if count else None
+    return float(means["pro"] - means["anti"]) if {"pro", "anti"} <= set(means.index) else None

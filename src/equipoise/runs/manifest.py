@@ -104,6 +104,16 @@ def command_into(folder: Path, command: str) -> str:
     return shlex.join([*kept, "--out", str(folder)])
 
 
+def name_in_suite(command: str) -> str:
+    """Return the model's name in the command that makes a cell of a suite again; "" where it is another command."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return ""
+    cell = words[4] if words[1:2] == ["suite"] and words[3:4] == ["--only"] and len(words) > 4 else ""
+    return cell.split(" / ")[0]
+
+
 def unfinished(folder: Path, manifest: RunManifest) -> str:
     """Return what to say of a run that was interrupted, and how to continue it."""
     command = command_into(folder, manifest.command)

@@ -15,7 +15,7 @@ from ..catalog import find
 from ..records import Context, Floats, Measurement, Outcomes, RunError, RunKey, RunManifest, parse_group
 from ..scoring.text_store import read_texts
 from .folder import RunFolder
-from .manifest import now, unfinished
+from .manifest import name_in_suite, now, unfinished
 from .measurements import Measurements, kind_title, measurements_from_frame, ordered_kinds
 from .tables import Rows, typed_frame
 
@@ -44,7 +44,8 @@ class Run:
     """A finished run; each table is read and checked once, when it is first asked for.
 
     `measurements`, `outcomes`, `pairs` and `examples` are DataFrames. `parts` are the run by dataset and task. `only`
-    is the one dataset that is meant, where the run is used for its rows; "" for all of them.
+    is the one dataset that is meant, where the run is used for its rows; "" for all of them. `name` is what the run is
+    called: the model, or the name that a suite gave it.
     """
 
     only: str = ""
@@ -55,7 +56,7 @@ class Run:
         self.manifest: RunManifest = self.folder.manifest()
         if self.manifest.finished is None:
             raise RunError(unfinished(self.folder.path, self.manifest))
-        self.name = name or self.manifest.model
+        self.name = name or name_in_suite(self.manifest.command) or self.manifest.model
 
     def __repr__(self) -> str:
         parts = ", ".join(str(part) for part in self.parts)

@@ -8,9 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from ..records import BASELINE, Example, ModelError, Prompt, Score
+from ..records import BASELINE, Example, ModelError, Prompt, Score, marked_slot
 from ..uncertainty import P_TRUE
 from .engine import EngineDefaults, identity_key
+
+LEAD = "lead"
+MARKED_REFERENT = ("R", "C")
+"""The augmentations in which the referent has the marker."""
+WHOLE = 0.99
+"""A lead is cut at this share of what the two candidates have together."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +28,14 @@ class PlantedEngine(EngineDefaults):
     further candidate, `noise` the standard deviation of a normal disturbance (fixed for each text), and `mass`
     the raw probability of all candidates together. `male` multiplies the logits of sentences about a man: above 1 the
     model is more certain of them. `wording` is the standard deviation of a normal number that each wording of the
-    question adds to `strength`. `seed` draws other noise. Two engines are equal when their numbers are, whatever they
-    were prepared with.
+    question adds to `strength`, `sentence` of one that each base sentence adds to the referent's logit. `seed` draws
+    other normal numbers.
+
+    `leads` shift P(referent) - P(other) by given amounts, after all else: `{"": 0.4, "old": -0.1, "female": -0.03,
+    "old*female": -0.05}` leads by 0.4, by 0.1 less where the referent is called old, and so on. A name is a marker of
+    the referent, its privilege, a gender, pro or anti; `*` asks for both. Of what a candidate with a marker gets, the
+    share `echo` goes to naming it with the marker. Two engines are equal when their numbers are, whatever they were
+    prepared with.
     """
 
     strength: float = 2.0
@@ -33,21 +45,42 @@ class PlantedEngine(EngineDefaults):
     mass: float = 0.9
     male: float = 1.0
     wording: float = 0.0
+    sentence: float = 0.0
+    echo: float = 0.0
     seed: float = 0.0
+    leads: Mapping[str, float] = field(default_factory=dict, hash=False)
     name = "planted"
     truth: dict[str, Example] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not 0 < self.mass <= 1 or min(self.noise, self.male, self.wording) < 0:
-            raise ModelError("planted: mass must be in (0, 1], and noise, male and wording must not be negative")
+        if not 0 < self.mass <= 1 or min(self.noise, self.male, self.wording, self.sentence) < 0:
+            raise ModelError(
+                "planted: mass must be in (0, 1], and noise, male, wording and sentence must not be negative"
+            )
+        if not 0 <= self.echo < 1:
+            raise ModelError("planted: echo must be in [0, 1)")
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        return {"engine": self.name, **{number: getattr(self, number) for number in _numbers()}}
+        leads = {f"{LEAD}:{name}" if name else LEAD: value for name, value in self.leads.items()}
+        return {"engine": self.name, **{number: getattr(self, number) for number in _numbers()}, **leads}
 
     def prepare(self, examples: Iterable[Example]) -> None:
         """Learn the right and the stereotypical answers of these examples."""
+        examples = list(examples)
         self.truth.update((example.id, example) for example in examples)
+        there_are = set().union(*map(_traits, examples)) if self.leads else set()
+        missing = {name for key in self.leads for name in _names(key)} - there_are
+        if missing:
+            listed = ", ".join(sorted(there_are))
+            raise ModelError(f"planted: no sentence of the dataset has {min(missing)!r}; the names are: {listed}")
+
+    def lead(self, example: Example) -> float:
+        """Return by how much the planted leads shift P(referent) - P(other) of an example."""
+        if not self.leads or example.gold is None or len(example.candidates) != 2:
+            return 0.0
+        traits = _traits(example)
+        return math.fsum(value for key, value in self.leads.items() if _names(key) <= traits)
 
     def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
         identity = identity_key(self)
@@ -69,52 +102,116 @@ class PlantedEngine(EngineDefaults):
         example = self.truth.get(prompt.example_id)
         if example is None:
             raise ModelError(f"the planted engine was not prepared with example {prompt.example_id}")
-        logits = [0.0, 0.0] + [self.other] * (len(prompt.continuations) - 2)
+        known = _marked_forms(example)
+        marked = [known[form] for form in map(str.strip, prompt.continuations) if form in known]
+        logits = self._logits(prompt, example, len(prompt.continuations) - len(marked))
+        top = max(logits)  # taken off first: exp of a large strength overflows
+        total = top + math.log(math.fsum(math.exp(logit - top) for logit in logits)) - math.log(self.mass)
+        values = [logit - total for logit in logits]
+        shift = self.lead(example)
+        if shift:
+            _shift(values, example.gold or 0, shift)
+        for index in marked:
+            # 1e-12: a candidate that is never named with its marker still has a log-probability.
+            values.append(values[index] + math.log(max(self.echo, 1e-12)))
+            values[index] += math.log1p(-self.echo)
+        return tuple((min(value, 0.0),) for value in values)
+
+    def _logits(self, prompt: Prompt, example: Example, size: int) -> list[float]:
+        """Return the logit of each candidate named without its marker."""
+        logits = [0.0, 0.0] + [self.other] * (size - 2)
         if example.gold is not None and example.answerable:
-            logits[example.gold] += self.strength + self.wording * _of_wording(prompt.variant, self.seed)
+            logits[example.gold] += self.strength + self.wording * self._normal(_wording(prompt.variant))
         if example.stereotype is not None:
             for index in range(len(example.candidates)):
                 logits[index] += self.bias / 2 if index == example.stereotype else -self.bias / 2
         if self.noise:
             drawn = (prompt.context, prompt.continuations, *([self.seed] if self.seed else []))
-            logits[0] += self.noise * _normal(repr(drawn))
+            logits[0] += self.noise * normal(repr(drawn))
+        if self.sentence and example.gold is not None:
+            logits[example.gold] += self.sentence * self._normal(example.cluster_id)
         if example.groups.get("gender") == "male":
             logits = [self.male * logit for logit in logits]
-        top = max(logits)  # taken off first: exp of a large strength overflows
-        total = top + math.log(math.fsum(math.exp(logit - top) for logit in logits)) - math.log(self.mass)
-        return tuple((min(logit - total, 0.0),) for logit in logits)
+        return logits
+
+    def _normal(self, text: str) -> float:
+        """Return the standard normal number of a text and the seed; 0 without a text."""
+        return normal(f"{text} {self.seed:g}" if self.seed else text) if text else 0.0
 
 
-def _normal(text: str) -> float:
+def _names(key: str) -> set[str]:
+    """Return the names that a lead asks for."""
+    return {name for name in key.split("*") if name}
+
+
+def _traits(example: Example) -> set[str]:
+    """Return the names that leads know an example by."""
+    groups = example.groups
+    names = ["gender", "stereotype"]
+    if groups.get("augmentation") in MARKED_REFERENT:
+        names += ["marker", "privilege"]
+    return {groups[name] for name in names if groups.get(name)} - {"neutral"}
+
+
+def _marked_forms(example: Example) -> dict[str, int]:
+    """Return the candidate of each name with a marker, such as "young nurse"."""
+    forms = {index: example.slots.get(marked_slot(index)) for index in range(len(example.candidates))}
+    return {form.strip(): index for index, form in forms.items() if form}
+
+
+def _shift(values: list[float], referent: int, shift: float) -> None:
+    """Change two log-probabilities so that the referent leads by `shift` more, and their sum stays."""
+    first, second = math.exp(values[referent]), math.exp(values[1 - referent])
+    mass = first + second
+    lead = min(max(first - second + shift, -WHOLE * mass), WHOLE * mass)
+    values[referent], values[1 - referent] = math.log((mass + lead) / 2), math.log((mass - lead) / 2)
+
+
+def normal(text: str) -> float:
     """Return a standard normal number that depends on the text alone (Box-Muller on its hash)."""
     digest = hashlib.sha256(text.encode()).digest()
     u, v = (int.from_bytes(digest[i : i + 8], "big") / 2**64 for i in (0, 8))
     return math.sqrt(-2 * math.log(1 - u)) * math.cos(2 * math.pi * v)
 
 
-def _of_wording(variant: str, seed: float) -> float:
-    """Return the number of the wording that a variant names; 0 where there is one wording only."""
-    names = [part for part in variant.split(",") if part.startswith("wording=")]
-    return _normal(names[0] + (f" {seed:g}" if seed else "")) if names else 0.0
+def _wording(variant: str) -> str:
+    """Return the wording that a variant names; "" where there is one wording only."""
+    return next((part for part in variant.split(",") if part.startswith("wording=")), "")
 
 
 def _numbers() -> list[str]:
     """Return the names of the numbers of a planted engine."""
-    return [field.name for field in fields(PlantedEngine) if field.name != "truth"]
+    return [field.name for field in fields(PlantedEngine) if field.name not in ("truth", "leads")]
 
 
 def open_planted(settings: str) -> PlantedEngine:
-    """Return the planted engine of `strength=2,bias=0.5,…`; an unknown or unreadable setting is an error."""
+    """Return the planted engine of `strength=2,bias=0.5,…`; an unknown or unreadable setting is an error.
+
+    `lead=0.4` leads by 0.4, without strength and bias unless these are given; `lead:old=-0.1` adds to the lead.
+    """
     known = _numbers()
     values: dict[str, Any] = {}
+    leads: dict[str, float] = {}
     for part in filter(None, settings.split(",")):
-        name, _, value = part.partition("=")
-        if name.strip() not in known:
-            raise ModelError(f"planted: unknown setting {name.strip()!r}; the settings are: {', '.join(known)}")
-        try:
-            values[name.strip()] = float(value)
-        except ValueError:
-            raise ModelError(f"planted: {name.strip()} must be a number, not {value!r}") from None
-        if not math.isfinite(values[name.strip()]):
-            raise ModelError(f"planted: {name.strip()} must be finite, not {value!r}")
-    return PlantedEngine(**values)
+        name, _, value = (text.strip() for text in part.partition("="))
+        kind, _, key = name.partition(":")
+        if kind == LEAD:
+            leads[key] = _number(name, value)
+        elif name in known:
+            values[name] = _number(name, value)
+        else:
+            listed = ", ".join([*known, LEAD, f"{LEAD}:NAME"])
+            raise ModelError(f"planted: unknown setting {name!r}; the settings are: {listed}")
+    if "" in leads:
+        values = {"strength": 0.0, "bias": 0.0, **values}
+    return PlantedEngine(**values, leads=leads)
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise ModelError(f"planted: {name} must be a number, not {text!r}") from None
+    if not math.isfinite(value):
+        raise ModelError(f"planted: {name} must be finite, not {text!r}")
+    return value

@@ -82,11 +82,13 @@ def units_to_settle(seen: Units, bound: float, error: float, *, seed: int = 0) -
     size = 128
     while size <= MOST_REHEARSED:
         drawn = rng.integers(0, seen.counts.shape[-1], (REHEARSALS, size))
-        audits = replace(seen, sums=seen.sums[drawn], counts=seen.counts[drawn])
+        # More units than there are would be those of a larger dataset.
+        there_are = max(seen.horizon, size)
+        audits = replace(seen, sums=seen.sums[drawn], counts=seen.counts[drawn], horizon=there_are)
         sides = [shown(bound, error) for shown in (audits.shown_above, audits.shown_below)]
         needed = np.min([np.where(side > 0, side, size + 1) for side in sides], axis=0)
         half = int(np.median(needed))
         if half <= size:
             return half
-        size *= 4
+        size *= 2
     return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
@@ -166,13 +165,6 @@ def _folder_name(cell: Cell, settings: Settings, dataset: Dataset) -> str:
     digest = hashlib.sha256(content.encode()).hexdigest()[:10]
     plain = re.sub(r"[^\w.+-]+", "-", cell.name.replace(" / ", "--")).strip("-.")[:100]
     return f"{plain}-{digest}"
-
-
-def model_in(command: str) -> str:
-    """Return the model's name in the command that makes a cell of a suite again; "" where it is another command."""
-    words = shlex.split(command)
-    cell = words[4] if words[1:2] == ["suite"] and words[3:4] == ["--only"] and len(words) > 4 else ""
-    return cell.split(" / ")[0]
 
 
 def by_model(several: Sequence[Cell]) -> Iterator[list[Cell]]:

@@ -13,7 +13,7 @@ from ..metrics.naming import metric_of
 from ..records.showing import Cell, Column, Content, Finding, Row, Section, Table
 from ..runs.run import Run
 from ..verdict.validity import faults_command
-from ..verdict.words import words_of
+from ..verdict.words import ways, words_of
 from .first_screen import data_checks
 
 
@@ -31,12 +31,12 @@ def facts(run: Run) -> list[tuple[str, str]]:
 
 
 def _asked(run: Run) -> str:
-    """Return how many prompts were asked, in how many sets and option orders."""
+    """Return how many prompts were asked, in how many sets and ways to ask."""
     prompts, sets = len(run.outcomes), len(run.pairs[["dataset", "set_id"]].drop_duplicates())
-    orders = len(set(run.pairs["variant"].fillna("").tolist()) - {""})
+    variants = set(run.pairs["variant"].fillna("").tolist()) - {""}
     if not sets:
         return f"{prompts:,} sentence pairs"
-    return f"{prompts:,}, {sets:,} sets" + (f" in {orders} option orders" if orders > 1 else "")
+    return f"{prompts:,}, {sets:,} sets" + (f" in {len(variants)} {ways(variants)}" if len(variants) > 1 else "")
 
 
 def data(run: Run) -> Section:

@@ -119,13 +119,19 @@ def charts(part: Part, table: pd.DataFrame | None = None) -> Iterator[Chart]:
 
     `table` has the bins of the diagram, by default those of the sides that the model predicts.
     """
-    table = reliability_table(part.outcomes, level=part.run.level) if table is None else table
-    if len(table):
-        yield diagram(table, side=first_side(part), about=part.about())
+    reliable = reliability(part, table)
+    if reliable is not None:
+        yield reliable
     examples = part.run.examples
     work = occupation_table(part.outcomes, examples[examples["dataset"] == part.dataset])
     if len(work) > 2:
         yield workforce(work, about=part.about())
+
+
+def reliability(part: Part, table: pd.DataFrame | None = None) -> Chart | None:
+    """Return the reliability diagram of a part; None where no sentence pair has a label."""
+    table = reliability_table(part.outcomes, level=part.run.level) if table is None else table
+    return diagram(table, side=first_side(part), about=part.about()) if len(table) else None
 
 
 def first_side(part: Part) -> str:

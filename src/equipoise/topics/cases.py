@@ -20,7 +20,7 @@ from ..records.showing import Section
 from ..runs.run import Part, Run, column, main_estimator
 from ..tasks.multiple_choice import asked_order
 from ..tasks.outcomes import further_options
-from ..verdict.words import words_of
+from ..verdict.words import ways, words_of
 from .flips import FATES, members_and_fates
 
 NOTHING = 65535
@@ -36,7 +36,7 @@ def case_section(run: Run) -> Section:
     """Return the place of the case browser; its rows are made in the page, from the packed cases."""
     intro = (
         f"Each case is one set: a sentence with every {words_of(run.parts).group_word} it was asked with. A case is"
-        " shown if at least one of its sentences matches the filters. To share what you see, copy the link. Squares,"
+        " listed if at least one of its sentences matches the filters. To share what you see, copy the link. Squares,"
         " dots and rows of the charts above open their cases here."
     )
     return Section("Every case", id="cases", label="Cases", intro=intro, layout="cases")
@@ -68,6 +68,7 @@ def pack(run: Run, *, sentences: bool = True) -> str:
         "settled": items["answerable"].to_numpy(np.uint8),
         "gold": np.where(items["gold"] < 0, 255, items["gold"]).astype(np.uint8),
     }
+    header["ways"] = ways(sets["variant"].unique())
     named = {"type": sets["type"], "set_id": sets["id"], "variant": sets["variant"], "order": sets["order"]}
     for name, values in named.items():
         columns[name], header[name] = _coded(values)

@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from ..comparing.comparison import Comparison
 from ..comparing.matching import Match
 from ..metrics import METRICS
 from ..metrics.naming import metric_named
-from ..records.showing import Cell, Column, Content, Row, Section, Table
+from ..records import Estimate
+from ..records.showing import (
+    Axis,
+    Cell,
+    Chart,
+    Column,
+    Content,
+    Dot,
+    Key,
+    Panel,
+    Row,
+    Rule,
+    Section,
+    Table,
+    cases_link,
+)
 from ..runs.measurements import Measurements
 from ..runs.run import Part, Run
 from ..stats.paired import is_detected
@@ -29,6 +45,9 @@ ROWS = (
     ("bbq_bias_disambiguated", ""),
 )
 """Metric and type of each row of a run's table, where the run has it; "" is all types together."""
+
+SCORES = {"bbq_bias_ambiguous": "ambiguous", "bbq_bias_disambiguated": "disambiguated"}
+"""The scores of the first screen, and the questions that each is of."""
 
 OF_SETS = ("flip_rate", "ucerf", "ucerf_signed")
 DIFFERENCES = ("certainty_difference", "desirability_difference")
@@ -73,6 +92,30 @@ def run_table(part: Part) -> Table | None:
     if len(names) < 2 or not rows:
         return None
     return _table(f"{part.run.name} by category on {part}", "metric", names, rows, part.about())
+
+
+def scores(part: Part) -> Chart | None:
+    """Return the bias scores of each category with intervals; None without such scores or categories."""
+    names = categories_of(part.measured)
+    marks: list[Rule | Dot] = [Rule(0.0)]
+    estimates: list[Estimate] = []
+    for tone, metric in enumerate(SCORES):
+        for place, name in enumerate(names):
+            row = part.measured.get(metric, category=name)
+            if row is not None:
+                at = place + 0.3 * tone - 0.15
+                link = cases_link(part=str(part), group=f"category={name}")
+                marks.append(Dot(row.estimate, at, tone, f"{name}, {SCORES[metric]}", link, small=True))
+                estimates.append(row.estimate)
+    if len(names) < 2 or not estimates:
+        return None
+    ends = ("against the stereotype", "", "with it")
+    across = replace(Axis.over([0.0, *estimates], "bias score", within=(-1.0, 1.0), least=0.2), ends=ends)
+    shown = [dot.tone for dot in marks if isinstance(dot, Dot)]
+    keys = [Key(f"{label} questions", tone) for tone, label in enumerate(SCORES.values()) if tone in shown]
+    caption = "0: no bias. Lines are intervals; questions from one template are resampled together."
+    panel = Panel(marks, across, Axis.of_names(names), spacing=1.4)
+    return Chart(f"Bias scores by category, {part}", [panel], "scores", part.about(), keys, caption)
 
 
 def model_tables(match: Match, runs: Mapping[str, Measurements]) -> Iterator[Table]:

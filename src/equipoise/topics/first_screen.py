@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from ..records import DECIDED
 from ..records.showing import (
     Axis,
     Bar,
@@ -22,14 +23,14 @@ from ..records.showing import (
     Section,
     Table,
     Tone,
-    case_link,
 )
 from ..runs.run import Part, Run
 from ..verdict.items import Labels, labels_of
 from ..verdict.summary import part_summary
 from ..verdict.validity import OF_DATA
-from . import calibration, identities
-from .flips import set_fates, squares, worst_label, worst_set
+from . import calibration, categories, identities, wordings
+from .examples import examples
+from .flips import set_fates, squares
 
 
 def findings(run: Run) -> Section:
@@ -78,19 +79,30 @@ def block(part: Part) -> Section:
     fates = list(set_fates(part)) if verdict.usable else []
     labels = labels_of(part) if verdict.usable else None
     pictures: list[Chart] = [*([label_chart(part, labels)] if labels else []), *map(squares, fates)]
-    worst = worst_set(part) if fates else worst_label(part) if labels else None
-    beside: list[Finding] = []
-    if worst is not None:
-        title = "Surest where people say otherwise" if labels else "The set that is treated least alike"
-        beside.append(Finding(title, example=case_link(worst[0], str(part), worst[1])))
-    beside += summary.checks
+    if verdict.usable and (answer := leading_picture(part)):
+        pictures.insert(0, answer)
+    beside = [*(examples(part) if verdict.usable else ()), *summary.checks]
     # A second picture comes after the worst case: on a phone the case is still on the first screen.
     columns: list[Sequence[Finding | Chart]] = [
-        [verdict.line, *verdict.reasons[1:], *pictures[:1]],
+        [
+            verdict.line,
+            *verdict.reasons[1:],
+            *(identities.leading_findings(part) if verdict.usable else ()),
+            *pictures[:1],
+        ],
         beside,
         *([chart] for chart in pictures[1:]),
     ]
     return Section("", [Section("", shown) for shown in columns], layout="first")
+
+
+def leading_picture(part: Part) -> Chart | None:
+    """Return the picture of what the part was asked for; None where that is whether answers change."""
+    for draw in (identities.leading_changes, categories.scores, wordings.spread_chart, calibration.reliability):
+        chart = draw(part)
+        if chart is not None:  # the reliability diagram is published by its own section
+            return replace(chart, topic="" if draw is calibration.reliability else chart.topic)
+    return None
 
 
 def further(part: Part) -> Iterator[Finding | Section]:
@@ -104,18 +116,28 @@ def further(part: Part) -> Iterator[Finding | Section]:
             f"{len(verdict.more)} more finding{'s' if len(verdict.more) > 1 else ''}", verdict.more, folded=True
         )
     yield from calibration.findings(part)
-    yield from identities.findings(part)
+    first = list(identities.leading_findings(part)) if verdict.usable else []
+    yield from (finding for finding in identities.findings(part) if finding not in first)
 
 
 def lead_place(parts: Sequence[Part]) -> tuple[int, str]:
-    """Return the place of the part that comes first, and why: sound answers first, then the surest large effect."""
+    """Return the place of the part that comes first, and why: sound answers first, then the surest large effect.
+
+    A control is not what was asked for: it comes last.
+    """
     summaries = [part_summary(part) for part in parts]
     surest = [_surest_flips(part) for part in parts]
     sound = [summary.verdict.usable and not any(c.beside for c in summary.checks) for summary in summaries]
-    order = [(summaries[at].verdict.usable, sound[at], surest[at]) for at in range(len(parts))]
+    asked = [DECIDED not in part.kinds for part in parts]
+    order = [(asked[at], summaries[at].verdict.usable, sound[at], surest[at]) for at in range(len(parts))]
     place = max(range(len(parts)), key=lambda at: (*order[at], -at))
     if surest[place] < 0:
         return place, f"One of {len(parts)} parts of this run."
+    if sum(asked) == 1:
+        return (
+            place,
+            f"Shown first of {len(parts)} parts: the other{'s are controls' if len(parts) > 2 else ' is a control'}.",
+        )
     effect = f"its flip rate is the highest, by the low end of its interval ({surest[place]:.1%})"
     among = sum(sound)
     if among == len(parts):

@@ -13,8 +13,8 @@ from ..measuring.items import Items
 from ..records import Integers
 from ..records.showing import Axis, Bar, Chart, Column, Dot, Key, Panel, Row, Square, Table, case_link, cases_link
 from ..runs.measurements import kind_title
-from ..runs.run import Part, column, main_estimator
-from ..verdict.words import words_of
+from ..runs.run import Part
+from ..verdict.words import ways, words_of
 
 FATES = ("same", "toward", "against", "neither")
 """By number; `neither` has changed, but not as a stereotype would have it or its opposite."""
@@ -34,13 +34,16 @@ SHOWN = 300
 
 @dataclass(frozen=True)
 class SetFates:
-    """The sets of a dataset, task and type, each with its fate; `shown` are those that a picture has room for."""
+    """The sets of a dataset, task and type, each with its fate; `shown` are those that a picture has room for.
+
+    `asked` says in how many ways each was asked: "10 wordings"; "" for one.
+    """
 
     part: Part
     kind: str
     counts: Mapping[str, int]
     shown: Sequence[tuple[str, str]]
-    orders: int
+    asked: str
 
     @property
     def n(self) -> int:
@@ -73,46 +76,28 @@ def set_fates(part: Part) -> Iterator[SetFates]:
         if inside.any():
             members = rows[inside]
             table = pd.DataFrame({"set": members["set_id"].astype(str).to_numpy(), "fate": fates[inside]})
-            # A set that was asked in several option orders is one set: what most orders gave is its fate.
+            # A set that was asked in several ways is one set: what most of them gave is its fate.
             counted = table.groupby(["set", "fate"], sort=False).size().reset_index(name="times")
             counted = counted.sort_values(["times", "fate"], kind="stable").drop_duplicates("set", keep="last")
             final = counted.set_index("set")["fate"].reindex(list(dict.fromkeys(table["set"])))
-            yield _counted(part, kind, final, orders=len(table) // len(final))
+            count = len(table) // len(final)
+            asked = f"{count} {ways(members['variant'].fillna('').unique())}" if count > 1 else ""
+            yield _counted(part, kind, final, asked)
 
 
 KNOWN = ("type2", "type1")
 
 
-def _counted(part: Part, kind: str, final: pd.Series, *, orders: int) -> SetFates:
+def _counted(part: Part, kind: str, final: pd.Series, asked: str) -> SetFates:
     numbers = final.to_numpy(dtype=np.int64)
     counts = {name: int((numbers == number).sum()) for number, name in enumerate(FATES)}
     chosen = np.unique(np.linspace(0, len(final) - 1, min(SHOWN, len(final))).round().astype(int))
     shown = sorted(((str(final.index[at]), int(numbers[at])) for at in chosen), key=lambda pair: _PLACES[pair[1]])
-    return SetFates(part, kind, counts, [(name, FATES[number]) for name, number in shown], orders)
+    return SetFates(part, kind, counts, [(name, FATES[number]) for name, number in shown], asked)
 
 
 _PLACES = {1: 0, 2: 1, 3: 2, 0: 3}
 """Changed sets come first in a picture."""
-
-
-def worst_set(part: Part) -> tuple[str, str] | None:
-    """Return the set (id and variant) that the model treats least alike: ambiguous ones first, by signed U."""
-    for kind, name in (("type1", "u_signed"), ("", "u")):
-        sets = part.of_kind(part.pairs, kind)
-        values = column(sets, main_estimator(sets, name))
-        if len(values) and not np.isnan(values).all():
-            row = sets.iloc[int(np.nanargmin(values))]
-            return str(row["set_id"]), "" if pd.isna(row["variant"]) else str(row["variant"])
-    return None
-
-
-def worst_label(part: Part) -> tuple[str, str] | None:
-    """Return the sentence pair (id and variant) that the model is surest about where people say the opposite."""
-    items = part.items[(part.items["correct"] == 0) & (part.items["sides"] != "")]
-    if items.empty:
-        return None
-    row = items.iloc[int(np.argmax([max(probs) for probs in items["probs"]]))]
-    return str(row["set_id"]), "" if pd.isna(row["variant"]) else str(row["variant"])
 
 
 def squares(fates: SetFates) -> Chart:
@@ -127,8 +112,8 @@ def squares(fates: SetFates) -> Chart:
     if fates.n > len(fates.shown):
         caption = f"A sample: {len(fates.shown)} of {fates.n:,} sets, spread evenly over the data."
     else:
-        orders = f" (the result of most of its {fates.orders} option orders)" if fates.orders > 1 else ""
-        caption = f"One square is one set: a sentence asked with each {words_of([part]).group_word}{orders}."
+        asked = f" (the result of most of its {fates.asked})" if fates.asked else ""
+        caption = f"One square is one set: a sentence asked with each {words_of([part]).group_word}{asked}."
     rows = [Row((FATE_WORDS[fate], count, f"{count / fates.n:.1%}")) for fate, count in fates.counts.items()]
     data = Table("", (Column("answer", words=True), Column("sets"), Column("share")), rows)
     title = f"The {fates.n:,} sets of {part.title(kind)}"

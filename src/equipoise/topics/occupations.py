@@ -8,6 +8,7 @@ from ..datasets.occupations import OCCUPATIONS
 from ..records import Measurement
 from ..records.showing import Axis, Chart, Column, Dot, Panel, Row, Section, Table, cases_link
 from ..runs.run import Part, Run
+from ..verdict.summary import part_summary
 
 Occupation = tuple[str, int | None, Measurement, Measurement | None]
 """Name, share of women, UCerF and equalized odds."""
@@ -65,11 +66,19 @@ def _table(part: Part, kind: str, metric: str, rows: Sequence[Occupation]) -> Ta
 
 
 def occupation_section(run: Run) -> Section | None:
-    """Return UCerF against equalized odds by occupation."""
-    charts = [chart for part in run.parts for chart in occupations(part)]
+    """Return UCerF against equalized odds by occupation; folded where no occupation differs from the rest."""
+    shown: list[Chart | Section] = []
+    for part in run.parts:
+        verdict = part_summary(part).verdict
+        findings = [f for f in (verdict.lead, *verdict.findings) if f is not None and f.topic == "occupations"]
+        for chart in occupations(part):
+            of_kind = [finding for finding in findings if finding.kind == chart.about["type"]]
+            is_detected = any(finding.claim for finding in of_kind)
+            why = of_kind[0].text if of_kind else "No occupation is told from the rest."
+            shown.append(chart if is_detected else Section(f"{chart.title}. {why}", [chart], folded=True))
     intro = (
         "Occupations from the fewest to the most women in the workforce (U.S. Bureau of Labor Statistics). UCerF"
         " compares how sure and right the model is. Equalized odds only compares which answer it chose, over all"
         " sentences that name the occupation."
     )
-    return Section("By occupation", charts, "occupations", "Occupations", intro) if charts else None
+    return Section("By occupation", shown, "occupations", "Occupations", intro) if shown else None

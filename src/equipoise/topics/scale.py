@@ -228,6 +228,12 @@ def dataset_spreads(runs: Sequence[Run]) -> Iterator[Chart]:
         yield from spreads_of(by_dataset, "spread-of-datasets", {"run": name, "task": task})
 
 
+def spreads_apart(runs: Sequence[Run]) -> list[Chart]:
+    """Return D and U of runs that share no dataset; empty where two share one, or no model has two."""
+    datasets = [name for run in runs for name in run.manifest.datasets]
+    return list(dataset_spreads(runs)) if len(set(datasets)) == len(datasets) else []
+
+
 def spreads_of(parts: Mapping[str, Part], topic: str, about: Mapping[str, str]) -> Iterator[Chart]:
     """Yield the distributions of each type that several of the parts have."""
     for kind in dict.fromkeys(kind for part in parts.values() for kind in part.kinds):

@@ -5,12 +5,13 @@ Of wordings: the spread of metrics, the worst wording, and variance components.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from ..comparing.wordings import WordingPart
+from ..comparing.wordings import WordingPart, by_wording
 from ..measuring.drawn_answers import Drawn, drawn_answers
 from ..metrics.naming import metric_of
-from ..records.showing import Cell, Column, Finding, Row, Section, Table
+from ..records import Estimate
+from ..records.showing import Axis, Cell, Chart, Column, Dot, Finding, Panel, Row, Section, Table
 from ..runs.run import Part, Run
 from .estimators import answer
 
@@ -63,6 +64,38 @@ def wording_answers(part: WordingPart) -> Iterator[Finding]:
         yield Finding(f"{run}: {text}", topic="answer", kind=kind)
     if part.part.study.orders:
         yield answer(part.part)
+
+
+def spread_chart(part: Part) -> Chart | None:
+    """Return flips and UCerF of each wording with intervals, the most flips first; None for one wording."""
+    for kind in sorted(part.kinds, key=lambda kind: kind != "type1"):
+        scores = part.measured.own("ucerf_signed"), part.measured.own("ucerf")
+        several = {name: by_wording(part.measured, name, kind) for name in ("flip_rate", *scores)}
+        known = {name: values for name, values in several.items() if len(values) > 1}
+        if scores[0] in known:
+            known.pop(scores[1], None)
+        if "flip_rate" not in known:
+            continue
+        order = sorted(known["flip_rate"], key=lambda wording: -known["flip_rate"][wording].value)
+        panels = [_by_wording(name, values, order, tone) for tone, (name, values) in enumerate(known.items())]
+        low, high = (known["flip_rate"][wording] for wording in (order[-1], order[0]))
+        caption = (
+            f"Over {len(order)} wordings the flip rate goes from {low:.1%} ({order[-1]}) to {high:.1%} ({order[0]})."
+        )
+        if low.value == high.value:
+            caption = f"In all {len(order)} wordings the flip rate is {low:.1%}."
+        title = f"What the wording changes, {part.title(kind)}"
+        return Chart(
+            title, panels, "wordings", part.about(kind), caption=f"{caption} Lines are intervals.", layout="beside"
+        )
+    return None
+
+
+def _by_wording(name: str, values: Mapping[str, Estimate], order: Sequence[str], tone: int) -> Panel:
+    metric = metric_of(name)
+    dots = [Dot(values[wording], float(at), tone, wording) for at, wording in enumerate(order) if wording in values]
+    across = Axis.over(values.values(), metric.label if metric else name, within=(0.0, 1.0), least=0.1)
+    return Panel(dots, across, Axis.of_names(order))
 
 
 def spread_table(part: WordingPart) -> Table:

@@ -52,7 +52,7 @@ def verdict_of(part: Part, checks: Sequence[Finding]) -> Verdict:
         # The first line tells the doubt and the first claim already.
         rest = [finding for finding in findings if finding is not lead and not finding.beside]
         rests_on = [row for finding in (*beside, lead) for row in finding.rests_on]
-        return Verdict("difference found", sentence, rests_on, (), rest, None, not_detected, len(beside))
+        return Verdict("difference found", sentence, rests_on, (), rest, None, not_detected, len(beside), lead)
     missed, text = _missed(part.measured, part.kinds if part.has_items else part.measured.kinds)
     if any(finding.topic == "labels" for finding in findings):
         missed, text = None, " between its probabilities and what people say."

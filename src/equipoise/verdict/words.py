@@ -53,3 +53,11 @@ def sentences(kind: str) -> str:
 def adjective(kind: str) -> str:
     """Return the word for a type before a noun, with its space: "ambiguous "; nothing where items have no type."""
     return "" if not kind else f"{kind_title(kind).partition(' (')[0]} "
+
+
+def ways(variants: Iterable[str]) -> str:
+    """Return what the variants of a question are: "option orders", "wordings", or "ways to ask" where they are both."""
+    parts = {part.partition("=")[0] for variant in variants for part in variant.split(",") if part}
+    return {frozenset({"seed"}): "option orders", frozenset({"wording"}): "wordings"}.get(
+        frozenset(parts), "ways to ask"
+    )

@@ -133,3 +133,10 @@ def test_names_above_their_rows_start_where_the_panel_starts() -> None:
     names = of_class(drawn(chart, width="small"), "label", "name")
     assert [float(one.get("x", "nan")) for one in names] == pytest.approx([EM * place.left] * 4, abs=0.06)
     assert all((one.text or "").startswith("a model with a long name") for one in names)
+
+
+def test_what_is_only_bounded_has_an_interval_and_no_dot() -> None:
+    bounded = Estimate(math.nan, 0.2, 0.6, 0.95, 12, "")
+    chart = Chart("", [Panel([Dot(bounded, 0.0)], Axis("share"), Axis.of_names(["all"]))])
+    for drawn in (str(glyph(bounded, (0.0, 1.0))), str(svg(chart))):
+        assert "whisker" in drawn and "nan" not in drawn and "<circle" not in drawn

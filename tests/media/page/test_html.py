@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from pages import Opened, number_of_cases, values
+from pages import Opened, number_of_cases, values, walked
 
 from equipoise.media.page.html import draw
 from equipoise.records import Estimate
@@ -44,7 +44,7 @@ def test_headline_verdict_and_all_sections_are_there(opened: Opened, page: Path,
 def test_a_case_shows_the_numbers_of_the_run(opened: Opened, page: Path, planted_run: Path) -> None:
     tab, run = opened(page), Run(planted_run)
     pairs = run.pairs.sort_values("u")
-    case = tab.locator("#case-list .case").first
+    case = tab.locator("#case-detail .case")
     assert case.locator(".u b").text_content() == f"{pairs['u'].iloc[0]:.3f}"
     items = run.outcomes[run.outcomes["set_id"] == pairs["set_id"].iloc[0]]
     shown = case.locator(".numbers div:nth-child(3) dd").all_text_contents()
@@ -93,15 +93,15 @@ def test_search_and_every_filter_find_what_the_tables_hold(opened: Opened, page:
     assert number_of_cases(tab) == sets(items["correct"].isna())
     tab.fill("#case-search", "no such words at all")
     assert "No case fits" in tab.inner_text("#case-count")
-    assert tab.locator("#case-list .case").count() == 0
+    assert tab.locator("#case-list [role=option], #case-detail .case").count() == 0
 
 
 @pytest.mark.slow
 def test_cases_sort_by_u_and_by_d_and_come_as_one_scrolls(opened: Opened, page: Path, planted_run: Path) -> None:
     tab = opened(page)
-    assert 0 < tab.locator("#case-list .case").count() < number_of_cases(tab)
-    tab.locator("#case-list .block").last.scroll_into_view_if_needed()
-    tab.wait_for_selector("#case-list .block:last-child .case")
+    assert 0 < tab.locator("#case-list [role=option]").count() < number_of_cases(tab)
+    tab.evaluate("document.getElementById('case-list').scrollTop = 1e6")
+    tab.wait_for_selector(f"#case-list [aria-posinset='{number_of_cases(tab)}']")
     tab.select_option("#case-sort", "u-up")
     shown = values(tab, "#case-list .u b")
     assert shown == sorted(shown) and shown[0] < shown[-1]
@@ -111,7 +111,7 @@ def test_cases_sort_by_u_and_by_d_and_come_as_one_scrolls(opened: Opened, page: 
     tab.select_option("#case-sort", "d-down")
     largest = [
         max(abs(float(one)) for one in case.locator(".numbers div:nth-child(3) dd").all_text_contents())
-        for case in tab.locator("#case-list .case").all()[:8]
+        for case in walked(tab, 8)
     ]
     assert largest == sorted(largest, reverse=True)
 
@@ -158,13 +158,13 @@ def test_print_view_hides_what_paper_cannot_do(opened: Opened, page: Path) -> No
     tab = opened(page, color_scheme="dark")
     tab.emulate_media(media="print", color_scheme="dark")
     assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    for hidden in (".bar", "#case-form"):
+    for hidden in (".bar", "#case-form", "#case-browser"):
         assert not tab.locator(hidden).is_visible()
-    assert tab.locator("#findings").is_visible() and tab.locator("#case-list .case").first.is_visible()
+    assert tab.locator("#findings").is_visible() and tab.locator("#case-paper .case").first.is_visible()
     told = tab.locator(".left-out")
     assert told.is_visible() and "all but four cases" in told.inner_text() and "report.html" in told.inner_text()
-    assert tab.locator("#case-list .case:visible").count() == 4
-    assert "the first 4 of 80 cases" in tab.inner_text("#case-printed")
+    assert tab.locator(".case:visible").count() == 5, "the example of the first screen, and four of all cases"
+    assert "the first 4 of 80 cases" in tab.inner_text("#case-paper")
     paper = tab.pdf(format="A4")
     assert paper.startswith(b"%PDF") and 2 < len(re.findall(rb"/Type\s*/Page\b", paper)) <= PRINTED_PAGES
 
@@ -230,7 +230,7 @@ def test_hostile_text_stays_text(opened: Opened, hostile_run: Path) -> None:
     assert number_of_cases(tab) == 12
     tab.select_option("#case-occupation", index=1)
     tab.select_option("#case-group", index=1)
-    assert "</script>" in tab.locator("#case-list .case .sentence").first.text_content()
+    assert "</script>" in tab.locator("#case-list .sentence").first.text_content()
     assert tab.locator("img").count() == 0
     assert tab.evaluate("window.hacked") is None
 
@@ -253,13 +253,13 @@ def test_three_options_three_pronouns_and_another_estimator(opened: Opened, tmp_
     assert "12 sets in 2 option orders" in tab.inner_text("header")
     assert tab.inner_text("#case-count").startswith("12 of 12 sets: 24 cases") and len(sets) == 24
     tab.select_option("#case-sort", "")
-    for case, ((set_id, variant), items) in zip(tab.locator("#case-list .case").all()[:6], sets, strict=False):
+    for case, ((set_id, variant), items) in zip(walked(tab, 6), sets, strict=False):
         example = run.examples.set_index("id").loc[items["example_id"].iloc[0]]
         options = [*example["candidates"], "None of the above", "Both of them"]
         order = option_order(items["cluster_id"].iloc[0], int(variant.removeprefix("seed=")), 4)
         shown = ", ".join(f"{'ABCD'[place]} {options[option]}" for place, option in enumerate(order))
         assert f"{variant.replace('=', ' ')}, options: {shown}" in case.locator(".facts-of-case").inner_text(), set_id
-    for case, (_, items) in zip(tab.locator("#case-list .case").all(), sets, strict=False):
+    for case, (_, items) in zip(walked(tab), sets, strict=True):
         assert case.locator(".member").count() == len(items)
         shown = [float(one) for one in case.locator(".numbers div:nth-child(3) dd").all_text_contents()]
         assert shown == pytest.approx(items["desirability_renyi"].tolist(), abs=6e-4)
@@ -274,7 +274,7 @@ def test_three_options_three_pronouns_and_another_estimator(opened: Opened, tmp_
 def test_a_page_without_sentences_holds_none(opened: Opened, planted_run: Path, tmp_path: Path) -> None:
     tab = opened(write_run_page(Run(planted_run), out=tmp_path / "bare.html", sentences=False))
     known = set(Run(planted_run).examples["text"])
-    shown = tab.locator("#case-list .case .sentence").all_text_contents()
+    shown = tab.locator("#case-list .sentence").all_text_contents()
     assert shown and not known & set(shown)
     assert all("·" in one for one in shown)
     tab.fill("#case-search", "nurse")

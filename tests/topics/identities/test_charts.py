@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-from planted_identities import PlantedIdentities
 from typer.testing import CliRunner
 
 import equipoise
@@ -18,10 +17,11 @@ from equipoise.records import EquipoiseError, Estimate
 from equipoise.records.showing import Area, Chart, Dot, Heat, Line, Rule, every
 from equipoise.report import identity_figures
 from equipoise.runs.run import Part, Run
+from equipoise.scoring.planted import open_planted
 from equipoise.topics import identities
 from equipoise.topics.identities.charts import change_chart, crossing, heatmap, lines, radars, trade_off
 
-ENGINE = PlantedIdentities(confidence=0.4, penalties={"old": 0.3}, genders={"female": 0.05}, noise=0.02)
+ENGINE = open_planted("lead=0.4,lead:old=-0.3,lead:female=-0.05,sentence=0.04,noise=0.02")
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +135,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Part]:
     """Return two planted models, one of which loses 0.2 for "old", the other 0.05; both lose 0.1 for "young"."""
     made = []
     for name, cost in (("large", 0.2), ("small", 0.05)):
-        engine = PlantedIdentities(confidence=0.4, penalties={"young": 0.1, "old": cost}, genders={"female": 0.02})
+        engine = open_planted(f"lead=0.4,lead:young=-0.1,lead:old=-{cost},lead:female=-0.02")
         choices = {"base": "builtin", "limit": 60, "attributes": ["age"], "augment": ["R"], "metrics": ["confidence"]}
         out = tmp_path_factory.mktemp("two") / name
         made.append(equipoise.audit(engine, "winoidentity", out=out, resamples=60, progress=False, **choices))
@@ -183,7 +183,7 @@ def test_the_command_draws_everything_without_the_model(run: Run, tmp_path: Path
     assert result.exit_code == 0, result.output
     names = {path.name for path in tmp_path.iterdir()}
     assert {"radar-type2-R.svg", "radar-type2-C.svg", "lines-type2.svg", "disparities-type2.svg"} <= names
-    assert {"heatmap-type2-R-planted-identities.svg", "crossing-type2-R.svg"} <= names
+    assert {"heatmap-type2-R-planted.svg", "crossing-type2-R.svg"} <= names
     assert all(path.stat().st_size > 5000 for path in tmp_path.iterdir())
 
 
@@ -194,7 +194,7 @@ def test_several_runs_share_the_figures(two: dict[str, Part], tmp_path: Path) ->
     assert result.exit_code == 0, result.output
     names = {path.name for path in tmp_path.iterdir()}
     assert {"crossing-type2-R.png", "trade-off-type2-R.png", "radar-type2-R.png"} <= names
-    assert {"lines-type2-planted-identities-large.png", "heatmap-type2-R-planted-identities-small.png"} <= names
+    assert {"lines-type2-planted-large.png", "heatmap-type2-R-planted-small.png"} <= names
 
 
 def test_a_run_without_identities_has_nothing_to_draw(planted_run: Path) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from planted_identities import PlantedIdentities
 from rich.console import Console
 
 import equipoise
@@ -21,6 +20,7 @@ from equipoise.records import Measurement
 from equipoise.records.showing import Cell, Chart, Dot, Finding, Heat, Section, Table
 from equipoise.report import comparison_page, run_page, run_tables, run_text, tables, write_run_page
 from equipoise.runs.run import Run
+from equipoise.scoring.planted import open_planted
 from equipoise.topics.identities import compared, section
 from equipoise.topics.identities.charts import heatmap
 from equipoise.topics.identities.sections import MEASURES, disparity_table, extremes, overall
@@ -28,7 +28,7 @@ from equipoise.topics.identities.sections import MEASURES, disparity_table, extr
 Opened = Callable[..., Any]
 PRINTED_PAGES = 14
 """A run on WinoIdentity takes at most this many sheets of A4 (docs/reports.md states the budgets)."""
-ENGINE = PlantedIdentities(confidence=0.4, penalties={"old": 0.5}, genders={"female": 0.05}, noise=0.05)
+ENGINE = open_planted("lead=0.4,lead:old=-0.5,lead:female=-0.05,sentence=0.1,noise=0.05")
 MARKERS = """
 [age]
 privileged = ["young"]
@@ -254,7 +254,7 @@ def test_a_full_run_adds_little_to_the_page_and_prints_within_its_budget(opened:
 def test_runs_are_compared_in_radars_upon_each_other(tmp_path: Path, planted_run: Path, mild_run: Path) -> None:
     folders = []
     for name, cost in (("large", 0.2), ("small", 0.05)):
-        engine = PlantedIdentities(confidence=0.4, penalties={"old": cost})
+        engine = open_planted(f"lead=0.4,lead:old=-{cost}")
         choices = {"base": "builtin", "limit": 20, "attributes": ["age"], "augment": ["R"], "metrics": ["confidence"]}
         equipoise.audit(engine, "winoidentity", out=tmp_path / name, resamples=20, progress=False, **choices)
         folders.append(tmp_path / name)

@@ -6,19 +6,20 @@ import re
 from html import escape
 from io import StringIO
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
-from planted_identities import PlantedIdentities
 from rich.console import Console
 
 import equipoise
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
 from equipoise.records import Estimate, Measurement
-from equipoise.records.showing import Dot
+from equipoise.records.showing import Chart, Dot, Finding
 from equipoise.report import run_page, run_text
 from equipoise.runs.measurements import Measurements
 from equipoise.runs.run import Run
+from equipoise.scoring.planted import open_planted
 from equipoise.topics import first_screen, identities
 from equipoise.topics.identities.charts import change_chart
 from equipoise.topics.identities.sentences import (
@@ -29,14 +30,16 @@ from equipoise.topics.identities.sentences import (
     change_sentence,
     changes,
     detected_names,
+    leading_findings,
     reasoning,
+    strongest_change,
 )
 from equipoise.topics.identities.subgroups import subgroups
 
 PLANTED = {
-    "nothing": PlantedIdentities(confidence=0.4, noise=0.1, genders={"female": 0.1}),
-    "old": PlantedIdentities(confidence=0.4, noise=0.1, genders={"female": 0.1}, penalties={"old": 0.15}),
-    "both ways": PlantedIdentities(confidence=0.2, noise=0.05, penalties={"old": 0.15, "Black": -0.1, "Asian": 0.1}),
+    "nothing": open_planted("lead=0.4,lead:female=-0.1,sentence=0.2,noise=0.1"),
+    "old": open_planted("lead=0.4,lead:female=-0.1,lead:old=-0.15,sentence=0.2,noise=0.1"),
+    "both ways": open_planted("lead=0.2,lead:old=-0.15,lead:Black=0.1,lead:Asian=-0.1,sentence=0.1,noise=0.05"),
 }
 
 
@@ -94,8 +97,37 @@ def test_terminal_page_and_first_screen_say_the_same_sentences(planted: tuple[st
     printed, page = console.export_text(), run_page(run)
     sentences = [finding.text for finding in change_findings(run.parts[0], "type2", interactions=True)]
     assert sentences and all(sentence in printed and escape(sentence) in page for sentence in sentences)
-    first = [finding.text for finding in first_screen.further(run.parts[0])]
-    assert [finding.text for finding in identities.findings(run.parts[0])] == first[-len(sentences) :]
+    leading = [finding.text for finding in leading_findings(run.parts[0])]
+    block = [finding.text for finding in first_screen.block(run.parts[0]).every(Finding)]
+    assert len(leading) == 1 and leading[0] == block[1], "right under the verdict"
+    rest = [finding.text for finding in first_screen.further(run.parts[0])]
+    every = [finding.text for finding in identities.findings(run.parts[0])]
+    assert [text for text in every if text not in leading] == [text for text in rest if text in every]
+
+
+def test_the_first_screen_is_about_the_markers_with_the_strongest_as_its_example(planted: tuple[str, Run]) -> None:
+    name, run = planted
+    (part,) = run.parts
+    block = first_screen.block(part)
+    picture = next(iter(block.every(Chart)))
+    assert picture.topic == "markers"
+    strongest = strongest_change(part)
+    cases = [finding for finding in block.every(Finding) if finding.example]
+    if name == "nothing":
+        assert strongest is None and {dot.tone for dot in picture.panels[0].marks_of(Dot)} == {"neither"}
+        return
+    assert strongest is not None and strongest.marker == "old" and strongest.row.value < 0
+    dots = list(picture.panels[0].marks_of(Dot))
+    assert [dot.x.value for dot in dots] == sorted(dot.x.value for dot in dots)
+    (dot,) = [dot for dot in dots if dot.x == strongest.row.estimate]
+    assert dot.tone == "wrong" and "marker%3Dold" in dot.link
+    marked, unmarked = cases
+    assert "“old” (age) lowers confidence most" in marked.text and unmarked.text == "The same without a marker"
+    # The same base sentence, once with the marker and once without it.
+    sets = part.items.drop_duplicates("set_id").set_index("set_id")
+    ids = [unquote(finding.example.removeprefix("#case=").split(",")[0]) for finding in cases]
+    assert sets.loc[ids[0], "cluster_id"] == sets.loc[ids[1], "cluster_id"]
+    assert (sets.loc[ids[0], "marker"], sets.loc[ids[1], "augmentation"]) == ("old", "none")
 
 
 def a_change(marker: str, value: float, reach: float, p: float) -> Change:
@@ -124,11 +156,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     """Return runs of two planted models whose disadvantaged markers cost 0.2 and 0.05, the privileged one 0.1."""
     folder = tmp_path_factory.mktemp("runs")
     data = identity_dataset(open_dataset("builtin").limited(60), recipe(augmentations=("R",), attributes=["age"]))
-    sides = {e.groups["privilege"]: e.groups["marker"] for e in data.examples if e.groups.get("privilege")}
     made = []
     for name, cost in (("large", 0.2), ("small", 0.05)):
-        penalties = {sides["privileged"]: 0.1, sides["disadvantaged"]: cost}
-        engine = PlantedIdentities(confidence=0.4, penalties=penalties, genders={"female": 0.02}, mass=0.9)
+        engine = open_planted(f"lead=0.4,lead:privileged=-0.1,lead:disadvantaged=-{cost},lead:female=-0.02")
         made.append(
             equipoise.audit(engine, data, out=folder / name, resamples=60, metrics=["confidence"], progress=False)
         )

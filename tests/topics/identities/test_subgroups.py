@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from planted_identities import PlantedIdentities
 
 import equipoise
 from equipoise.comparing.matching import named_apart
@@ -17,6 +16,7 @@ from equipoise.records.showing import Dot, Heat
 from equipoise.runs import Run
 from equipoise.runs.folder import RunFolder
 from equipoise.runs.measurements import Measurements
+from equipoise.scoring.planted import open_planted
 from equipoise.topics.identities.charts import crossing, disparities, heatmap, lines, pictures, radars
 from equipoise.topics.identities.sections import disparity_table
 from equipoise.topics.identities.subgroups import NONE, Subgroup, Subgroups, named_parts, subgroups
@@ -40,8 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
     for name, penalty in PENALTIES.items():
         # Some neutral markers lose 0.4, for he and she alike: max - min is large, the gap of he and she is 0.05.
-        penalties = {"old": penalty, "focused": 0.4}
-        engine = PlantedIdentities(confidence=0.4, penalties=penalties, genders={"female": 0.05})
+        engine = open_planted(f"lead=0.4,lead:old=-{penalty},lead:focused=-0.4,lead:female=-0.05")
         equipoise.audit(engine, "winoidentity", out=folder / name, **CHOICES)
     first, second = Run(folder / "strict"), Run(folder / "mild")
     both = RunFolder(folder / "both")
@@ -89,12 +88,12 @@ def test_subgroups_are_those_that_were_measured() -> None:
 
 def test_runs_and_tasks_are_named_apart(folder: Path) -> None:
     runs = named_apart([Run(folder / name) for name in ("strict", "mild")])
-    assert list(named_parts(runs)) == ["planted-identities (strict)", "planted-identities (mild)"]
+    assert list(named_parts(runs)) == ["planted (strict)", "planted (mild)"]
     both = named_parts([Run(folder / "both")])
-    assert list(both) == ["planted-identities · next-word", f"planted-identities · {COT}"]
+    assert list(both) == ["planted · next-word", f"planted · {COT}"]
     names = {chart.name for chart in pictures(both)}
-    assert {f"heatmap-type2-R-planted-identities · {task}" for task in ("next-word", COT)} <= names
-    assert {f"lines-type2-planted-identities · {task}" for task in ("next-word", COT)} <= names
+    assert {f"heatmap-type2-R-planted · {task}" for task in ("next-word", COT)} <= names
+    assert {f"lines-type2-planted · {task}" for task in ("next-word", COT)} <= names
     assert {"radar-type2-R", "crossing-type2-R", "trade-off-type2-R", "disparities-type2"} <= names
 
 

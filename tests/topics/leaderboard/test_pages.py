@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from equipoise.records import Measurement
 from equipoise.records.showing import Cell, Chart, Dot, Finding, Section, Table, every
 from equipoise.topics.leaderboard.boards import read_submissions, run_folders
-from equipoise.topics.leaderboard.pages import Site, SitePage, forest, pages
+from equipoise.topics.leaderboard.pages import Site, SitePage, board_order, forest, pages
 from equipoise.topics.published import PublishedValue
 
 CLEAR = "planted (strength 3, bias 0, mass 0.9)"
@@ -68,6 +69,30 @@ def test_the_index_ranks_every_model_and_leads_to_its_cases(made: dict[str, Site
     assert last is None, "it was not asked the fewer sentences"
     lost, *_ = cells_of(table, LOST)
     assert lost is not None and lost.content == "not usable" and "did not understand" in lost.hint
+
+
+def test_the_index_begins_with_the_models_in_order_as_the_ranks_have_them(
+    site: Site, made: dict[str, SitePage]
+) -> None:
+    first = made["index.html"].sections[0]
+    assert first.id == "order" and "p-values" in list(first.every(Finding))[-1].text
+    chart = next(first.every(Chart))
+    boards = {board.title: board for board in site.boards}
+    assert chart.panels
+    for panel in chart.panels:
+        board, dots = boards[panel.title], list(panel.marks_of(Dot))
+        metric = board.ranked_by("ucerf")
+        standings = {standing.entry.model: standing for standing in board.standings(metric)}
+        assert LOST not in panel.y.names, "what is not usable has no place in the order"
+        ranks = [standings[dot.label].rank for dot in dots]
+        assert [rank.best for rank in ranks] == sorted(rank.best for rank in ranks)
+        ordering = board_order(board, metric)
+        for one, other in combinations(ordering.names, 2):
+            ahead, behind = standings[one].rank, standings[other].rank
+            assert ordering.are_apart(one, other) == (ahead.worst < behind.best), "two models: ranks tell them apart"
+        assert all(dot.link.startswith("models/") for dot in dots)
+    told = [finding.text for finding in first.every(Finding) if finding.topic == "order"]
+    assert f"{CLEAR} is better than {BIASED} by " in told[0] and "after correction" in told[0]
 
 
 def test_other_metrics_and_estimators_are_choices(made: dict[str, SitePage]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import singledispatch
+from math import isnan
 
 from markupsafe import Markup
 
@@ -12,6 +13,7 @@ from ...records import Estimate
 from ...records.showing import (
     Area,
     Bar,
+    Bracket,
     Chart,
     Cloud,
     Dot,
@@ -35,6 +37,7 @@ from ..layout import (
     Place,
     are_upright,
     arrange,
+    bracket_lines,
     is_of,
     note_places,
     row_name,
@@ -49,7 +52,7 @@ from ..palette import class_of, style_sheet
 from .elements import EM, element, group, line, path, shape, text, web_file
 from .maps import coloured_map, map_data
 
-WIDTHS = {"column": 440 / EM, "small": 372 / EM, "wide": 1000 / EM}
+WIDTHS = {"column": 400 / EM, "small": 372 / EM, "wide": 1000 / EM}
 """Of charts on a page, in letters: two columns fit side by side on a laptop, and their text is readable on a phone."""
 
 
@@ -75,12 +78,18 @@ def svg(chart: Chart, *, width: str | float = "column", alone: bool = False) -> 
         xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 {wide} {tall}",
         **({"width": wide, "height": tall} if alone else {}),
-        role="img",
+        # What a picture holds is not read out; one with links is a group, so that they can be reached.
+        role="group" if _has_links(shown) else "img",
         # Not aria-labelledby: ids would have to be unique over a page that anybody may add sections to.
         aria_label=f"{chart.title}. {described(chart)}",
         class_="chart heat" if is_map else "chart",
         **(map_data(layout.places[0]) if is_map else {}),
     )
+
+
+def _has_links(chart: Chart) -> bool:
+    """Return whether there are links in the drawing: squares are followed by the page's script."""
+    return any(isinstance(mark, Dot | Bar) and mark.link for panel in chart.panels for mark in panel.marks)
 
 
 def described(chart: Chart) -> str:
@@ -217,7 +226,8 @@ def _dot(mark: Dot, place: Place) -> Markup:
     at = place(value_of(mark.x), value_of(mark.y))
     tone = class_of(mark.tone)
     parts = [line(start, end, f"whisker {tone}") for start, end in _whiskers(mark, place)]
-    parts.append(shape(at, mark.tone, size=0.24 if mark.small else 0.33, hollow=mark.hollow))
+    if not any(map(isnan, at)):  # of what is only bounded, the interval is all that is known
+        parts.append(shape(at, mark.tone, size=0.24 if mark.small else 0.33, hollow=mark.hollow))
     name = place.panel.name_of(mark.label, mark.x, mark.y)
     return group(parts, f"{name}: {_value(mark)}" if name else "", mark.link)
 
@@ -264,6 +274,12 @@ def _bar(mark: Bar, place: Place) -> Markup:
     if mark.text and right - left > 0.5 * len(mark.text):
         parts.append(text((left + right) / 2, top - 0.25, mark.text, "middle"))
     return group(parts, mark.label, mark.link)
+
+
+@draw.register
+def _bracket(mark: Bracket, place: Place) -> Markup:
+    lines = [line(start, end, "bracket") for start, end in bracket_lines(mark, place)]
+    return group(lines, f"cannot be told apart: {', '.join(place.panel.y.written(at) for at in mark.places)}")
 
 
 @draw.register
@@ -332,5 +348,6 @@ def glyph(number: Number, bounds: Point) -> Markup:
         parts.append(line((x, 2 / EM), (x, 12 / EM), "axis"))
     if isinstance(number, Estimate) and number.has_interval:
         parts.append(line(at(number.low), at(number.high), f"whisker {class_of(0)}"))
-    parts.append(shape(at(value_of(number)), 0, size=0.25))
+    if not isnan(value_of(number)):  # of what is only bounded, the interval is all that is known
+        parts.append(shape(at(value_of(number)), 0, size=0.25))
     return element("svg", *parts, viewBox="0 0 100 14", class_="glyph", aria_hidden="true")

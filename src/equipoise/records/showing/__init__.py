@@ -7,6 +7,7 @@ A topic makes these from a run; a medium draws them. Neither knows the other.
 from .charts import Area as Area
 from .charts import Axis as Axis
 from .charts import Bar as Bar
+from .charts import Bracket as Bracket
 from .charts import Chart as Chart
 from .charts import Cloud as Cloud
 from .charts import Dot as Dot

@@ -174,7 +174,15 @@ class Note:
     text: str
 
 
-Mark = Dot | Line | Area | Bar | Square | Heat | Rule | Cloud | Note
+@dataclass(frozen=True, slots=True)
+class Bracket:
+    """A bracket beside the panel that joins places of the y axis; `column` is how many others lie before it."""
+
+    places: Sequence[float]
+    column: int = 0
+
+
+Mark = Dot | Line | Area | Bar | Square | Heat | Rule | Cloud | Note | Bracket
 M = TypeVar("M", bound=Mark)
 
 

@@ -22,7 +22,7 @@ class Verdict:
     `sentence` begins with the status. `reasons` say why a run is not usable; it then has no findings. `findings` are
     all that is told, the most important first. `could_have_missed` is the measurement whose interval says how large a
     difference may have been missed. `not_detected` counts the differences that were tested and not found. `doubts` is
-    the number of doubts that the sentence tells before what was found.
+    the number of doubts that the sentence tells before what was found. `lead` is the claim that the sentence tells.
     """
 
     status: Status
@@ -33,6 +33,7 @@ class Verdict:
     could_have_missed: Measurement | None = None
     not_detected: int = 0
     doubts: int = 0
+    lead: Finding | None = None
 
     def __str__(self) -> str:
         return self.sentence

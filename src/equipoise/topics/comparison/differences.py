@@ -17,9 +17,7 @@ from ...stats.paired import DETECTED
 from ...verdict.summary import part_summary
 from ...verdict.validity import cautions
 from ...verdict.words import words_of
-
-HEADLINES = ("flip_rate", "accuracy", "ucerf_signed", "ucerf", "ece", "human_alignment")
-"""What a sentence tells, at most three of them, in this order; the tables have every metric."""
+from .order import headline_place, ordered
 
 NAMED = 3
 RATES = ("flip_rate", "accuracy", "human_alignment")
@@ -62,9 +60,16 @@ def findings(comparison: Comparison) -> Section | None:
         " and with an interval that does not include 0. If no difference is detected, the models may still differ by"
         " less than these data can show."
     )
-    shown: list[Finding | Section] = [*blind(comparison), *verdict_lines(parts)]
-    shown += [Section(runs.replace(" − ", " and "), several) for runs, several in pairs.items()]
-    shown += [*cautions(parts, "doubt"), answer(comparison)]
+    verdicts = list(verdict_lines(parts))
+    shown: list[Finding | Chart | Section] = [
+        *blind(comparison),
+        *(line for line in verdicts if line.state == "invalid"),
+    ]
+    shown += [*ordered(comparison), *cautions(parts, "doubt"), answer(comparison)]
+    sentences = [Section(runs.replace(" − ", " and "), several) for runs, several in pairs.items()]
+    if len(sentences) > 1:
+        sentences = [Section(f"Each of the {len(sentences)} pairs of runs, in words", sentences, folded=True)]
+    shown += [*sentences, Section("The verdict of each run", [line for line in verdicts if line.state != "invalid"])]
     return Section("What was found", shown, "verdicts", "Findings", intro) if shown else None
 
 
@@ -109,14 +114,14 @@ def answer(comparison: Comparison) -> Finding:
     held = [test for test in tests if test.detected]
     which = f"{len(held)} of {len(tests)} differences hold after correction ({comparison.choices.correction})"
     if held:
-        first = min(held, key=lambda test: (_place(test), -abs(test.row.value)))
+        first = min(held, key=lambda test: (headline_place(test), -abs(test.row.value)))
         where = f"{_name(first)} of {first.row.model} on {first.data}"
         return Finding(f"The runs differ: {which}; for instance {where}: {first.row:+}.", [first.row], "answer")
     known = [test for test in tests if test.difference.has_interval]
     if not known:
         return Finding(f"Whether the runs differ is not known: {which}.", topic="answer")
-    place = min(map(_place, known))
-    widest = max((test for test in known if _place(test) == place), key=_reach)
+    place = min(map(headline_place, known))
+    widest = max((test for test in known if headline_place(test) == place), key=_reach)
     missed = f"A difference of up to {_reach(widest):.3f} in {_name(widest)} could have been missed."
     return Finding(f"No difference is detected: {which}. {missed}", [widest.row], "answer")
 
@@ -126,18 +131,12 @@ def _reach(test: Tested) -> float:
     return max(abs(end) for end in test.difference.ends)
 
 
-def _place(test: Tested) -> int:
-    """Return where a test's metric comes among the headlines."""
-    name = metric_named(test.row.metric).name
-    return HEADLINES.index(name) if name in HEADLINES else len(HEADLINES)
-
-
 def pair_finding(tests: Sequence[Tested], word: str, place: str = "") -> Finding:
     """Return the headline metrics of two runs in one sentence about the one that is better in the first that differs.
 
     `word` is what changes within a set; `place` comes before the sentence.
     """
-    ranked = sorted(tests, key=_place)
+    ranked = sorted(tests, key=headline_place)
     # UCerF's signed variant tells more than UCerF where both are there; the sort is stable.
     signed = any(test.row.metric == "ucerf_signed" for test in tests)
     chosen = [test for test in ranked if not (signed and test.row.metric == "ucerf")][:NAMED]
@@ -203,7 +202,9 @@ def differences(comparison: Comparison) -> Section:
     corrected = f"Paired differences; p-values corrected by {choices.correction} over {count} comparisons"
     table = difference_table(by_pair, corrected, "differences")
     if len(comparison.runs) > 2:
-        shown += matrices(comparison)
+        shown += [
+            Section(f"All pairs of runs on {data}", several, folded=True) for data, several in matrices(comparison)
+        ]
         shown.append(Section("Every difference with its interval and p-value", [table], folded=True))
     else:
         shown.append(table)
@@ -249,17 +250,25 @@ def difference_charts(comparison: Comparison) -> Iterator[Chart]:
         )
 
 
-def matrices(comparison: Comparison) -> Iterator[Table]:
-    """Yield the differences of all pairs of runs, row minus column, for each dataset, task and group."""
+def matrices(comparison: Comparison) -> Iterator[tuple[str, list[Section]]]:
+    """Yield the differences of all pairs of runs, row minus column, for each of the data; a folded one a metric."""
     names = comparison.names
-    columns = [Column("run", words=True), *(Column(name, form="+.3f") for name in names)]
+    columns = [Column("run", words=True), *(Column(name, form="+.3f") for name in names[:-1])]
+    notes = ["Row minus column. ▲: the row’s model is better, ▼: the column’s. Bold: detected."]
     for data, tests in grouped(comparison.tests, lambda test: test.data).items():
-        rows = []
+        sections = []
         for metric, several in grouped(tests, lambda test: test.row.metric).items():
             known = {(test.first, test.second): test for test in several}
-            rows.append(Row((metric,), heading=True))
-            rows += [Row((name, *(_entry(known, name, other) for other in names))) for name in names]
-        yield Table(data, columns, rows, notes=["Row minus column. ▲: the row’s model is better, ▼: the column’s."])
+            # Below the diagonal alone: above it would be the same with the other sign.
+            cells = [
+                [_entry(known, name, other) if at > below else "" for below, other in enumerate(names[:-1])]
+                for at, name in enumerate(names)
+            ]
+            rows = [Row((name, *row)) for name, row in zip(names[1:], cells[1:], strict=True)]
+            sections.append(
+                Section(metric_named(metric).label, [Table(metric, columns, rows, notes=notes)], folded=True)
+            )
+        yield data, sections
 
 
 def _entry(known: dict[tuple[str, str], Tested], row: str, column: str) -> Cell | str:

@@ -33,10 +33,10 @@ from ...records.showing import (
 )
 from ...runs.run import Run, all_parts
 from ...uncertainty import ESTIMATORS
-from ...verdict.summary import part_summary
 from .. import calibration
 from ..published import Measured, PublishedValue, published
 from ..scale import dataset_spreads, spreads_of
+from .order import usable_runs
 
 BUMPED = ("accuracy", "eo_sum", "ucerf", "fp", "ucerf_signed")
 """The metrics between which ranks are followed, where the runs have them."""
@@ -70,18 +70,11 @@ def leaderboard(comparison: Comparison) -> Section:
         " the order of two runs is not settled (see the paired differences below)."
     )
     tables = [
-        board(match, comparison.names, kind, _usable(comparison, match))
+        board(match, comparison.names, kind, usable_runs(comparison, match))
         for match in comparison.matches
         for kind in match.kinds
     ]
     return Section("Leaderboard", tables, "leaderboard", intro=intro)
-
-
-def _usable(comparison: Comparison, match: Match) -> list[bool]:
-    """Return which runs are usable on what is compared."""
-    key = (match.dataset, match.task)
-    parts = [[part for part in run.parts if (part.dataset, part.task) == key] for run in comparison.runs]
-    return [all(part_summary(part).verdict.usable for part in several) for several in parts]
 
 
 def board(match: Match, names: Sequence[str], kind: str, usable: Sequence[bool] = ()) -> Table:
@@ -254,7 +247,7 @@ def odds_chart(runs: Sequence[Run], dataset: str, task: str) -> Chart | None:
             rows.append(Row((part.run.name, side, *both)))
         if sides:
             names = Axis.of_names([f"{side.partition(' ')[0]} (n = {right.n:,})" for side, right, _ in sides])
-            panels.append(Panel(marks, Axis(), names, part.run.name, spacing=1.5))
+            panels.append(Panel(marks, Axis("TPR and TPD, from 0 to 1"), names, part.run.name, spacing=1.5))
     columns = [Column(title, words=at < 2) for at, title in enumerate(("run", "sentences", "TPR", "TPD"))]
     keys, about = (Key("TPR", 0), Key("TPD", 1)), {"dataset": dataset, "task": task}
     title, data = f"{dataset} · {task}", Table("", columns, rows)

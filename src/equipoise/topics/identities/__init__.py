@@ -2,9 +2,11 @@
 Out: how sure a model is of each identity, as findings, tables and charts.
 """
 
+from .charts import leading_changes as leading_changes
 from .charts import pictures as pictures
 from .charts import radars as radars
 from .sections import compared as compared
 from .sections import section as section
 from .sentences import findings as findings
+from .sentences import leading_findings as leading_findings
 from .subgroups import named_parts as named_parts

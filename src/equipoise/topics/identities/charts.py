@@ -13,9 +13,9 @@ import numpy as np
 
 from ...datasets.occupations import OCCUPATIONS
 from ...records import Measurement
-from ...records.showing import Area, Axis, Chart, Dot, Heat, Key, Line, Mark, Panel, Rule, Tone, ends_of
+from ...records.showing import Area, Axis, Chart, Dot, Heat, Key, Line, Mark, Panel, Rule, Tone, cases_link, ends_of
 from ...runs.run import Part
-from .sentences import DETECTABLE, Change, changes, detected_names
+from .sentences import DETECTABLE, Change, changes, detected_names, strongest_change
 from .subgroups import (
     NON_DEMOGRAPHIC,
     NONE,
@@ -28,6 +28,8 @@ from .subgroups import (
     titled,
 )
 
+SHOWN_MARKERS = 10
+"""On the first screen; the section on identities has all of them."""
 LARGE = 0.20
 """The paper marks disparities over this."""
 PRONOUNS = {"male": "he", "female": "she"}
@@ -84,6 +86,28 @@ def change_chart(part: Part, kind: str) -> Chart | None:
     caption += "".join(f" {capital(WAYS[way])}: {detected_names(several)}" for way, several in by_way.items())
     title = titled("Change of confidence from no marker", kind)
     return Chart(title, panels, "changes", part.about(kind), caption=caption, layout="beside")
+
+
+def leading_changes(part: Part) -> Chart | None:
+    """Return the markers that change confidence most, of the type and augmentation with the strongest change."""
+    identities, strongest = subgroups(part), strongest_change(part)
+    kind = strongest.kind if strongest else next(iter(identities.kinds), "")
+    way = strongest.way if strongest else next(iter(identities.ways(kind)), "")
+    every = sorted(changes(identities, kind, way), key=lambda change: (not change.detected, -abs(change.row.value)))
+    if not every:
+        return None
+    shown = sorted(every[:SHOWN_MARKERS], key=lambda change: change.row.value)
+    across = Axis.over([0.0, *(change.row.estimate for change in shown)], "change of confidence from no marker")
+    names = Axis.of_names([f"{change.marker} ({change.attribute})" for change in shown])
+    links = [cases_link(part=str(part), type=kind, group=f"marker={change.marker}") for change in shown]
+    dots = [replace(_change_dot(change, place), link=links[place]) for place, change in enumerate(shown)]
+    keys = [Key("less confident with the marker", "wrong"), Key("more", "right"), Key("not detected", "neither")]
+    caption = f"{capital(WAYS[way])}. {detected_names(every)} Lines are intervals."
+    if len(shown) < len(every):
+        caption += f" The {len(shown)} of {len(every)} that change most."
+    title, tones = titled("What the markers change", kind), {dot.tone for dot in dots}
+    legend = [key for key in keys if key.tone in tones]
+    return Chart(title, [Panel([Rule(0.0), *dots], across, names)], "markers", part.about(kind), legend, caption)
 
 
 def _change_dot(change: Change, place: int) -> Dot:

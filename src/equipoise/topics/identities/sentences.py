@@ -10,7 +10,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from ...records import Estimate, Measurement
+from ...records import Estimate, Measurement, parse_group
 from ...records.showing import Finding
 from ...runs.measurements import Measurements, kind_title
 from ...runs.run import Part
@@ -36,6 +36,16 @@ class Change:
     attribute: str
     marker: str
     row: Measurement
+
+    @property
+    def kind(self) -> str:
+        """The type of the sentences; "" where they have none."""
+        return parse_group(self.row.group).get("type", "")
+
+    @property
+    def way(self) -> str:
+        """How the sentences are marked."""
+        return parse_group(self.row.group)["augmentation"]
 
     @property
     def p(self) -> float:
@@ -71,6 +81,14 @@ def changes(identities: Subgroups, kind: str, way: str, metric: str = "confidenc
     return sorted(several, key=lambda change: (lowest[change.attribute], change.attribute, change.row.value))
 
 
+def strongest_change(part: Part) -> Change | None:
+    """Return the detected change of confidence that is furthest from 0; None without markers, or without any."""
+    identities = subgroups(part)
+    ways = [(kind, way) for kind in identities.kinds for way in identities.ways(kind)]
+    every = [change for kind, way in ways for change in changes(identities, kind, way) if change.detected]
+    return max(every, key=lambda change: abs(change.row.value), default=None)
+
+
 def detected_names(several: Sequence[Change]) -> str:
     """Return which markers differ from no marker, or that no attribute does."""
     names = [change.marker for change in several if change.detected]
@@ -84,6 +102,14 @@ def findings(part: Part) -> Iterator[Finding]:
     """Yield, for each type, the gap between genders without a marker, and what markers change beyond it."""
     for kind in subgroups(part).kinds:
         yield from change_findings(part, kind)
+
+
+def leading_findings(part: Part) -> Iterator[Finding]:
+    """Yield the same for one type and augmentation alone: those of the strongest change, or the first."""
+    identities, strongest = subgroups(part), strongest_change(part)
+    for kind in [strongest.kind] if strongest else identities.kinds[:1]:
+        way = strongest.way if strongest else identities.ways(kind)[0]
+        yield from change_sentence(changes(identities, kind, way), f"{_where(kind)} {WITH[way]},", kind)
 
 
 def change_findings(part: Part, kind: str, *, interactions: bool = False) -> Iterator[Finding]:

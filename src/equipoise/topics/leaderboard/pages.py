@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
+from itertools import combinations
 from math import inf
 from urllib.parse import quote
 
@@ -14,6 +15,8 @@ from ...metrics.naming import metric_of
 from ...records import Estimate
 from ...records.showing import Axis, Cell, Chart, Column, Content, Dot, Finding, Panel, Row, Section, Table, cases_link
 from ...runs.measurements import kind_title
+from ...stats.independent import independent_difference
+from ..ordering import CAPTION, Ordering, joined
 from ..published import Measured, PublishedValue, published
 from .boards import (
     Board,
@@ -30,6 +33,9 @@ from .boards import (
 
 MAIN = "ucerf"
 """The metric of the first page, where the runs have it."""
+
+SENTENCES = 4
+"""At most this many boards are told in words; the chart has all of them."""
 
 BETTER = {"higher": "Higher is better.", "lower": "Lower is better."}
 RANKS = "The number before a value is the rank; it is a range if the intervals do not settle the order."
@@ -110,11 +116,52 @@ def metric_page(site: Site, metric: MetricName) -> SitePage:
     counts = {"Models": site.models, "Datasets": site.datasets, "Runs": runs}
     facts = [*((name, f"{len(counted):,}") for name, counted in counts.items()), ("Newest", _newest(runs))]
     sections = [
+        *order_sections(site, having, metric, root),
         Section(metric.title, [_by_metric(site, having, metric, root)], "board", intro=" ".join(about)),
         *_published(having, [value for value in site.published if value.metric == metric.name]),
         _about(site, root),
     ]
     return SitePage(address, site.title, metric.title, facts, sections)
+
+
+def order_sections(site: Site, having: Sequence[Board], metric: MetricName, root: str) -> Iterator[Section]:
+    """Yield the models in order on each board, in a sentence and a chart; nothing without two to order."""
+    orderings = [ordering for board in having if (ordering := board_order(board, board.ranked_by(metric.name)))]
+    if not orderings:
+        return
+    links = {model: root + address for model, address in site.models.items()}
+    chart = Chart(
+        "The models in order",
+        [ordering.panel(ordering.where, links) for ordering in orderings],
+        caption=CAPTION,
+        layout="stacked" if len(orderings) == 1 else "multiples",
+        data=joined(orderings),
+    )
+    intro = (
+        "p-values are those of independent samples, corrected for all pairs of a column (Bonferroni), which is cautious"
+        " for models that were asked the same sentences; `equipoise compare` tests them sentence by sentence."
+    )
+    shown: list[Finding | Chart] = [ordering.finding for ordering in orderings[:SENTENCES]]
+    shown += [chart, Finding(intro, state="note")]
+    yield Section("Which model is better?", shown, "order", "Order")
+
+
+def board_order(board: Board, metric: str) -> Ordering | None:
+    """Return the models of a board in order, as its ranks have them; None without two that are ranked."""
+    ranked = [standing for standing in board.standings(metric) if standing.rank and standing.row]
+    values = {standing.entry.model: standing.row.estimate for standing in ranked if standing.row}
+    known = metric_of(metric)
+    if len(values) < 2 or known is None:
+        return None
+    pairs = list(combinations(values, 2))
+    differences = {}
+    for first, second in pairs:
+        difference = independent_difference(values[first], values[second])
+        corrected = difference.p * len(pairs)
+        differences[first, second] = replace(
+            difference, p_corrected=min(1.0, corrected) if corrected == corrected else 1.0
+        )
+    return Ordering(known, board.title, values, differences)
 
 
 def _newest(runs: Iterable[Submission]) -> str:

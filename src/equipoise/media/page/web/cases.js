@@ -1,7 +1,7 @@
-// The case browser: unpacks what page/cases.py packed, filters all of it at once, and keeps only the rows near the screen.
+// The case browser: unpacks what page/cases.py packed, filters all of it at once, and shows a list beside the chosen case.
 // Text of the data only ever becomes text nodes.
 (function () {
-  const NOTHING = 65535, STEP = 20, SHOWN = 6, ROW = 190, PRINTED = 4;
+  const NOTHING = 65535, SHOWN = 6, ROW = 76, PRINTED = 4;
   const byId = (id) => document.getElementById(id);
   const holder = byId("case-data");
   if (!holder) return;
@@ -42,8 +42,8 @@
     const control = {};
     for (const name of ["search", "part", "type", "occupation", "pronoun", "group", "correct", "flip", "sort"])
       control[name] = byId("case-" + name);
-    const list = byId("case-list"), count = byId("case-count");
-    let chosen = [], range = {}, only = -1;
+    const detail = byId("case-detail"), count = byId("case-count");
+    let chosen = [], range = {}, opened;
 
     function options(select, all, rows) {
       if (all) select.append(new Option(all, ""));
@@ -60,6 +60,7 @@
     byId("case-occupation-label").hidden = cloze;
     options(control.pronoun, "all", header.pronoun.filter(Boolean).sort().map((name) => [name, name]));
     byId("case-pronoun-label").hidden = header.pronoun.filter(Boolean).length < 2;
+    byId("case-group-label").hidden = !Object.keys(header.groups).length;
     options(control.group, "all", Object.entries(header.groups).flatMap(([key, values]) =>
       values.filter(Boolean).map((name) => [key + "=" + name, key + ": " + name])));
     options(control.correct, "all", [["1", "right"], ["0", "wrong"], ["both", "one right, one wrong"], ["none", "no right answer"]]);
@@ -120,7 +121,6 @@
         }
         if (hit && fits && (correct !== "both" || (right && wrong))) chosen.push(s);
       }
-      if (only >= 0) chosen = [only];
       draw();
       performance.measure("cases-filter", "cases-filter-start");
     }
@@ -138,45 +138,24 @@
       return (orderings[by] = order);
     }
 
-    // Rows come in blocks. A block far from the screen is an empty box of its height, so that a page with a hundred
-    // thousand cases has a few hundred nodes of them.
-    function fillBlock(block) {
-      if (block.firstChild) return;
-      const start = +block.dataset.start;
-      for (const s of chosen.slice(start, start + STEP)) block.append(row(s));
-      block.style.height = "";
-    }
-    function emptyBlock(block) {
-      if (!block.firstChild || block === list.firstChild || block.contains(document.activeElement)) return;
-      block.style.height = block.offsetHeight + "px";
-      block.replaceChildren();
-    }
-    const watcher = new IntersectionObserver(function (seen) {
-      for (const entry of seen) if (entry.isIntersecting) fillBlock(entry.target); else emptyBlock(entry.target);
-    }, { rootMargin: "900px" });
+    const list = caseList(byId("case-list"), ROW, entry, function (s) {
+      detail.replaceChildren(...(s === undefined ? [] : [row(s)]));
+      detail.dataset.set = s === undefined ? "" : header.set_id[columns.set_id[s]];
+    });
 
     function draw() {
-      watcher.disconnect();
-      const blocks = document.createDocumentFragment();
-      for (let start = 0; start < chosen.length; start += STEP) {
-        const block = make("div", "block");
-        block.dataset.start = start;
-        block.style.height = ROW * Math.min(STEP, chosen.length - start) + "px";
-        blocks.append(block);
-      }
-      list.replaceChildren(blocks);
-      if (list.firstChild) fillBlock(list.firstChild);
-      for (const block of list.children) watcher.observe(block);
+      list.show(chosen, opened);
+      byId("case-paper").replaceChildren(make("p", "small", `Printed: the first ${Math.min(PRINTED, chosen.length)} of ${chosen.length.toLocaleString("en")} cases. report.html has all of them.`),
+        ...Array.from(chosen.slice(0, PRINTED), (s) => row(s)));
       const number = (value) => value.toLocaleString("en");
-      // A pair that was asked in several option orders is one pair, with a case for each order.
-      const counted = orders > 1 ? `${number(pairsIn(chosen))} of ${number(pairCount)} sets: ${number(chosen.length)} cases, one for each of up to ${orders} option orders`
+      // A pair that was asked in several option orders or wordings is one pair, with a case for each.
+      const counted = orders > 1 ? `${number(pairsIn(chosen))} of ${number(pairCount)} sets: ${number(chosen.length)} cases, one for each of up to ${orders} ${header.ways}`
         : `${number(chosen.length)} of ${number(sets)} cases`;
       count.textContent = chosen.length ? counted : "No case fits; choose less.";
-      byId("case-printed").textContent = `Printed: the first ${Math.min(PRINTED, chosen.length)} of ${number(chosen.length)} cases. report.html has all of them.`;
       const ranges = Object.entries(range).map(([name, [low, high]]) => `${name === "c" ? "certainty" : name.toUpperCase()} from ${low} to ${high}`);
-      byId("case-range").textContent = only >= 0 ? "One case, from a link." : ranges.join(", ");
-      byId("case-all").hidden = byId("case-save").hidden = false;
-      byId("case-all").hidden = address() === "" && only < 0;
+      byId("case-range").textContent = ranges.join(", ");
+      byId("case-save").hidden = false;
+      byId("case-all").hidden = address() === "";
     }
 
     // The state of the browser is in the address: #filter=type:type1,flip:toward or #case=set,part,variant.
@@ -204,12 +183,12 @@
     function readAddress() {
       const hash = location.hash.slice(1);
       if (!/^(case|filter)=/.test(hash)) return false;
-      only = -1; range = {};
+      opened = undefined; range = {};
       for (const [name, node] of Object.entries(control)) node.value = name === "sort" ? node.options[0].value : "";
       try {
         if (hash.startsWith("case=")) {
-          only = findCase(hash.slice(5));
-          if (only < 0) { count.textContent = "This case is not in the page."; return false; }
+          opened = findCase(hash.slice(5));
+          if (opened < 0) { count.textContent = "This case is not in the page."; return false; }
         } else for (const pair of hash.slice(7).split(",")) {
           const cut = pair.indexOf(":"), name = pair.slice(0, cut), value = decodeURIComponent(pair.slice(cut + 1));
           if (control[name]) control[name].value = value;
@@ -217,7 +196,9 @@
         }
       } catch (error) { return false; }  // an address that was cut
       filter();
-      byId("cases").scrollIntoView();
+      // Where the list is above the case, a link to a case leads to the case itself.
+      const below = detail.offsetTop > byId("case-list").offsetTop;
+      (opened === undefined ? byId("cases") : below ? detail : byId("case-browser")).scrollIntoView({ behavior: "instant" });
       return true;
     }
 
@@ -322,7 +303,7 @@
 
     // How a case was asked: its seed, and the options as they were shown.
     function asked(s) {
-      const variant = header.variant[columns.variant[s]].replace(/seed=(\d+)/, "seed $1").replaceAll(",", ", ");
+      const variant = header.variant[columns.variant[s]].replace(/(seed|wording)=/g, "$1 ").replaceAll(",", ", ");
       const order = header.order[columns.order[s]];
       if (!order) return variant;
       const several = names[columns.names[first[s]]];
@@ -330,13 +311,11 @@
       return variant + ", options: " + shown.join(", ");
     }
 
-    // Where a set has many members, the first screen has room for the two that differ most.
-    function row(s, most = SHOWN) {
-      const node = make("article", "case");
+    // The sentence of a case with all its forms, and how alike they were treated.
+    function headOf(s) {
       const texts = [];
       for (let i = first[s]; i < first[s + 1]; i++) texts.push(header.text[columns.text[i]]);
       const { line, merged, words } = sentence(texts);
-      const head = make("div", "case-head");
       const u = make("p", "u");
       const plain = columns.set_u[s], signed = columns.set_us[s], number = (value) => (value / header.d_scale).toFixed(3);
       // Where no answer is right, U cannot see that the answer changed: the signed one comes first.
@@ -344,13 +323,28 @@
       if (!settled && signed !== NOTHING && signed !== plain) u.append("signed U ", make("strong", "", number(signed)), " · ");
       if (plain !== NOTHING) u.append("U ", make("b", "", number(plain)));
       if (texts[0] === "") line.textContent = people[columns.names[first[s]]].join(" · ");
-      head.append(line, u);
-      node.append(head);
+      return { line, u, merged, words };
+    }
+    function factsOf(s) {
       const kind = header.type[columns.type[s]];
       const fate = { toward: "changed toward the stereotype", against: "changed against the stereotype", neither: "changed, neither way", same: "same answer" }[header.fates[columns.set_fate[s]]];
       const facts = [header.parts.length > 1 ? header.parts[columns.set_part[s]] : "", kinds[kind] || kind, asked(s), fate];
-      const line2 = make("p", "small facts-of-case", facts.filter(Boolean).join(" · "));
-      if (fate) line2.prepend(make("span", "fate f-" + header.fates[columns.set_fate[s]]));
+      const line = make("p", "small facts-of-case", facts.filter(Boolean).join(" · "));
+      if (fate) line.prepend(make("span", "fate f-" + header.fates[columns.set_fate[s]]));
+      return line;
+    }
+    function entry(node, s) {
+      const { line, u } = headOf(s), facts = make("div", "line");
+      facts.append(factsOf(s), u);
+      node.append(line, facts);
+    }
+
+    // Where a set has many members, the first screen has room for the two that differ most.
+    function row(s, most = SHOWN) {
+      const node = make("article", "case"), head = make("div", "case-head"), line2 = factsOf(s);
+      const { line, u, merged, words } = headOf(s);
+      head.append(line, u);
+      node.append(head);
       const link = make("button", "quiet", "copy link"), text = make("button", "quiet", "copy as Markdown");
       link.type = text.type = "button";
       link.addEventListener("click", () => copy(location.href.split("#")[0] + caseAddress(s), link));
@@ -374,16 +368,16 @@
       return node;
     }
 
-    const form = byId("case-form"); form.hidden = false;
+    const form = byId("case-form"); form.hidden = byId("case-browser").hidden = false;
     form.addEventListener("submit", (event) => event.preventDefault());
-    form.addEventListener("input", function () { only = -1; filter(); history.replaceState(null, "", address() || location.href.split("#")[0]); });
+    form.addEventListener("input", function () { opened = undefined; filter(); history.replaceState(null, "", address() || location.href.split("#")[0]); });
     byId("case-all").addEventListener("click", function () {
-      only = -1; range = {};
+      opened = undefined; range = {};
       for (const [name, node] of Object.entries(control)) node.value = name === "sort" ? node.options[0].value : "";
       history.replaceState(null, "", location.href.split("#")[0]);
       filter();
     });
-    byId("case-link").addEventListener("click", function () { copy(location.href.split("#")[0] + (only >= 0 ? caseAddress(only) : address()), this); });
+    byId("case-link").addEventListener("click", function () { copy(location.href.split("#")[0] + address(), this); });
     byId("case-csv").addEventListener("click", () => { if (chosen.length) save("cases.csv", "text/csv", csv(records())); });
     byId("case-json").addEventListener("click", () => save("cases.json", "application/json", JSON.stringify(records(), null, 1)));
     document.addEventListener("click", function (event) {
@@ -391,7 +385,6 @@
       if (mark) location.hash = "case=" + mark.dataset.case;
     });
     addEventListener("hashchange", readAddress);
-    addEventListener("beforeprint", () => { if (list.firstChild) fillBlock(list.firstChild); });
     for (const place of document.querySelectorAll("[data-worst]")) {
       const s = findCase(place.dataset.worst);
       if (s >= 0) place.replaceChildren(row(s, 2));

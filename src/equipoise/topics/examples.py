@@ -1,0 +1,105 @@
+"""The cases that show what was found: one of that very finding, or the set that is treated least alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from ..metrics.confidence import coreference_confidence
+from ..records import Floats
+from ..records.showing import Finding, case_link
+from ..runs.run import Part, column, main_estimator
+from ..verdict.summary import part_summary
+from .flips import FATE_WORDS, FATES, members_and_fates
+from .identities.sentences import Change, strongest_change
+from .identities.subgroups import NONE
+
+ALIKE = 0.9995
+"""A U from here on is written 1.000."""
+
+
+def examples(part: Part) -> Iterator[Finding]:
+    """Yield the cases of the first screen, each under a title, or that all sets are treated alike."""
+    change = strongest_change(part)
+    if change is not None:
+        yield from _marked(part, change)
+    elif len(members_and_fates(part)[0]):
+        yield from _of_finding(part)
+    else:
+        yield from _surest_wrong(part)
+
+
+def set_table(part: Part) -> pd.DataFrame:
+    """Return the counterfactual sets: `set_id`, `variant`, `type`, `fate`, and `u`, signed where no answer is right."""
+    firsts, fates = members_and_fates(part)
+    rows = part.items.iloc[firsts]
+    table = pd.DataFrame({"set_id": rows["set_id"].astype(str), "variant": rows["variant"].fillna("").astype(str)})
+    table["type"] = rows["type"].fillna("") if "type" in rows else ""
+    table["fate"] = [FATES[number] for number in fates]
+    pairs = part.pairs
+    signed, plain = (column(pairs, main_estimator(pairs, name)) for name in ("u_signed", "u"))
+    keys = pairs["set_id"].astype(str) + "\0" + pairs["variant"].fillna("").astype(str)
+    values = pd.Series(np.where(np.isnan(signed), plain, signed), index=keys)
+    values = values[~values.index.duplicated()]
+    table["u"] = values.reindex(table["set_id"] + "\0" + table["variant"]).to_numpy()
+    return table.dropna(subset="u")
+
+
+def _of_finding(part: Part) -> Iterator[Finding]:
+    """Yield the least alike of the sets that the first claim speaks of: those that changed in its direction."""
+    table, lead = set_table(part), part_summary(part).verdict.lead
+    if lead is not None and lead.kind:
+        table = table[table["type"] == lead.kind]
+    if lead is not None and lead.topic in ("flips", "accuracy"):
+        bias = part.measured.get("flip_bias", type=lead.kind)
+        fate = "against" if bias is not None and bias.value < 0 else "toward"
+        changed = table[table["fate"] == fate]
+        if len(changed):
+            yield _case(part, changed, f"A set whose answer {FATE_WORDS[fate]}")
+            return
+    table = table[(table["u"] < ALIKE) | (table["fate"] != "same")]
+    if len(table):
+        yield _case(part, table, "The set that is treated least alike")
+    else:
+        yield Finding("No example: every set gets the same answer, with the same certainty.", state="note")
+
+
+def _case(part: Part, table: pd.DataFrame, title: str) -> Finding:
+    row = table.iloc[int(table["u"].argmin())]
+    return Finding(title, example=case_link(row["set_id"], str(part), row["variant"]))
+
+
+def _surest_wrong(part: Part) -> Iterator[Finding]:
+    """Yield the sentence pair that the model is surest about where people say the opposite."""
+    items = part.items[(part.items["correct"] == 0) & (part.items["sides"] != "")]
+    if len(items):
+        row = items.iloc[int(np.argmax([max(probs) for probs in items["probs"]]))]
+        link = case_link(str(row["set_id"]), str(part), "" if pd.isna(row["variant"]) else str(row["variant"]))
+        yield Finding("Surest where people say otherwise", example=link)
+
+
+def _marked(part: Part, change: Change) -> Iterator[Finding]:
+    """Yield the sentence in which a marker changes confidence most, with the marker and without it."""
+    items = part.items[part.items["type"] == change.kind] if change.kind else part.items
+    items = items.assign(confidence=_confidence(items))
+    unmarked = items[items["augmentation"] == NONE]
+    chosen = (items["augmentation"] == change.way) & (items["attribute"] == change.attribute)
+    marked = items[chosen & (items["marker"] == change.marker)]
+    beside = ["cluster_id", "gender", "variant"]
+    both = marked.merge(unmarked[[*beside, "set_id", "confidence"]], on=beside, suffixes=("", "_unmarked"))
+    moved = (both["confidence"] - both["confidence_unmarked"]) * np.sign(change.row.value)
+    if not moved.notna().any():
+        return
+    row = both.iloc[int(moved.argmax())]
+    variant = str(row["variant"] or "")
+    way = "lowers" if change.row.value < 0 else "raises"
+    title = f"Where {change.name} {way} confidence most"
+    yield Finding(title, example=case_link(str(row["set_id"]), str(part), variant))
+    yield Finding("The same without a marker", example=case_link(str(row["set_id_unmarked"]), str(part), variant))
+
+
+def _confidence(items: pd.DataFrame) -> Floats:
+    logprobs = np.array([np.asarray(values, dtype=np.float64) for values in items["logprobs"]])
+    return coreference_confidence(items["gold"].to_numpy(np.int64), logprobs)

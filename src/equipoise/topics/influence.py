@@ -1,0 +1,67 @@
+"""Which sets carry a run's result: how far UCerF moves when a base sentence is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from ..metrics import METRICS
+from ..records import Floats
+from ..records.showing import Axis, Cell, Chart, Column, Dot, Panel, Row, Rule, Section, Table, case_link
+from ..runs.run import Part, Run
+
+MOST_INFLUENTIAL = 20
+
+
+def influence_section(run: Run) -> Section | None:
+    """Return the sets that move a run's UCerF most; None for a run without sets."""
+    shown = [entry for part in run.parts for kind in part.kinds for entry in _influences(part, kind)]
+    intro = (
+        "UCerF is a mean over sets. Each row is a set: how far UCerF moves when its base sentence is left out. A result"
+        " that rests on few sentences moves far."
+    )
+    return (
+        Section("Which sets carry the result", shown, "influence", "Influence", intro, folded=True) if shown else None
+    )
+
+
+def _influences(part: Part, kind: str) -> Iterator[Table | Chart]:
+    pairs = part.of_kind(part.pairs, kind)
+    # Where no answer is right, only the signed U sees which person was chosen.
+    signed = part.measured.get("ucerf_signed", type=kind) is not None
+    metric = METRICS["ucerf_signed" if signed else "ucerf"]
+    name = metric.inputs[0]
+    usable = pairs[pairs[name].notna()] if name in pairs else pairs[:0]
+    if usable.empty or usable["cluster_id"].nunique() < 2:
+        return
+    table = left_out(usable, usable[name].to_numpy(dtype=float))
+    most = table.head(MOST_INFLUENTIAL)
+    names = [str(name) for name in most["set_id"]]
+    moved = most["moved"].to_numpy(dtype=float)
+    about = {"metric": metric.name, **part.about(kind)}
+    columns = [Column("set", words=True), Column("people", words=True), Column("U")]
+    columns += [Column(f"{metric.label} without", digits=4), Column("moved by", form="+.4f")]
+    variants = [str(variant or "") for variant in most["variant"]]
+    sets = [Cell(name, link=case_link(name, str(part), variant)) for name, variant in zip(names, variants, strict=True)]
+    numbers = [most[column].to_numpy(dtype=float).tolist() for column in ("u", "without", "moved")]
+    rows = [Row(cells) for cells in zip(sets, most["people"].astype(str), *numbers, strict=True)]
+    title = f"{metric.label}, {part.title(kind)}: the {len(most)} most influential of {len(table):,} sets"
+    yield Table(title, columns, rows, "influence", about)
+    dots = [Dot(float(moved[place]), float(place), 0, name) for place, name in enumerate(names)]
+    across = Axis.over([*(dot.x for dot in dots), 0.0], f"{metric.label} moves by", least=0.001)
+    panel = Panel([Rule(0.0), *dots], across, Axis.of_names([dot.label for dot in dots]))
+    yield Chart(f"{metric.label} without one base sentence, {part.title(kind)}", [panel], "influence", about)
+
+
+def left_out(pairs: pd.DataFrame, values: Floats) -> pd.DataFrame:
+    """Return the sets with the mean of all others without their base sentence, the most influential first."""
+    total, count = float(values.sum()), len(values)
+    frame = pd.DataFrame({"set_id": pairs["set_id"], "variant": pairs["variant"], "u": values})
+    names = zip(pairs["occupation"].fillna(""), pairs["other"].fillna(""), strict=True)
+    frame["people"] = [" and ".join(filter(None, map(str, both))) for both in names]
+    by_cluster = frame.groupby(pairs["cluster_id"].to_numpy())["u"]
+    sums, sizes = by_cluster.transform("sum"), by_cluster.transform("size")
+    frame["without"] = (total - sums) / (count - sizes)
+    frame["moved"] = frame["without"] - total / count
+    return frame.sort_values("moved", key=lambda moved: -moved.abs(), kind="stable")

@@ -1,0 +1,104 @@
+"""What results depend on comes back from planted runs: the model, the task, the wording, or chance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import equipoise
+from equipoise.comparing.sources import OTHER, Sources, fewest, frames, sources
+from equipoise.measuring.estimators import Resamples
+from equipoise.records import EquipoiseError
+from equipoise.runs.run import Part, Run
+from equipoise.stats.attribution import NOISE
+
+BIASES = (0.2, 0.8, 1.4)
+PLAN = Resamples(resamples=200)
+
+
+def parts(folder: Path, **choices: object) -> list[Part]:
+    """Return runs of three planted biases as two tasks, each named by its bias."""
+    made = []
+    for bias in BIASES:
+        for task in ("next-word", "mcq"):
+            path = folder / f"{bias}-{task}"
+            equipoise.audit(
+                f"planted:strength=1.5,bias={bias},noise=0.8,wording=0.3",
+                "builtin",
+                task=task,
+                out=path,
+                limit=90,
+                by=(),
+                metrics=["ucerf"],
+                resamples=10,
+                progress=False,
+                **choices,
+            )
+            made += Run(path, name=f"bias {bias}").parts
+    return [part for part in made if part.dataset == "builtin"]
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Sources:
+    return sources(parts(tmp_path_factory.mktemp("runs")), PLAN)
+
+
+def test_the_model_is_the_largest_source_and_shares_add_up(found: Sources) -> None:
+    (resolvable,) = [row for row in found.variations if row.kind == "type2"]
+    shares = {name: share.value for name, share in resolvable.shares.items()}
+    assert max(shares, key=lambda name: shares[name]) == "model" and sum(shares.values()) == pytest.approx(1)
+    assert set(shares) == {"model", "task", "estimator", "model × task", "model × estimator", OTHER, NOISE}
+    assert resolvable.levels["model"] == 3 and resolvable.levels["wording"] == 1
+    assert all(share.low <= share.value <= share.high for share in resolvable.shares.values())
+    assert resolvable.order is not None and resolvable.order.value == pytest.approx(1), "biases order the models"
+    # With two candidates margin and top probability are one estimator; with three they are two.
+    assert resolvable.levels["estimator"] == 6 and resolvable.conditions == 12
+
+
+def test_metrics_that_follow_the_bias_agree_and_ambiguous_sentences_have_the_signed_one(found: Sources) -> None:
+    taus = {(row.kind, row.first.name, row.second.name): row for row in found.agreements}
+    flips = taus["type2", "ucerf", "flip_rate"]
+    assert flips.tau.value == pytest.approx(1) and flips.tau.n == 3 and flips.conditions == 2
+    assert ("type2", "ucerf", "eo_sum") in taus and ("type2", "ucerf", "answer_ece") in taus
+    assert {row.metric.name for row in found.variations if row.kind == "type1"} == {"ucerf_signed"}
+
+
+def test_a_difference_is_that_of_the_values_and_is_carried_by_some_sentences(found: Sources) -> None:
+    rows = [row for row in found.carried if (row.kind, row.task) == ("type2", "next-word")]
+    assert [(row.first, row.second) for row in rows] == [
+        ("bias 0.2", "bias 0.8"),
+        ("bias 0.2", "bias 1.4"),
+        ("bias 0.8", "bias 1.4"),
+    ]
+    for row in rows:
+        assert row.difference.value > 0 and 0 < row.fewest <= row.difference.n
+    assert {"variation", "agreement", "carried"} == set(frames(found))
+
+
+@given(st.lists(st.floats(-1, 1).map(lambda x: round(x, 3)), min_size=1, max_size=12))
+def test_without_the_fewest_sentences_the_sign_is_gone_and_with_one_more_it_is_not(values: list[float]) -> None:
+    sums = np.array(values)
+    count, total = fewest(sums), float(sums.sum())
+    leading = np.sort(np.sign(total) * sums)[::-1]
+    if count:
+        assert leading[count:].sum() <= 1e-9 < leading[count - 1 :].sum() + 1e-9
+    else:
+        assert abs(total) < 1e-9
+
+
+@pytest.mark.slow
+def test_wordings_belong_to_their_task(tmp_path: Path) -> None:
+    found = sources(parts(tmp_path, wordings="built-in"), PLAN)
+    (resolvable,) = [row for row in found.variations if row.kind == "type2"]
+    assert {"wording", "model × wording"} <= set(resolvable.shares) and resolvable.levels["wording"] > 10
+    assert sum(share.value for share in resolvable.shares.values()) == pytest.approx(1)
+
+
+def test_two_runs_of_one_cell_are_refused_and_so_is_a_single_value(tmp_path: Path) -> None:
+    first = parts(tmp_path)[0]
+    with pytest.raises(EquipoiseError, match=r"two runs are of bias 0\.2 on builtin · next-word"):
+        sources([first, first], PLAN)

@@ -1,0 +1,48 @@
+"""A comparison begins with the runs in order: a sentence and a chart, before every table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from equipoise.comparing.comparison import Choices, Comparison, compare
+from equipoise.records.showing import Bracket, Chart, Dot, Finding
+from equipoise.topics.comparison.differences import findings
+from equipoise.topics.comparison.order import ordered, orderings
+
+
+@pytest.fixture(scope="module")
+def three(planted_run: Path, mild_run: Path, make_run: Callable[..., Path]) -> Comparison:
+    twin = make_run("twin", strength=1.6, bias=0.3)
+    metrics = ("flip_rate", "accuracy", "ucerf", "ucerf_signed")
+    return compare([planted_run, mild_run, twin], Choices(permutations=2000, resamples=50, metrics=metrics))
+
+
+def test_runs_are_in_order_with_their_own_intervals_and_tests(three: Comparison) -> None:
+    several = {(ordering.where, ordering.metric.name): ordering for ordering in orderings(three)}
+    resolvable, ambiguous = (f"builtin · next-word, {kind}" for kind in ("resolvable (type 2)", "ambiguous (type 1)"))
+    expected = {(resolvable, "flip_rate"), (resolvable, "ucerf"), (ambiguous, "flip_rate"), (ambiguous, "ucerf_signed")}
+    assert set(several) == expected
+    ordering = several[resolvable, "flip_rate"]
+    assert ordering.names[-1] == "planted (strong)" and ["planted (mild)", "planted (twin)"] in ordering.groups()
+    match = three.matches[0]
+    for at, name in enumerate(three.names):
+        row = match.measured[at].get("flip_rate", type="type2")
+        assert row is not None and ordering.values[name] == row.estimate
+    (test,) = [t for t in three.tests if t.row.metric == "flip_rate" and t.second == "planted (mild)" and "2" in t.data]
+    assert ordering.differences["planted (strong)", "planted (mild)"] == test.difference
+
+
+def test_the_page_begins_with_the_sentences_and_the_chart(three: Comparison) -> None:
+    section = findings(three)
+    assert section is not None
+    first = [entry for entry in section.shown[:5] if isinstance(entry, Finding)]
+    assert len(first) == 4 and all(entry.topic == "order" for entry in first)
+    chart = section.shown[4]
+    assert isinstance(chart, Chart) and chart.topic == "order" and chart == list(ordered(three))[-1]
+    for panel in chart.panels:
+        values = [dot.x.value for dot in panel.marks_of(Dot)]
+        assert values == sorted(values, reverse="higher" in panel.x.label)
+    assert any(list(panel.marks_of(Bracket)) for panel in chart.panels)

@@ -1,0 +1,81 @@
+"""Models in order: who is ahead, by how much, and who cannot be told apart."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.media import figure
+from equipoise.media.page.charts import svg
+from equipoise.metrics import METRICS
+from equipoise.records import Estimate
+from equipoise.records.showing import Bracket, Chart, Dot
+from equipoise.topics.ordering import Ordering
+
+
+def ordering(values: dict[str, float], apart: set[frozenset[str]], metric: str = "ucerf") -> Ordering:
+    """Return an ordering of values, in which the differences of these pairs are detected."""
+    differences = {}
+    for first, second in combinations(values, 2):
+        value, half = values[first] - values[second], 0.01
+        found = frozenset({first, second}) in apart
+        half = abs(value) / 2 if found else abs(value) + half
+        p = 0.004 if found else 0.4
+        differences[first, second] = Estimate(value, value - half, value + half, 0.95, 120, "", p, p)
+    known = {name: Estimate(value, value - 0.01, value + 0.01, 0.95, 120, "") for name, value in values.items()}
+    return Ordering(METRICS[metric], "winobias · mcq", known, differences)
+
+
+NAMES = ("a", "b", "c", "d", "e")
+PAIRS = [frozenset(pair) for pair in combinations(NAMES, 2)]
+
+
+@given(st.sets(st.sampled_from(PAIRS)), st.permutations([0.5, 0.6, 0.7, 0.8, 0.9]))
+def test_two_share_a_bracket_where_and_only_where_they_cannot_be_told_apart(
+    apart: set[frozenset[str]], values: list[float]
+) -> None:
+    made = ordering(dict(zip(NAMES, values, strict=True)), apart)
+    groups = [set(group) for group in made.groups()]
+    for pair in PAIRS:
+        assert any(pair <= group for group in groups) == (pair not in apart)
+    assert not any(group < other for group in groups for other in groups)
+    panel = made.panel()
+    assert [dot.x.value for dot in panel.marks_of(Dot)] == sorted(values, reverse=True), "UCerF: the highest first"
+    brackets = list(panel.marks_of(Bracket))
+    assert [{panel.y.names[int(at)] for at in bracket.places} for bracket in brackets] == groups
+    assert [bracket.column for bracket in brackets] == list(range(len(groups)))
+
+
+def test_the_sentence_names_the_best_the_size_n_and_the_corrected_p() -> None:
+    apart = {frozenset(pair) for pair in (("alpha", "beta"), ("delta", "beta"))}
+    text = ordering({"beta": 0.8, "alpha": 0.9, "delta": 0.89}, apart).finding.text
+    assert text == (
+        "winobias · mcq: by UCerF, alpha is better than beta by 0.100 [0.050, 0.150] (n = 120, p = 0.004 after"
+        " correction); delta cannot be told from alpha."
+    )
+    lower = ordering({"beta": 0.2, "alpha": 0.1}, {frozenset({"alpha", "beta"})}, "flip_rate").finding.text
+    assert "by flip rate, alpha is better than beta by 10.0 points [5.0, 15.0]" in lower
+    same = ordering({"alpha": 0.5, "beta": 0.5}, set()).finding.text
+    assert "alpha and beta cannot be told apart by UCerF; the largest difference is 0.000 [" in same
+    assert "is better" not in same
+
+
+@pytest.mark.parametrize("width", [20.0, 40.0])
+def test_brackets_are_drawn_beside_the_panel_within_the_chart(width: float) -> None:
+    made = ordering({"alpha": 0.9, "beta": 0.85, "gamma": 0.6}, {frozenset({"alpha", "gamma"})})
+    chart = Chart("In order", [made.panel()], "order")
+    drawn = str(svg(chart, width=width))
+    ends = [float(x) for x in re.findall(r'x2="([\d.]+)" y2="[\d.]+" class="bracket"', drawn)]
+    dots = [float(x) for x in re.findall(r'<circle cx="([\d.]+)"', drawn)]
+    assert len(ends) == 2 * 3, "two brackets of a stroke and two ends"
+    assert max(dots) < min(ends) and max(ends) <= 12 * width
+    assert figure.saved(figure.figure(chart)).startswith(b"\x89PNG")
+
+
+def test_its_table_says_whom_each_cannot_be_told_from() -> None:
+    rows = ordering({"alpha": 0.9, "beta": 0.8}, set()).table().rows
+    assert [row.cells[2] for row in rows] == ["beta", "alpha"]
