@@ -33,7 +33,9 @@ from equipoise.cli.help import OLD_COMMANDS
 PROGRAM: Any = typer.main.get_command(app)
 PLANTED = "planted:strength=1,bias=1,noise=1"
 SMALL = ("--limit", "4", "--resamples", "10", "--no-html")
-DUPLICATES = "Phrase,pronoun,candidate_1,candidate_2\n" + 2 * "The pilot met the cook as he left.,he,pilot,cook\n"
+DUPLICATES = "Phrase,pronoun,candidate_1,candidate_2\n" + "".join(
+    f"The pilot met the cook as {word} left.,{word},pilot,cook\n" for word in ("he", "he", "she", "she")
+)
 
 NAMED = {
     ("cli/exports.py", "equipoise import"): "the command that reads logs back",
@@ -44,9 +46,13 @@ NAMED = {
     ("exports/inspect_support.txt", "equipoise export inspect"): "what made the file",
     ("exports/task_folders.py", "equipoise export inspect"): "what made the file",
     ("exports/task_folders.py", "equipoise export lm-eval"): "what made the file",
+    ("options/stopping.py", "equipoise gate"): "its exit codes",
     ("runs/imported/documents.py", "equipoise export"): "what did not make the file",
+    ("cli/plan.py", "equipoise audit"): "a model and data, as that command takes them",
     ("topics/leaderboard/about.toml", "equipoise compare"): "a command that tests two models",
+    ("topics/leaderboard/pages.py", "equipoise compare"): "a command that tests two models",
     ("verdict/gate.py", "equipoise gate"): "the name of a JUnit suite",
+    ("view/guard.py", "equipoise view"): "what printed the address",
 }
 """A command that is named, not recommended -> what the text says of it."""
 
@@ -96,6 +102,8 @@ def lists_and_help(here: Path) -> None:
         follow(help_of_all, start)
     follow(help_of_all, "equipoise init")
     follow(ran("--help"), "equipoise ask", "--model", PLANTED)
+    page = (PACKAGE / "view/web/list.html").read_text(encoding="utf-8")
+    follow(page, "equipoise audit smollm2", *SMALL, "--out", "run")  # the default model, as `equipoise audit` alone
     for name in PROGRAM.commands:
         follow(ran("--help"), "equipoise COMMAND", COMMAND=name)
 
@@ -103,7 +111,7 @@ def lists_and_help(here: Path) -> None:
 def a_file_of_options(here: Path) -> None:
     written = ran("init", "my audit.toml")
     text = Path("my audit.toml").read_text(encoding="utf-8")
-    follow(written, "equipoise audit --config", PLANTED, *SMALL[2:], "--limit", "70", "--out", "run")
+    follow(written, "equipoise audit --config", "planted:strength=3,bias=0", *SMALL[2:], "--out", "run")
     follow(text, "equipoise gate", "--undecided", "pass", "--insist", RUN="run")
     follow(text, "equipoise list metrics")
     Path("wrong.toml").write_text("zzz = 1\n")
@@ -114,15 +122,20 @@ def faulty_tables(here: Path) -> None:
     Path("my table.csv").write_text(DUPLICATES)
     columns = ("--columns", "text=Phrase")
     assert "repeated sentence" in follow(ran("data", "show", "my table.csv", *columns), "equipoise data check")
-    printed = ran("audit", PLANTED, "--data", "my table.csv", *columns, "--resamples", "10", "--out", "run", "--all")
-    assert "repeated sentence" in follow(printed, "equipoise data check")
+    ran("audit", PLANTED, "--data", "my table.csv", *columns, "--resamples", "10", "--out", "run")
     page = Path("run/report.html").read_text(encoding="utf-8")
     in_page = re.findall(r"<code>(equipoise data check [^<]+)</code>", page)
     assert in_page and all("repeated sentence" in ran(*shlex.split(unescape(command))[1:]) for command in in_page)
 
 
+def a_long_report(here: Path) -> None:
+    printed = ran("audit", PLANTED, *SMALL[2:], "--limit", "40", "--out", "run")
+    whole = follow(printed, "equipoise report", RUN="run")
+    assert "more metrics" in printed and "more metrics" not in whole
+
+
 def a_sentence_for_data(here: Path) -> None:
-    for sentence in ('The nurse told the farmer: "she is late".', "The nurse's son told the farmer that she was late."):
+    for sentence in ('The nurse told the farmer: "she is late".', "The nurse told the farmer that she hadn't slept."):
         said = ran("audit", "--data", sentence, code=2)
         assert follow(said, "equipoise ask", "--model", PLANTED).count("nurse") > 1
     follow(ran("ask", code=2), "equipoise ask", "--model", PLANTED)
@@ -186,6 +199,7 @@ CASES: dict[Callable[[Path], None], tuple[tuple[str, str], ...]] = {
         ("options/table.py", "equipoise data list"),
         ("options/table.py", "equipoise list metrics"),
         ("topics/asked.py", "equipoise audit"),
+        ("view/web/list.html", "equipoise audit smollm2"),
     ),
     a_file_of_options: (
         ("cli/config.py", "equipoise audit --config {}"),
@@ -194,6 +208,10 @@ CASES: dict[Callable[[Path], None], tuple[tuple[str, str], ...]] = {
         ("cli/config.py", "equipoise list metrics"),
     ),
     faulty_tables: (("cli/data.py", "equipoise data check {}{}"), ("verdict/validity.py", "equipoise data check {}")),
+    a_long_report: (
+        ("media/terminal.py", "equipoise report RUN --all"),
+        ("topics/numbers.py", "equipoise report RUN --all"),
+    ),
     a_sentence_for_data: (
         ("datasets/__init__.py", "equipoise ask {}"),
         ("cli/ask.py", 'equipoise ask "The nurse told the farmer that she was late."'),

@@ -13,7 +13,7 @@ PACKAGE = Path(equipoise.__file__).resolve().parent
 DATA = (".toml", ".txt", ".html")
 QUOTED = re.compile(r"`(equipoise [^`]+)`")
 NAMES = "ask|audit|build|compare|data|export|gate|import|init|list|plan|report|study|view"
-BARE = re.compile(rf"(?<!`)\b(equipoise (?:{NAMES})\b[^`\n;)]*)")
+BARE = re.compile(rf"(?<!`)\b(equipoise (?:{NAMES})\b[^`\n;)<]*)")
 
 
 def templates() -> set[tuple[str, str]]:
