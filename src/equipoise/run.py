@@ -19,12 +19,12 @@ from .datasets import Dataset
 from .datasets.dataset import union
 from .datasets.exposure import exposure_notes
 from .measuring.cells import check_groups
-from .measuring.goals import Goal, goals
-from .measuring.items import item_columns, set_columns
+from .measuring.goals import Goal
 from .measuring.measure import Plan, measured_items
 from .measuring.part import measure_part
 from .measuring.sampling import Sampled, outcomes_of, sample_of, sampled, with_samples
 from .measuring.settling import Settled
+from .measuring.tables import item_columns, set_columns
 from .options import AuditOptions, MeasuringOptions, RunOptions, StoppingOptions, check_arguments, takes
 from .progress import Progress, shown
 from .records import Measurement, Outcomes, RunError, RunKey, RunManifest
@@ -75,7 +75,7 @@ def audit(
     datasets = settings.datasets(data, tasks)
     for dataset in datasets:
         check_groups(dataset.examples, settings.by)
-    asked_until = goals([(d, t.name) for d, t in product(datasets, tasks)], settings.requirements, plan)
+    asked_until = settings.goals(datasets, tasks)
     report("loading the model", 0, 1)
     engine = open_engine(model, settings.engine)
     report("loading the model", 1, 1)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, Self
 
 from .catalog import find, names
 from .datasets import CONTROL, Dataset, open_dataset, open_datasets
 from .datasets.conditions import conditions
+from .measuring.goals import Goal, goals
 from .measuring.measure import Plan
 from .metrics import METRICS
-from .metrics.requirement import Requirement, parse_requirement
+from .metrics.requirement import Requirement, parse_duel, parse_requirement
 from .options import (
     RENAMED,
     AnswerOptions,
@@ -25,6 +27,7 @@ from .options import (
     options_of,
 )
 from .records import EquipoiseError, RunError
+from .runs.run import Run
 from .tasks import NO_SHOTS, Shots, Task, TaskOptions, open_tasks, read_wordings
 from .uncertainty import ESTIMATORS, P_TRUE
 
@@ -36,8 +39,7 @@ class Settings(AuditOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         conditions(self.where)
-        for text in self.until:
-            parse_requirement(text)
+        _ = self.requirements
         if self.metrics is None:
             # A manifest names the metrics, so that a later version with more of them measures the same.
             object.__setattr__(self, "metrics", tuple(METRICS))
@@ -74,7 +76,17 @@ class Settings(AuditOptions):
     @property
     def requirements(self) -> list[Requirement]:
         """What the audit is to settle."""
-        return list({text: parse_requirement(text) for text in self.until}.values())
+        named = {text: parse_requirement(text) for text in self.until}
+        duels = {text: parse_duel(text, self.margin, one_sided=self.one_sided) for text in self.better_in}
+        return [*named.values(), *duels.values()]
+
+    def goals(self, datasets: Sequence[Dataset], tasks: Sequence[Task]) -> list[list[Goal]]:
+        """Return what is to be settled of each dataset and task, in their order."""
+        parts = [(dataset, task.name) for dataset, task in product(datasets, tasks)]
+        earlier = {}
+        if self.until_better is not None:
+            earlier = {(part.dataset, part.task): part.outcomes for part in Run(self.until_better).parts}
+        return goals(parts, self.requirements, self.plan, earlier)
 
     def datasets(self, data: Any, tasks: Sequence[Task]) -> list[Dataset]:
         """Return the datasets that were asked for.
@@ -84,7 +96,7 @@ class Settings(AuditOptions):
         """
         usual = isinstance(data, list | tuple) and all(isinstance(entry, str) for entry in data)
         if usual and tuple(data) == RunOptions.data:
-            names = (*options_of(DatasetOptions), "by", "until_width", "until", "shots")
+            names = (*options_of(DatasetOptions), "by", "until_width", "until", "until_better", "shots")
             # By their labels: the command line gives lists for the same choices.
             plain = all(_label(getattr(self, name)) == _label(SETTINGS[name].default) for name in names)
             if not plain or any(task.name.startswith(("cloze", "sentence")) for task in tasks):

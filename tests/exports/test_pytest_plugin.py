@@ -18,8 +18,13 @@ def test_the_pytest_fixture_fails_a_test_with_the_table(planted_run: Path, tmp_p
         "    assert equipoise_gate(RUN, 'ucerf[type=type2] >= 0.01')[0].passed\n"
         "def test_broken(equipoise_gate):\n"
         "    equipoise_gate(RUN, 'ucerf[type=type2] >= 0.999')\n"
+        "def test_settled(equipoise_gate, tmp_path):\n"
+        "    import equipoise\n"
+        "    until = ['flip_rate[type=type2] <= 0.10', 'accuracy >= 0.6']\n"
+        "    run = equipoise.audit('planted', 'builtin', until=until, at_most=200, out=tmp_path, by=[], resamples=20)\n"
+        "    assert len(equipoise_gate(run)) == 2\n"
     )
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
     ran = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
-    assert ran.returncode == 1 and "1 failed, 1 passed" in ran.stdout
+    assert ran.returncode == 1 and "1 failed, 2 passed" in ran.stdout
     assert "1 of 1 requirements" in ran.stdout and "FAILED  ucerf[type=type2] >= 0.999" in ran.stdout

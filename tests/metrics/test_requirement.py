@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from equipoise.metrics.requirement import FAILED, PASSED, UNDECIDED, parse_drop, parse_requirement
+from equipoise.metrics.requirement import FAILED, PASSED, UNDECIDED, parse_drop, parse_duel, parse_requirement
 from equipoise.records import EquipoiseError
 
 
@@ -46,3 +46,29 @@ def test_a_drop_has_no_sign() -> None:
 )
 def test_the_whole_interval_decides(text: str, low: float, high: float, outcome: str) -> None:
     assert parse_requirement(text).outcome(low, high) == outcome
+
+
+@pytest.mark.parametrize(
+    ("margin", "one_sided", "low", "high", "word", "outcome"),
+    [
+        (0.0, False, 0.01, 0.2, "better", PASSED),
+        (0.0, False, -0.2, -0.01, "worse", FAILED),
+        (0.0, False, -0.01, 0.01, "", UNDECIDED),
+        (0.05, False, -0.01, 0.01, "within 0.05", PASSED),
+        (0.05, False, -0.06, 0.01, "", UNDECIDED),
+        (0.05, True, -0.04, 0.9, "not worse", PASSED),
+        (0.05, True, -0.2, -0.06, "worse", FAILED),
+        (0.05, True, -0.2, -0.04, "", UNDECIDED),
+    ],
+)
+def test_an_interval_of_the_improvement_says_which_run_is_better(
+    margin: float, one_sided: bool, low: float, high: float, word: str, outcome: str
+) -> None:
+    duel = parse_duel("flip_rate[type=type2]", margin, one_sided=one_sided)
+    assert duel.word(low, high) == word and duel.outcome(low, high) == outcome
+
+
+@pytest.mark.parametrize("text", ["flip_rate <= 0.1", "certainty", "accuracy_gap"])
+def test_what_cannot_be_better_is_refused(text: str) -> None:
+    with pytest.raises(EquipoiseError, match=r"is not a metric|no better direction|size of a gap"):
+        parse_duel(text, 0.0)

@@ -34,6 +34,7 @@ def test_the_gate_reads_what_was_settled_however_it_is_written(settled: Path) ->
     checks = gate(settled, ["flip_rate[type=type2]<=0.1", FAILS])
     assert [check.outcome for check in checks] == ["passed", "FAILED"]
     assert checks[0].found.startswith("passed after ") and "of 266 sets" in checks[0].found
+    assert gate(settled) == gate(settled, [PASSES, FAILS]), "without requirements, what the audit was asked for"
     (other,) = gate(settled, ["flip_rate[type=type2] <= 0.5"])
     assert other.tested == "high", "what was not asked for is checked by its interval, as ever"
     (point,) = gate(settled, [PASSES], test_at="value")

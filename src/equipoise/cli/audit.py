@@ -55,10 +55,10 @@ def audit(context: typer.Context, config: Config = None, print_config: PrintConf
     write_page(run, no_html=output.no_html)
     show_run(run, quiet=output.quiet, as_json=output.json)
     log_run(run, output.log, quiet=output.quiet)
-    if settings.until:
+    if settings.requirements:
         from ..verdict.gate import gate
 
-        end_gate(gate(run, settings.until), quiet=output.quiet or output.json)
+        end_gate(gate(run), quiet=output.quiet or output.json)
 
 
 def _show_costs(expected: Expectation) -> None:

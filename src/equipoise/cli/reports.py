@@ -92,7 +92,8 @@ def gate(
         list[str] | None,
         typer.Option(
             "--require",
-            help="A bound, such as 'ucerf[type=type2] >= 0.80' or 'eo_sum[dataset=winobias] <= 0.30'. Repeatable.",
+            help="A bound, such as 'ucerf[type=type2] >= 0.80' or 'eo_sum[dataset=winobias] <= 0.30'. Repeatable. "
+            "Default: what the audit was asked --until.",
         ),
     ] = None,
     config: Annotated[

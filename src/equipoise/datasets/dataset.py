@@ -31,7 +31,8 @@ class Fault:
 class Dataset:
     """Examples ready to be asked, with the faults found while reading them.
 
-    `listed` ones are known by their name alone; of others there may be several of one name.
+    `listed` ones are known by their name alone; of others there may be several of one name. `population` is the number
+    of sentences that these were drawn from at random; 0 for a list.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Dataset:
     source: str = ""
     licence: str = ""
     listed: bool = False
+    population: int = 0
 
     def __post_init__(self) -> None:
         if not self.examples:
@@ -63,6 +65,8 @@ class Dataset:
             record = {name: getattr(example, name) for name in names}
             record |= {"groups": dict(example.groups), "slots": dict(example.slots)}
             record["pair"] = None if example.pair is None else asdict(example.pair)
+            if example.good is None:  # so that data without decisions keep the hash that they had before there were any
+                del record["good"]
             digest.update(json.dumps(record, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 

@@ -12,7 +12,10 @@ from ..verdict.gate import Check, gate, rows
 
 @pytest.fixture
 def equipoise_gate() -> Callable[..., list[Check]]:
-    """Return a function like `equipoise.gate` that fails the test with a table of what failed."""
+    """Return a function like `equipoise.gate` that fails the test with a table of what failed.
+
+    A run that was audited with `until` needs no requirements: `equipoise_gate(equipoise.audit(model, until=[…]))`.
+    """
 
     def check(run: Any, *requirements: str, **options: Any) -> list[Check]:
         checks = gate(run, requirements, **options)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from ..datasets import Dataset
 from ..metrics import Metric
 from ..metrics.naming import estimator_of, metric_named
-from ..metrics.requirement import Requirement
-from ..records import DECIDED, EquipoiseError, Example, parse_group
+from ..metrics.requirement import Duel, Requirement
+from ..records import DECIDED, EquipoiseError, Example, Outcomes, parse_group
 from ..uncertainty import PERPLEXITY
 from .following import Followed
 from .measure import Plan
@@ -18,11 +18,12 @@ from .measure import Plan
 
 @dataclass(frozen=True)
 class Goal:
-    """A requirement on one dataset, and the examples that count for it."""
+    """A requirement on one dataset, the examples that count for it, and what an earlier run made of them, if any."""
 
     requirement: Requirement
     metric: Metric
     examples: tuple[Example, ...]
+    earlier: Outcomes | None
     level: float
 
     @cached_property
@@ -47,21 +48,47 @@ class Goal:
         return len({example.set_id for example in self.examples if example.cluster_id in sentences})
 
 
-def goals(parts: Sequence[tuple[Dataset, str]], requirements: Sequence[Requirement], plan: Plan) -> list[list[Goal]]:
+Earlier = Mapping[tuple[str, str], Outcomes]
+"""What an earlier run made of each dataset and task."""
+
+
+def goals(
+    parts: Sequence[tuple[Dataset, str]],
+    requirements: Sequence[Requirement],
+    plan: Plan,
+    earlier: Earlier | None = None,
+) -> list[list[Goal]]:
     """Return what is to be settled of each dataset and task, all with one error; what names nothing is refused."""
-    chosen: list[list[tuple[Requirement, Metric, tuple[Example, ...]]]] = []
+    chosen = []
     for dataset, task in parts:
         if requirements and any("marker" in example.groups for example in dataset.examples):
             raise EquipoiseError(f"until does not follow marked sentences, as in {dataset.name}; use until_width")
         about = [requirement for requirement in requirements if requirement.is_about(dataset.name, task)]
-        counted = [(r, metric, _counted(dataset.examples, metric, r)) for r in about for metric in [_metric(r, plan)]]
-        chosen.append([(r, metric, examples) for r, metric, examples in counted if examples])
-    named = {requirement.text for several in chosen for requirement, _, _ in several}
+        chosen.append(
+            [asks for r in about if (asks := _asks(r, dataset, plan, (earlier or {}).get((dataset.name, task))))]
+        )
+    named = {requirement.text for several in chosen for requirement, *_ in several}
     for requirement in requirements:
         if requirement.text not in named:
             raise EquipoiseError(f"until {requirement.text!r} names nothing in {', '.join(d.name for d, _ in parts)}")
-    level = 1 - (1 - plan.level) / max(1, sum(map(len, chosen)))
+    # Of two runs that do not differ, one may be called better or worse: that is wrong in two ways.
+    ways = sum(2 if isinstance(r, Duel) and not r.one_sided else 1 for several in chosen for r, *_ in several)
+    level = 1 - (1 - plan.level) / max(1, ways)
     return [[Goal(*asked, level) for asked in several] for several in chosen]
+
+
+Asks = tuple[Requirement, Metric, tuple[Example, ...], Outcomes | None]
+
+
+def _asks(requirement: Requirement, dataset: Dataset, plan: Plan, earlier: Outcomes | None) -> Asks | None:
+    """Return a requirement with what counts for it in a dataset; None where nothing does."""
+    metric = _metric(requirement, plan)
+    examples = _counted(dataset.examples, metric, requirement)
+    if isinstance(requirement, Duel):
+        asked = set() if earlier is None else set(earlier.example_id.tolist())
+        examples = tuple(example for example in examples if example.id in asked)
+        return (requirement, metric, examples, earlier) if examples else None
+    return (requirement, metric, examples, None) if examples else None
 
 
 def _metric(requirement: Requirement, plan: Plan) -> Metric:

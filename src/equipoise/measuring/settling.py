@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..datasets import Dataset
-from ..metrics.requirement import UNDECIDED, Requirement
+from ..metrics.requirement import UNDECIDED, Duel, Requirement
 from ..records import (
     EquipoiseError,
     Estimate,
@@ -27,6 +27,7 @@ from ..records import (
 )
 from ..stats.planning import scaled_more, units_to_settle
 from ..stats.sequential import FRESH, GROWTH_OF_LOOKS
+from .duels import final_improvement, improvement
 from .following import Followed, followed_in, following_plan, points_of, units_of
 from .goals import Goal
 from .items import Items
@@ -49,7 +50,8 @@ class Decision:
     """What came of a requirement: its `outcome` with the interval behind it, after `sets` `of` those that there are.
 
     `how` says why no more was asked. `needed` is about how many sets would settle it, were further ones like those that
-    were asked; None where it is settled, or where no number would.
+    were asked; None where it is settled, or where no number would. `word` is what came of a comparison with an earlier
+    run; `value` and its interval are then how much better this run is.
     """
 
     requirement: str
@@ -66,6 +68,7 @@ class Decision:
     of: int
     how: str
     needed: int | None = None
+    word: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """Return it as the manifest holds it: numbers that are not known are null."""
@@ -77,7 +80,7 @@ class Decision:
         interval = f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
         asked = f"{self.sets:,} of {self.of:,} sets" if self.sets < self.of else f"all {self.of:,} sets"
         if self.outcome != UNDECIDED:
-            return f"{self.outcome} after {asked}: {interval}"
+            return f"{self.word or self.outcome} after {asked}: {interval}"
         if self.needed is None:
             return f"undecided after {asked}: {interval}; the value is at the bound, so more data cannot settle it"
         missing = f", but there are {self.of:,}" if self.needed > self.of else ""
@@ -115,10 +118,10 @@ class Settled:
         if self.sample is None:
             return f"{asked}; intervals are those of a full audit"
         held = ", ".join(dict.fromkeys(name.partition("/")[0] for name in self.sample.followed))
+        holds = f"The intervals of {held} hold whenever one stops; all others" if held else "All intervals"
         return (
-            f"{asked}, until each requirement was settled or the budget was spent. The intervals of"
-            f" {held or 'no metric'} hold whenever one stops; all others describe the sentences that were asked, and"
-            " may be a little too narrow"
+            f"{asked}, until each requirement was settled or the budget was spent. {holds} describe the sentences that"
+            " were asked, and may be a little too narrow"
         )
 
 
@@ -175,11 +178,7 @@ class _Audit:
         for goal, estimate in self._followed(outcomes, early):
             self._decide(goal, estimate, STOPPED)
         for goal in [q for q in self.open if q.sentences <= asked]:
-            self._decide(
-                goal,
-                final_estimate(outcomes, goal.requirement, self.plan, self.key, goal.level),
-                ALL_ASKED,
-            )
+            self._decide(goal, self._final(outcomes, goal), ALL_ASKED)
         texts = "; ".join(goal.requirement.text for goal in self.open)
         self.looks.append(
             SettlingLook(len(self.looks) + 1, len(self.sentences), len(self.groups), len(self.examples), texts)
@@ -190,9 +189,19 @@ class _Audit:
         """Yield the goals with intervals that hold at any look."""
         sample = Sample(followed={q.followed.name: q.followed[2:] for q in several})
         for goal in several:
-            estimate = interval_at_any_look(outcomes, goal.requirement, self.plan, self.key, sample)
+            if goal.earlier is not None:
+                units = improvement(outcomes, goal)
+                estimate = None if units is None else units.estimate(goal.level)
+            else:
+                estimate = interval_at_any_look(outcomes, goal.requirement, self.plan, self.key, sample)
             if estimate is not None:
                 yield goal, estimate
+
+    def _final(self, outcomes: Outcomes, goal: Goal) -> Estimate | None:
+        """Return the interval that a full audit, or a comparison of two, has."""
+        if goal.earlier is not None:
+            return final_improvement(outcomes, goal, self.plan)
+        return final_estimate(outcomes, goal.requirement, self.plan, self.key, goal.level)
 
     def _decide(self, goal: Goal, estimate: Estimate | None, how: str, needed: int | None = None) -> None:
         """Note what came of a goal, if an interval settles it or nothing is left to ask."""
@@ -208,7 +217,8 @@ class _Audit:
         if outcome == UNDECIDED and how == ALL_ASKED:
             more = scaled_more(estimate, requirement.bound, goal.metric.bounds)
             needed = None if more is None else of + round(more * of / max(estimate.n, 1))
-        self.decisions[requirement.text] = Decision(*asks, *interval, sets, of, how, needed)
+        word = requirement.word(estimate.low, estimate.high) if isinstance(requirement, Duel) else ""
+        self.decisions[requirement.text] = Decision(*asks, *interval, sets, of, how, needed, word)
 
     def end_undecided(self, outcomes: Outcomes) -> None:
         """Note what is open when the budget is spent, with the number of sets that would settle it."""
@@ -222,6 +232,9 @@ class _Audit:
     def _needed(self, outcomes: Outcomes, goal: Goal, estimate: Estimate) -> int | None:
         """Return about how many sets would settle a goal, were further ones like those that were asked."""
         wanted, bound = goal.followed, goal.requirement.bound
+        if goal.earlier is not None:
+            differences = improvement(outcomes, goal)
+            return None if differences is None else units_to_settle(differences, 0.0, (1 - goal.level) / 2)
         items: Items = measured_items(outcomes, following_plan([wanted]))
         point = points_of(items, [wanted]).get(wanted.name)
         several = units_of(point, items, wanted) if point else []
@@ -276,7 +289,9 @@ def until_settled(
     audit.end_undecided(outcomes)
     decisions = tuple(audit.decisions[goal.requirement.text] for goal in asked)
     reached = frozenset(audit.sentences)
-    followed = {q.followed.name: list(q.followed[2:]) for q in asked if not q.sentences <= reached}
+    followed = {
+        q.followed.name: list(q.followed[2:]) for q in asked if not q.sentences <= reached and q.earlier is None
+    }
     if not audit.waiting:
         return Settled(dataset, tuple(audit.looks), decisions, None)
     chosen = replace(dataset, examples=audit.examples)

@@ -95,3 +95,46 @@ def _parsed(text: str) -> Requirement | None:
         raise EquipoiseError(f"{text!r}: {written!r} is not a number")
     dataset, task = parts.pop("dataset", None), parts.pop("task", None)
     return Requirement(text.strip(), name, dataset, task, group_label(parts), sign, bound)
+
+
+@dataclass(frozen=True)
+class Duel(Requirement):
+    """Which of two runs is better in a metric: `bound` is the margin under which a difference does not matter, or 0.
+
+    Intervals are those of the improvement: how much better this run is than the other, in the metric's own direction.
+    `one_sided`: it is enough that this run is not worse by more than the margin.
+    """
+
+    one_sided: bool = False
+
+    def outcome(self, low: float, high: float) -> str:
+        """Return what an interval of the improvement says: failed where this run is worse, else passed."""
+        word = self.word(low, high)
+        return UNDECIDED if not word else FAILED if word == "worse" else PASSED
+
+    def word(self, low: float, high: float) -> str:
+        """Return what an interval of the improvement says in a word or two; "" where it says nothing yet."""
+        margin = self.bound
+        if self.one_sided:
+            return "not worse" if low > -margin else "worse" if high < -margin else ""
+        if low > 0:
+            return "better"
+        if high < 0:
+            return "worse"
+        return f"within {margin:g}" if margin and -margin < low and high < margin else ""
+
+
+def parse_duel(text: str, margin: float, *, one_sided: bool = False) -> Duel:
+    """Return the comparison of two runs in the metric and group that the text names: `flip_rate[type=type2]`."""
+    named = _parsed(f"{text}=0")
+    if named is None:
+        raise EquipoiseError(f"{text!r} is not a metric; write it as metric or metric[type=type2]")
+    metric = metric_named(named.metric)
+    if metric.better == "neither":
+        raise EquipoiseError(f"better_in {text!r}: {metric.name} has no better direction")
+    if metric.norm is not None:
+        raise EquipoiseError(
+            f"better_in {text!r}: {metric.name} is the size of a gap, which two runs cannot be paired in"
+        )
+    label = f"better in {text.strip()}" if not one_sided else f"not worse in {text.strip()} by {margin:g}"
+    return Duel(label, named.metric, named.dataset, named.task, named.group, "better", margin, one_sided)

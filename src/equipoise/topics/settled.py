@@ -17,7 +17,9 @@ def settled(run: Run) -> Section | None:
             about = f"{part}, {decision.group}"
             needed = f"about {decision.needed:,}" if decision.needed else None
             required = Cell(decision.requirement, code=True)
-            rows.append(Row((Cell(decision.outcome, strong=True), required, about, interval, asked, needed)))
+            rows.append(
+                Row((Cell(decision.word or decision.outcome, strong=True), required, about, interval, asked, needed))
+            )
     if not rows:
         return None
     columns = [

@@ -22,7 +22,7 @@ from ..records import EquipoiseError, Estimate, Measurement, group_label, parse_
 from ..runs.run import Part, Run
 from ..stats.planning import Seen, scaled_more
 from ..uncertainty import PERPLEXITY
-from .settled import decision_on
+from .settled import decision_on, decisions_of
 from .summary import part_summary
 
 ENDS = ("cautious", "low", "value", "high")
@@ -164,6 +164,15 @@ def _checks(run: Run, requirement: Requirement, rules: Rules) -> list[Check]:
     return checks
 
 
+def _settled(run: Run, rules: Rules) -> list[Check]:
+    """Return a check of everything that the audit was asked until it was settled."""
+    return [
+        _if_usable(rules.settled(decision, f"{part}, {decision.group}"), [part], rules)
+        for part in run.parts
+        for decision in decisions_of(part)
+    ]
+
+
 def _if_usable(check: Check, parts: Iterable[Part], rules: Rules) -> Check:
     """Return the check; where a part is not usable, that is what it found."""
     unusable = [verdict for part in parts if not (verdict := part_summary(part).verdict).usable]
@@ -249,7 +258,7 @@ def _speaks_of(drop: Requirement, test: Tested) -> bool:
 
 def gate(
     run: Run | str | Path,
-    requirements: Sequence[str] | str,
+    requirements: Sequence[str] | str = (),
     *,
     baseline: Run | str | Path | None = None,
     max_drop: Sequence[str] = (),
@@ -259,17 +268,20 @@ def gate(
 ) -> list[Check]:
     """Return every check of a run or its folder; `undecided` is pass or fail.
 
+    Without requirements these are the ones that the audit was asked until they were settled.
     What is not usable never passes, unless the user chooses to `insist`.
     Nothing required, or a drop without a baseline, is an error, never a pass.
     """
     rules = Rules(test_at, undecided, insist)
+    opened = run if isinstance(run, Run) else Run(run)
+    if not requirements and not max_drop and (settled := _settled(opened, rules)):
+        return settled
     if not requirements and not max_drop:
         raise EquipoiseError("a gate needs at least one requirement, such as 'ucerf[type=type2] >= 0.80'")
     if bool(max_drop) != (baseline is not None):
         raise EquipoiseError("max_drop needs a baseline to drop from, and a baseline needs a max_drop to allow")
     listed = [requirements] if isinstance(requirements, str) else requirements
     parsed = [parse_requirement(text) for text in listed]
-    opened = run if isinstance(run, Run) else Run(run)
     checks = [check for requirement in parsed for check in _checks(opened, requirement, rules)]
     if baseline is not None:
         before = baseline if isinstance(baseline, Run) else Run(baseline)
