@@ -99,8 +99,8 @@ def people_in(sentence: str) -> tuple[str, ...]:
         if not named and len(names) == 2:
             return names
         # "refers to the" fits a nurse, "refers to" fits Anna: one question cannot ask for both.
-        found = [*people, *(name for name in names if name not in people)]
-        reason = f"it names {', '.join(found)}" if found else "no person was found in it"
+        seen = [*people, *(name for name in names if name not in people)]
+        reason = f"it names {', '.join(seen)}" if seen else "no person was found in it"
         raise OptionError(
             f"who may be meant in {sentence!r}? Name them with candidates nurse,farmer ({reason}; two are needed)",
             "candidates",
