@@ -81,7 +81,8 @@ class Metric:
 
     `means` is the number of means of bounded values that it is made of, 0 where it is made of something else; that of
     a mean of a column follows from its function. An audit can be asked until such a metric is settled (`unsettled`
-    says why not), and its interval then holds at any look.
+    says why not), and its interval then holds at any look. `awaited`: an audit with `until_width` waits for it; it is a
+    mean of its first column, or the difference of two means, over all sentences of a type.
     """
 
     name: str
@@ -105,6 +106,7 @@ class Metric:
     null: str = ""
     family: tuple[str, ...] = ()
     means: int = 0
+    awaited: bool = False
 
     def __post_init__(self) -> None:
         if self.function is mean:
