@@ -14,6 +14,7 @@ from .builder.rules.variants import form_of, with_pronouns
 from .datasets import occupations
 from .datasets.agreement import Unresolved
 from .datasets.pronouns import KNOWN, Found, PronounSet, find_pronoun, pronoun_sets
+from .datasets.proper_names import names_in
 from .options import AuditOptions, OptionError, RunOptions, check_arguments, takes
 from .progress import Progress
 from .records import DatasetError
@@ -112,7 +113,12 @@ def people_in(sentence: str) -> tuple[str, ...]:
         named = tuple(dict.fromkeys([*people, *(word for word in _NAMED.findall(sentence) if word not in people)]))
         if len(people) < 2 == len(named):
             return named
-        reason = f"it names {', '.join(people)}" if people else "no person was found in it"
+        names = tuple(names_in(sentence))
+        if not named and len(names) == 2:
+            return names
+        # "refers to the" fits a nurse, "refers to" fits Anna: one question cannot ask for both.
+        seen = [*people, *(name for name in names if name not in people)]
+        reason = f"it names {', '.join(seen)}" if seen else "no person was found in it"
         raise OptionError(
             f"who may be meant in {sentence!r}? Name them with candidates nurse,farmer ({reason}; two are needed)",
             "candidates",
