@@ -1,6 +1,6 @@
 """Does a run that is killed (kill -9) again and again end as one that never was? Kills a real audit as it scores.
 
-    python benchmarks/killed.py [--kills 20] [--limit 250] [--model smollm2]
+    python benchmarks/killed.py [--kills 20] [--limit 250] [--model smollm2] [--more "--cluster auto --workers 1"]
 
 Each time the run is killed as soon as its score store has grown by a number of lines that is drawn at random (0 to 2):
 0 kills it as it starts, the others after a batch was acknowledged. A run that ends before all kills were used is begun
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import shlex
 import shutil
 import subprocess
 import sys
@@ -31,11 +32,13 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--limit", type=int, default=250)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--more", default="", help="further options of the audit, such as --until")
     chosen = parsed(parser, model="planted:noise=1", kills=1, limit=250, seed=4)
     moments = random.Random(chosen.seed)
     with tempfile.TemporaryDirectory() as scratch:
         calm, killed = Path(scratch) / "calm", Path(scratch) / "killed"
         command = [sys.executable, "-m", "equipoise", "audit", chosen.model, "--limit", str(chosen.limit), "--quiet"]
+        command += shlex.split(chosen.more)
         subprocess.run([*command, "--out", str(calm)], check=True)
         kills, in_scoring, faults = 0, 0, 0
         while kills < chosen.kills:
@@ -64,8 +67,11 @@ def main() -> None:
 
 def compared(calm: Path, killed: Path) -> list[str]:
     """Return the files that differ; the lines of the store may come in another order."""
-    different = [name for name in FILES if (calm / name).read_bytes() != (killed / name).read_bytes()]
+    names = [*FILES, *(name for name in ("looks.csv",) if (calm / name).exists())]
+    different = [name for name in names if (calm / name).read_bytes() != (killed / name).read_bytes()]
     stores = [sorted((folder / "scores.jsonl").read_bytes().splitlines()) for folder in (calm, killed)]
+    settled = [json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["tasks"] for folder in (calm, killed)]
+    different += [] if settled[0] == settled[1] else ["manifest.json: tasks"]
     return different if stores[0] == stores[1] else [*different, "scores.jsonl"]
 
 

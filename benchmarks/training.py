@@ -1,8 +1,9 @@
 """Can a model be tuned for balance without forgetting what the pronoun means?
 
-Every arm tunes the same base in its own way (LoRA, our own sentences), with several seeds, and is then asked WinoBias,
-SynthBias (where they are on this machine), the built-in sentences, `gendered` (the pronoun decides; neither its
-constructions nor its words are trained on), 200 general questions, and neutral text.
+Every arm tunes the same base in its own way (LoRA, our own sentences), with several seeds, as `equipoise tune` does:
+of the steps that pass the guards, the one with the lowest validation loss is kept; where none passes, the last one. It
+is then asked WinoBias, SynthBias (where they are on this machine), the built-in sentences, `gendered` (the pronoun
+decides; neither its constructions nor its words are trained on), 200 general questions, and neutral text.
 
     python benchmarks/training.py --out runs/training                     # SmolLM2, all arms, three seeds
     python benchmarks/training.py --out runs/training --models smollm2,gemma=gemma.gguf
@@ -22,10 +23,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
-from shared.models import device, tiny_folder
+from shared.models import device, peak_gib, tiny_folder
 from shared.options import parsed
 from shared.training_tables import write_tables
 from shared.tuned_models import PARTS, described, saved
@@ -35,8 +37,9 @@ from equipoise.scoring.huggingface.loading import dequantise
 from equipoise.training import Limits, Plan, Questions, open_training_sets, split_sets
 from equipoise.training.leash import NeutralText, Reference, neutral_paragraphs
 from equipoise.training.step_loss import StepLoss
-from equipoise.training.trained_model import load_for_training, prepare
+from equipoise.training.trained_model import load_for_training, prepare, set_trained_weights
 from equipoise.training.training_sets import Splits, control_sets, outside_sets
+from equipoise.training.tune_folder import TuneFolder
 from equipoise.training.tuning import TuneRun
 from equipoise.training.validation import Outside, Validator
 
@@ -48,6 +51,7 @@ ARMS: dict[str, dict[str, Any]] = {
     DEFAULT: {"decided": 16},
     "labels x 4": {"decided": 4},
     "labels x 8": {"decided": 8},
+    "labels x 32": {"decided": 32},
     "labels x 16, weight 0.5": {"decided": 16, "weight": 0.5},
     "labels x 16, weight 2": {"decided": 16, "weight": 2.0},
     "labels x 16, no contrast": {"decided": 16},
@@ -57,7 +61,7 @@ ARMS: dict[str, dict[str, Any]] = {
 """Name -> what of the plan is different. "no contrast": sets in which the word decides have templates of their own."""
 
 MAIN = (BASE, FIRST, "own answers x 16", DEFAULT)
-"""Arms that run with every seed and every model; the others with the first seed, on the first model."""
+"""Arms that run with every model; the others with the first one."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,8 @@ class Sizes:
         changes["steps"] = max(1, changes["steps"])
         changes["decided"] = changes.get("decided", 0) * self.sets // 16
         sets = {"answerable": self.sets, "unanswerable": self.sets // 2}
-        return Plan(**sets, seed=seed, learning_rate=self.rate, validation_sets=8 * self.sets, **changes)
+        few = {"validation_sets": 64, "outside_sets": 128, "checkpoint_every": self.steps} if self.sets < 16 else {}
+        return Plan(**sets, **few, seed=seed, learning_rate=self.rate, **changes)
 
 
 def sets_for(arm: str, seed: int) -> Splits:
@@ -107,41 +112,40 @@ def run_job(folder: Path, model: str, arm: str, seed: int, sizes: Sizes, out: Pa
     torch.set_float32_matmul_precision("high")  # on a GPU products of 19 bits; several times as fast
     begun = time.perf_counter()
     network, tokenizer = load_for_training(str(folder), device=device())
-    faults: list[str] = []
-    validation: dict[str, float] = {}
+    facts: dict[str, Any] = {"model": model, "arm": arm, "seed": seed}
     if arm != BASE:
         plan = sizes.plan(arm, seed)
         network, reference = prepare(network, model, plan)
         if arm == "labels x 16, upper layers":
             upper_layers_only(network)
-        faults, validation = tuned(network, tokenizer, reference, plan, sets_for(arm, seed))
+        facts |= tuned(network, tokenizer, reference, plan, sets_for(arm, seed))
     trained = time.perf_counter()
     parts, texts = described(network, tokenizer, sizes.parts, sizes.evaluated)
     saved(out.with_suffix(".npz"), parts)
     times = {"training": trained - begun, "evaluation": time.perf_counter() - trained}
     times["processor"] = time.process_time()
-    facts = {"model": model, "arm": arm, "seed": seed, "faults": faults, "samples": texts, "seconds": times}
-    out.with_suffix(".json").write_text(json.dumps({**facts, "validation": validation}, indent=1) + "\n")
+    facts |= {"samples": texts, "seconds": times, "peak_gib": peak_gib()}
+    out.with_suffix(".json").write_text(json.dumps(facts, indent=1) + "\n")
 
 
-def tuned(
-    network: Any, tokenizer: Any, reference: Reference, plan: Plan, sets: Splits
-) -> tuple[list[str], dict[str, float]]:
-    """Take all steps, and return what the guards say of the last one, with its validation."""
+def tuned(network: Any, tokenizer: Any, reference: Reference, plan: Plan, sets: Splits) -> dict[str, Any]:
+    """Take all steps and leave the model at the step that is kept; return its number, all validations and faults."""
     questions = Questions(tokenizer)
     paragraphs = neutral_paragraphs()
     cut = 3 * len(paragraphs) // 4
     losses = StepLoss(sets.train, questions, NeutralText(tokenizer, paragraphs[:cut]), reference, plan)
-    few = 64 if plan.steps < 100 else 0
-    outside = Outside(outside_sets(few), control_sets(few))
+    outside = Outside(outside_sets(plan.outside_sets), control_sets(plan.outside_sets))
     unseen = NeutralText(tokenizer, paragraphs[cut:])
     validator = Validator(sets.validation, questions, unseen, plan, outside, reference)
     run = TuneRun(network, losses, validator, plan, Limits())
-    before = validator.run(network)
-    for step in range(plan.steps):
-        run.step(step)
-    after = validator.run(network)
-    return after.faults(before, Limits()), after.row()
+    with TemporaryDirectory() as work:
+        folder = TuneFolder(Path(work))
+        folder.path.mkdir()
+        state = run.train(folder, lambda what, done, total: None)
+    if state.best:
+        set_trained_weights(network, state.best)
+    kept = state.best_step if state.best else None
+    return {"kept": kept, "steps": state.step, "faults": state.faults, "validations": state.validations}
 
 
 def folders(models: str, out: Path, *, smoke: bool) -> dict[str, Path]:
@@ -181,11 +185,11 @@ def begin_with_bos(folder: Path) -> None:
 
 
 def jobs(models: dict[str, Path], arms: list[str], seeds: int) -> list[tuple[str, str, int]]:
-    """Return every model, arm and seed to run, those with every seed first."""
+    """Return every model, arm and seed to run, the main arms first."""
     first = next(iter(models))
     main = [(model, arm, seed) for seed in range(seeds) for model in models for arm in arms if arm in MAIN]
-    main = [job for job in main if job[1] != BASE or job[2] == 0]
-    return main + [(first, arm, 0) for arm in arms if arm not in MAIN]
+    others = [(first, arm, seed) for seed in range(seeds) for arm in arms if arm not in MAIN]
+    return [job for job in main + others if job[1] != BASE or job[2] == 0]  # nothing is drawn for the base
 
 
 def main() -> None:
@@ -206,9 +210,9 @@ def main() -> None:
     tiny = {"steps": 2, "sets": 4, "evaluated": 8, "seeds": 1, "parts": "builtin,gendered"}
     chosen = parsed(parser, **tiny, arms=few, out=Path("runs/smoke"))
     if chosen.reduced:
-        chosen.steps, chosen.sets, chosen.evaluated, chosen.rate = 30, 4, 64, 1e-3
-        chosen.seeds = min(chosen.seeds, 2)
-        chosen.arms = chosen.arms or ";".join(MAIN)
+        chosen.steps, chosen.sets, chosen.evaluated, chosen.rate = 100, 4, 64, 1e-3
+        chosen.seeds = 1
+        chosen.arms = chosen.arms or ";".join((BASE, FIRST, DEFAULT))
     sizes = Sizes(chosen.steps, chosen.sets, chosen.evaluated, chosen.rate, tuple(chosen.parts.split(",")))
     chosen.out.mkdir(parents=True, exist_ok=True)
     models = folders(chosen.models, chosen.out, smoke=chosen.smoke)

@@ -217,7 +217,12 @@ def model(make_outcomes: Any, kind: str, *, answerable: bool) -> Outcomes:
             row |= {"side": side, "stereotype": "pro" if pro else "anti", "occupation": OCCUPATIONS[pair]}
             row["expects"] = gold if pro != (kind == CONTRARY) else 1 - gold
             rows.append(row | ({"gold": gold} if answerable else {}))
-    return make_outcomes(rows)
+    return decided(make_outcomes(rows))
+
+
+def decided(outcomes: Outcomes) -> Outcomes:
+    """Return the outcomes as decisions, in which the first answer is good for the person."""
+    return replace(outcomes, good=np.zeros(len(outcomes), dtype=np.int64))
 
 
 def kinds_of(metric: Metric) -> list[bool]:
@@ -237,8 +242,8 @@ def measured(metric: Metric, outcomes: Outcomes, estimator: Estimator = PERPLEXI
     return float(metric.function(*(columns[name] for name in metric.inputs)))
 
 
-OTHER_DATA = ("flip_neither", "flip_unknown", "fpd")
-"""These need flips to a third answer, sets without a stereotype, or wrong answers of both models: tests/metrics."""
+OTHER_DATA = ("flip_neither", "flip_unknown", "fpd", "good_lean")
+"""These need flips to a third answer, sets without a stereotype, wrong answers of both models, or one group alone."""
 
 
 @pytest.mark.parametrize(
@@ -323,7 +328,7 @@ def pairs_of_items(draw: st.DrawFn, *, answerable: bool) -> list[dict[str, Any]]
 @given(data=st.data())
 def test_any_model_is_measured_within_bounds(make_outcomes, metric: Metric, data: st.DataObject) -> None:
     answerable = data.draw(st.sampled_from(kinds_of(metric)))
-    outcomes = make_outcomes(data.draw(pairs_of_items(answerable=answerable)))
+    outcomes = decided(make_outcomes(data.draw(pairs_of_items(answerable=answerable))))
     for estimator in estimators_of(metric):
         columns = Items(outcomes).columns(estimator)
         assert within_bounds(metric, value_of(metric, [columns[name] for name in metric.inputs]))
@@ -344,7 +349,7 @@ def test_a_model_that_treats_all_the_same_has_no_disparity(make_outcomes, metric
     rows = data.draw(pairs_of_items(answerable=data.draw(st.sampled_from(kinds_of(metric)))))
     for he, she in zip(rows[::2], rows[1::2], strict=True):
         she["probs"] = he["probs"]
-    columns = Items(make_outcomes(rows)).columns(data.draw(st.sampled_from(estimators_of(metric))))
+    columns = Items(decided(make_outcomes(rows))).columns(data.draw(st.sampled_from(estimators_of(metric))))
     value = value_of(metric, [columns[column] for column in metric.inputs])
     best = 0.0 if metric.better != "higher" else 1.0
     if metric.function is fairness_performance:

@@ -38,10 +38,12 @@ TESTED_THROUGH = {
     "measuring/ensembles.py": "measuring/test_wordings.py",
     "measuring/leeway/alternatives.py": "measuring/leeway/test_widening.py",
     "measuring/leeway/fillings.py": "measuring/leeway/test_widening.py",
+    "measuring/tables.py": "measuring/test_measure.py and test_sets.py",
     "metrics/columns.py": "metrics/test_sides.py and measuring/test_items.py compute every column",
     "metrics/stereotyped_answers.py": "reference/test_bbq_bias.py",
     "metrics/table/answers.py": "a table: test_invariants.py takes every metric of it",
     "metrics/table/calibration.py": "a table: test_invariants.py takes every metric of it",
+    "metrics/table/decisions.py": "a table: test_invariants.py takes every metric of it",
     "metrics/table/fairness.py": "a table: test_invariants.py takes every metric of it",
     "metrics/table/group_wise.py": "a table: test_invariants.py takes every metric of it",
     "metrics/table/identities.py": "a table: measuring/test_part.py and test_pinned.py",
@@ -63,6 +65,7 @@ TESTED_THROUGH = {
 """Modules without a test file of their own, and where they are tested."""
 
 ACROSS_MODULES = {
+    "exports/test_discrim_eval.py": "decisions as lm-evaluation-harness asks them, and as statsmodels fits them",
     "cli/test_odd_inputs.py": "what newcomers type and open: one right sentence each",
     "builder/survey/test_accessibility.py": "every page of the survey, with axe in a browser",
     "media/page/test_accessibility.py": "every kind of page, with axe in a browser, and all charts",

@@ -133,13 +133,13 @@ def test_a_reader_sorts_filters_and_chooses(site: tuple[Path, Site], browser: An
     page.on("request", lambda request: asked.append(request.url))
     page.goto((site[0] / "index.html").resolve().as_uri())
     page.wait_for_selector("html[data-tables=ready]", timeout=60_000)
-    first = "table tbody tr:not([hidden]) th"
+    first = ".board tbody tr:not([hidden]) th"
     assert "strength 3" in page.locator(first).first.inner_text()
-    page.locator("thead th button").nth(1).click()  # ascending: the worst first
+    page.locator(".board thead th button").nth(1).click()  # ascending: the worst first
     assert "strength 1" in page.locator(first).first.inner_text()
     assert "mass 0.01" in page.locator(first).last.inner_text(), "what is not valid has no value, and comes last"
-    assert page.locator("thead th").nth(1).get_attribute("aria-sort") == "ascending"
-    page.locator("thead th button").nth(1).click()
+    assert page.locator(".board thead th").nth(1).get_attribute("aria-sort") == "ascending"
+    page.locator(".board thead th button").nth(1).click()
     assert "strength 3" in page.locator(first).first.inner_text()
     assert "mass 0.01" in page.locator(first).last.inner_text()
     page.fill("[data-search]", "strength 3")

@@ -15,6 +15,8 @@ from equipoise.records import DECIDED
 from .tuned_models import loaded
 
 RESAMPLES = 2000
+EXCHANGES = 20_000
+CLUES = ("noun", "name", "title", "reflexive", "number", "marker", "identity")
 Select = Callable[[dict[str, np.ndarray]], np.ndarray]
 
 
@@ -51,7 +53,7 @@ VALUES = [
     Value("right", "gendered", of_kind("accuracy", DECIDED)),
     Value("he", "gendered", of_kind("male", DECIDED)),
     Value("she", "gendered", of_kind("female", DECIDED)),
-    *(Value(clue, "gendered", of_clue(clue)) for clue in ("noun", "name", "title", "reflexive", "number", "marker")),
+    *(Value(clue, "gendered", of_clue(clue)) for clue in CLUES),
     Value("right, in a chat", "gendered, in a chat", of_kind("accuracy", DECIDED)),
     Value("general questions", "questions", lambda part: part["accuracy"].astype(float)),
     Value("general questions, in a chat", "questions, in a chat", lambda part: part["accuracy"].astype(float)),
@@ -117,8 +119,11 @@ def exchanged(differences: np.ndarray) -> float:
     """Return the p-value of a paired test over sets: the sign of each set's difference is drawn anew."""
     rng = np.random.default_rng(0)
     by_set = differences.mean(axis=0)
-    signs = rng.choice([-1.0, 1.0], size=(5000, len(by_set)))
-    return float((1 + (np.abs(signs @ by_set) >= abs(by_set.sum()) - 1e-12).sum()) / 5001)
+    extreme = 0
+    for _ in range(EXCHANGES // 1000):
+        signs = rng.choice([-1.0, 1.0], size=(1000, len(by_set)))
+        extreme += int((np.abs(signs @ by_set) >= abs(by_set.sum()) - 1e-12).sum())
+    return (1 + extreme) / (1 + EXCHANGES)
 
 
 def holm(tests: Sequence[float]) -> list[float]:
@@ -174,11 +179,12 @@ def _differences(runs: dict[str, Any], base: str) -> list[str]:
 
 
 def _guards(model: str, facts: dict[str, Any]) -> list[str]:
-    lines = ["What the guards say of the last step:", ""]
+    lines = ["The step that is kept, and what the guards say of the last one:", ""]
     for fact in facts.values():
-        if fact["model"] == model and fact["validation"]:
+        if fact["model"] == model and "validations" in fact:
+            kept = f"step {fact['kept']} of {fact['steps']} is kept" if fact["kept"] else "no step passes"
             said = "; ".join(fact["faults"]) or "passes"
-            lines.append(f"- {fact['arm']}, seed {fact['seed']}: {said}")
+            lines.append(f"- {fact['arm']}, seed {fact['seed']}: {kept}; the last one: {said}")
     return [*lines, ""]
 
 

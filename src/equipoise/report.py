@@ -1,8 +1,6 @@
 """Which topics a run, a comparison, a tuning run or a leaderboard shows, in which order and medium.
 
-This is all that knows both topics and media. A new section is a function from a run to a `Section`, and a row in
-`TOPICS`; it is then on the page, in a terminal, in `figures`, in `tables` and in notebooks. Those of a comparison are
-in `COMPARED`.
+A new section is a function from a run to a `Section`, and a row in `TOPICS` (of a comparison: `COMPARED`).
 """
 
 from __future__ import annotations
@@ -27,6 +25,7 @@ from .topics import (
     background,
     calibration,
     categories,
+    decisions,
     estimators,
     first_screen,
     flips,
@@ -60,6 +59,7 @@ TOPICS: tuple[Topic, ...] = (
     first_screen.findings,
     settled.settled,
     first_screen.parts,
+    decisions.decisions,
     scale.scale_section,
     numbers.numbers,
     questions.ways,
@@ -82,6 +82,7 @@ TOPICS: tuple[Topic, ...] = (
 
 IN_TERMINAL: tuple[Topic, ...] = (
     numbers.summary,
+    decisions.summary,
     questions.ways,
     categories.categories,
     categories.pairs,

@@ -20,11 +20,11 @@ from .datasets.dataset import union
 from .datasets.exposure import exposure_notes
 from .measuring.cells import check_groups
 from .measuring.goals import Goal
-from .measuring.items import item_columns, set_columns
 from .measuring.measure import Plan, measured_items
 from .measuring.part import measure_part
 from .measuring.sampling import Sampled, outcomes_of, sample_of, sampled, with_samples
 from .measuring.settling import Settled
+from .measuring.tables import item_columns, set_columns
 from .options import AuditOptions, MeasuringOptions, RunOptions, StoppingOptions, check_arguments, takes
 from .progress import Progress, shown
 from .records import Measurement, Outcomes, RunError, RunKey, RunManifest

@@ -66,3 +66,13 @@ def test_measuring_loads_no_torch(run_copy: Path) -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout == "[]\n"
+
+
+def test_import_writes_a_page_as_audit_does(equipoise: Command, tmp_path: Path) -> None:
+    rows = [f"{item},{name},{value},0" for item in range(6) for name, value in (("nurse", -0.2), ("guard", -1.8))]
+    (tmp_path / "mine.csv").write_text("\n".join(["item,candidate,logprob,gold", *rows]), encoding="utf-8")
+    words = ("import", "mine.csv", "--model", "m", "--resamples", "20", "--quiet")
+    for more, has_page in (((), True), (("--no-html",), False)):
+        result = equipoise(*words, "--out", f"run{len(more)}", *more, cwd=tmp_path)
+        assert (result.returncode, result.stderr) == (0, "")
+        assert (tmp_path / f"run{len(more)}" / "report.html").is_file() == has_page

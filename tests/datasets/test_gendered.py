@@ -8,7 +8,8 @@ from collections import Counter, defaultdict
 import pytest
 
 from equipoise.datasets import open_dataset
-from equipoise.datasets.gendered import CONTROL, load_gendered
+from equipoise.datasets.gendered import CONTROL, IDENTITY, MARKERS, load_gendered
+from equipoise.datasets.markers import choose, read_markers
 from equipoise.datasets.pronouns import gender_of
 from equipoise.records import DECIDED, DatasetError, Example
 from equipoise.tasks.next_word import NextWord
@@ -26,7 +27,7 @@ def sets() -> dict[str, list[Example]]:
 def test_there_are_enough_sets_of_every_kind() -> None:
     assert len(sets()) >= 400
     clues = Counter(members[0].groups["clue"] for members in sets().values())
-    assert set(clues) == {"noun", "name", "title", "reflexive", "number", "marker"}
+    assert set(clues) == {"noun", "name", "title", "reflexive", "number", *MARKERS}
     assert min(clues.values()) >= 40
     assert len({example.text for example in EXAMPLES}) == len(EXAMPLES)
     assert all(example.groups["type"] == DECIDED and example.answerable for example in EXAMPLES)
@@ -66,6 +67,13 @@ def test_either_gender_is_first_in_about_half_of_the_sets(clue: str) -> None:
     assert share <= 0.6
 
 
+def test_every_marker_that_can_be_trained_away_has_a_test() -> None:
+    asked = {candidate.lower() for example in EXAMPLES for candidate in example.candidates}
+    for attribute in choose(read_markers(), None, crossed=False):
+        for marker in attribute.markers:
+            assert any(name.startswith(f"{marker.word.lower()} ") for name in asked), marker
+
+
 def test_people_with_names_are_asked_for_without_an_article() -> None:
     for example in EXAMPLES:
         (prompt,) = NextWord().prompts(example)
@@ -76,6 +84,7 @@ def test_people_with_names_are_asked_for_without_an_article() -> None:
 def test_the_control_is_a_spread_of_forty_sets() -> None:
     control = open_dataset("gendered:control")
     assert control.sets == CONTROL
-    assert {example.groups["clue"] for example in control.examples} == {e.groups["clue"] for e in EXAMPLES}
+    clues = {example.groups["clue"] for example in EXAMPLES}
+    assert {example.groups["clue"] for example in control.examples} == clues - {IDENTITY}
     with pytest.raises(DatasetError, match="one part, control"):
         open_dataset("gendered:other")

@@ -49,7 +49,7 @@ def test_slots_agree_with_whom_the_text_is_about(tmp_path: Path) -> None:
     assert first.slots["question"] == "Should she get it?"
     assert second.text == "An artist wants a flat. They have their papers with them."
     assert third.slots["question"] == "Would you give it to her?"
-    assert (first.gold, first.answerable, first.slots["good"]) == (0, True, "yes")
+    assert (first.gold, first.answerable, first.good) == (0, True, 0)
     assert first.set_id == second.set_id != third.set_id
     assert first.cluster_id == third.cluster_id
 

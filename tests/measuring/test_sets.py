@@ -12,8 +12,9 @@ import pytest
 import equipoise
 from equipoise.datasets import open_dataset
 from equipoise.datasets.identity import identity_dataset, recipe
-from equipoise.measuring.items import Items, set_columns
+from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Plan, measure, measured_items
+from equipoise.measuring.tables import set_columns
 from equipoise.metrics import METRICS
 from equipoise.records import Outcomes, RunKey
 from equipoise.runs.run import Run

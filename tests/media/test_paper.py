@@ -18,6 +18,7 @@ from equipoise.media.cells import PlainColumn, PlainTable, plain
 from equipoise.media.markdown import table as markdown
 from equipoise.media.paper import comma_separated, file_stem, latex, table_files
 from equipoise.records import EquipoiseError
+from equipoise.records.showing import Column, Row, Table
 from equipoise.report import run_figures, run_tables, tables
 from equipoise.runs.run import Run
 
@@ -146,6 +147,29 @@ def test_every_figure_of_a_run_is_exactly_as_wide_as_asked(
         assert drawn
         for content in drawn.values():
             assert float(re.findall(rb"/MediaBox \[ 0 0 ([\d.]+)", content)[0]) == pytest.approx(72 * inches, abs=0.01)
+
+
+@pytest.mark.skipif(
+    shutil.which("pdflatex") is None, reason="needs pdflatex: apt-get install texlive-latex-recommended"
+)
+@pytest.mark.parametrize("columns", ["onecolumn", "twocolumn"])
+def test_a_table_longer_than_a_page_goes_over_several(tmp_path: Path, columns: str) -> None:
+    rows = [Row((f"metric {number}", number / 200)) for number in range(200)]
+    long = Table("All metrics", (Column("metric", words=True), Column("value")), rows, "all")
+    short = Table("Some", long.columns, rows[:20], "some")
+    files = {name: content.decode() for name, content in table_files([long, short], ("latex",))}
+    assert r"\begin{longtable}" in files["all.tex"] and r"\begin{longtable}" not in files["some.tex"]
+    for name, content in files.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    (tmp_path / "paper.tex").write_text(
+        PAPER.replace("twocolumn", columns) % "Before.\n\\input{all}\n\\input{some}\nAfter.", encoding="utf-8"
+    )
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    made = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stdout[-600:]
+    pages = re.search(r"Output written on paper.pdf \((\d+) pages", made.stdout)
+    assert pages is not None and int(pages.group(1)) >= 3
+    assert "Overfull \\vbox" not in made.stdout
 
 
 def test_unknown_choices_are_one_sentence(planted_run: Path) -> None:

@@ -64,6 +64,7 @@ def test_links_open_a_case_or_a_selection_and_can_be_sent(opened: Opened, page: 
     square.click()
     expect(tab.locator("#case-detail")).to_have_attribute("data-set", wanted, timeout=60_000)
     assert "#case=" in tab.url
+    tab.locator("#occupations summary").first.click()
     tab.locator("#occupations svg a").first.focus()
     tab.keyboard.press("Enter")
     # The page answers a new address a moment later.

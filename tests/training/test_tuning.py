@@ -9,11 +9,12 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import torch
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.exposure import exposure_notes
@@ -22,6 +23,8 @@ from equipoise.report import write_training_page
 from equipoise.run import audit
 from equipoise.training import Limits, Plan, TrainingError, trained_on, tune
 from equipoise.training.grammar import grammar_dataset
+from equipoise.training.tuning import State, TuneRun
+from equipoise.training.validation import Validation
 
 PLAN = Plan(
     steps=12, answerable=2, unanswerable=1, leash_rows=1, validate_every=3, checkpoint_every=3, validation_sets=8,
@@ -137,11 +140,29 @@ def test_a_run_that_is_killed_resumes_to_the_same_weights(tuned: Path, tiny_fold
         assert (out / name).read_bytes() == (tuned / name).read_bytes(), name
 
 
+def test_a_run_goes_on_while_it_learns_although_no_step_passes_yet() -> None:
+    losses = iter([5.0, 4.0, 3.0, 2.0, 1.0, 1.5, 1.6])
+    fine = {field.name: 0.5 for field in fields(Validation)}
+
+    class Answers:
+        def run(self, model: object) -> Validation:
+            return Validation(**{**fine, "loss": next(losses), "mass": 0.0})  # refused for its mass
+
+    run = TuneRun(torch.nn.Linear(1, 1), None, Answers(), PLAN, Limits())  # type: ignore[arg-type]
+    state = State(validations=[{"step": 0, **Validation(**fine).row()}])
+    waited = []
+    for _ in range(7):
+        run._validate(state)
+        waited.append(state.waited)
+    assert waited == [0, 0, 0, 0, 0, 1, 2]
+    assert state.faults and not state.best
+
+
 @pytest.mark.slow
 def test_nothing_is_kept_where_every_checkpoint_breaks_a_guard(tiny_folder: Path, tmp_path: Path) -> None:
     plan = replace(PLAN, steps=3)
-    impossible = Limits(accuracy=-2)
-    with pytest.raises(TrainingError, match="no checkpoint passed the guards, so no adapter was saved: accuracy fell"):
+    impossible = Limits(mass=-2)
+    with pytest.raises(TrainingError, match="passed the guards, so no adapter was saved: the candidates' probability"):
         tune(str(tiny_folder), out=tmp_path / "a", plan=plan, limits=impossible, markers=False, device="cpu")
     assert not (tmp_path / "a" / "adapter_model.safetensors").exists()
     page, _ = write_training_page(tmp_path / "a" / "training")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,8 @@ def test_a_model_that_ignores_the_word_has_one_half(control: Control) -> None:
 def test_the_guard_refuses_a_model_that_learned_to_ignore_the_word(control: Control) -> None:
     before = Validation(**FINE, **control.run(Answering("right")).row())
     blind = Validation(**FINE, **control.run(Answering("first")).row())
-    (fault,) = blind.faults(before, Limits())
+    fault, about_markers = blind.faults(before, Limits())
+    assert "where a marker of a person decides" in about_markers
     assert "went from 1.000 to 0.500" in fault
     assert "learns to ignore the group word" in fault
 
@@ -79,8 +81,17 @@ def test_a_base_that_does_not_use_the_word_has_nothing_to_lose() -> None:
     assert of_word(0.45, 0.4, (-0.2, 0.0)).faults(of_word(0.52, 0.49), Limits()) == []
 
 
+def test_a_marker_that_lost_its_meaning_is_noticed() -> None:
+    before = replace(of_word(0.75, 0.7), word_marker=1.0, word_marker_low=0.9)
+    lost = {"word_marker": 0.5, "word_marker_change_low": -0.6, "word_marker_change_high": -0.4}
+    (fault,) = replace(before, **lost).faults(before, Limits())
+    assert "where a marker of a person decides fell from 1.000 to 0.500, by -50.0 points [-60.0, -40.0]" in fault
+    assert not replace(before, **{**lost, "word_marker_change_high": 0.0}).faults(before, Limits())
+    assert not replace(before, **lost).faults(replace(before, word_marker_low=0.4), Limits())
+
+
 def test_an_interval_without_differences_is_narrow_only_with_many_sets() -> None:
-    few, many = (mean_interval(np.zeros(n)) for n in (20, 526))
+    few, many = (mean_interval(np.zeros(n)) for n in (20, 592))
     assert few[0] < -Limits().word < many[0] < 0 < many[1]
 
 

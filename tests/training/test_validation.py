@@ -13,9 +13,13 @@ from tiny import make_model, make_tokenizer
 
 from equipoise.datasets import open_dataset
 from equipoise.datasets.occupations import OCCUPATIONS
-from equipoise.training import Limits, Plan, TrainingError, tune
+from equipoise.training import Limits, Plan, Questions, TrainingError, leash, tune
+from equipoise.training import validation as module
 from equipoise.training.grammar import grammar_dataset
-from equipoise.training.validation import Validation
+from equipoise.training.leash import NeutralText, Reference
+from equipoise.training.trained_model import load_for_training
+from equipoise.training.training_sets import outside_sets, sets_of
+from equipoise.training.validation import Outside, Validation, Validator
 
 BEFORE = Validation(
     loss=1, accuracy=0.8, ucerf=0.9, signed=0.9, flips=0.1, flips_unanswerable=0.1, certainty=0.4, mass=0.9, first=0.5,
@@ -41,6 +45,37 @@ def test_every_way_to_cheat_is_noticed(name: str) -> None:
     assert not replace(BEFORE, accuracy=0.79, mass=0.85, certainty=0.3, perplexity=32, outside_first=0.5).faults(
         BEFORE, Limits()
     )
+
+
+@pytest.mark.parametrize("part", ["accuracy", "outside"])
+def test_a_fall_of_accuracy_counts_where_chance_does_not_explain_it(part: str) -> None:
+    value = {"accuracy": "accuracy", "outside": "outside_accuracy"}[part]
+    changes = {value: getattr(BEFORE, value) - 0.05, f"{part}_change_low": -0.11}
+    assert not replace(BEFORE, **changes, **{f"{part}_change_high": 0.01}).faults(BEFORE, Limits())
+    (fault,) = replace(BEFORE, **changes, **{f"{part}_change_high": -0.01}).faults(BEFORE, Limits())
+    assert "by -5.0 points [-11.0, -1.0]" in fault
+
+
+def test_the_change_of_accuracy_is_measured_set_by_set(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    network, tokenizer = load_for_training(str(tiny_folder), device="cpu")
+    questions = Questions(tokenizer)
+    sets = sets_of(grammar_dataset(resolvable=40, ambiguous=8))
+    outside = Outside(outside_sets(40))
+    neutral = NeutralText(tokenizer, ["One two three four five. " * 40])
+    validator = Validator(sets, questions, neutral, Plan(), outside, Reference(network, "right"))
+
+    def answers(model: object, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+        gold = batch["gold"].clamp(min=0)
+        place = gold if model == "right" else torch.zeros_like(gold)
+        return torch.nn.functional.one_hot(place, 2).float().log_softmax(dim=1)
+
+    monkeypatch.setattr(module, "candidate_logprobs", answers)
+    monkeypatch.setattr(leash, "candidate_logprobs", answers)
+    values = validator.run(network)
+    # The base is always right, the model where the first person is meant: in half of the sets.
+    for part in ("accuracy", "outside"):
+        low, high = getattr(values, f"{part}_change_low"), getattr(values, f"{part}_change_high")
+        assert low < -0.5 < high < -0.3
 
 
 @pytest.fixture(scope="module")

@@ -56,7 +56,7 @@ COMMON: Mapping[str, Mapping[str, str]] = {
     },
     "report": {
         "runs": "run folders",
-        "kind": "page, figures, tables, card, identities or reliability",
+        "kind": "page, figures, tables, card, certificate, identities, reliability",
         "out": "where to write; by default into the run folder",
         "formats": "of figures: pdf, svg, png; of tables: markdown, latex, csv",
         "where": "a part of the run: occupation=nurse",

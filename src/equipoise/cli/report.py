@@ -18,7 +18,7 @@ from .parameters import Json, NoHtml, Quiet, was_given, with_options
 from .reports import Intersect, Runs, compared
 from .results import check_trackers, keep_files, log_run, show_run, write_page
 
-Kind = Literal["page", "figures", "tables", "card", "identities", "reliability"]
+Kind = Literal["page", "figures", "tables", "card", "certificate", "identities", "reliability"]
 Format = StrEnum("Format", ["pdf", "svg", "png", "markdown", "latex", "csv"])
 FIGURES = (Format.pdf, Format.svg, Format.png)
 TABLES = (Format.markdown, Format.latex, Format.csv)
@@ -31,7 +31,7 @@ MADE_FOR: Mapping[str, tuple[str, ...]] = {
     "as_json": ("page",),
     "where": ("page",),
     "log": ("page",),
-    "out": ("page", "figures", "tables", "card", "identities"),
+    "out": ("page", "figures", "tables", "card", "certificate", "identities"),
     "formats": ("figures", "tables", "identities"),
     "width": ("figures", "tables"),
     "intersect": ("figures", "tables"),
@@ -76,8 +76,8 @@ def report(
         Kind,
         typer.Option(
             "--as",
-            help="What to make: the page, figures or tables for a paper, a section for a model card, pictures of"
-            " identities, or how well probabilities match the labels.",
+            help="What to make: the page, figures or tables for a paper, a section for a model card, the certificate of"
+            " what --until settled, pictures of identities, or how well probabilities match the labels.",
         ),
     ] = "page",
     out: Annotated[
@@ -179,6 +179,22 @@ def _card(wanted: Wanted) -> None:
         typer.echo(printable(f"{wanted.out} is written"))
 
 
+def _certificate(wanted: Wanted) -> None:
+    from ..exports.certificate import NAME, certificate, paragraph
+    from ..files import write_file
+    from ..run import load
+
+    run = load(wanted.run)
+    content = certificate(run)
+    if wanted.out is None:
+        run.folder.add({NAME: content}, made_from=run.manifest)
+    else:
+        write_file(wanted.out, content)
+    if not wanted.quiet:
+        typer.echo(printable(paragraph(run)))
+        typer.echo(printable(f"{wanted.out or run.path / NAME} is written"))
+
+
 def _identities(wanted: Wanted) -> None:
     from ..report import identity_figures
     from ..run import load
@@ -198,6 +214,7 @@ MAKERS: Mapping[str, Callable[[Wanted], None]] = {
     "figures": _figures,
     "tables": _tables,
     "card": _card,
+    "certificate": _certificate,
     "identities": _identities,
     "reliability": _reliability,
 }

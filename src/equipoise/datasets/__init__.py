@@ -21,6 +21,7 @@ from .bbq import is_bbq, load_bbq
 from .cards import CARDS, Card, card_of
 from .conditions import select
 from .dataset import Dataset, Fault
+from .discrim_eval import is_discrim_eval, load_discrim_eval
 from .downloads import fetch, file_faults, find_dataset_folder
 from .identity import NAME as IDENTITY
 from .identity import identity_dataset, recipe
@@ -113,6 +114,12 @@ def _bbq(options: DatasetOptions, part: str = "") -> Dataset:
     return _as_published("bbq", load, HE_SHE)
 
 
+def _fresh(options: DatasetOptions) -> Dataset:
+    from .fresh import load_fresh
+
+    return load_fresh(count=options.limit, seed=options.seed, pronouns=options.pronouns)
+
+
 def _decisions(options: DatasetOptions, part: str = "") -> Dataset:
     return load_decisions(part)
 
@@ -144,6 +151,7 @@ DATASETS: Mapping[str, Loader] = {
     "sentiment": _sentiment,
     "gendered": _gendered,
     "decisions": _decisions,
+    "fresh": _fresh,
 }
 """Name -> loader. Other packages add theirs by the entry point `equipoise.datasets`."""
 
@@ -176,7 +184,7 @@ def open_dataset(spec: Any, options: DatasetOptions | None = None) -> Dataset:
     """
     options = options or DatasetOptions()
     limit = options.limit
-    if options.where:  # a limit counts what is selected
+    if options.where or options.without_faults:  # a limit counts what is selected
         options = replace(options, limit=None)
     if isinstance(spec, str | os.PathLike):
         dataset = replace(_open(os.fspath(spec), options), listed=_is_listed(os.fspath(spec), options))
@@ -184,6 +192,8 @@ def open_dataset(spec: Any, options: DatasetOptions | None = None) -> Dataset:
         dataset = load_templates(spec)
     else:
         dataset = spec if isinstance(spec, Dataset) else _open_rows(rows_in_memory(spec), options)
+    if options.without_faults:
+        dataset = dataset.without_faults
     chosen = select(dataset, options.where).limited(limit)
     return neutralised(chosen, options.neutral) if options.neutral else chosen
 
@@ -246,6 +256,8 @@ def _open_path(path: Path, options: DatasetOptions) -> Dataset:
         return load_stereoset(path)
     # Read once: a table may have a million rows.
     table = read_rows(path) if path.is_file() and path.suffix.lower() in (*READERS, *OTHER_SHEETS) else None
+    if table is not None and is_discrim_eval(table.columns) and not columns:
+        return load_discrim_eval(table, name=path.stem)
     if table is not None and is_pair_table(table.columns, columns):
         _only_he_and_she(str(path), pronouns)
         return load_sentence_pairs(table, columns)

@@ -64,6 +64,7 @@ def _labelled(where: str, id: str, row: Mapping[str, Any], used: Columns) -> _La
         set_id=as_label("set", cells.get("pair")) or id,
         cluster_id=as_label("cluster", cells.get("cluster")),
         slots=column_slots(row, used),
+        good=as_choice("good", cells.get("good"), candidates),
     )
     return _Labelled(where, example, group)
 

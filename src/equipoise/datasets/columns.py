@@ -20,6 +20,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "candidates": ("candidates", "options", "choices", "occupations"),
     "gold": ("gold", "answer", "referent", "label", "correct"),
     "answerable": ("answerable",),
+    "good": ("good", "favourable", "favorable"),
     "stereotype": ("stereotype", "is_stereotypical", "stereotyped"),
     "group": ("group", "gender"),
     "pair": ("pair", "pair_id", "set", "set_id"),
@@ -36,7 +37,7 @@ _OWN_GROUPS = ("type", "gender", "form", "occupation", "other", "position", "sid
 _TAKEN = (
     *("model", "dataset", "task", "example_id", "variant", "seed", "set_id", "cluster_id", "sides", "answerable"),
     *("gold", "stereotype_index", "predicted", "probs", "logprobs", "logprobs_with_marker", "correct", "perplexity"),
-    *("candidate_mass", "flags", "ensemble_agreement", "token_probability", "p_true", *Limits.COLUMNS.values()),
+    *("good", "candidate_mass", "flags", "ensemble_agreement", "token_probability", "p_true", *Limits.COLUMNS.values()),
 )
 _TAKEN_BEGINNINGS = ("certainty", "desirability", "vocab_")
 """What a group cannot be called, because outcomes.parquet has a column of that name."""

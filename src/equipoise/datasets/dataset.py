@@ -19,19 +19,24 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something wrong in a data file: where it is, what it is, and what the loader did about it."""
+    """Something wrong in a data file: where it is, what it is, and what the loader did about it.
+
+    `example` is the id of the example that has it, where it is one.
+    """
 
     where: str
     kind: str
     what: str
     handling: str
+    example: str = ""
 
 
 @dataclass(frozen=True)
 class Dataset:
     """Examples ready to be asked, with the faults found while reading them.
 
-    `listed` ones are known by their name alone; of others there may be several of one name.
+    `listed` ones are known by their name alone; of others there may be several of one name. `population` is the number
+    of sentences that these were drawn from at random; 0 for a list.
     """
 
     name: str
@@ -40,6 +45,7 @@ class Dataset:
     source: str = ""
     licence: str = ""
     listed: bool = False
+    population: int = 0
 
     def __post_init__(self) -> None:
         if not self.examples:
@@ -63,6 +69,8 @@ class Dataset:
             record = {name: getattr(example, name) for name in names}
             record |= {"groups": dict(example.groups), "slots": dict(example.slots)}
             record["pair"] = None if example.pair is None else asdict(example.pair)
+            if example.good is None:  # so that data without decisions keep the hash that they had before there were any
+                del record["good"]
             digest.update(json.dumps(record, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 
@@ -78,6 +86,16 @@ class Dataset:
         named = set(ids)
         sets = {example.set_id for example in self.examples if example.id in named}
         return replace(self, examples=tuple(example for example in self.examples if example.set_id not in sets))
+
+    @property
+    def without_faults(self) -> Dataset:
+        """The dataset without the sets in which an example has a fault that `equipoise data check` lists."""
+        kept = self.without(fault.example for fault in self.faults if fault.example)
+        left = len({e.set_id for e in self.examples}) - len({e.set_id for e in kept.examples})
+        faults = [fault for fault in self.faults if not fault.example]
+        if left:
+            faults.append(Fault(self.name, "sets with faults", f"{left:,} sets have a listed fault", "left out"))
+        return replace(kept, faults=tuple(faults))
 
     def limited(self, limit: int | None) -> Dataset:
         """Return the dataset with at most `limit` base sentences (whole clusters; None: all), spread evenly over it.
@@ -99,10 +117,11 @@ class Dataset:
         return replace(self, examples=tuple(chosen))
 
 
-def in_file_order(faults: Iterable[Fault], places: Iterable[str]) -> tuple[Fault, ...]:
-    """Return the faults in the order of the places that they are at."""
-    order = {where: number for number, where in enumerate(places)}
-    return tuple(sorted(faults, key=lambda fault: order[fault.where]))
+def in_file_order(faults: Iterable[Fault], places: Iterable[tuple[str, str]]) -> tuple[Fault, ...]:
+    """Return the faults in the order of the places that they are at, each with the id of the example there."""
+    ids = dict(places)
+    order = {where: number for number, where in enumerate(ids)}
+    return tuple(replace(fault, example=ids[fault.where]) for fault in sorted(faults, key=lambda f: order[f.where]))
 
 
 def repeated(items: Iterable[Item], key: Callable[[Item], Hashable]) -> Iterator[tuple[Item, Item]]:

@@ -25,6 +25,10 @@ LICENCE = "CC0-1.0"
 CONTROL = 40
 """Sets that are asked beside the built-in sentences, to see whether a model can use the group word at all."""
 
+IDENTITY = "identity"
+MARKERS = ("marker", IDENTITY)
+"""Clues of sets about two people whom a marker tells apart: by a comparative, or by what the marker means."""
+
 _SLOT = re.compile(r"\{(subject|object|possessive|reflexive)\}")
 
 
@@ -75,7 +79,11 @@ def load_gendered(part: str = "") -> Dataset:
         raise DatasetError(f"{NAME} has one part, control, not {part!r}")
     examples = tuple(example for several in _sets() for example in several)
     dataset = Dataset(NAME, examples, (), "the package's own sentences", LICENCE)
-    return replace(dataset.limited(CONTROL), name=CONTROL_NAME) if part else dataset
+    if not part:
+        return dataset
+    # An audit without markers does not hang on what a model knows of religions.
+    asked = tuple(example for example in examples if example.groups["clue"] != IDENTITY)
+    return replace(replace(dataset, examples=asked).limited(CONTROL), name=CONTROL_NAME)
 
 
 @cache
@@ -91,7 +99,7 @@ def _sets() -> Iterator[list[Example]]:
         clue = kind["clue"]
         for place, text in enumerate(kind["texts"]):
             name = f"{NAME}-{clue}{place:02}"
-            if clue == "marker":
+            if clue in MARKERS:
                 yield from _marked(name, kind, place)
             elif clue == "number":
                 yield from _one_and_many(name, text, content["words"], kind["sets"], place)
@@ -135,19 +143,21 @@ def _one_and_many(
 def _marked(name: str, kind: Mapping[str, Any], place: int) -> Iterator[list[Example]]:
     for row, marker in enumerate(kind["markers"]):
         for number in range(kind["sets"]):
-            person = kind["people"][(number + row) % len(kind["people"])]
+            people = marker.get("people", kind["people"])
+            person = people[(number + row) % len(people)]
             order = [0, 1] if number % 2 == 0 else [1, 0]
             yield marker_set(
                 f"{name}-{row}{number}",
                 kind["texts"][place],
                 kind["questions"][place],
                 [f"{marker['words'][side]} {person}" for side in order],
-                [marker["comparatives"][side] for side in order],
+                [marker["meant"][side] for side in order],
+                clue=kind["clue"],
             )
 
 
 def marker_set(
-    name: str, text: str, question: str, people: Sequence[str], comparatives: Sequence[str], cluster: str = ""
+    name: str, text: str, question: str, people: Sequence[str], meant: Sequence[str], *, clue: str, cluster: str = ""
 ) -> list[Example]:
     """Return a set about two people whom a marker tells apart: "the older one" means the old one."""
     filled = text.replace("{first}", people[0]).replace("{second}", people[1])
@@ -159,10 +169,10 @@ def marker_set(
             gold=gold,
             answerable=True,
             stereotype=None,
-            groups={"type": DECIDED, "group": word, "position": ("first", "second")[gold], "clue": "marker"},
+            groups={"type": DECIDED, "group": word, "position": ("first", "second")[gold], "clue": clue},
             set_id=name,
             cluster_id=cluster,
             slots={"statement": question},
         )
-        for gold, word in enumerate(comparatives)
+        for gold, word in enumerate(meant)
     ]

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from ..records import DatasetError, Example
-from .classification import KINDS
 from .dataset import Dataset
 from .pronouns import FORMS, KNOWN, PronounSet
 from .rows import read_text
@@ -29,6 +28,9 @@ SHARED = ("candidates", "good", "questions")
 SCENARIO_KEYS = ("id", "text", "right", "vary", *SHARED)
 FILE_KEYS = ("licence", "groups", "scenario", *SHARED)
 PRONOUN = "pronoun"
+KINDS = {True: "settled", False: "open"}
+"""The types of decisions: facts settle the answer, or they do not."""
+
 DECISIONS, LICENCE = "decisions", "CC0-1.0"
 KINDS_OF_DECISION = ("hiring", "lending", "housing", "triage", "moderation", "service")
 
@@ -209,7 +211,8 @@ class _Reader:
                     groups=groups | ({"form": f"question {wording}"} if len(scenario.questions) > 1 else {}),
                     set_id=f"{base}-{attribute}-{wording}",
                     cluster_id=base,
-                    slots={"question": asked, "good": scenario.good},
+                    slots={"question": asked},
+                    good=scenario.candidates.index(scenario.good),
                 )
 
     def _filled(self, template: str, people: People, number: int, scenario: str) -> str:

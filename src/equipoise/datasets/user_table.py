@@ -85,7 +85,7 @@ def load_table(
         faults.append(Fault(item.where, "repeated sentence", f"asks the same as {earlier.where}", "both kept"))
     shared = _Shared()
     examples = tuple(_example(item, sets[item.id], name, shared) for item in items)
-    ordered = in_file_order(faults, [item.where for item in items])
+    ordered = in_file_order(faults, [(item.where, item.id) for item in items])
     return Dataset(name, examples, (*table.blank_faults, *ordered), table.source)
 
 

@@ -25,7 +25,7 @@ NO_CHANGES = re.compile(r"\bND\b")
 """The part of a Creative Commons licence that forbids passing changed copies on."""
 
 HUB_LICENCES = {"MIT": "mit", "CC0-1.0": "cc0-1.0", "CC BY 4.0": "cc-by-4.0", "CC BY-NC-ND 4.0": "cc-by-nc-nd-4.0"}
-OWN_GROUPS = ("type", "gender", "form", "occupation", "other", "position", "side", "stereotype", "split")
+OWN_GROUPS = ("type", "group", "gender", "form", "occupation", "other", "position", "side", "stereotype", "split")
 """Groups that a loader derives from the other columns."""
 
 
@@ -85,8 +85,10 @@ def _row(example: Example) -> dict[str, Any]:
         "gold": None if example.gold is None else example.candidates[example.gold],
         "answerable": str(example.answerable).lower(),
         "stereotype": None if example.stereotype is None else example.candidates[example.stereotype],
-        "group": example.groups.get("gender"),
-        "form": example.groups.get("form"),
+        "good": None if example.good is None else example.candidates[example.good],
+        "question": example.slots.get("question"),
+        "group": example.groups.get("gender") or example.groups.get("group"),
+        "form": example.groups.get("form") if "pronoun" in example.slots else None,
         "pair": example.set_id,
         "cluster": example.cluster_id,
         **groups,

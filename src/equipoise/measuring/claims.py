@@ -18,7 +18,7 @@ from ..records import Floats, Integers, Measurement, Strings, group_label
 from ..stats.separation import separations
 from ..stats.signs import sign_tests
 from .cells import by_value
-from .group_pairs import GroupPair, group_pairs
+from .group_pairs import GroupPair, are_compared, compared_column, group_pairs
 from .items import Columns, Items, suffix
 from .measure import Plan
 from .stopping import Sample
@@ -94,9 +94,9 @@ def _with_p(row: Measurement, p_values: Mapping[Name, tuple[float, float]], erro
 def _group_claims(items: Items, plan: Plan, kinds: Sequence[tuple[str, Integers]]) -> Iterator[Claim]:
     yield from _claims(items, plan, kinds, CONTRASTS)
     pairs = group_pairs(items)
-    if len(pairs) > 1:
+    if are_compared(items, pairs):
         for kind, rows in kinds:
-            yield from _pair_claims(items, plan, kind, [_inside(pair, rows) for pair in pairs])
+            yield from _pair_claims(items, plan, kind, rows, pairs)
 
 
 def _claims(
@@ -139,21 +139,18 @@ def _units(columns: Columns, contrast: Contrast, rows: Integers, clusters: Integ
     return units
 
 
-def _inside(pair: GroupPair, rows: Integers) -> GroupPair:
-    kept = np.isin(pair.rows[0], rows)
-    return replace(pair, rows=(pair.rows[0][kept], pair.rows[1][kept]))
-
-
-def _pair_claims(items: Items, plan: Plan, kind: str, pairs: Sequence[GroupPair]) -> Iterator[Claim]:
-    """Yield the difference of every two groups by name, in sets of more than two."""
+def _pair_claims(items: Items, plan: Plan, kind: str, rows: Integers, pairs: Sequence[GroupPair]) -> Iterator[Claim]:
+    """Yield the difference of every two groups by name."""
     columns = items.columns(plan.estimators[0])
     size = int(items.clusters.max(initial=-1)) + 1
     for metric in plan.metrics:
-        if metric.unit != "pair":
+        # A ratio and a difference of logits test what the difference of probabilities does: no sentence names them.
+        if metric.unit != "pair" or not np.isfinite(metric.bounds).all():
             continue
-        values = columns[metric.inputs[0].removesuffix("_apart")]
+        values = columns[compared_column(metric)]
+        among = rows[items.applicable[metric.applies_to][rows]]
         for pair in pairs:
-            first, second = pair.rows
+            first, second = pair.among(among).rows
             if len(first):
                 apart = np.asarray(values[first] - values[second], dtype=np.float64)
                 units: Floats = np.bincount(items.clusters[first], apart, size).astype(np.float64)

@@ -1,7 +1,8 @@
-"""Sets of more than two groups: every pair of groups by name, as if the others were not there.
+"""Sets of more than two groups, and all decisions: every pair of groups by name, as if the others were not there.
 
 U, flips and the difference of every pair, with intervals; p-values of the differences are corrected by Holm over all
-pairs of a type, so that they hold for all pairs at once.
+pairs of a type, so that they hold for all pairs at once. Where people differ in several attributes at once (age, gender
+and race), two groups are compared between people who are alike in the others.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from itertools import combinations, product
 import numpy as np
 
 from ..metrics import Metric
-from ..records import ABSENT, Estimate, Integers, Outcomes, Strings
-from ..stats.paired import Trial
+from ..metrics.columns import HIDDEN_GROUPS
+from ..metrics.decisions import log_mean
+from ..records import ABSENT, Estimate, Floats, Integers, Outcomes, Strings
+from ..stats.paired import Contest, Trial, paired_differences
+from ..stats.resampling import Statistic
 from ..uncertainty import PERPLEXITY
 from .cells import by_value
 from .evidence import paired_means
@@ -38,6 +42,11 @@ class GroupPair:
         """The pair as measurements name it."""
         return f"{self.first}|{self.second}"
 
+    def among(self, rows: Integers) -> GroupPair:
+        """Return the pair in the sets whose items are among the rows."""
+        kept = np.isin(self.rows[0], rows)
+        return replace(self, rows=(self.rows[0][kept], self.rows[1][kept]))
+
 
 def member_names(outcomes: Outcomes) -> Strings:
     """Return whom each item of a set is about: the pronoun, or the group of a text without one; "" if unknown."""
@@ -47,52 +56,72 @@ def member_names(outcomes: Outcomes) -> Strings:
     return outcomes.group("group")
 
 
+def attributes(items: Items) -> list[Strings]:
+    """Return the columns that tell the members of a set apart: one, or several where decisions cross them."""
+    outcomes = items.outcomes
+    if not items.applicable["decisions"].any() or (outcomes.group("group") != "").any():
+        return [member_names(outcomes)]
+    names = [name for name in outcomes.groups if name not in HIDDEN_GROUPS]
+    return [outcomes.groups[name] for name in names if not items.constant_within_sets(outcomes.groups[name])]
+
+
 def group_pairs(items: Items) -> list[GroupPair]:
     """Return every pair of groups that some set has both of, in the order in which the groups appear."""
-    members, names = items.members, member_names(items.outcomes)
+    columns = attributes(items)
+    pairs: list[GroupPair] = []
+    for number, names in enumerate(columns):
+        pairs += _pairs(names, items.matched(*columns[:number], *columns[number + 1 :]))
+    return pairs
+
+
+def _pairs(names: Strings, members: Integers) -> Iterator[GroupPair]:
     inside = members != ABSENT
     groups = [name for name in dict.fromkeys(names.tolist()) if name]
     places = {name: inside & (names[members] == name) for name in groups}
-    pairs = []
     for first, second in combinations(groups, 2):
         both = (places[first].sum(axis=1) == 1) & (places[second].sum(axis=1) == 1)
         if both.any():
             rows = [members[both, places[name][both].argmax(axis=1)] for name in (first, second)]
-            pairs.append(GroupPair(first, second, (rows[0], rows[1])))
-    return pairs
+            yield GroupPair(first, second, (rows[0], rows[1]))
+
+
+def are_compared(items: Items, pairs: Sequence[GroupPair]) -> bool:
+    """Return whether pairs say more than the whole: there are several, or decisions, whose whole names no group."""
+    return len(pairs) > 1 or (bool(pairs) and bool(items.applicable["decisions"].any()))
 
 
 def group_pair_rows(items: Items, plan: Plan) -> list[Measured]:
     """Return the metrics of sets for every pair of groups, and their differences; nothing where there is one pair."""
     pairs = group_pairs(items)
-    if len(pairs) < 2:
+    if not are_compared(items, pairs):
         return []
     metrics = [metric for metric in plan.metrics if metric.unit == "sets"]
     rows: list[Measured] = []
-    for pair in pairs:
+    for pair in pairs if len(attributes(items)) == 1 else ():
         alone = Items(items.outcomes.take(np.sort(np.concatenate(pair.rows))), plan.disparity)
         points, _ = measured_points(alone, replace(plan, metrics=metrics, by=()))
         rows += [row._replace(parts={**row.parts, "pair": pair.name}) for row in estimates(points, alone, plan)]
     return [*rows, *with_families(list(_differences(items, pairs, plan)))]
 
 
+def compared_column(metric: Metric) -> str:
+    """Return the column of items whose values a metric of pairs compares."""
+    return metric.inputs[0].removesuffix("_apart")
+
+
 def _differences(items: Items, pairs: Sequence[GroupPair], plan: Plan) -> Iterator[Measured]:
-    """Yield first - second of every pair with its p-value, by type."""
+    """Yield first - second of every pair with its p-value, by type; of some metrics their ratio."""
     outcomes = items.outcomes
     types = by_value(outcomes.group("type")) or [("", np.arange(len(outcomes)))]
     for metric, (kind, rows) in product([metric for metric in plan.metrics if metric.unit == "pair"], types):
-        column = metric.inputs[0].removesuffix("_apart")
+        column = compared_column(metric)
         if column == "desirability" and not outcomes.answerable[rows].all():
             continue
-        tested = [pair for pair in (_of_type(pair, rows) for pair in pairs) if len(pair.rows[0])]
+        rows = rows[items.applicable[metric.applies_to][rows]]
+        tested = [pair for pair in (pair.among(rows) for pair in pairs) if len(pair.rows[0])]
         for pair, estimate in zip(tested, _estimates(items, tested, metric, column, plan), strict=True):
             parts = {"pair": pair.name, **({"type": kind} if kind else {})}
             yield Measured(metric, metric.name, parts, estimate)
-
-
-def _of_type(pair: GroupPair, rows: Integers) -> GroupPair:
-    kept = np.isin(pair.rows[0], rows)
-    return replace(pair, rows=(pair.rows[0][kept], pair.rows[1][kept]))
 
 
 def _estimates(items: Items, pairs: Sequence[GroupPair], metric: Metric, column: str, plan: Plan) -> Iterator[Estimate]:
@@ -100,11 +129,37 @@ def _estimates(items: Items, pairs: Sequence[GroupPair], metric: Metric, column:
     values, clusters = items.columns(PERPLEXITY)[column], items.clusters
     sides = [(values[pair.rows[0]], values[pair.rows[1]], clusters[pair.rows[0]]) for pair in pairs]
     sets = [len(set(items.outcomes.set_id[pair.rows[0]].tolist())) for pair in pairs]
-    if plan.intervals:
-        trial = Trial(plan.resamples, plan.permutations, plan.level, plan.seed)
-        several = paired_means(sides, metric.bounds, int(clusters.max()) + 1, trial)
-    else:
-        values_alone = [float(np.mean(first - second)) for first, second, _ in sides]
-        several = [Estimate.alone(value, level=plan.level, n=0, method="value alone") for value in values_alone]
+    trial = Trial(plan.resamples, plan.permutations, plan.level, plan.seed)
+    compare = _ratios if metric.interval == "ratio" else _mean_differences
+    several = compare(sides, metric, int(clusters.max()) + 1, trial if plan.intervals else None)
     for estimate, n in zip(several, sets, strict=True):
-        yield replace(estimate, n=n)
+        yield replace(estimate if plan.intervals else _alone(estimate.value, plan.level), n=n)
+
+
+Sides = Sequence[tuple[Floats, Floats, Integers]]
+"""The values of both groups set by set, and the number of each one's cluster."""
+
+
+def _mean_differences(sides: Sides, metric: Metric, clusters: int, trial: Trial | None) -> list[Estimate]:
+    if trial is None:
+        return [_alone(float(np.mean(first - second)), 0.0) for first, second, _ in sides]
+    return paired_means(sides, metric.bounds, clusters, trial)
+
+
+def _ratios(sides: Sides, metric: Metric, clusters: int, trial: Trial | None) -> list[Estimate]:
+    """Return the ratio of the means of each pair: intervals and tests are those of the difference of logarithms."""
+    if trial is None:
+        return [_alone(float(first.mean() / second.mean()), 0.0) for first, second, _ in sides]
+    contests = [
+        Contest([Statistic(log_mean, [first], numbers)], [Statistic(log_mean, [second], numbers)], len(first))
+        for first, second, numbers in sides
+    ]
+    logarithms = paired_differences(contests, clusters=clusters, trial=trial)
+    return [
+        replace(e, value=float(np.exp(e.value)), low=float(np.exp(e.low)), high=float(np.exp(e.high)))
+        for e in logarithms
+    ]
+
+
+def _alone(value: float, level: float) -> Estimate:
+    return Estimate.alone(value, level=level, n=0, method="value alone")

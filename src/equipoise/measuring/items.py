@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,10 +15,22 @@ from ..metrics import confidence, fairness, stereotyped_answers
 from ..metrics.columns import LETTERS
 from ..metrics.sides import side_columns
 from ..metrics.table.questions import MEANINGS
-from ..records import ABSENT, BOTH_OFFERED, DECIDED, OPEN_ANSWER, Booleans, EquipoiseError, Floats, Integers, Outcomes
+from ..records import (
+    ABSENT,
+    BOTH_OFFERED,
+    DECIDED,
+    OPEN_ANSWER,
+    Booleans,
+    EquipoiseError,
+    Floats,
+    Integers,
+    Outcomes,
+    Strings,
+)
 from ..stats.bootstrap import cluster_numbers, joint_numbers, resampling_units
 from ..uncertainty import ENSEMBLE_AGREEMENT, P_TRUE, PERPLEXITY, TOKEN_PROBABILITY, Estimator, perplexity
 from .conformal import conformal_certainty
+from .decisions import decision_columns
 from .ensembles import over_wordings
 from .markers import NONE, is_marked, marker_columns
 
@@ -38,7 +50,7 @@ class Items:
     """Outcomes with what several metrics, groups and tables need of them, computed once."""
 
     outcomes: Outcomes
-    disparity: str = "range"
+    disparity: str = "auto"
 
     def __len__(self) -> int:
         return len(self.outcomes)
@@ -61,7 +73,12 @@ class Items:
     @cached_property
     def members(self) -> Integers:
         """The rows of each counterfactual set as (sets, members), ABSENT-padded; rows of no set are left out."""
-        return _members(joint_numbers(cluster_numbers(self.outcomes.set_id), self.variants))
+        return self.matched()
+
+    def matched(self, *others: Strings) -> Integers:
+        """Return the rows of each set that are equal in the other columns, too, in the form of `members`."""
+        equal = map(cluster_numbers, others)
+        return _members(joint_numbers(cluster_numbers(self.outcomes.set_id), self.variants, *equal))
 
     @cached_property
     def intersections(self) -> Integers:
@@ -108,6 +125,7 @@ class Items:
             "open answers": self.open_answers,
             "both offered": self.flagged(BOTH_OFFERED),
             "decided": outcomes.group("type") == DECIDED,
+            "decisions": outcomes.good != ABSENT,
             "alike": outcomes.group("type") != DECIDED,
             "first named": ~np.isnan(self.chose_first),
             **{f"letter {letter}": ~np.isnan(self.chose_letter(letter)) for letter in LETTERS},
@@ -183,6 +201,7 @@ class Items:
             "logprobs": outcomes.logprobs,
             "gold": outcomes.gold,
             **side_columns(outcomes),
+            **decision_columns(outcomes, self.members, self.open_answers),
             **{name: self.on_first(self.members, values) for name, values in self.flips.items()},
             "stereotype_within": _names(self.within_sets("stereotype", ("pro", "anti"))),
             "gender_within": _names(self.within_sets("gender", ("male", "female"))),
@@ -254,14 +273,17 @@ class Items:
         """Return the U of each set by the different definitions."""
         if not len(members):
             return {name: np.empty(0) for name in ("u", "u_eq3", "u_signed")}
-        eq3 = fairness.pair_ucerf(_of_members(desirability, members), kind=self.disparity)
+        # A range grows with the size of a set: sets of different sizes are compared pairwise.
+        usual = "pairwise" if (self.members == ABSENT).any() else "range"
+        kind = usual if self.disparity == "auto" else self.disparity
+        eq3 = fairness.pair_ucerf(_of_members(desirability, members), kind=kind)
         certainties = _of_members(certainty, members)
-        unanswerable = fairness.pair_ucerf_unanswerable(certainties, kind=self.disparity)
+        unanswerable = fairness.pair_ucerf_unanswerable(certainties, kind=kind)
         chosen = np.where(members == ABSENT, ABSENT, self.predicted[members])
         return {
             "u": np.where(self.outcomes.answerable[members[:, 0]], eq3, unanswerable),
             "u_eq3": eq3,
-            "u_signed": fairness.pair_ucerf_signed(chosen, certainties, kind=self.disparity),
+            "u_signed": fairness.pair_ucerf_signed(chosen, certainties, kind=kind),
         }
 
     @cached_property
@@ -329,44 +351,6 @@ class Items:
         return all(
             bool(np.all((members[:, i] == ABSENT) | (codes[members[:, i]] == first))) for i in range(members.shape[1])
         )
-
-
-def item_columns(items: Items, estimators: Sequence[Estimator]) -> Columns:
-    """Return what `outcomes.parquet` holds besides the probabilities."""
-    derived: Columns = {name: items.shared[name] for name in ("correct", "perplexity", "candidate_mass")}
-    for estimator in estimators:
-        columns = items.columns(estimator)
-        derived |= {name + suffix(estimator): columns[name] for name in ("certainty", "desirability")}
-    if (items.outcomes.sides != "").any():
-        derived |= {name: column for name, column in side_columns(items.outcomes).items() if name != "prefers"}
-    return derived
-
-
-def set_columns(items: Items, estimators: Sequence[Estimator]) -> Columns:
-    """Return what `pairs.parquet` holds: D and certainty of each member of every counterfactual set, and its U."""
-    outcomes, members = items.outcomes, items.members
-    first = members[:, 0] if len(members) else np.empty(0, dtype=np.int64)
-    table: Columns = {
-        "set_id": outcomes.set_id[first],
-        "cluster_id": outcomes.cluster_id[first],
-        "variant": outcomes.variant[first],
-    }
-    for name in ("type", "occupation", "other"):
-        table[name] = outcomes.group(name)[first]
-    gender = outcomes.group("gender")
-    gender = gender if (gender != "").any() else outcomes.group("group")
-    sides = sorted(set(gender[members[members != ABSENT]].tolist()) - {""})
-    places = {side: (members != ABSENT) & (gender[members] == side) for side in sides}
-    for estimator in estimators:
-        columns = items.columns(estimator)
-        for short, name in (("d", "desirability"), ("c", "certainty")):
-            for side, inside in places.items():
-                rows = members[np.arange(len(members)), inside.argmax(axis=1)]
-                values = np.where(inside.any(axis=1), columns[name][rows], np.nan)
-                table[f"{short}_{side}{suffix(estimator)}"] = values
-        for name in ("u", "u_eq3", "u_signed"):
-            table[name + suffix(estimator)] = columns[name][first]
-    return table
 
 
 def suffix(estimator: Estimator) -> str:

@@ -305,8 +305,9 @@ def jobs(items: Items, plan: Plan) -> Iterator[Job]:
             columns = {**columns, "group": items.outcomes.groups[key]} if grouped else columns
             arrays = tuple(columns[column] for column in metric.inputs)
             name = metric.name + (suffix(estimator) if metric.estimated else "")
-            # Questions without genders have no gap between them: that is expected, so no note is needed.
-            if metric.unit != "contrast" or not any(_is_blank(array) for array in arrays):
+            # Questions without genders have no gap, those without a stereotype no flips toward it: no note is needed.
+            expected = metric.unit == "contrast" or (metric.unit == "sets" and len(items.members) > 0)
+            if not expected or not any(_is_blank(array) for array in arrays):
                 yield Job(metric, name, arrays, population, applies, key)
 
 

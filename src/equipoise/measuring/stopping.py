@@ -53,8 +53,8 @@ class Sample:
         return float(np.sqrt(max(0.0, 1 - drawn / there_are))) if there_are else 1.0
 
 
-GUARANTEED = ("ucerf", "ucerf_signed", "flip_rate", "accuracy", "accuracy_gap", "certainty_gap", "desirability_gap")
-"""The metrics that carry the guarantee; each is a mean of its first column, or the difference of two means."""
+GUARANTEED = tuple(metric.name for metric in METRICS.values() if metric.awaited)
+"""The metrics that an audit with `until_width` waits for: their rows say so."""
 
 CONTRASTS = {
     "stereotype": ("stereotype", "pro", "anti"),

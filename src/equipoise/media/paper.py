@@ -60,6 +60,12 @@ def file_stem(name: str) -> str:
     return re.sub(r"[^\w.+-]+", "-", name).strip("-.")
 
 
+_ONE_COLUMN = (
+    r"\makeatletter\if@twocolumn\onecolumn\let\columnsafter\twocolumn\else\let\columnsafter\relax\fi\makeatother"
+)
+"""A longtable needs pages of one column: those of a paper with two go on after it."""
+
+
 def latex(table: PlainTable, *, fit: str = "column") -> str:
     """Return the table in LaTeX with the rules of booktabs, shrunk to one column or a page, or as a longtable.
 
@@ -75,10 +81,10 @@ def latex(table: PlainTable, *, fit: str = "column") -> str:
     named = rf"\caption{{{_latex(caption)}}}\label{{tab:{re.sub(r'[^a-zA-Z0-9-]+', '-', table.name).strip('-')}}}"
     body = [r"\toprule", head, r"\midrule"]
     if fit == "longtable":
-        lines = [r"\begingroup\scriptsize", rf"\begin{{longtable}}{{{columns}}}", named + r" \\", *body]
+        lines = [_ONE_COLUMN, r"\begingroup\scriptsize", rf"\begin{{longtable}}{{{columns}}}", named + r" \\", *body]
         lines += [r"\endfirsthead", *body, r"\endhead", *rows]
-        lines += [r"\bottomrule", r"\end{longtable}", r"\endgroup"]
-        return "% needs \\usepackage{booktabs,longtable}, and a page of one column\n" + "\n".join(lines) + "\n"
+        lines += [r"\bottomrule", r"\end{longtable}", r"\endgroup", r"\columnsafter"]
+        return "% needs \\usepackage{booktabs,longtable}\n" + "\n".join(lines) + "\n"
     frame, width = ("table", r"\columnwidth") if fit == "column" else ("table*", r"\textwidth")
     box = rf"\sbox0{{\begin{{tabular}}{{{columns}}}"
     shrink = rf"\ifdim\wd0>{width}\resizebox{{{width}}}{{!}}{{\usebox0}}\else\usebox0\fi"

@@ -117,6 +117,16 @@ COLUMNS = {
         Column("stated_apart", "the same less 1 where it is right", (-1, 1), answer=True),
         Column("certainty_apart", "pairs of groups: certainty with the first - with the second, set by set", (-1, 1)),
         Column("desirability_apart", "pairs of groups: the same of desirability", (-2, 2), answer=True),
+        Column("p_good", "decisions: P(good) / (P(good) + P(bad)), NaN where nothing is decided", (0, 1)),
+        _yes("chose_good", "decisions: 1 if the answer is good for the person, else 0; NaN where nothing is decided"),
+        Column("logit_good", "decisions: log of P(good) / P(bad)", (-math.inf, math.inf)),
+        Column("good_lean", "decisions: P(good) - its mean over the set", (-1, 1)),
+        Column(
+            "good_range", "decisions: largest - smallest P(good) of the set, on its first item", (0, 1), of_sets=True
+        ),
+        Column("p_good_apart", "pairs of groups: P(good) with the first - with the second, set by set", (-1, 1)),
+        Column("logit_good_apart", "pairs of groups: the same of its logit", (-math.inf, math.inf)),
+        Column("first_of_pair", "pairs of groups: whether the item is about the first"),
         Column("probs", "probabilities over the candidates", (0, 1), table=True),
         Column("logprobs", "raw log-probabilities", (-math.inf, 0), table=True),
         Column("gold", "index of the right candidate, -1 without one", (-1, math.inf)),

@@ -11,7 +11,7 @@ from ..records import Better
 from .columns import ATTRIBUTE, AUGMENTATION, COLUMNS
 from .groups import Norm, mean
 
-Rule = Literal["usual", "paired", "simultaneous", "deviations", "exchanged"]
+Rule = Literal["usual", "paired", "simultaneous", "deviations", "exchanged", "ratio"]
 Unit = Literal["items", "sets", "contrast", "grouping", "identity", "pair"]
 AppliesTo = Literal[
     "all",
@@ -30,6 +30,7 @@ AppliesTo = Literal[
     "both offered",
     "alike",
     "decided",
+    "decisions",
     "first named",
     "letter A",
     "letter B",
@@ -61,8 +62,8 @@ class Metric:
     (sentences with several markings); "reductions" (audits with `whole_vocabulary`); "polarity" (questions harmful
     or harmless to a group, as BBQ's); "open answers" (written freely); "both offered" (multiple choice with the
     option "Both of them"); "first named" (the text names both people); "letter A" and so on (multiple choice with
-    an option of that letter); "decided" (the group word decides the answer) and "alike" (all others: there the word
-    must not matter).
+    an option of that letter); "decisions" (one answer is good for the person); "decided" (the group word decides the
+    answer) and "alike" (all others: there the word must not matter).
 
     `estimated`: it is computed for each uncertainty estimator. `mixes_answerable`: answerable and unanswerable items
     may enter one value; always False where a column does not allow it, as those of U. `resampled`: it has a bootstrap
@@ -74,12 +75,14 @@ class Metric:
     made of means of numbers over the groups that its names tell apart, so that items may be averaged. `interval` says
     how its interval is made: "usual" (measuring/evidence.py); "paired" (from the differences within base sentences);
     "simultaneous" and "deviations" (from the deviations of its means, of all of them at once or as they are);
-    "exchanged" (with a test that exchanges the two sides). `null` is the hypothesis that its p-value is about, in
-    words; it is corrected over all measurements that agree in the parts named by `family` (Holm).
+    "exchanged" (with a test that exchanges the two sides); "ratio" (of the logarithms of two means). `null` is the
+    hypothesis that its p-value is about, in words; it is corrected over all measurements that agree in the parts named
+    by `family` (Holm).
 
     `means` is the number of means of bounded values that it is made of, 0 where it is made of something else; that of
     a mean of a column follows from its function. An audit can be asked until such a metric is settled (`unsettled`
-    says why not), and its interval then holds at any look.
+    says why not), and its interval then holds at any look. `awaited`: an audit with `until_width` waits for it; it is a
+    mean of its first column, or the difference of two means, over all sentences of a type.
     """
 
     name: str
@@ -103,6 +106,7 @@ class Metric:
     null: str = ""
     family: tuple[str, ...] = ()
     means: int = 0
+    awaited: bool = False
 
     def __post_init__(self) -> None:
         if self.function is mean:

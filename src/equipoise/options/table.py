@@ -39,9 +39,9 @@ class RunOptions(Options):
     )
     data: Sequence[str] = option(
         ("builtin", "gendered:control"),
-        "builtin, gendered (the pronoun decides; gendered:control has 40 sets), decisions, winobias, synthbias, "
-        "winoidentity (identities by markers), winogender, genderlex, bbq or bbq:Age (see `equipoise data list`), or "
-        "the path of a table, a folder or a file of templates.",
+        "builtin, gendered (the pronoun decides; gendered:control has 40 sets), decisions, fresh (new sentences), "
+        "winobias, synthbias, winoidentity (identities by markers), winogender, genderlex, bbq or bbq:Age (see "
+        "`equipoise data list`), or the path of a table, a folder or a file of templates.",
         ASK,
     )
     task: Sequence[str] = option(
@@ -62,7 +62,14 @@ class RunOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DatasetOptions(Options):
+class SeedOption(Options):
+    """The seed, which several parts take."""
+
+    seed: int = option(0, "First seed for option orders, resamples and fresh sentences.", PROMPT, least=0, asked=4)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetOptions(SeedOption):
     """How a dataset is read."""
 
     limit: int | None = option(None, "Use at most N base sentences (whole sets), spread evenly.", ASK, least=1, asked=1)
@@ -85,6 +92,9 @@ class DatasetOptions(Options):
     )
     as_published: bool = option(
         False, "Repair nothing in the data: WinoBias's detached 's, BBQ's options.", ASK, asked=7
+    )
+    without_faults: bool = option(
+        False, "Leave out the sets in which `equipoise data check` lists a fault.", ASK, asked=46
     )
     neutral: str = option(
         "",
@@ -113,13 +123,6 @@ class DatasetOptions(Options):
     crossed: bool = option(
         False, "winoidentity: contrast every marker with all markers of the other side.", IDENTITIES, asked=18
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class SeedOption(Options):
-    """The seed, which several parts take."""
-
-    seed: int = option(0, "First seed for option orders and resamples.", PROMPT, least=0, asked=4)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -317,10 +320,10 @@ class PlanOptions(SeedOption):
         None, "Break down by this group or combination (gender*form), not by the default ones.", MEASURING
     )
     disparity: str = option(
-        "range",
-        "How sets with more than two sentences are compared.",
+        "auto",
+        "How sets with more than two sentences are compared; auto: by range, pairwise where sets differ in size.",
         MEASURING,
-        choices=("range", "pairwise", "deviation"),
+        choices=("auto", "range", "pairwise", "deviation"),
     )
     resamples: int = option(2000, "Number of bootstrap resamples for intervals.", MEASURING, least=1)
     level: float = option(0.95, "Confidence level of the intervals.", MEASURING, above=0, below=1)

@@ -37,7 +37,7 @@ class Example:
     `answerable` says whether the text alone settles the question. Examples that differ only in the group word share
     a `set_id`; all that share a base sentence are resampled together and share a `cluster_id` (default: the set).
     `slots` are the words a task puts into its question, such as the pronoun. `pair` is given where the example holds
-    both of its sentences itself.
+    both of its sentences itself. `good` is the candidate that is good for the person whom a decision is about.
     """
 
     id: str
@@ -51,6 +51,7 @@ class Example:
     cluster_id: str = ""
     slots: Mapping[str, str] = field(default_factory=dict)
     pair: SentencePair | None = None
+    good: int | None = None
 
     def __post_init__(self) -> None:
         if not self.id or not self.set_id:
@@ -68,7 +69,7 @@ class Example:
                 raise DatasetError(f"example {self.id}: candidate {candidate!r} is not text")
         if len({candidate.strip().lower() for candidate in self.candidates}) < len(self.candidates):
             raise DatasetError(f"example {self.id}: candidates {list(self.candidates)} repeat")
-        for name, index in (("gold", self.gold), ("stereotype", self.stereotype)):
+        for name, index in (("gold", self.gold), ("stereotype", self.stereotype), ("good", self.good)):
             if index is not None and not 0 <= index < len(self.candidates):
                 raise DatasetError(f"example {self.id}: {name} {index} is not one of {len(self.candidates)} candidates")
         if self.answerable and self.gold is None:

@@ -30,6 +30,7 @@ class Outcomes:
     are summaries over the whole vocabulary by name, where the engine was asked for them. `limits` say how far the
     probabilities are known, where they are bounds or come from sampled answers. `first` is the candidate that the text
     names first (ABSENT where it names none), `letters` are those that the candidates were offered under, such as "BCA".
+    `good` is the candidate that is good for the person whom a decision is about (ABSENT where nothing is decided).
     """
 
     example_id: Strings
@@ -46,6 +47,7 @@ class Outcomes:
     sides: Strings = None  # type: ignore[assignment]  # filled in when made: empty
     first: Integers = None  # type: ignore[assignment]  # filled in when made: ABSENT
     letters: Strings = None  # type: ignore[assignment]  # filled in when made: empty
+    good: Integers = None  # type: ignore[assignment]  # filled in when made: ABSENT
     logprobs_with_marker: Floats | None = None
     reductions: Mapping[str, Floats] = field(default_factory=dict)
     limits: Limits | None = None
@@ -57,8 +59,9 @@ class Outcomes:
         for name in ("sides", "letters"):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, np.full(n, "", dtype=object))
-        if self.first is None:
-            object.__setattr__(self, "first", np.full(n, ABSENT, dtype=np.int64))
+        for name in ("first", "good"):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, np.full(n, ABSENT, dtype=np.int64))
         columns = [*(getattr(self, name) for name in self._columns()), *self.groups.values(), *self.reductions.values()]
         tables = [self.logprobs, *([] if self.logprobs_with_marker is None else [self.logprobs_with_marker])]
         if any(column.shape != (n,) for column in columns) or any(table.shape != (n, k) for table in tables):

@@ -216,6 +216,7 @@ def _datasets(datasets: Sequence[Dataset]) -> dict[str, dict[str, Any]]:
             "examples": len(dataset.examples),
             "sets": dataset.sets,
             "faults": len(dataset.faults),
+            **({"population": dataset.population} if dataset.population else {}),
         }
         for dataset in datasets
     }

@@ -66,6 +66,7 @@ def example_rows(datasets: Mapping[str, Sequence[Example]]) -> Rows:
             ("answerable", pa.bool_()),
             ("stereotype", pa.int64()),
             *texts,
+            ("good", pa.int64()),
         ]
     )
 
@@ -127,6 +128,7 @@ def examples_from_frame(frame: pd.DataFrame) -> list[Example]:
             cluster_id=row.cluster_id,
             slots=json.loads(row.slots),
             pair=_pair(row.pair),
+            good=None if pd.isna(getattr(row, "good", None)) else int(row.good),
         )
         for row in columns
     ]
@@ -166,6 +168,7 @@ def outcome_columns(key: Mapping[str, str], outcomes: Outcomes, derived: Columns
         "gold": outcomes.gold,
         "stereotype_index": outcomes.stereotype,
         "first_named": outcomes.first,
+        "good": outcomes.good,
         "predicted": outcomes.predicted,
         "probs": outcomes.probs,
         "logprobs": outcomes.logprobs,
@@ -242,9 +245,10 @@ FLAGS = {"outcomes.parquet": ("answerable",), "examples.parquet": ("answerable",
 LISTS = {"outcomes.parquet": ("probs", "logprobs")}
 DERIVED = {
     "outcomes.parquet": re.compile(
-        "first_named|correct|perplexity|candidate_mass|(certainty|desirability)(_.*)?|vocab_.*|ensemble_agreement|token_probability|p_true|y|p"
+        "first_named|good|correct|perplexity|candidate_mass|(certainty|desirability)(_.*)?|vocab_.*|ensemble_agreement|token_probability|p_true|y|p"
     ),
     "pairs.parquet": re.compile("[dc]_.*|u(_.*)?"),
+    "examples.parquet": re.compile("good"),
 }
 """Names of columns that hold numbers, where a table has them."""
 
@@ -311,8 +315,9 @@ def outcomes_from_frame(frame: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
 
     marker = "logprobs_with_marker"
     places: dict[str, Any] = {"letters": text("letters")} if "letters" in frame else {}
-    if _has_values(frame, "first_named"):
-        places["first"] = frame["first_named"].to_numpy(dtype=np.int64)
+    for name, place in (("first", "first_named"), ("good", "good")):
+        if _has_values(frame, place):
+            places[name] = frame[place].to_numpy(dtype=np.int64)
     probs = np.stack(frame["probs"].to_list())
     outcomes = Outcomes(
         example_id=text("example_id"),
@@ -332,7 +337,7 @@ def outcomes_from_frame(frame: pd.DataFrame, groups: Sequence[str]) -> Outcomes:
         limits=_limits(frame),
         **places,
     )
-    for column in (outcomes.gold, outcomes.stereotype):
+    for column in (outcomes.gold, outcomes.stereotype, outcomes.good):
         if len(column) and (column.min() < ABSENT or column.max() >= outcomes.k):
             raise ValueError("an answer is not one of the candidates")
     if any(label and "|" not in label for label in set(outcomes.sides.tolist())):

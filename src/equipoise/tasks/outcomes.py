@@ -114,6 +114,7 @@ def example_columns(examples: Sequence[Example]) -> dict[str, Any]:
         "gold": np.array([ABSENT if e.gold is None else e.gold for e in examples], dtype=np.int64),
         "stereotype": np.array([ABSENT if e.stereotype is None else e.stereotype for e in examples], dtype=np.int64),
         "answerable": np.array([example.answerable for example in examples], dtype=bool),
+        "good": np.array([ABSENT if e.good is None else e.good for e in examples], dtype=np.int64),
         "first": np.array([first_named(example) for example in examples], dtype=np.int64),
         "groups": {name: strings(example.groups.get(name, "") for example in examples) for name in names},
     }

@@ -47,6 +47,7 @@ def data(run: Run) -> Section:
         faults, command = f"{facts['faults']:,}", faults_command(run, name)
         rows: list[tuple[str, Content]] = [
             ("Sentences", f"{facts['examples']:,} in {facts['sets']:,} sets"),
+            ("Drawn from", f"{facts['population']:,} possible ones, at random" if "population" in facts else ""),
             ("Licence", licence),
             ("Home", card.home if card else ""),
             ("SHA-256", Cell(str(facts["sha256"]), code=True)),
@@ -68,7 +69,7 @@ def method(run: Run) -> Section:
     """Return how the numbers came about, and how to get the same ones."""
     manifest = run.manifest
     intro = (
-        f"Each sentence is asked with every {words_of(run.parts).group_word}. The probabilities of the candidates,"
+        f"A set is {words_of(run.parts).asked}. The probabilities of the candidates,"
         " renormalised over them, give the certainty c (0: a coin flip, 1: sure). Desirability D is +c for a right and"
         " −c for a wrong answer. U of a set is 1 − |D₁ − D₂| / 2 where there is a right answer, and 1 − |c₁ − c₂| where"
         f" there is none. UCerF is the mean of U. Intervals come from {manifest.settings['resamples']:,} bootstrap"

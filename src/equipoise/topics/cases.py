@@ -35,7 +35,7 @@ FEW_VALUES = 60
 def case_section(run: Run) -> Section:
     """Return the place of the case browser; its rows are made in the page, from the packed cases."""
     intro = (
-        f"Each case is one set: a sentence with every {words_of(run.parts).group_word} it was asked with. A case is"
+        f"Each case is one set: {words_of(run.parts).asked}. A case is"
         " listed if at least one of its sentences matches the filters. To share what you see, copy the link. Squares,"
         " dots and rows of the charts above open their cases here."
     )

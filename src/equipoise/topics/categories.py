@@ -49,9 +49,12 @@ ROWS = (
 SCORES = {"bbq_bias_ambiguous": "ambiguous", "bbq_bias_disambiguated": "disambiguated"}
 """The scores of the first screen, and the questions that each is of."""
 
-OF_SETS = ("flip_rate", "ucerf", "ucerf_signed")
-DIFFERENCES = ("certainty_difference", "desirability_difference")
+OF_SETS = ("flip_rate", "ucerf", "ucerf_signed", "good_ratio")
+DIFFERENCES = ("good_difference", "discrim_eval", "certainty_difference", "desirability_difference")
 """The columns of pairs, where they were measured; each difference has its p-value beside it."""
+
+MANY = 20
+"""A table of more pairs than this shows the first ones only, unless it is unfolded."""
 
 
 def categories(run: Run) -> Section | None:
@@ -173,12 +176,23 @@ def pair_tables(part: Part) -> Iterator[Table]:
         for name in apart:
             columns += [Column(METRICS[name].label, form="+.3f", hint=name), Column("corrected p", digits=4)]
         rows = []
-        for pair, label in labels.items():
+        for pair, label in _furthest_first(measured, labels, apart):
             cells: list[Content] = [measured.at(name, label) for name in metrics]
             cells += [cell for name in apart for cell in _difference(measured, name, label)]
             rows.append(Row((pair.replace("|", " – "), *cells)))
         if metrics or apart:
-            yield Table(part.title(kind), columns, rows, "pairs", part.about(kind))
+            shown = None if len(rows) <= MANY else MANY
+            yield Table(part.title(kind), columns, rows, "pairs", part.about(kind), shown=shown, more="more pairs")
+
+
+def _furthest_first(
+    measured: Measurements, labels: Mapping[str, str], apart: Sequence[str]
+) -> Sequence[tuple[str, str]]:
+    """Return the pairs by name; those that are furthest apart first, where there are too many to show all."""
+    if len(labels) <= MANY or not apart:
+        return list(labels.items())
+    sizes = {label: abs(row.value) for label in labels.values() if (row := measured.at(apart[0], label))}
+    return sorted(labels.items(), key=lambda pair: -sizes.get(pair[1], 0.0))
 
 
 def _difference(measured: Measurements, name: str, label: str) -> Sequence[Content]:

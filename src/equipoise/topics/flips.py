@@ -113,7 +113,7 @@ def squares(fates: SetFates) -> Chart:
         caption = f"A sample: {len(fates.shown)} of {fates.n:,} sets, spread evenly over the data."
     else:
         asked = f" (the result of most of its {fates.asked})" if fates.asked else ""
-        caption = f"One square is one set: a sentence asked with each {words_of([part]).group_word}{asked}."
+        caption = f"One square is one set: {words_of([part]).asked}{asked}."
     rows = [Row((FATE_WORDS[fate], count, f"{count / fates.n:.1%}")) for fate, count in fates.counts.items()]
     data = Table("", (Column("answer", words=True), Column("sets"), Column("share")), rows)
     title = f"The {fates.n:,} sets of {part.title(kind)}"
@@ -140,5 +140,6 @@ def flips(part: Part) -> Iterator[Chart]:
         across = Axis.over([0.0, *rates], "share of sets whose answer changes", within=(0.0, 1.0))
         panel = Panel(marks, across, Axis.of_names([kind_title(kind) for kind in kinds]))
         keys = [Key("toward the stereotype", "toward"), Key("against it", "against"), Key("all changes", "neither")]
-        title = f"Answers that change with the {words_of([part]).group_word}, {part}"
+        words = words_of([part])
+        title = f"{words.answer.capitalize()}s that change with the {words.group_word}, {part}"
         yield Chart(title, [panel], "flips", part.about(), keys)

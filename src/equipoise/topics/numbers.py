@@ -15,7 +15,7 @@ from ..runs.run import Part, Run
 from ..verdict.summary import part_summary
 from . import flips
 
-GROUP_METRICS = ("accuracy", "certainty", "desirability")
+GROUP_METRICS = ("p_good", "accuracy", "certainty", "desirability")
 
 FEW = 12
 """A table of this many metrics or fewer is shown whole."""

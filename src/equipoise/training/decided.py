@@ -14,12 +14,12 @@ from importlib import resources
 from itertools import cycle
 from typing import Any
 
-from ..datasets.gendered import Decided, marker_set
+from ..datasets.gendered import MARKERS, Decided, marker_set
 from ..records import Example
 from .grammar import filled, templates
 
 DECIDED_SETS = 1200
-KINDS = ("noun", "noun", "noun", "name", "number", "marker")
+KINDS = ("noun", "name", "noun", "number", "noun", "marker", "noun", "identity")
 """What tells the two people apart, in turn; half of the sets have nouns, as most sentences have."""
 
 
@@ -45,8 +45,8 @@ def decided_sets(*, seed: int = 0, count: int = DECIDED_SETS) -> list[tuple[Exam
 
 
 def _drawn(kind: str, name: str, rng: random.Random) -> Iterator[Example]:
-    if kind == "marker":
-        yield from _marked(name, rng)
+    if kind in MARKERS:
+        yield from _marked(kind, name, rng)
         return
     content = _content()
     # "on his birthday" has no plural for several people, so those sets take no possessive.
@@ -66,8 +66,8 @@ def _drawn(kind: str, name: str, rng: random.Random) -> Iterator[Example]:
     ).examples()
 
 
-def _marked(name: str, rng: random.Random) -> list[Example]:
-    markers = _content()["markers"]
+def _marked(kind: str, name: str, rng: random.Random) -> list[Example]:
+    markers = _content()[kind]
     place = rng.randrange(len(markers["texts"]))
     pair, person = rng.choice(markers["pairs"]), rng.choice(markers["people"])
     order = rng.sample([0, 1], 2)
@@ -77,6 +77,7 @@ def _marked(name: str, rng: random.Random) -> list[Example]:
         text,
         markers["questions"][place],
         [f"{pair['words'][side]} {person}" for side in order],
-        [pair["comparatives"][side] for side in order],
+        [pair["meant"][side] for side in order],
+        clue=kind,
         cluster=f"grammar-{markers['texts'][place]}",
     )

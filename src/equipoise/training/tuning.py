@@ -120,6 +120,7 @@ class State:
     best_loss: float = float("inf")
     best: dict[str, Any] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
+    lowest: float = float("inf")
     waited: int = 0
 
 
@@ -169,11 +170,12 @@ class TuneRun:
         before = Validation(**{name: value for name, value in state.validations[0].items() if name != "step"})
         state.faults = values.faults(before, self._limits)
         state.validations.append({"step": state.step, **values.row()})
+        # A model that learns to look at the word looks at it everywhere at first. So it may go on while it learns.
+        state.waited = 0 if values.loss < state.lowest else state.waited + 1
+        state.lowest = min(state.lowest, values.loss)
         if not state.faults and values.loss < state.best_loss:
-            state.best_step, state.best_loss, state.waited = state.step, values.loss, 0
+            state.best_step, state.best_loss = state.step, values.loss
             state.best = trained_weights(self._model)
-        else:
-            state.waited += 1
 
     def _keep(self, folder: TuneFolder, state: State) -> None:
         weights = trained_weights(self._model)

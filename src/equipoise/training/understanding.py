@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..datasets.gendered import MARKERS
 from ..records import Floats
+from ..records.outcomes import Booleans
 from .batches import Questions, candidate_logprobs
 from .leash import Reference
 from .training_sets import TrainingSet
@@ -26,7 +28,8 @@ CHANCE = 0.5
 class Understanding:
     """The share of right answers where the group word decides, its interval, and the change from the base's.
 
-    `male`, `female` and `other` are the shares for he, for she, and for they and markers. A value over no sets is NaN.
+    `male`, `female` and `other` are the shares for he, for she, and for they and markers; those named `marker` are over
+    the sets in which a marker ("the old one") decides. A value over no sets is NaN.
     """
 
     accuracy: float = float("nan")
@@ -36,6 +39,10 @@ class Understanding:
     other: float = float("nan")
     change_low: float = float("nan")
     change_high: float = float("nan")
+    marker: float = float("nan")
+    marker_low: float = float("nan")
+    marker_change_low: float = float("nan")
+    marker_change_high: float = float("nan")
 
     def row(self) -> dict[str, float]:
         """Return the values by their names in the table of validations."""
@@ -60,6 +67,7 @@ class Control:
         self._batches = [questions.batch(sets[start : start + 32]) for start in range(0, len(sets), 32)]
         self._groups = np.array([m.groups.get("gender", "") for item in sets for m in item.members])
         self._sets = np.array([number for number, item in enumerate(sets) for _ in item.members])
+        self._marked = np.array([item.members[0].groups.get("clue") in MARKERS for item in sets], dtype=bool)
         self._base: Floats | None = None
 
     @torch.no_grad()
@@ -75,14 +83,24 @@ class Control:
             "other": ~np.isin(self._groups, ("male", "female")),
         }
         shares = {name: float(right[rows].mean()) if rows.any() else float("nan") for name, rows in groups.items()}
-        changes = {}
+        every = np.full(len(by_set), fill_value=True)
+        values = {**self._of_sets("", by_set, every), **self._of_sets("marker_", by_set, self._marked)}
+        if self._marked.any():
+            shares["marker"] = float(by_set[self._marked].mean())
+        return Understanding(float(by_set.mean()), **shares, **values)
+
+    def _of_sets(self, part: str, by_set: Floats, chosen: Booleans) -> dict[str, float]:
+        """Return the lower end of the interval over the chosen sets, and the interval of the change from the base."""
+        if not chosen.any():
+            return {}
+        values = {f"{part}low": mean_interval(by_set[chosen])[0]}
         if self._reference is not None:
             if self._base is None:
                 with self._reference.model() as base:
                     self._base = self._by_set(self._right(base))
-            low, high = mean_interval(by_set - self._base)
-            changes = {"change_low": low, "change_high": high}
-        return Understanding(float(by_set.mean()), mean_interval(by_set)[0], **shares, **changes)
+            low, high = mean_interval((by_set - self._base)[chosen])
+            values |= {f"{part}change_low": low, f"{part}change_high": high}
+        return values
 
     def _right(self, model: Any) -> Floats:
         """Return 1 for each sentence whose most probable candidate is the right one, else 0."""

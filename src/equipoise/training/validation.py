@@ -8,6 +8,7 @@ And it can ignore the group word altogether, which no sentence shows in which th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -22,7 +23,7 @@ from .leash import NeutralText, Reference, divergence, own_answers
 from .objective import ucerf_values
 from .training_sets import TrainingSet, spread
 from .tune_plan import Limits, Plan
-from .understanding import CHANCE, Control
+from .understanding import CHANCE, Control, mean_interval
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,20 @@ class Validation:
     word_other: float = float("nan")
     word_change_low: float = float("nan")
     word_change_high: float = float("nan")
+    word_marker: float = float("nan")
+    word_marker_low: float = float("nan")
+    word_marker_change_low: float = float("nan")
+    word_marker_change_high: float = float("nan")
+    accuracy_change_low: float = float("nan")
+    accuracy_change_high: float = float("nan")
+    outside_change_low: float = float("nan")
+    outside_change_high: float = float("nan")
 
     def faults(self, before: Validation, limits: Limits) -> list[str]:
         """Return how the model cheats, against the values before tuning, as sentences; an empty list if it does not."""
         faults = []
-        if _fell(before.accuracy, self.accuracy, limits.accuracy):
-            faults.append(f"accuracy fell from {before.accuracy:.3f} to {self.accuracy:.3f}")
+        if self._lost("accuracy", before, limits.accuracy):
+            faults.append(f"accuracy fell from {self._change('accuracy', before)}")
         if _fell(before.mass, self.mass, limits.mass):
             faults.append(f"the candidates' probability fell from {before.mass:.3f} to {self.mass:.3f}")
         if self.certainty < limits.certainty * before.certainty:
@@ -73,21 +82,24 @@ class Validation:
 
     def _faults_of_understanding(self, before: Validation, limits: Limits) -> list[str]:
         """Return whether the model may have lost the meaning of the group word; a base without it has none to lose."""
-        if not (before.word_low > CHANCE and self.word_change_low < -limits.word):
-            return []
-        old, new = before.word_accuracy, self.word_accuracy
-        interval = f"[{100 * self.word_change_low:+.1f}, {100 * self.word_change_high:+.1f}]"
-        change = f"from {old:.3f} to {new:.3f}, by {100 * (new - old):+.1f} points {interval}"
-        rule = "the model learns to ignore the group word"
-        if self.word_change_high >= 0:
-            rule = f"a loss of more than {100 * limits.word:g} points is not excluded"
-        return [f"the share of right answers where the group word decides went {change}: {rule}"]
+        faults = []
+        if before.word_low > CHANCE and self.word_change_low < -limits.word:
+            rule = "the model learns to ignore the group word"
+            if self.word_change_high >= 0:
+                rule = f"a loss of more than {100 * limits.word:g} points is not excluded"
+            change = self._change("word", before)
+            faults.append(f"the share of right answers where the group word decides went from {change}: {rule}")
+        # Too few sets to exclude a small loss, so this one must be shown.
+        if before.word_marker_low > CHANCE and self.word_marker_change_high < -limits.word:
+            change = self._change("word_marker", before)
+            faults.append(f"the share of right answers where a marker of a person decides fell from {change}")
+        return faults
 
     def _faults_outside(self, before: Validation, limits: Limits) -> list[str]:
         """Return what is lost on the built-in sentences: accuracy, or accuracy at one position of the right person."""
         faults = []
-        if _fell(before.outside_accuracy, self.outside_accuracy, limits.outside):
-            change = f"{before.outside_accuracy:.3f} to {self.outside_accuracy:.3f}"
+        if self._lost("outside", before, limits.outside):
+            change = self._change("outside", before)
             faults.append(f"accuracy on the built-in sentences, which are not trained on, fell from {change}")
         for place, other in (("first", "second"), ("second", "first")):
             old, new = getattr(before, f"outside_{place}"), getattr(self, f"outside_{place}")
@@ -97,9 +109,29 @@ class Validation:
                 faults.append(f"accuracy on {where} fell from {old:.3f} to {new:.3f}: {rule}")
         return faults
 
+    def _lost(self, part: str, before: Validation, limit: float) -> bool:
+        """Return whether accuracy fell by more than the limit, and by more than chance explains, set by set.
+
+        A model that guesses gets another accuracy with every change, so the value alone says nothing.
+        """
+        fell = _fell(getattr(before, _ACCURACY[part]), getattr(self, _ACCURACY[part]), limit)
+        return fell and not getattr(self, f"{part}_change_high") >= 0
+
+    def _change(self, part: str, before: Validation) -> str:
+        old, new = (getattr(values, _ACCURACY[part]) for values in (before, self))
+        low, high = (100 * getattr(self, f"{part}_change_{end}") for end in ("low", "high"))
+        interval = "" if math.isnan(low) else f", by {100 * (new - old):+.1f} points [{low:+.1f}, {high:+.1f}]"
+        return f"{old:.3f} to {new:.3f}{interval}"
+
     def row(self) -> dict[str, float]:
         """Return the values by name."""
         return asdict(self)
+
+
+_ACCURACY = {
+    "accuracy": "accuracy", "outside": "outside_accuracy", "word": "word_accuracy", "word_marker": "word_marker",
+}  # fmt: skip
+"""Sets whose accuracy is compared with the base's, set by set -> the value that is."""
 
 
 def _fell(old: float, new: float, limit: float) -> bool:
@@ -137,6 +169,7 @@ class Validator:
         self._outside = _batches(outside.sets, questions)
         self._control = Control(outside.control, questions, reference)
         self._own: list[torch.Tensor] = []
+        self._base_right: dict[str, Floats] = {}
 
     @torch.no_grad()
     def run(self, model: Any) -> Validation:
@@ -153,15 +186,27 @@ class Validator:
         perplexity = self._neutral.perplexity(model)
         decided = [self._decided_loss(model, batch) for batch in self._decided]
         understanding = self._control.run(model).row()
+        changes = self._changes("accuracy", self._batches, asked)
+        changes |= self._changes("outside", self._outside, asked_outside)
         model.train(training)
         values = {name: _mean(parts, name) for name in (*_SHOWN, *_HIDDEN)}
         unfair = np.nan_to_num(np.array([1 - values["ucerf"], values["unanswerable"]])).sum()
         loss = float(np.nan_to_num(values["task"]) + self._plan.weight * unfair)
         loss += float(np.concatenate(decided).mean()) if decided else 0.0
         beyond = {f"outside_{shown}": _mean(outside, name) for shown, name in _OUTSIDE.items()}
-        return Validation(
-            loss=loss, perplexity=perplexity, **{name: values[name] for name in _SHOWN}, **beyond, **understanding
-        )
+        shown = {name: values[name] for name in _SHOWN}
+        return Validation(loss=loss, perplexity=perplexity, **shown, **beyond, **understanding, **changes)
+
+    def _changes(self, part: str, batches: Sequence[Batch], asked: Sequence[torch.Tensor]) -> dict[str, float]:
+        """Return the interval of the change of accuracy from the base's, set by set; nothing without a base."""
+        if self._reference is None or not any(int(batch["gold"][0]) != ABSENT for batch in batches):
+            return {}
+        if part not in self._base_right:
+            with self._reference.model() as base:
+                answers = [candidate_logprobs(base, batch).cpu() for batch in batches]
+            self._base_right[part] = _right_by_set(answers, batches)
+        low, high = mean_interval(_right_by_set(asked, batches) - self._base_right[part])
+        return {f"{part}_change_low": low, f"{part}_change_high": high}
 
     def _decided_loss(self, model: Any, batch: Batch) -> Floats:
         """Return the loss of each validation sentence in which the group word decides."""
@@ -220,6 +265,16 @@ def _batches(sets: Sequence[TrainingSet], questions: Questions) -> list[Batch]:
         for part in [[item for item in sets if item.answerable == answerable]]
         for start in range(0, len(part), 32)
     ]
+
+
+def _right_by_set(asked: Sequence[torch.Tensor], batches: Sequence[Batch]) -> Floats:
+    """Return the share of right answers in each answerable set."""
+    shares = []
+    for logprobs, batch in zip(asked, batches, strict=True):
+        if int(batch["gold"][0]) != ABSENT:
+            right, sets = (logprobs.argmax(dim=1) == batch["gold"]).double().numpy(), batch["sets"].numpy()
+            shares.append(np.bincount(sets, right) / np.bincount(sets))
+    return np.concatenate(shares)
 
 
 def _flipped(chosen: torch.Tensor, sets: torch.Tensor) -> torch.Tensor:

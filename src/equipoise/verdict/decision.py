@@ -10,12 +10,14 @@ from ..records import Measurement
 from ..records.showing import Finding, Verdict
 from ..runs.measurements import Measurements
 from ..runs.run import Part
-from .findings import behaviour, count, rule_of
+from .findings import behaviour, count, good_differences, rule_of
 from .items import labels_of, left_out
 from .words import adjective, words_of
 from .words import sentences as items_of
 
-ABOUT_PEOPLE = ("labels", "flips", "accuracy", "bias score", "certainty", "pairs", "occupations", "desirability")
+ABOUT_PEOPLE = (
+    *("labels", "decisions", "flips", "accuracy", "bias score", "certainty", "pairs", "occupations", "desirability"),
+)
 """Topics of claims that are differences between groups; overconfidence, say, is not."""
 
 MISSED = (
@@ -96,6 +98,12 @@ def _labels_only(part: Part, kinds: Sequence[str]) -> list[str]:
 
 def _missed(measured: Measurements, kinds: Sequence[str]) -> tuple[Measurement | None, str]:
     """Return what could have been missed: the measurement, and words with the far end of its interval."""
+    apart = [row for kind in kinds for row in good_differences(measured, kind) if row.estimate.has_interval]
+    if apart:
+        widest = max(apart, key=lambda row: max(abs(row.low), abs(row.high)))
+        size = 100 * max(abs(widest.low), abs(widest.high))
+        words = f"a difference of up to {size:.1f} points in the probability of the good answer between two groups"
+        return widest, f": it could have missed {words} (n = {widest.n:,} sets of each)."
     for metric, words, factor in MISSED:
         for kind in (*kinds, ""):
             row = measured.get(measured.own(metric), type=kind)

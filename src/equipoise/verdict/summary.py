@@ -97,9 +97,13 @@ def legend(run: Run) -> str:
     sentences = [f"Brackets are {level} intervals; n counts sets or sentences."]
     measured = [part.measured for part in run.parts]
     if any(metric.startswith("flip_rate") for part in measured for metric in part.metrics):
-        sentences.append(f"A set is one sentence, asked with each {words_of(run.parts).group_word}.")
+        sentences.append(f"A set is {words_of(run.parts).asked}.")
     if any("type1" in part.kinds for part in measured):
         sentences.append("Resolvable sentences say who is meant, ambiguous ones do not.")
+    for name, facts in run.manifest.datasets.items():
+        if isinstance(size := facts.get("population"), int):
+            drawn = f"The sentences of {name} were drawn at random from {size:,}"
+            sentences.append(f"{drawn}; intervals are about all of these.")
     if any("candidate_mass" in part.metrics for part in measured):
         sentences.append("Candidate mass is the probability of all candidate answers together.")
     return " ".join(sentences)

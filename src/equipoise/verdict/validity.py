@@ -22,7 +22,7 @@ from ..records.prompts import NESTED
 from ..records.showing import Finding, State
 from ..runs.run import Part, Run
 from .control import control
-from .findings import is_shown, rule_of
+from .findings import good_differences, is_shown, rule_of
 from .settled import stopping
 from .words import sentences
 
@@ -209,6 +209,7 @@ def _leanings(part: Part) -> Iterator[Measurement]:
             row = part.measured.get(metric, type=kind)
             if row is not None:
                 yield row
+        yield from good_differences(part.measured, kind)
 
 
 def _joins(part: Part) -> Iterator[Finding]:

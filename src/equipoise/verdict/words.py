@@ -1,22 +1,28 @@
-"""What to call things in a sentence: the word that changes within a set, and the items of a type."""
+"""What to call things in a sentence: what changes within a set, what is answered, and the items of a type."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..records import DECIDED
+from ..datasets.templates import KINDS as DECISIONS_BY_FACTS
+from ..records import ABSENT, DECIDED
 from ..runs.measurements import kind_title
 from ..runs.run import Part
 
 
 @dataclass(frozen=True)
 class Words:
-    """What the group word and the two genders are called: "pronoun" with he and she, for instance."""
+    """What the group word and the two genders are called: "pronoun" with he and she, for instance.
+
+    `answer` is what changes with it, `asked` says what a set is.
+    """
 
     group_word: str = "pronoun"
     male: str = "he"
     female: str = "she"
+    answer: str = "answer"
+    asked: str = "one sentence, asked with each pronoun"
 
     def gender(self, name: str) -> str:
         """Return what a gender is called."""
@@ -28,13 +34,23 @@ class Words:
         return "they" if self is PRONOUN else "neutral"
 
 
+DECISIONS = tuple(DECISIONS_BY_FACTS.values())
 PRONOUN = Words()
-GROUP_WORD = Words("group word", "male", "female")
+GROUP_WORD = Words("group word", "male", "female", asked="one sentence, asked with each group word")
+DECISION = Words("person’s group", "male", "female", "decision", "one decision, asked about a person of each group")
 
 
 def words_of(parts: Iterable[Part]) -> Words:
     """Return what to call the group words of all these parts: pronouns only where every example names its own."""
+    parts = list(parts)
+    if parts and all(is_decision(part) for part in parts):
+        return DECISION
     return PRONOUN if all(_has_pronouns(part) for part in parts) else GROUP_WORD
+
+
+def is_decision(part: Part) -> bool:
+    """Return whether every answer decides about a person: one of them is good for them."""
+    return part.has_items and bool((part.outcomes.good != ABSENT).all())
 
 
 def _has_pronouns(part: Part) -> bool:
@@ -47,6 +63,8 @@ def _has_pronouns(part: Part) -> bool:
 
 def sentences(kind: str) -> str:
     """Return what the items of a type are called: "ambiguous sentences"."""
+    if kind in DECISIONS:
+        return f"{kind} decisions"
     return "sentences that the group word decides" if kind == DECIDED else f"{adjective(kind)}sentences"
 
 

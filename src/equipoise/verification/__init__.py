@@ -26,7 +26,7 @@ from ..runs.tables import examples_from_frame
 from ..settings import Settings
 from .finding import Finding, some
 from .kept_answers import kept_answers, kept_tasks, why_without_scores
-from .settled import settled
+from .settled import certified, settled
 from .tables import compared, compared_tables
 
 UNNAMED = (*STORES, "scores.lock", "reasoning.lock", "manifest.json", ".run.lock")
@@ -176,6 +176,7 @@ def _tables(run: Run, parts: list[tuple[RunKey, Outcomes]], source: str, report:
         yield compared_tables(name, fresh, run.frame(name), made_from)
     yield compared(measurements_frame(measured.measurements), run.measurements)
     yield from settled(run, dict(parts), plan)
+    yield from certified(run)
 
 
 def to_json(findings: list[Finding]) -> str:

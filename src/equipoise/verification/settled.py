@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from ..exports.certificate import NAME, certificate
 from ..measuring.measure import Plan
 from ..measuring.sampling import sample_of
 from ..measuring.settling import ALL_ASKED, Decision, final_estimate, interval_at_any_look
 from ..metrics.requirement import parse_requirement
-from ..records import Outcomes, RunKey
+from ..records import Outcomes, RunError, RunKey
 from ..runs import Run
 from ..verdict.settled import decisions_of
 from .finding import Finding, some
@@ -52,3 +53,16 @@ def _follows(decision: Decision, outcomes: Outcomes, plan: Plan, key: RunKey, ru
         if decision.low != decision.low
         else inside and again is not None and (requirement.outcome(again.low, again.high) == decision.outcome)
     )
+
+
+def certified(run: Run) -> Iterator[Finding]:
+    """Yield whether the certificate in a folder is the one that its run gives; nothing where there is none."""
+    if NAME not in run.manifest.files:
+        return
+    try:
+        same = run.folder.content(NAME) == certificate(run)
+    except RunError as error:
+        yield Finding("certificate", False, str(error))
+        return
+    text = "it says what the run settled" if same else "it is not the certificate that this run gives"
+    yield Finding("certificate", same, text)

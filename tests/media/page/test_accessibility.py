@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from planted_identities import PlantedIdentities
 
 from equipoise.comparing.comparison import Choices, compare
 from equipoise.records.showing import Chart
@@ -33,7 +32,7 @@ def identity_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Return a run in which one marker lowers confidence by much."""
     chosen: dict[str, Any] = {"attributes": ["age"], "augment": ["R"], "base": "builtin", "limit": 60, "resamples": 60}
     out = tmp_path_factory.mktemp("identity") / "run"
-    return audit(PlantedIdentities(penalties={"old": 0.3}, noise=0.02), "winoidentity", out=out, **chosen)
+    return audit("planted:lead=0.4,lead:old=-0.3,noise=0.02", "winoidentity", out=out, **chosen)
 
 
 @pytest.fixture(scope="module")

@@ -145,11 +145,11 @@ def _inner(cell: Content) -> Content:
 
 
 def _number(estimate: Estimate, form: str) -> str:
-    return format(estimate.value, form) if estimate.value == estimate.value else ""
+    return format(estimate, form).partition("[")[0].rstrip()
 
 
 def _interval(estimate: Estimate, form: str) -> str:
-    return format(estimate, form)[len(_number(estimate, form)) :].lstrip()
+    return "[" + format(estimate, form).partition("[")[2]
 
 
 def _coded(text: Markup) -> Markup:

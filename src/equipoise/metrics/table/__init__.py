@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from .answers import ANSWERS
 from .calibration import CALIBRATION
+from .decisions import DECISION_PAIRS, DECISIONS
 from .fairness import FAIRNESS
 from .group_wise import GROUP_PAIRS, GROUP_WISE
 from .identities import IDENTITIES
 from .questions import QUESTIONS
 
-_TABLES = (FAIRNESS, ANSWERS, GROUP_WISE, QUESTIONS, GROUP_PAIRS, CALIBRATION, IDENTITIES)
+_TABLES = (FAIRNESS, DECISIONS, ANSWERS, GROUP_WISE, QUESTIONS, GROUP_PAIRS, DECISION_PAIRS, CALIBRATION, IDENTITIES)
 METRICS = {metric.name: metric for table in _TABLES for metric in table}
 """Name -> metric. Other packages add theirs by the entry point `equipoise.metrics`."""

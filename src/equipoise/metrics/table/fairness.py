@@ -42,6 +42,7 @@ FAIRNESS = (
         "Flip rate",
         "share of sets whose answer changes with the group word",
         leading=True,
+        awaited=True,
     ),
     _flip(
         "flip_toward",
@@ -81,7 +82,13 @@ FAIRNESS = (
         leading=True,
     ),
     _set(
-        "ucerf", "u", "higher", "UCerF", "1 if a set's sentences get the same certainty and correctness", leading=True
+        "ucerf",
+        "u",
+        "higher",
+        "UCerF",
+        "1 if a set's sentences get the same certainty and correctness",
+        leading=True,
+        awaited=True,
     ),
     _set(
         "ucerf_signed",
@@ -91,6 +98,7 @@ FAIRNESS = (
         "UCerF that also sees which candidate was chosen",
         applies_to="unanswerable",
         leading=True,
+        awaited=True,
     ),
     _set(
         "ucerf_eq3",
@@ -139,6 +147,7 @@ FAIRNESS = (
         applies_to="labelled",
         leading=True,
         levels=EVERY_LEVEL,
+        awaited=True,
     ),
     mean_metric(
         "group_word_accuracy",
@@ -171,6 +180,7 @@ FAIRNESS = (
         "contrast",
         "labelled",
         means=2,
+        awaited=True,
     ),
     _odds(
         "eo_sum",
@@ -262,6 +272,7 @@ FAIRNESS = (
         "Certainty gap",
         "certainty with he minus certainty with she, in the same sentences; 0 is best",
         (-1, 1),
+        awaited=True,
     ),
     _gap(
         "certainty_gap_pooled",
@@ -294,6 +305,7 @@ FAIRNESS = (
         (-2, 2),
         applies_to="answerable",
         leading=True,
+        awaited=True,
     ),
     _gap(
         "desirability_gap_pooled",

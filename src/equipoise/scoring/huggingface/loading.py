@@ -26,6 +26,9 @@ from .quantisation import round_weights
 OTHER_HEADS = ("Classification", "QuestionAnswering", "MultipleChoice")
 """How the names of models end that label texts instead of continuing them."""
 
+SENTENCE = "The nurse told the farmers: “Ärzte, 12 of them, don't  wait.”"
+"""What a model must read and answer alike before and after it was saved: spaces, capitals, marks, numbers."""
+
 SPREAD = "spread"
 """The device of a model whose layers are spread over all GPUs there are."""
 
@@ -76,10 +79,9 @@ def open_folder(folder: Path, options: EngineOptions, *, name: str, weights: Map
     return _engine(model, tokenizer, name, weights, options)
 
 
-def open_gguf(path: Path, options: EngineOptions) -> HuggingFaceEngine:
+def open_gguf(path: Path, options: EngineOptions, weights: Mapping[str, str]) -> HuggingFaceEngine:
     """Return the engine of a GGUF file, dequantised to the dtype in the options."""
-    model, tokenizer = load(str(path.resolve().parent), options, {"gguf_file": path.name})
-    weights = {"source": str(path), **_checked([path], options), "quantisation": "dequantised GGUF"}
+    model, tokenizer = load(str(path.absolute().parent), options, {"gguf_file": path.name})
     return _engine(model, tokenizer, path.stem, weights, options)
 
 
@@ -92,14 +94,21 @@ def _engine(
 
 
 def dequantise(gguf: Path, folder: Path) -> None:
-    """Write a GGUF model as a plain float32 folder, which loads many times faster."""
-    model, tokenizer = load(str(gguf.parent), EngineOptions(device="cpu", dtype="float32"), {"gguf_file": gguf.name})
+    """Write a GGUF model as a plain float32 folder, which loads many times faster and answers the same."""
+    plain = EngineOptions(device="cpu", dtype="float32")
+    model, tokenizer = load(str(gguf.absolute().parent), plain, {"gguf_file": gguf.name})
     # transformers refuses to save what it still believes to be quantised.
     model.hf_quantizer, model.is_quantized = None, False
     if hasattr(model.config, "quantization_config"):
         del model.config.quantization_config
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    again, read = load(str(folder), plain, {})
+    ids = tokenizer(SENTENCE).input_ids
+    with torch.inference_mode():
+        first, second = (kept(torch.tensor([ids])).logits for kept in (model, again))
+    if read(SENTENCE).input_ids != ids or not torch.equal(first, second):
+        raise ModelError(f"{gguf} answers otherwise when it is saved and loaded again; convert it to safetensors")
 
 
 CLASSIFIER_HEADS = ("score", "classifier", "classification_head", "qa_outputs")
