@@ -154,7 +154,8 @@ def _interval(estimate: Estimate, form: str) -> str:
 
 def _coded(text: Markup) -> Markup:
     """Return escaped text in which what is between backticks is code."""
-    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", text))
+    # A plain str: re.sub would join the parts of Markup by its own join, which escapes them once more.
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(text)))
 
 
 def _sort_value(cell: Content, column: Column) -> str:
