@@ -109,8 +109,8 @@ def asked_twice(folder: Path, seed: int, numbers: dict[str, float]) -> Said:
     # Without a third option the answers have the same distribution. UCerF has not: its scale knows three answers.
     rows = [row for row in differences_of(run, run.parts[0].dataset) if row.metric in ("flip_rate", "accuracy")]
     held = [row for row in rows if is_detected(row.estimate)]
-    # A third option takes from what is right, and is one more answer to change to.
-    wrong = [row for row in held if (row.estimate.value > 0) != (row.metric == "flip_rate")]
+    # A third option takes from what is right; flips may go either way.
+    wrong = [row for row in held if row.metric == "accuracy" and row.estimate.value > 0]
     false = held if numbers["other"] == NEVER else wrong
     return Said(bool(held), bool(false), any(row.estimate.p < DETECTED for row in rows))
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import shlex
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 PAGE = Path(__file__).resolve().parent / "first-five-minutes.md"
@@ -36,21 +38,42 @@ MINE = f'```csv title="mine.csv"\n{TABLE}```\n\n'
 INTRO = """# The first five minutes
 
 Written by `python docs/first_minutes.py`: a fresh folder, the commands below, and the seconds that each took on {cores}
-cores, with the model in the cache. Long outputs are cut at "…".
+cores, with the model in the cache. The second number is the processor's time that the command itself used; the first
+is longer where the machine is busy with other work. Long outputs are cut at "…".
 """
 
 
-def ran(command: str, folder: Path, programs: Path, codes: tuple[int, ...]) -> tuple[str, float]:
+@dataclass(frozen=True)
+class Seconds:
+    """The time that passed, and the processor's time that commands used."""
+
+    passed: float
+    used: float
+
+    @classmethod
+    def now(cls) -> Seconds:
+        """Return both clocks as they are."""
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return cls(time.monotonic(), usage.ru_utime + usage.ru_stime)
+
+    def __sub__(self, earlier: Seconds) -> Seconds:
+        return Seconds(self.passed - earlier.passed, self.used - earlier.used)
+
+    def __str__(self) -> str:
+        return f"{self.passed:.0f} s, {self.used:.0f} s of the processor"
+
+
+def ran(command: str, folder: Path, programs: Path, codes: tuple[int, ...]) -> tuple[str, Seconds]:
     """Return what a command printed, and its seconds."""
     path = f"{programs}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "COLUMNS": "100"}
-    began = time.monotonic()
+    began = Seconds.now()
     done = subprocess.run(
         shlex.split(command), cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
     if done.returncode not in codes:
         raise SystemExit(f"{command}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout, time.monotonic() - began
+    return done.stdout, Seconds.now() - began
 
 
 def main() -> None:
@@ -58,7 +81,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--wheel", type=Path)
     wheel = parser.parse_args().wheel
-    blocks, total = [INTRO.format(cores=os.cpu_count())], 0.0
+    blocks, began = [INTRO.format(cores=os.cpu_count())], Seconds.now()
     with tempfile.TemporaryDirectory() as name:
         folder, programs = Path(name), Path(sys.executable).parent
         (folder / "mine.csv").write_text(TABLE, encoding="utf-8")
@@ -69,13 +92,12 @@ def main() -> None:
             steps = ((INSTALL, f"pip install --quiet {wheel.absolute()}", (0,)), *STEPS)
         for title, command, codes in steps:
             text, seconds = ran(command, folder, programs, codes)
-            total += seconds
-            lines = text.strip().splitlines()
+            lines = text.rstrip().strip("\n").splitlines()
             cut = [*lines[:SHOWN], "…"] if len(lines) > SHOWN else lines
             shown = command.replace(str(wheel.absolute()), wheel.name) if wheel else command
             note = NOT_RUN if title == INSTALL else MINE if "mine.csv" in command and "check" in command else ""
-            blocks.append(f"## {title} ({seconds:.0f} s)\n\n{note}```console\n$ {shown}\n" + "\n".join(cut) + "\n```\n")
-    blocks.append(f"All of it took {total:.0f} seconds.\n")
+            blocks.append(f"## {title} ({seconds})\n\n{note}```console\n$ {shown}\n" + "\n".join(cut) + "\n```\n")
+    blocks.append(f"All of it: {Seconds.now() - began}.\n")
     PAGE.write_text("\n".join(blocks), encoding="utf-8")
 
 

@@ -6,13 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 from server_llama_cpp import served
+from server_proxy import Proxy
 
 import equipoise
 from equipoise.asking import ask, people_in
+from equipoise.datasets import open_dataset
 from equipoise.records import DatasetError, EquipoiseError
+from equipoise.tasks import open_task
 
 LATE = "The nurse told the farmer that she was late."
 PLANTED = "planted:strength=1,bias=1,noise=0.3"
@@ -59,6 +63,22 @@ def url(default_model_folder: Path) -> Iterator[str]:
 @pytest.mark.parametrize("task", ["next-word", "mcq", "cloze"])
 def test_asking_a_real_server_is_auditing_it(task: str, url: str, tmp_path: Any) -> None:
     same_answers("smollm2", task, tmp_path, server=url, concurrency=1)
+
+
+@pytest.mark.slow
+def test_a_real_server_that_only_chats_is_asked_what_it_can(url: str) -> None:
+    proxy = Proxy(httpx.URL(url).port or 0, "/v1/completions", "/tokenize", "/apply-template")
+    try:
+        asked = ask(LATE, server=proxy.url, concurrency=1, progress=False)
+        notes = " ".join(asked.run.manifest.notes)
+        assert asked.run.parts[0].task == "mcq", "the task follows what the server can do"
+        assert "cannot be asked as next-word, the usual task, so it was asked as mcq" in notes
+        assert len(asked.frame) == 3 and (asked.frame["candidate_mass"] > 0).all()
+        with pytest.raises(EquipoiseError) as caught:
+            ask(LATE, server=proxy.url, task="next-word", concurrency=1, progress=False)
+        assert "next-word" in str(caught.value) and "\n" not in str(caught.value)
+    finally:
+        proxy.close()
 
 
 def test_nothing_is_left_on_disk_and_the_answers_can_still_be_read() -> None:
@@ -108,6 +128,8 @@ def test_several_sentences_are_several_sets() -> None:
         ("The mother told the boy that he was late.", ("mother", "boy")),
         ("A marine biologist met the chief nurse.", ("marine biologist", "chief nurse")),
         ("The nurse told the nurse's cook to wait.", ("nurse", "cook")),
+        ("Anna told Maria that she was late.", ("Anna", "Maria")),
+        ("On Monday Anna's bike was lent to Mr. Hill, because he was late.", ("Anna", "Mr. Hill")),
     ],
 )
 def test_the_two_people_are_found_in_order(sentence: str, people: tuple[str, ...]) -> None:
@@ -120,6 +142,8 @@ def test_the_two_people_are_found_in_order(sentence: str, people: tuple[str, ...
         ("It rained.", {}, "Name them with candidates"),
         ("The nurse met the cook and the clerk before she left.", {}, "it names nurse, cook, clerk"),
         ("The nurse met the cook.", {}, "no pronoun was found"),
+        ("Anna told the nurse that she was late.", {}, "it names nurse, Anna; two are needed"),
+        ("Anna told Maria and Laura that she was late.", {}, "it names Anna, Maria, Laura; two are needed"),
         ("The nurse saw the cook when he met her.", {}, "has 2 pronouns (he, her); mark the one to ask about: [he]"),
         (LATE, {"groups": ["old", "young"]}, "mark the word to replace with brackets"),
         ("The [old] nurse told the cook that she left.", {"groups": ["old"]}, "at least two group words"),
@@ -131,6 +155,21 @@ def test_what_cannot_be_asked_is_refused_with_the_way_out(sentence: str, choices
     with pytest.raises(EquipoiseError) as caught:
         ask(sentence, PLANTED, progress=False, **choices)
     assert words in str(caught.value)
+
+
+def test_people_with_names_are_asked_for_without_an_article(tmp_path: Any) -> None:
+    prompts = [
+        open_task("next-word").prompts(example)[0].context
+        for sentence, people in (("Anna told Maria that she left.", "Anna|Maria"), (LATE, "nurse|farmer"))
+        for example in open_dataset(table_of(tmp_path, sentence, people)).examples
+    ]
+    assert prompts[0].endswith('The pronoun "she" refers to') and prompts[1].endswith("refers to the")
+
+
+def table_of(folder: Any, sentence: str, people: str) -> str:
+    path = folder / f"{people[0]}.csv"
+    path.write_text(f"text,pronoun,candidates\n{sentence},she,{people}\n", encoding="utf-8")
+    return str(path)
 
 
 def test_a_sentence_given_as_data_leads_to_ask() -> None:

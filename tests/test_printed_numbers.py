@@ -1,19 +1,26 @@
-"""Every number in a verdict and in its findings is that of a row of `measurements.csv`, found by metric and group."""
+"""Every number that is shown of a run is that of a row of `measurements.csv`, found by metric and group.
+
+Tables and charts hold the estimates of the rows themselves, so they are found by identity, not by their digits.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
-from equipoise import audit, summary
-from equipoise.records import Measurement
-from equipoise.records.showing import Finding
-from equipoise.runs.run import Run
+from equipoise import audit, compare, summary
+from equipoise.records import Estimate, Measurement
+from equipoise.records.showing import Cell, Chart, Content, Dot, Finding, Section, Table
+from equipoise.report import COMPARED, IN_TERMINAL, run_text, sections
+from equipoise.runs.run import Part, Run
 from equipoise.scoring.planted import PlantedEngine
+from equipoise.topics.comparison import differences
 
 QUICK: dict[str, Any] = {"limit": 70, "resamples": 20, "by": ["stereotype"]}
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
@@ -44,7 +51,14 @@ def printed(row: Measurement) -> Iterator[str]:
     estimate = row.estimate
     for number in (estimate.value, estimate.low, estimate.high):
         for end in (number, -number, 1 - number):
-            yield from (f"{end:.3f}", f"{end:+.3f}", f"{100 * end:.1f}", f"{100 * end:.2f}", f"{end:.2f}")
+            yield from (
+                f"{end:.3f}",
+                f"{end:+.3f}",
+                f"{100 * end:.1f}",
+                f"{100 * end:.2f}",
+                f"{end:.2f}",
+                f"{end:.0%}"[:-1],
+            )
     yield from (f"{estimate.n:,}", f"{round(estimate.value * estimate.n):,}")
     yield f"{max(abs(estimate.low), abs(estimate.high)):.3f}"
 
@@ -55,22 +69,119 @@ def without_fixed(text: str) -> str:
     return text
 
 
-@pytest.mark.parametrize("name", list(RUNS))
-def test_every_number_of_a_sentence_is_a_row(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    numbers, choices = RUNS[name]
+def content_of(cell: Content) -> Content:
+    return content_of(cell.content) if isinstance(cell, Cell) else cell
+
+
+def shown_estimates(section: Section) -> Iterator[Estimate]:
+    """Yield every value with an interval in the tables and charts of a section."""
+    for table in (*section.every(Table), *(chart.table() for chart in section.every(Chart))):
+        for row in table.rows:
+            for cell in map(content_of, row.cells):
+                if isinstance(cell, Estimate | Measurement):
+                    yield cell if isinstance(cell, Estimate) else cell.estimate
+    for chart in section.every(Chart):
+        for panel in chart.panels:
+            for dot in panel.marks_of(Dot):
+                yield from (number for number in (dot.x, dot.y) if isinstance(number, Estimate))
+
+
+def lone_numbers(section: Section) -> Iterator[tuple[float, set[float]]]:
+    """Yield every plain number of a table, with the p-values and values of the measurements in its row."""
+    for table in section.every(Table):
+        for row in table.rows:
+            cells = list(map(content_of, row.cells))
+            rows = [cell.estimate if isinstance(cell, Measurement) else cell for cell in cells]
+            known = {n for e in rows if isinstance(e, Estimate) for n in (e.value, e.p, e.p_corrected)}
+            yield from ((cell, known) for cell in cells if isinstance(cell, float) and cell == cell)
+
+
+def without_fixed_counts(text: str) -> str:
+    return re.sub(r"\d+ of \d+ pairs of groups|chance (is )?\d+(\.\d)?%", "", without_fixed(text))
+
+
+def told(finding: Finding) -> list[str]:
+    """Return the numbers of a sentence and its chip that are not counts of sentences or of claims."""
+    texts = [without_fixed_counts(text) for text in (finding.text, finding.short)]
+    return [number.lstrip("+-") for text in texts for number in NUMBER.findall(text)]
+
+
+COUNTED = re.compile(
+    r"\d+ (sets|more finding|other difference|faulty rows|note)|^Brackets are|undefined for|merged with|exactly tied"
+)
+"""Sentences with counts of sentences, notes or claims: they are not measured."""
+
+
+@pytest.fixture(params=list(RUNS))
+def kind_of_run(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return a run of each of eight kinds, read from its folder."""
+    numbers, choices = RUNS[request.param]
     (tmp_path / "mine.csv").write_text(TABLE)
     monkeypatch.chdir(tmp_path)
     audit(PlantedEngine(**numbers), out=tmp_path / "run", **{**QUICK, **choices})
-    run = Run(tmp_path / "run")
+    return Run(tmp_path / "run")
+
+
+def test_every_number_of_a_verdict_is_a_row(kind_of_run: Run) -> None:
+    run = kind_of_run
     for part, said in zip(run.parts, summary(run).parts, strict=True):
         findings: list[Finding] = [said.verdict.line, *said.verdict.reasons, *said.verdict.findings]
-        told = [finding for finding in findings if finding.rests_on]
-        assert told, "a verdict rests on something"
-        for finding in told:
-            rows = [part.measured.at(row.metric, row.group) for row in finding.rests_on]
-            assert rows == list(finding.rests_on), "a row of measurements.csv, as it is there"
-            allowed = {text.lstrip("+-") for row in finding.rests_on for text in printed(row)}
-            allowed |= {str(len(finding.rests_on)), str(len(said.verdict.rests_on)), "2"}  # of counted rows and ways
-            text = re.sub(r"\d+ of \d+ pairs of groups", "", without_fixed(finding.text))
-            found = [number.lstrip("+-") for number in NUMBER.findall(text)]
-            assert not [text for text in found if text not in allowed], (finding.text, sorted(allowed))
+        resting = [finding for finding in findings if finding.rests_on]
+        assert resting, "a verdict rests on something"
+        for finding in resting:
+            check(finding, part, str(len(said.verdict.rests_on)))
+
+
+def check(finding: Finding, part: Part, *further: str) -> None:
+    rows = [part.measured.at(row.metric, row.group) for row in finding.rests_on]
+    assert rows == list(finding.rests_on), "a row of measurements.csv, as it is there"
+    allowed = {text.lstrip("+-") for row in finding.rests_on for text in printed(row)}
+    allowed |= {str(len(finding.rests_on)), "2", *further}  # of counted rows and ways
+    assert not [text for text in told(finding) if text not in allowed], (finding.text, finding.short, sorted(allowed))
+
+
+def test_every_number_of_pages_and_terminals_is_a_row(kind_of_run: Run) -> None:
+    run = kind_of_run
+    named = {id(row.estimate): (part, row) for part in run.parts for row in part.measured}
+    count = 0
+    for section in (*sections(run), *sections(run, IN_TERMINAL)):
+        for estimate in shown_estimates(section):
+            assert id(estimate) in named, (section.title, estimate)
+            part, row = named[id(estimate)]
+            assert part.measured.at(row.metric, row.group) is row, "found by metric and group"
+            count += 1
+        assert not [number for number, known in lone_numbers(section) if number not in known], section.title
+        for finding in section.every(Finding):
+            if finding.topic != "verdict" and told(finding) and not COUNTED.search(finding.text):
+                assert finding.rests_on, finding.text
+                check(finding, run.parts[0])
+    assert count > 20
+
+
+def test_every_number_of_a_comparison_is_a_test_or_a_row(tmp_path: Path) -> None:
+    for name, bias in (("one", 0.0), ("other", 2.0)):
+        audit(PlantedEngine(strength=1, bias=bias, noise=1), out=tmp_path / name, **QUICK)
+    compared = compare([tmp_path / "one", tmp_path / "other"], resamples=50)
+    rows = [row for run in compared.runs for part in run.parts for row in part.measured]
+    known = {id(row.estimate) for row in (*rows, *(test.row for test in compared.tests))}
+    # Where no answer is right, the performance is 1 - certainty.
+    turned = {(1 - row.value, 1 - row.high, 1 - row.low) for row in rows if row.metric == "certainty"}
+    shown = [*sections(compared, COMPARED), differences.summary(compared)]
+    estimates = [(section.title, estimate) for section in shown for estimate in shown_estimates(section)]
+    assert len(estimates) > 20 and not [
+        found for found in estimates if id(found[1]) not in known and (found[1].value, *found[1].ends) not in turned
+    ]
+
+
+INTERVAL = re.compile(r"[-+]?\d+\.\d+%? \[[-+]?\d+\.\d+%?, [-+]?\d+\.\d+%?\]")
+
+
+def test_a_terminal_prints_no_interval_that_is_not_a_row(kind_of_run: Run) -> None:
+    run = kind_of_run
+    console = Console(width=400, record=True, file=StringIO())
+    console.print(run_text(run, all_rows=True))
+    rows = [row for part in run.parts for row in part.measured]
+    ways = ("", "%", "points", "+", "+.3f", ".1%", ".2f")
+    known = {re.sub(" points", "", f"{e:{way}}") for row in rows for e in (row.estimate, -row.estimate) for way in ways}
+    found = INTERVAL.findall(re.sub(" points", "", console.export_text()))
+    assert len(found) > 20 and not [text for text in found if text not in known]

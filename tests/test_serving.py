@@ -41,7 +41,5 @@ def test_a_client_that_does_not_send_its_head_is_cut_off(monkeypatch: pytest.Mon
 
 
 def test_an_address_that_is_taken_is_an_error() -> None:
-    with listening("127.0.0.1", 0) as door:
-        door.listen()
-        with pytest.raises(OSError, match="in use"):
-            listening("127.0.0.1", door.getsockname()[1])
+    with listening("127.0.0.1", 0) as door, pytest.raises(OSError, match="in use"):
+        listening("127.0.0.1", door.getsockname()[1])

@@ -14,6 +14,7 @@ from .builder.rules.variants import form_of, with_pronouns
 from .datasets import occupations
 from .datasets.agreement import Unresolved
 from .datasets.pronouns import KNOWN, Found, PronounSet, find_pronoun, pronoun_sets
+from .datasets.proper_names import names_in
 from .options import AuditOptions, OptionError, RunOptions, check_arguments, takes
 from .progress import Progress
 from .records import DatasetError
@@ -68,20 +69,38 @@ def ask(
     """
     check_arguments(choices, AuditOptions, "sentences", "model", "task", "candidates", "groups", "progress")
     asked = [sentences] if isinstance(sentences, str) else list(sentences)
-    pronouns = choices.pop("pronouns", PRONOUNS)
-    rows: list[dict[str, str]] = []
-    left_out: list[str] = []
-    for number, sentence in enumerate(asked, 1):
-        people = tuple(candidates) or people_in(sentence)
-        for text, pronoun, group in _variants(sentence, pronoun_sets(pronouns), groups, left_out):
-            named = {f"candidate_{place}": name for place, name in enumerate(people, 1)}
-            rows.append({"text": text, "pronoun": pronoun, "group": group, "pair": f"{number:05}", **named})
+    questions = [Question(sentence, candidates, groups, choices.get("pronouns", PRONOUNS)) for sentence in asked]
+    choices.pop("pronouns", None)
+    rows, left_out = question_rows(questions)
     with tempfile.TemporaryDirectory(prefix="equipoise-ask-") as folder:
         run = audit(model, rows, task, out=folder, progress=progress, **_SETTLED, **choices)
         # The folder goes, the run stays: what is read later is read now.
         for name in ("outcomes.parquet", "pairs.parquet", "examples.parquet", "measurements.csv"):
             run.frame(name)
     return Asked(run, asked, left_out)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A sentence to ask, whom the pronoun may mean (found where none are named), and the words that are exchanged."""
+
+    sentence: str
+    candidates: Sequence[str] = ()
+    groups: Sequence[str] = ()
+    pronouns: Sequence[str] = PRONOUNS
+
+
+def question_rows(questions: Sequence[Question]) -> tuple[list[dict[str, str]], list[str]]:
+    """Return the table that asks these sentences, as `audit` takes it, and which variants could not be written."""
+    rows: list[dict[str, str]] = []
+    left_out: list[str] = []
+    for number, question in enumerate(questions, 1):
+        people = tuple(question.candidates) or people_in(question.sentence)
+        variants = _variants(question.sentence, pronoun_sets(question.pronouns), question.groups, left_out)
+        for text, pronoun, group in variants:
+            named = {f"candidate_{place}": name for place, name in enumerate(people, 1)}
+            rows.append({"text": text, "pronoun": pronoun, "group": group, "pair": f"{number:05}", **named})
+    return rows, left_out
 
 
 def people_in(sentence: str) -> tuple[str, ...]:
@@ -94,7 +113,12 @@ def people_in(sentence: str) -> tuple[str, ...]:
         named = tuple(dict.fromkeys([*people, *(word for word in _NAMED.findall(sentence) if word not in people)]))
         if len(people) < 2 == len(named):
             return named
-        reason = f"it names {', '.join(people)}" if people else "no person was found in it"
+        names = tuple(names_in(sentence))
+        if not named and len(names) == 2:
+            return names
+        # "refers to the" fits a nurse, "refers to" fits Anna: one question cannot ask for both.
+        seen = [*people, *(name for name in names if name not in people)]
+        reason = f"it names {', '.join(seen)}" if seen else "no person was found in it"
         raise OptionError(
             f"who may be meant in {sentence!r}? Name them with candidates nurse,farmer ({reason}; two are needed)",
             "candidates",

@@ -243,3 +243,14 @@ def is_inside(name: str) -> bool:
     """Return whether a list's name for a file stays within its folder."""
     parts = PurePath(name).parts
     return bool(parts) and not PurePath(name).is_absolute() and ".." not in parts and "\0" not in name
+
+
+def replace_folder(out: Path, draft: Path) -> None:
+    """Put a folder into the place of another in one step."""
+    old = out.with_name(f".{out.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    if out.exists():
+        out.rename(old)
+    draft.rename(out)
+    shutil.rmtree(old, ignore_errors=True)

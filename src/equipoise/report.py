@@ -15,7 +15,7 @@ from .catalog import find, names
 from .comparing.comparison import Comparison
 from .comparing.datasets import Moved
 from .comparing.matching import named_apart
-from .files import write_file
+from .files import replace_folder, write_file
 from .progress import Progress
 from .records import EquipoiseError
 from .records.showing import Chart, Section, Table, every
@@ -349,7 +349,7 @@ def write_site(
     """
     options = options or SiteOptions()
     report = progress or (lambda what, done, total: None)
-    _check_place(out)
+    check_place(out, MARK, "a leaderboard")
     submissions = read_submissions(run_folders(paths), verified=options.verified, progress=report)
     site = Site(submissions, options.title, options.level, options.metric, options.published)
     if not site.metrics:
@@ -362,7 +362,7 @@ def write_site(
         report("writing pages", number + 1, total)
     write_measurements(submissions.entries, draft / "measurements.parquet")
     (draft / MARK).write_text("made by equipoise leaderboard\n", encoding="utf-8")
-    _replace(out, draft)
+    replace_folder(out, draft)
     return site
 
 
@@ -383,18 +383,9 @@ def _site_pages(site: Site, *, sentences: bool) -> Iterator[tuple[str, str]]:
             yield submission.page, run_page(run, sentences=sentences)
 
 
-def _check_place(out: Path) -> None:
+def check_place(out: Path, mark: str, what: str) -> None:
+    """Raise an error where a folder holds anything but a site of ours, which the file `mark` says."""
     if out.exists() and not out.is_dir():
         raise EquipoiseError(f"{out} is a file; a site needs a folder")
-    if out.is_dir() and any(out.iterdir()) and not (out / MARK).is_file():
-        raise EquipoiseError(f"{out} holds files that are not a leaderboard; choose another folder")
-
-
-def _replace(out: Path, draft: Path) -> None:
-    old = out.with_name(f".{out.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    if out.exists():
-        out.rename(old)
-    draft.rename(out)
-    shutil.rmtree(old, ignore_errors=True)
+    if out.is_dir() and any(out.iterdir()) and not (out / mark).is_file():
+        raise EquipoiseError(f"{out} holds files that are not {what}; choose another folder")

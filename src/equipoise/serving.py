@@ -59,6 +59,8 @@ def listening(host: str, port: int) -> socket.socket:
     try:
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         door.bind((host, port))
+        # From now on nobody is turned away: who comes before the app is ready waits.
+        door.listen(2048)
     except OSError:
         door.close()
         raise

@@ -16,11 +16,10 @@ def test_tpr_and_tpd_are_those_of_a_loop(planted_run: Path) -> None:
     pro, anti = rates(part)
     for (_, right, desirability), side, gender in ((pro, "pro", "male"), (anti, "anti", "female")):
         rows = items[(items["stereotype"] == side) & (items["gender"] == gender)]
-        by_sentence = rows.assign(d=(rows["desirability"] + 1) / 2).groupby("cluster_id")
-        assert right.n == desirability.n == len(rows)
-        assert right.value == pytest.approx(by_sentence["correct"].mean().mean())
-        assert desirability.value == pytest.approx(by_sentence["d"].mean().mean())
-        assert right.low < right.value < right.high or right.value in (0.0, 1.0)
+        hits = rows[rows["correct"] == 1]
+        assert right.n == len(rows) and right.value == pytest.approx(rows["correct"].mean())
+        assert desirability.value == pytest.approx((hits["desirability"].mean() + 1) / 2)
+        assert right is part.measured.get("tpr", type="type2", stereotype=side).estimate, "the row itself"
     assert pro[1].value > anti[1].value and pro[2].value > anti[2].value
 
 

@@ -69,7 +69,7 @@ def written(folder: Path, *rows: dict[str, Any]) -> Path:
         ("Nationality", 3080, 1540, 0, {"right answer stays in one group": 70, "stray bracket": 100}),
         (
             *("Appearance", 1576, 736, 104),
-            {"right answer does not swap": 66, "roles not swapped": 8, "doubled word": 36, "two articles": 60},
+            {"right answer does not swap": 66, "roles not swapped": 8, "doubled word": 36, "two articles": 24},
         ),
         ("religion", 1200, 600, 0, {"doubled word": 80}),
         ("Orientation", 864, 432, 0, {}),

@@ -41,6 +41,15 @@ def test_an_example_is_left_out_with_its_set() -> None:
     ]
 
 
+def test_sets_with_a_fault_are_left_out_where_that_is_asked_for() -> None:
+    few = BUILTIN.limited(10)
+    faults = [Fault("f:4", "kind", "what", "kept", few.examples[3].id), Fault("f", "whole", "what", "kept")]
+    left = replace(few, faults=tuple(faults)).without_faults
+    assert left.examples == few.without([few.examples[3].id]).examples
+    assert [fault.kind for fault in left.faults] == ["whole", "sets with faults"]
+    assert left.faults[1].what == "1 sets have a listed fault" and few.without_faults.examples == few.examples
+
+
 def test_the_hash_is_of_what_is_asked_and_not_of_where_it_is_from() -> None:
     few = BUILTIN.limited(3)
     assert few.sha256 == replace(few, name="other", source="elsewhere", faults=()).sha256
@@ -57,7 +66,7 @@ def test_nothing_and_a_repeated_id_are_refused() -> None:
 
 def test_faults_are_in_the_order_of_their_places() -> None:
     faults = [Fault(f"f:{line}", "kind", "what", "kept") for line in (9, 2, 9, 4)]
-    ordered = in_file_order(faults, ["f:2", "f:4", "f:9"])
+    ordered = in_file_order(faults, [("f:2", "two"), ("f:4", "four"), ("f:9", "nine")])
     assert [fault.where for fault in ordered] == ["f:2", "f:4", "f:9", "f:9"]
 
 

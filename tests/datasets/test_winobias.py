@@ -295,6 +295,7 @@ def test_winobias_faults_stand_where_the_reference_says(winobias: Dataset) -> No
         "referent first": 4,
         "third occupation": 2,
         "third person": 57,
+        "label against the text": 2,
     }
     unpaired = {
         "type1.txt.dev": (92, 212),

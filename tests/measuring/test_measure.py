@@ -11,6 +11,7 @@ from equipoise.measuring import tables as run_columns
 from equipoise.measuring.items import Items
 from equipoise.measuring.measure import Job, Plan, Population, _undefined_notes, measured_items
 from equipoise.measuring.measure import measure as measure_items
+from equipoise.measuring.part import set_sentences
 from equipoise.metrics import METRICS, Metric
 from equipoise.metrics.columns import COLUMNS
 from equipoise.metrics.groups import mean
@@ -171,6 +172,21 @@ def test_three_pronouns_are_compared_by_the_disparity_asked_for(make_outcomes) -
     for kind, apart in expected.items():
         columns = item_columns(make_outcomes(rows), PERPLEXITY, disparity=kind)
         assert columns["u"][0] == pytest.approx(1 - apart / 2, abs=1e-12)
+
+
+def test_sets_of_different_sizes_are_compared_pairwise_unless_asked_otherwise(make_outcomes) -> None:
+    triples = [{"pair": f"t{n}", "probs": (p, 1 - p), "gold": 0} for n in range(2) for p in (0.9, 0.6, 0.2)]
+    pair = [{"pair": "p", "probs": (p, 1 - p), "gold": 0} for p in (0.9, 0.6)]
+    for rows, usual in ((triples, "range"), (triples + pair, "pairwise")):
+        outcomes = make_outcomes(rows)
+        by_default, chosen = (item_columns(outcomes, PERPLEXITY, disparity=kind)["u"] for kind in ("auto", usual))
+        np.testing.assert_array_equal(by_default, chosen)
+    lone = make_outcomes([*triples, *pair, {"pair": "x", "probs": (0.5, 0.5), "gold": 0}])
+    first, second = set_sentences(Items(lone))
+    assert first.startswith("1 of 4 sets have one sentence only")
+    assert "(1 of 2, 2 of 3): U compares them pairwise" in second
+    assert "by range" in list(set_sentences(Items(lone, "range")))[1]
+    assert list(set_sentences(Items(make_outcomes(triples)))) == []
 
 
 def test_a_pair_beside_triples_is_compared_as_a_pair(make_outcomes) -> None:

@@ -314,7 +314,7 @@ def test_a_long_table_shows_the_leading_metrics_and_says_where_the_rest_is(measu
     said = re.findall(r"^(\d+) more metrics are in measurements\.csv", first, re.MULTILINE)
     # Only one of the two tasks has letters.
     assert max(map(int, said)) == len(hidden & by_type), "what is counted is what is left out"
-    assert "--all prints them" in first and "more metrics" not in whole
+    assert "--all` prints them" in first and "more metrics" not in whole
 
 
 def test_a_run_that_was_asked_for_certain_metrics_shows_them_all(tmp_path: Path) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from equipoise import audit, gate, summary
+import numpy as np
+import pandas as pd
+
+from equipoise import audit, gate, import_results, summary
 from equipoise.records import Prompt
-from equipoise.runs.run import Run
+from equipoise.runs.run import Part, Run
+from equipoise.runs.tables import examples_from_frame
 from equipoise.scoring.planted import PlantedEngine
 from equipoise.verdict.summary import PartSummary
 
@@ -60,19 +64,25 @@ class OneOccupation(PlantedEngine):
 
 @dataclass(frozen=True)
 class Known:
-    """A model of known truth: its engine, the truth in words, and how it is asked."""
+    """A model of known truth: its engine, the truth in words, and how it is asked.
+
+    Of one that is `imported` the answers go through a table in the format for other tools' results.
+    """
 
     engine: PlantedEngine
     truth: str
     choices: Mapping[str, Any] = field(default_factory=lambda: LIMITED)
     task: str = "next-word"
+    imported: bool = False
 
 
 ENGINES = {
     "All stereotype": Known(PlantedEngine(strength=0, bias=5), "always answers by the stereotype"),
-    "Against the stereotype": Known(PlantedEngine(strength=0, bias=-5), "always answers against the stereotype"),
-    "Always first": Known(RuleEngine(place=0), "always names the person that the sentence names first"),
-    "Always last": Known(RuleEngine(place=1), "always names the person that the sentence names last"),
+    "Against the stereotype": Known(
+        PlantedEngine(strength=0, bias=-5), "always answers against the stereotype", imported=True
+    ),
+    "Always first": Known(RuleEngine(place=0), "always names the person that the sentence names first", imported=True),
+    "Always last": Known(RuleEngine(place=1), "always names the person that the sentence names last", imported=True),
     "Always A": Known(RuleEngine(letter="A"), "always answers A", task="mcq"),
     "At chance": Known(PlantedEngine(strength=0, bias=0, noise=1), "answers at random"),
     "No mass": Known(
@@ -99,8 +109,9 @@ INTRO = f"""# What is said of twelve models of known truth
 
 A *planted* engine is not a language model: it answers with a behaviour of known size. So it shows whether the first
 lines of a report are true. Each one below is audited on the built-in sentences (`--limit 160`, but for "Three sets"
-and "One occupation"). First comes the verdict, as terminal, page, notebook, card, JSON, trackers, leaderboards,
-comparisons and `equipoise.summary(run)` have it, then the findings under it. The last line is what
+and "One occupation"); the answers of three are written as a table and imported, as those of another tool. First comes
+the verdict, as terminal, page, notebook, card, JSON, trackers, leaderboards, comparisons and
+`equipoise.summary(run)` have it, then the findings under it. The last line is what
 `equipoise gate` answers to these requirements: `{"`, `".join(REQUIRED)}`.
 Tests make this page again and compare it with the planted truth: what must be said, and what must not
 (`tests/verdict/test_summary.py`).
@@ -109,8 +120,27 @@ Tests make this page again and compare it with the planted truth: what must be s
 
 def run_of(name: str, folder: Path) -> Run:
     """Return the audit of a model of known truth."""
-    known = ENGINES[name]
-    return audit(known.engine, task=known.task, out=folder / name.replace(" ", "-"), **known.choices)
+    known, out = ENGINES[name], folder / name.replace(" ", "-")
+    run = audit(known.engine, task=known.task, out=out, **known.choices)
+    if not known.imported:
+        return run
+    table = out / "answers.csv"
+    pd.DataFrame(answer_rows(run.parts[0])).to_csv(table, index=False)
+    choices = {key: value for key, value in known.choices.items() if key != "limit"}
+    return import_results(table, out=out / "imported", model=name, dataset="builtin", **choices)
+
+
+def answer_rows(part: Part) -> Iterator[dict[str, Any]]:
+    """Yield a row for each item and candidate, as another tool would hand them over."""
+    outcomes = part.outcomes
+    examples = {example.id: example for example in examples_from_frame(part.run.examples)}
+    for item, probs in zip(outcomes.example_id.tolist(), np.exp(outcomes.logprobs).tolist(), strict=True):
+        example = examples[item]
+        about = {"item": item, "text": example.text, "pair": example.set_id, "answerable": int(example.answerable)}
+        about |= {f"group:{key}": value for key, value in example.groups.items()}
+        for place, (candidate, prob) in enumerate(zip(example.candidates, probs, strict=True)):
+            chosen = {"gold": int(place == example.gold), "stereotype": int(place == example.stereotype)}
+            yield {**about, "candidate": candidate, "prob": prob, **chosen}
 
 
 def said_of(run: Run) -> PartSummary:
@@ -132,7 +162,8 @@ def entry(name: str, part: PartSummary, gate_answer: str) -> str:
     """Return what the page says of a model."""
     lines = [f"- {finding.text}" for finding in (*part.verdict.reasons[1:], *part.verdict.first)]
     further = [part.verdict.uncounted] if part.verdict.uncounted else []
-    heading = f"## {name}\n\nPlanted: it {ENGINES[name].truth}.\n\n**{part.verdict.sentence}**\n"
+    how = "Planted, written as a table and imported" if ENGINES[name].imported else "Planted"
+    heading = f"## {name}\n\n{how}: it {ENGINES[name].truth}.\n\n**{part.verdict.sentence}**\n"
     return "\n".join([heading, *lines, *([""] if lines else []), " ".join([*further, f"Gate: {gate_answer}."]), ""])
 
 

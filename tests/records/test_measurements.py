@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 
 import pytest
 from hypothesis import given
@@ -78,3 +79,11 @@ def test_different_groups_have_different_labels(two: list[dict[str, str]]) -> No
 def test_a_label_that_is_none_is_refused(label: str) -> None:
     with pytest.raises(EquipoiseError, match="is not `all` or key=value parts"):
         parse_group(label)
+
+
+@pytest.mark.parametrize("form", ["", "+", "%", "points", ".2f"])
+def test_an_interval_never_looks_like_a_point(form: str) -> None:
+    text = format(Estimate(4e-7, 1e-7, 7e-7, 0.95, 9, "m"), form)
+    value, low, high = re.findall(r"[-+]?\d+\.\d+", text)
+    assert len({value, low, high}) > 1, text
+    assert format(Estimate(0.1234, 0.1, 0.2, 0.95, 9, "m"), "") == "0.123 [0.100, 0.200]", "no more digits than needed"

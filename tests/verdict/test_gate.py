@@ -49,10 +49,11 @@ def test_what_was_found_is_the_reason_where_there_is_one_else_the_number() -> No
     assert replace(check, why="no interval").found == "no interval"
 
 
-def test_a_bound_that_is_the_value_itself_is_not_decided_by_more_data(planted_run: Path) -> None:
+def test_a_bound_that_is_the_value_itself_takes_many_more_sets(planted_run: Path) -> None:
     row = measured(planted_run, "ucerf", type="type2")
     (check,) = gate(planted_run, [f"ucerf[type=type2] >= {row.value!r}"])
-    assert check.outcome == "undecided" and check.more is None
+    # The value is that of a sample: the truth is a little off the bound, and more sets show on which side.
+    assert check.outcome == "undecided" and check.more is not None and check.more > 2 * row.n
 
 
 def test_a_gate_knows_three_answers(planted_run: Path) -> None:
@@ -66,8 +67,8 @@ def test_a_gate_knows_three_answers(planted_run: Path) -> None:
     # Half the reach of the interval takes four times the sets at most: what was added for few sets fades sooner.
     assert checks[1].more is not None and 0.5 * row.n < checks[1].more < 3.1 * row.n
     assert f"about {checks[1].more:,} more sets would decide it" in checks[1].found
-    # The end of the interval itself: one more set is the least that can be asked for.
-    assert gate(planted_run, [f"ucerf[type=type2] >= {row.low + 1e-9:.12f}"])[0].more == 1
+    # The end of the interval itself: one more set or two.
+    assert gate(planted_run, [f"ucerf[type=type2] >= {row.low + 1e-9:.12f}"])[0].more in (1, 2)
     # Sentences are counted as the sets they are in: two to a set here.
     right = measured(planted_run, "accuracy", type="type2")
     (check,) = gate(planted_run, [f"accuracy[type=type2] >= {(right.low + right.value) / 2:.8f}"])

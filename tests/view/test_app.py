@@ -15,8 +15,8 @@ import pytest
 
 from equipoise.runs.folder import RunFolder
 from equipoise.runs.run import Run
-from equipoise.view.app import stored_page
 from equipoise.view.index import slug_of
+from equipoise.view.run_pages import stored_page
 
 Visit = Callable[..., Any]
 Served = Callable[..., str]

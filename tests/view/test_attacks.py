@@ -151,7 +151,7 @@ def test_a_script_in_every_field_never_runs(
             "text": f"The nurse told the farmer that {pronoun} was {number} {SCRIPT} late.",
             "pronoun": pronoun,
             "pair": f"{SCRIPT}{number}",
-            "candidate_1": f"nurse {SCRIPT}",
+            "candidate_1": "nurse <script>taken()</script>",  # a candidate may not have an equals sign
             "candidate_2": "farmer",
             "gold": "1",
         }
@@ -159,7 +159,7 @@ def test_a_script_in_every_field_never_runs(
         for pronoun in ("he", "she")
     ]
     engine = PlantedEngine(strength=1.0, bias=0.5)
-    engine.name = f"model {SCRIPT}"
+    object.__setattr__(engine, "name", f"model {SCRIPT}")
     folder = tmp_path / "runs"
     for name in ("one", "two"):
         run = audit(engine, rows, out=folder / f"<b>{name} onload=", resamples=20)

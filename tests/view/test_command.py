@@ -24,11 +24,14 @@ def test_the_address_that_is_printed_shows_the_runs_and_the_command_ends_quietly
         assert going.stdout is not None and going.stderr is not None
         found = re.search(r"http://127\.0\.0\.1:\d+/[\w-]{20,}/", going.stdout.readline())
         assert found is not None
-        assert "suite/alpha" in httpx.get(found[0], timeout=30).text
-        assert httpx.get(found[0].rsplit("/", 2)[0] + "/").status_code == 403
-        going.send_signal(signal.SIGINT)
-        going.wait(20)
-        assert "Traceback" not in going.stderr.read()
+        try:
+            assert "suite/alpha" in httpx.get(found[0], timeout=60).text
+            assert httpx.get(found[0].rsplit("/", 2)[0] + "/", timeout=60).status_code == 403
+            going.send_signal(signal.SIGINT)
+            going.wait(60)
+            assert "Traceback" not in going.stderr.read()
+        finally:
+            going.kill()
 
 
 def test_a_folder_or_port_that_cannot_be_used_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -169,5 +169,5 @@ def init(
 
     if path.exists() and not force:
         raise EquipoiseError(f"{path} exists already; --force replaces it")
-    write_file(path, init_text(str(path), every=every).encode())
+    write_file(path, init_text(quote(str(path)), every=every).encode())
     typer.echo(f"{path} is written; edit it, then run: equipoise audit --config {quote(str(path))}")

@@ -54,6 +54,17 @@ COMMON: Mapping[str, Mapping[str, str]] = {
         "chat": "ask through the model's chat template",
         "json": "print the answers as JSON",
     },
+    "view": {
+        "folder": "the folder that holds the runs, at any depth",
+        "model": "a model to ask sentences of in the page",
+        "server": "address of a model server: http://127.0.0.1:8000/v1",
+        "task": "how it is asked: next-word, mcq, cloze, …",
+        "require": "a limit to draw into histories: 'ucerf[type=type2] >= 0.80'",
+        "config": "a file with a table [gate], for the same",
+        "export": "write static pages into this folder instead",
+        "host": "address to listen at; by default this machine only",
+        "port": "port to listen at; 0 for any free one",
+    },
     "report": {
         "runs": "run folders",
         "kind": "page, figures, tables, card, certificate, identities, reliability",

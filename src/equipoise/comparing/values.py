@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 
 from ..records import Estimate, Floats
 from ..runs.run import Part, Run, column, main_estimator
-from ..stats.bounded import mean_interval
 
 
 def parts_of(runs: Sequence[Run], dataset: str, task: str) -> list[Part]:
@@ -34,21 +31,12 @@ def values(part: Part, kind: str, quantity: str) -> Floats:
 
 
 def rates(part: Part) -> Iterator[tuple[str, Estimate, Estimate]]:
-    """Yield TPR and TPD with and against the stereotype: positive is the occupation stereotyped as male, as in EO.
-
-    TPD is the mean desirability, scaled to 0..1.
-    """
-    items = part.items[part.items["answerable"].astype(bool)]
-    desirability = main_estimator(items, "desirability")
-    if not {"stereotype", "gender", desirability} <= set(items):
-        return
-    for side, gender, words in (("pro", "male", "with the stereotype"), ("anti", "female", "against the stereotype")):
-        rows = items[(items["stereotype"] == side) & (items["gender"] == gender) & items["correct"].notna()]
-        if len(rows):
-            right, scaled = (rows["correct"], (rows[desirability] + 1) / 2)
-            yield words, _mean(rows, right, part.run.level), _mean(rows, scaled, part.run.level)
-
-
-def _mean(rows: pd.DataFrame, values: pd.Series, level: float) -> Estimate:
-    units = np.asarray(values.astype(float).groupby(rows["cluster_id"].to_numpy()).mean(), dtype=np.float64)
-    return replace(mean_interval(units, (0.0, 1.0), level=level), n=len(rows))
+    """Yield TPR and TPD with and against the stereotype, as they were measured where the text settles the answer."""
+    kinds = [kind for kind in part.kinds if part.of_kind(part.items, kind)["answerable"].astype(bool).any()]
+    for side, words in (("pro", "with the stereotype"), ("anti", "against the stereotype")):
+        for kind in kinds:
+            names = ("tpr", part.measured.own("tpd"))
+            rows = [part.measured.get(name, type=kind, stereotype=side) for name in names]
+            known = [row.estimate for row in rows if row is not None and not np.isnan(row.value)]
+            if len(known) == len(names):
+                yield words, known[0], known[1]

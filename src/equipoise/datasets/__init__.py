@@ -184,7 +184,7 @@ def open_dataset(spec: Any, options: DatasetOptions | None = None) -> Dataset:
     """
     options = options or DatasetOptions()
     limit = options.limit
-    if options.where:  # a limit counts what is selected
+    if options.where or options.without_faults:  # a limit counts what is selected
         options = replace(options, limit=None)
     if isinstance(spec, str | os.PathLike):
         dataset = replace(_open(os.fspath(spec), options), listed=_is_listed(os.fspath(spec), options))
@@ -192,6 +192,8 @@ def open_dataset(spec: Any, options: DatasetOptions | None = None) -> Dataset:
         dataset = load_templates(spec)
     else:
         dataset = spec if isinstance(spec, Dataset) else _open_rows(rows_in_memory(spec), options)
+    if options.without_faults:
+        dataset = dataset.without_faults
     chosen = select(dataset, options.where).limited(limit)
     return neutralised(chosen, options.neutral) if options.neutral else chosen
 

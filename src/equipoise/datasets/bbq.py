@@ -102,7 +102,7 @@ def load_bbq(path: Path | str, *, category: str = "", as_published: bool = False
     order = {f"bbq-{row.id}": number for number, row in enumerate(rows)}
     examples.sort(key=lambda example: order[example.id])
     name = "bbq" if not category else f"bbq-{_slug(_short(files[0]))}"
-    ordered = in_file_order(faults, [row.where for row in rows])
+    ordered = in_file_order(faults, [(row.where, f"bbq-{row.id}") for row in rows])
     return Dataset(name, tuple(examples), ordered, str(path), CARDS["bbq"].licence)
 
 
@@ -289,7 +289,8 @@ def _sets(rows: Iterable[BbqRow], faults: list[Fault]) -> Iterator[list[BbqRow]]
 _WRITING = {
     "stray bracket": re.compile(r"[{}]"),
     "doubled word": re.compile(r"\b(?!(?:the|an?) )(\w+) \1\b", re.IGNORECASE),
-    "two articles": re.compile(r"\b(?:the|an?) (?:the|an?)\b", re.IGNORECASE),
+    # "An A" is a mark.
+    "two articles": re.compile(r"\b(?:[Tt]he|[Aa]n?) (?:the|an?)\b"),
 }
 """Slips of the pen that a pattern finds; "had had" and "that that" are English."""
 

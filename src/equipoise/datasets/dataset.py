@@ -19,12 +19,16 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something wrong in a data file: where it is, what it is, and what the loader did about it."""
+    """Something wrong in a data file: where it is, what it is, and what the loader did about it.
+
+    `example` is the id of the example that has it, where it is one.
+    """
 
     where: str
     kind: str
     what: str
     handling: str
+    example: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,16 @@ class Dataset:
         sets = {example.set_id for example in self.examples if example.id in named}
         return replace(self, examples=tuple(example for example in self.examples if example.set_id not in sets))
 
+    @property
+    def without_faults(self) -> Dataset:
+        """The dataset without the sets in which an example has a fault that `equipoise data check` lists."""
+        kept = self.without(fault.example for fault in self.faults if fault.example)
+        left = len({e.set_id for e in self.examples}) - len({e.set_id for e in kept.examples})
+        faults = [fault for fault in self.faults if not fault.example]
+        if left:
+            faults.append(Fault(self.name, "sets with faults", f"{left:,} sets have a listed fault", "left out"))
+        return replace(kept, faults=tuple(faults))
+
     def limited(self, limit: int | None) -> Dataset:
         """Return the dataset with at most `limit` base sentences (whole clusters; None: all), spread evenly over it.
 
@@ -103,10 +117,11 @@ class Dataset:
         return replace(self, examples=tuple(chosen))
 
 
-def in_file_order(faults: Iterable[Fault], places: Iterable[str]) -> tuple[Fault, ...]:
-    """Return the faults in the order of the places that they are at."""
-    order = {where: number for number, where in enumerate(places)}
-    return tuple(sorted(faults, key=lambda fault: order[fault.where]))
+def in_file_order(faults: Iterable[Fault], places: Iterable[tuple[str, str]]) -> tuple[Fault, ...]:
+    """Return the faults in the order of the places that they are at, each with the id of the example there."""
+    ids = dict(places)
+    order = {where: number for number, where in enumerate(ids)}
+    return tuple(replace(fault, example=ids[fault.where]) for fault in sorted(faults, key=lambda f: order[f.where]))
 
 
 def repeated(items: Iterable[Item], key: Callable[[Item], Hashable]) -> Iterator[tuple[Item, Item]]:

@@ -86,7 +86,7 @@ def load_sentence_pairs(
     examples = tuple(_example(pair, asked_as.setdefault(pair.split.before, pair), name, varied) for pair in pairs)
     faults = [*(fault for pair in pairs for fault in _pair_faults(pair)), *_repeats(pairs)]
     faults += [] if table.path is None else _known_faults(table.path, pairs)
-    ordered = in_file_order(faults, [pair.where for pair in pairs])
+    ordered = in_file_order(faults, [(pair.where, example.id) for pair, example in zip(pairs, examples, strict=True)])
     return Dataset(name, examples, (*_shared_prefixes(table.file, pairs), *ordered), table.source, licence)
 
 

@@ -75,7 +75,9 @@ def read_synthbias_csv(path: Path) -> tuple[tuple[Example, ...], tuple[Fault, ..
     faults: list[Fault] = []
     examples = tuple(_example(sentence, counterparts[sentence.number], faults) for sentence in sentences)
     faults += _repeats(sentences)
-    return examples, in_file_order(faults, [sentence.where for sentence in sentences])
+    return examples, in_file_order(
+        faults, [(s.where, example.id) for s, example in zip(sentences, examples, strict=True)]
+    )
 
 
 def _sentence(where: str, number: int, cells: Mapping[str, Any]) -> _Sentence:

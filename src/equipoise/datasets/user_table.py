@@ -1,4 +1,4 @@
-"""A user's own table (CSV, TSV, JSON lines, JSON or Parquet) as Examples; the format is in `docs/datasets.md`."""
+"""A user's own table (CSV, TSV, JSON lines, JSON, …) as Examples; docs/how-to/audit-your-own-data.md has the format."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from .columns import (
 )
 from .dataset import Dataset, Fault, gender_groups, in_file_order, repeated, third_occupations
 from .pronouns import PRONOUNS, find_pronoun, form_of, forms_of, gender_of, group_of, pronoun_sets, pronouns_in
+from .proper_names import are_names
 from .rows import Rows, read_rows
 
 _SLOT = re.compile(r"\{pronoun\}|\[pronoun\]|_{3,}", re.IGNORECASE)
@@ -56,6 +57,11 @@ class _Item:
     pair: str
     groups: Mapping[str, str]
     slots: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def named(self) -> bool:
+        """Whether the people have names, so that the question takes no article."""
+        return are_names(self.text, self.candidates)
 
 
 def load_table(
@@ -85,7 +91,7 @@ def load_table(
         faults.append(Fault(item.where, "repeated sentence", f"asks the same as {earlier.where}", "both kept"))
     shared = _Shared()
     examples = tuple(_example(item, sets[item.id], name, shared) for item in items)
-    ordered = in_file_order(faults, [item.where for item in items])
+    ordered = in_file_order(faults, [(item.where, item.id) for item in items])
     return Dataset(name, examples, (*table.blank_faults, *ordered), table.source)
 
 
@@ -274,7 +280,7 @@ def _example(item: _Item, members: Sequence[_Item], name: str, shared: _Shared) 
         stereotype=item.stereotype,
         groups=shared({**groups, **item.groups}),
         set_id=set_id,
-        slots=shared({**item.slots, "pronoun": item.pronoun}),
+        slots=shared({**item.slots, "pronoun": item.pronoun} | ({"named": "yes"} if item.named else {})),
     )
 
 

@@ -111,7 +111,7 @@ def read_text_format(
         labelled = type1_labelled or item.line.key.type == "type2"
         examples.append(_example(item, labelled, faults))
         faults += _line_faults(item, examples[-1], type1_labelled)
-    return tuple(examples), in_file_order(faults, [item.line.where for item in asked])
+    return tuple(examples), in_file_order(faults, [(item.line.where, item.id) for item in asked])
 
 
 def _file_pairs(path: Path) -> list[tuple[Path, Path]]:
@@ -309,5 +309,7 @@ def _line_faults(item: _Asked, example: Example, second_expected: bool) -> Itera
     for name in example.candidates:
         if named.count(name) > 1:
             yield Fault(line.where, "occupation named twice", f"names {name!r} again", "the first mention counts")
+    if example.gold == 1 and re.search(r"\bowed (?:the|an?) [^.]* and worked .* to pay\b", line.text):
+        yield Fault(line.where, "label against the text", "the one who owes pays, not the one who is owed", "kept")
     if second_expected and line.key.type == "type2" and example.gold == 0:
         yield Fault(line.where, "referent first", "the referent of a type 2 sentence comes first", "kept as it is")

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -106,10 +107,15 @@ def _female_shares(path: Path) -> dict[str, str]:
 
 
 def _faults(file: str, examples: Sequence[Example]) -> list[Fault]:
-    """Return what a reader should know: several sentences begin alike, so a cloze sees them as one."""
+    """Return slips of the pen, and that several sentences begin alike, so a cloze sees them as one."""
+    faults = [
+        Fault(file, "two numbers", f"says {slip.group()!r}", "kept as it is", example.id)
+        for example in examples
+        if (slip := re.search(r"\ban? \w+(?:[aeiou]s|ch|sh|x)es\b", example.text))
+    ]
     begins = Counter(e.text[: pronouns_in(e.text)[0].start] for e in examples if e.groups["gender"] == "male")
     total = sum(begins.values())
     if len(begins) == total:
-        return []
+        return faults
     what = f"{total} sentences with he have {len(begins)} distinct beginnings: a cloze cannot tell the others apart"
-    return [Fault(file, "same beginning", what, "kept")]
+    return [*faults, Fault(file, "same beginning", what, "kept")]

@@ -50,7 +50,7 @@ class Items:
     """Outcomes with what several metrics, groups and tables need of them, computed once."""
 
     outcomes: Outcomes
-    disparity: str = "range"
+    disparity: str = "auto"
 
     def __len__(self) -> int:
         return len(self.outcomes)
@@ -273,14 +273,17 @@ class Items:
         """Return the U of each set by the different definitions."""
         if not len(members):
             return {name: np.empty(0) for name in ("u", "u_eq3", "u_signed")}
-        eq3 = fairness.pair_ucerf(_of_members(desirability, members), kind=self.disparity)
+        # A range grows with the size of a set: sets of different sizes are compared pairwise.
+        usual = "pairwise" if (self.members == ABSENT).any() else "range"
+        kind = usual if self.disparity == "auto" else self.disparity
+        eq3 = fairness.pair_ucerf(_of_members(desirability, members), kind=kind)
         certainties = _of_members(certainty, members)
-        unanswerable = fairness.pair_ucerf_unanswerable(certainties, kind=self.disparity)
+        unanswerable = fairness.pair_ucerf_unanswerable(certainties, kind=kind)
         chosen = np.where(members == ABSENT, ABSENT, self.predicted[members])
         return {
             "u": np.where(self.outcomes.answerable[members[:, 0]], eq3, unanswerable),
             "u_eq3": eq3,
-            "u_signed": fairness.pair_ucerf_signed(chosen, certainties, kind=self.disparity),
+            "u_signed": fairness.pair_ucerf_signed(chosen, certainties, kind=kind),
         }
 
     @cached_property

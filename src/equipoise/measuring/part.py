@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
+
+import numpy as np
 
 from ..records import Measurement, Outcomes, RunKey, group_label
 from .changes import changes
@@ -31,7 +35,23 @@ def measure_part(
     reach = leeways(outcomes, plan, lambda filled: _values(filled, plan))
     metrics = metrics_by_name(plan)
     wider = widened(rows, reach, outcomes.limits, metrics)
-    return wider, [*notes, *leeway_sentences(rows, wider, outcomes.limits, metrics)]
+    return wider, [*notes, *set_sentences(items), *leeway_sentences(rows, wider, outcomes.limits, metrics)]
+
+
+def set_sentences(items: Items) -> Iterator[str]:
+    """Yield how many sets are incomplete, and how sets of different sizes are compared."""
+    first = items.variants == 0
+    names, counts = np.unique(items.outcomes.set_id[first].astype(str), return_counts=True)
+    sizes = Counter(counts.tolist())
+    alone = sizes.pop(1, 0)
+    if not sizes:
+        return
+    if alone:
+        yield f"{alone:,} of {len(names):,} sets have one sentence only, so there is nothing to compare it with"
+    if len(sizes) > 1:
+        parts = ", ".join(f"{count:,} of {size}" for size, count in sorted(sizes.items()))
+        how = "pairwise, as a range grows with the size" if items.disparity == "auto" else f"by {items.disparity}"
+        yield f"sets have different numbers of sentences ({parts}): U compares them {how} (disparity)"
 
 
 def measure_items(items: Items, plan: Plan, key: RunKey, sample: Sample | None = None) -> list[Measurement]:

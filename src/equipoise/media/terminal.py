@@ -26,9 +26,8 @@ def draw(shown: Shown | Section, *, every: bool = True) -> RenderableType:
     if isinstance(shown, Table):
         table = plain(shown, every=every)
         hidden = len(shown.rows) - len(table.rows)
-        folded = (
-            [f"{hidden} {shown.more} are in measurements.csv and on the page; --all prints them."] if hidden else []
-        )
+        places = "in measurements.csv and on the page; `equipoise report RUN --all` prints them."
+        folded = [f"{hidden} {shown.more} are {places}"] if hidden else []
         if not table.rows:
             return Group(*_notes(folded))
         return Group(*_titled(shown.title), Fitted(table), *_notes([*folded, *shown.notes]))

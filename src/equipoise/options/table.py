@@ -93,6 +93,9 @@ class DatasetOptions(SeedOption):
     as_published: bool = option(
         False, "Repair nothing in the data: WinoBias's detached 's, BBQ's options.", ASK, asked=7
     )
+    without_faults: bool = option(
+        False, "Leave out the sets in which `equipoise data check` lists a fault.", ASK, asked=46
+    )
     neutral: str = option(
         "",
         "Replace the occupation (the referent's, if known) by a neutral word.",
@@ -317,10 +320,10 @@ class PlanOptions(SeedOption):
         None, "Break down by this group or combination (gender*form), not by the default ones.", MEASURING
     )
     disparity: str = option(
-        "range",
-        "How sets with more than two sentences are compared.",
+        "auto",
+        "How sets with more than two sentences are compared; auto: by range, pairwise where sets differ in size.",
         MEASURING,
-        choices=("range", "pairwise", "deviation"),
+        choices=("auto", "range", "pairwise", "deviation"),
     )
     resamples: int = option(2000, "Number of bootstrap resamples for intervals.", MEASURING, least=1)
     level: float = option(0.95, "Confidence level of the intervals.", MEASURING, above=0, below=1)

@@ -12,6 +12,8 @@ from .errors import EquipoiseError
 
 Better = Literal["higher", "lower", "neither"]
 
+MOST_DIGITS = 12
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
@@ -65,6 +67,10 @@ class Estimate:
             spec, (1, spec or ".3f", "")
         )
         value, low, high = (f"{scale * end:{number}}" for end in (self.value, self.low, self.high))
+        while value == low == high and self.width > 0 and (finer := _finer(number)):
+            # An interval that looks like a point says nothing: show as many digits as tell its ends apart.
+            number = finer
+            value, low, high = (f"{scale * end:{number}}" for end in (self.value, self.low, self.high))
         interval = f"[{low}, {high}]" if self.has_interval else "[no interval]"
         return f"{value}{after} {interval}" if self.value == self.value else interval
 
@@ -101,6 +107,13 @@ class Estimate:
     def __abs__(self) -> Self:
         """Return the estimate of the size of the value; the ends keep their distance from it."""
         return self if self.value > 0 else -self
+
+
+def _finer(number: str) -> str:
+    """Return the format with one more digit after the point; "" where it has none, or has many already."""
+    before, point, digits = number.partition(".")
+    count = int(digits[:-1]) if point and digits[:-1].isdigit() else MOST_DIGITS
+    return f"{before}.{count + 1}{digits[-1]}" if count < MOST_DIGITS else ""
 
 
 @dataclass(frozen=True, slots=True)

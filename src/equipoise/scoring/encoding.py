@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..records import Context, Example, Message, ModelError, Prompt, TaskNotPossible
@@ -88,12 +89,17 @@ class Encoder:
     def identity(self) -> Mapping[str, Any]:
         """Everything about the tokenizer that could change an answer."""
         return {
-            "tokenizer": _tokenizer_hash(self._tokenizer),
+            "tokenizer": self._tokenizer_hash,
             "chat_template": _hash(self._template),
             "bos": self._bos,
             "leading_ids": list(self._front),
             **({"chat_time": self._time} if self._tells_time else {}),
         }
+
+    @cached_property
+    def _tokenizer_hash(self) -> str:
+        # Writing a tokenizer out takes a tenth of a second, and every batch asks for the identity.
+        return _tokenizer_hash(self._tokenizer)
 
     @property
     def _template(self) -> str:

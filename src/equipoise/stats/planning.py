@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import stdtrit
 
-from ..records import Estimate, Floats
+from ..records import Estimate, Floats, Integers
 from . import bounded
 from .betting import Units
 
 MOST_UNITS = 1_000_000
 """Nobody asks that many sentences: what needs more is called undecidable."""
 
+STEP, LARGE = 1.05, 20_000
+"""An audit that goes on is looked at whenever it is so much larger; a large one narrows with 1 / sqrt(n)."""
+
+REHEARSALS = 100
+"""Audits that are drawn to see how many units they need."""
+
 Decides = Callable[[Estimate], bool]
+Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -39,16 +46,48 @@ class Seen:
         return Estimate.around(float(units.mean()), radius, self.bounds, level=self.level, n=size, method="planned")
 
     def more(self, decides: Decides) -> int | None:
-        """Return how many more units it takes until the interval decides; None where no number of units would."""
-        few, size = len(self.units), max(len(self.units) + 1, 2)
-        while not decides(self.estimate(size)):
-            few, size = size, 2 * size
-            if size > MOST_UNITS:
-                return None
-        while size - few > max(1, few // 200):
-            middle = (few + size) // 2
-            few, size = (few, middle) if decides(self.estimate(middle)) else (middle, size)
-        return max(1, size - len(self.units))
+        """Return how many more units it takes until the interval decides; None where no number of units would.
+
+        The mean of the units seen is itself uncertain, and the more so the nearer it is to the bound. So audits are
+        continued many times, each in a world whose units are weighted at random (a Bayesian bootstrap), until the
+        interval decides; the median of what it took is told.
+        """
+        few = len(self.units)
+        sizes = np.unique((few * STEP ** np.arange(1, 1 + math.log(MOST_UNITS / few, STEP))).astype(np.int64))
+        sizes = sizes[sizes > few]
+        if not len(sizes):
+            return None
+        offsets = list(self._offsets(sizes))
+        took = sorted(self._took(sizes, offsets, means, decides) for means in self._continued(sizes))
+        median = took[len(took) // 2]
+        return max(1, round(median) - few) if math.isfinite(median) else None
+
+    def _offsets(self, sizes: Integers) -> Iterator[Point]:
+        """Yield how far the interval reaches below and above the mean at each size."""
+        reach, large = (math.nan, math.nan), 1
+        for size in sizes.tolist():
+            if size <= LARGE or math.isnan(reach[0]):
+                planned, large = self.estimate(size), size
+                reach = planned.value - planned.low, planned.high - planned.value
+            yield reach[0] * math.sqrt(large / size), reach[1] * math.sqrt(large / size)
+
+    def _continued(self, sizes: Integers) -> Iterator[Floats]:
+        """Yield the mean at each size of audits that go on."""
+        rng, few = np.random.default_rng(len(self.units)), len(self.units)
+        added = np.diff(sizes, prepend=few)
+        for weights in rng.dirichlet(np.ones(few), REHEARSALS):
+            mean = float(weights @ self.units)
+            spread = math.sqrt(max(float(weights @ self.units**2) - mean**2, 0.0))
+            sums = added * mean + np.sqrt(added) * spread * rng.standard_normal(len(added))
+            yield (self.units.sum() + sums.cumsum()) / sizes
+
+    def _took(self, sizes: Integers, offsets: Sequence[Point], means: Floats, decides: Decides) -> float:
+        low, high = self.bounds
+        for size, (below, above), mean in zip(sizes.tolist(), offsets, means.tolist(), strict=True):
+            ends = max(low, mean - below), min(high, mean + above)
+            if decides(Estimate(mean, *ends, self.level, size, "planned")):
+                return float(size)
+        return math.inf
 
 
 def scaled_more(estimate: Estimate, bound: float, bounds: tuple[float, float]) -> int | None:
@@ -65,9 +104,6 @@ def scaled_more(estimate: Estimate, bound: float, bounds: tuple[float, float]) -
         return None
     return max(1, math.ceil(estimate.n * (reach / distance) ** 2) - estimate.n)
 
-
-REHEARSALS = 100
-"""Audits that are drawn to see how many units they need."""
 
 MOST_REHEARSED = 40_000
 """Units of a rehearsed audit at most: what needs more is not planned."""

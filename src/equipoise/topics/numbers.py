@@ -53,7 +53,8 @@ def summary(run: Run) -> Section:
 def _further(verdict: Verdict) -> Iterator[Finding | Section]:
     """Yield what is not under the verdict: how much it is, and all of it for those who ask."""
     count = len(verdict.more)
-    more = f"{count} more finding{'s are' if count > 1 else ' is'} on the page; --all prints them." if count else ""
+    places = "on the page; `equipoise report RUN --all` prints them."
+    more = f"{count} more finding{'s are' if count > 1 else ' is'} {places}" if count else ""
     if more or verdict.uncounted:
         yield Finding(" ".join(filter(None, [more, verdict.uncounted])), state="note")
     if count:

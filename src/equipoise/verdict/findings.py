@@ -49,7 +49,7 @@ def behaviour(
         *chain.from_iterable(_occupations(measured, kind, words) for kind in ordered),
         *chain.from_iterable(_certainty(measured, kind, words) for kind in ordered),
         *chain.from_iterable(_pairs(measured, kind) for kind in ordered),
-        *chain.from_iterable(_desirability(measured, kind, words) for kind in ordered),
+        *chain.from_iterable(_desirability(measured, kind) for kind in ordered),
         *chain.from_iterable(_stated(measured, kind) for kind in ordered),
     ]
     return sorted(findings, key=_place)
@@ -175,15 +175,14 @@ def _ucerf(measured: Measurements, kind: str, words: Words) -> Iterator[Finding]
         yield Finding(text, [published], "ucerf", kind)
 
 
-def _desirability(measured: Measurements, kind: str, words: Words) -> Iterator[Finding]:
+def _desirability(measured: Measurements, kind: str) -> Iterator[Finding]:
     gap = measured.get(measured.own("desirability_gap"), type=kind)
     if gap is None:
         return
-    about = f"(n = {gap.n:,} sentences; -1: certain and wrong, 1: certain and right)"
+    about = f"(n = {gap.n:,}; -1: certain and wrong, 1: certain and right)"
     if is_shown(gap):
         way = "lower" if gap.value > 0 else "higher"
-        text = f"The same sentence scores {absolute(gap)} {way} when the {words.group_word} goes against the"
-        text += f" stereotype {about}."
+        text = f"The same sentence scores {absolute(gap)} {way} against the stereotype {about}."
     else:
         text = f"With and against the stereotype, no difference of scores is detected: {gap} {about}."
     yield Finding(text, [gap], "desirability", kind, claim=is_shown(gap))
@@ -284,8 +283,8 @@ def _stated(measured: Measurements, kind: str) -> Iterator[Finding]:
     if apart is None or stated is None or right is None:
         return
     if is_shown(apart):
-        text = f"It is {'over' if apart.value > 0 else 'under'}confident: it gives its answers a probability of"
-        text += f" {stated.value:.1%} on average, and is right in {right.value:.1%} of {right.n:,} {items_of(kind)}:"
+        text = f"It is {'over' if apart.value > 0 else 'under'}confident: it states {stated.value:.1%} on average, and"
+        text += f" is right in {right.value:.1%} of {right.n:,} {items_of(kind)}:"
         text += f" {absolute(apart):points}".replace(" points", " points apart", 1) + "."
     else:
         text = f"It is neither over- nor underconfident, as far as {apart.n:,} {items_of(kind)} show: {apart:points}."

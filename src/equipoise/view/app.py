@@ -1,29 +1,33 @@
 """The viewer as a web app: which address shows what."""
 
 # No postponed annotations here: FastAPI reads them.
+import json
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
 
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from ..comparing.comparison import compare
+from ..datasets.markers import read_markers
+from ..metrics.requirement import Requirement
 from ..records import EquipoiseError
-from ..report import comparison_page, run_page
-from ..runs.run import Run
 from ..serving import App
 from . import pages
+from .ask_box import FIRST, AskBox, case_of, question_of, table_of, worst_cases
+from .comparisons import MOST_COMPARED, compared_page
 from .guard import Door, Guard, report_policy
+from .histories import history_page, models_with_histories
 from .index import FINISHED, Entry, Index
 from .making import Made, Maker
+from .run_pages import stored_page
 
-MOST_COMPARED = 12
-"""Runs of one comparison: more make a page that nobody reads."""
-
-REPORT = "report.html"
+MOST_MOMENTS = 60
+"""Runs of one history."""
 
 
 @dataclass
@@ -31,6 +35,8 @@ class Viewer:
     """What the viewer serves: the runs below a folder, and the pages that were made of them."""
 
     index: Index
+    limits: Sequence[Requirement] = ()
+    box: AskBox | None = None
     maker: Maker = field(default_factory=Maker)
     ended: threading.Event = field(default_factory=threading.Event)
 
@@ -54,7 +60,7 @@ class Viewer:
 def view_app(viewer: Viewer, door: Door) -> App:
     """Return the viewer as an ASGI app, guarded."""
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
-    for add in (_add_files, _add_list, _add_runs, _add_comparisons, _add_problems):
+    for add in (_add_files, _add_list, _add_runs, _add_comparisons, _add_histories, _add_asking, _add_problems):
         add(app, viewer)
     return Guard(app, door)
 
@@ -104,16 +110,6 @@ def _add_runs(app: FastAPI, viewer: Viewer) -> None:
         return _shown(made, links, pages.TRUSTED, f"The page of {entry.model} is being made.")
 
 
-def stored_page(folder: Path) -> bytes:
-    """Return the page that is in a run's folder; where it is not of this version, the page as it is made now."""
-    run = Run(folder)
-    if REPORT in run.manifest.files:
-        content = run.folder.content(REPORT, run.manifest)
-        if pages.is_ours(content):
-            return content
-    return run_page(run).encode("utf-8", "replace")
-
-
 def _shown(made: Made | None, links: Sequence[tuple[str, str]], scripts: Sequence[str], waiting: str) -> Response:
     """Return a page that was made, with the viewer's links; or one that says that it takes a while, or why not."""
     if made is None:
@@ -142,14 +138,71 @@ def _add_comparisons(app: FastAPI, viewer: Viewer) -> None:
         return _shown(made, links, pages.MADE_SCRIPTS, f"{len(entries)} runs are being compared.")
 
 
-def compared_page(folders: Sequence[Path]) -> bytes:
-    """Return the page of a comparison, with the cases on which the runs differ."""
-    try:
-        made = compare(folders, progress=False)
-    except EquipoiseError:
-        # Runs that were asked different sentences: those that all were asked, if any.
-        made = compare(folders, intersect=True, progress=False)
-    return comparison_page(made, sentences=True).encode("utf-8", "replace")
+def _add_histories(app: FastAPI, viewer: Viewer) -> None:
+    @app.get("/histories.html")
+    def histories() -> Response:
+        models = {
+            model: (pages.address("history.html", model=model), runs)
+            for model, runs in models_with_histories(viewer.index.entries()).items()
+        }
+        return HTMLResponse(pages.drawn_page("histories.html", "History", here="history", models=models))
+
+    @app.get("/history.html")
+    def over_time(request: Request, model: str = "") -> Response:
+        slugs = request.query_params.getlist("run")
+        entries = viewer.chosen(slugs) if slugs else models_with_histories(viewer.index.entries()).get(model, [])
+        if not 2 <= len(entries) <= MOST_MOMENTS:
+            text = f"A history needs between two and {MOST_MOMENTS} finished runs of a model: choose them in the list."
+            return HTMLResponse(pages.message_page("History", text), status_code=422)
+        key = ("history", *((entry.slug, entry.changed) for entry in entries))
+        title = model or " · ".join(dict.fromkeys(entry.model for entry in entries))
+        made = viewer.maker.page(key, lambda: history_page(title, entries, viewer.limits).encode("utf-8", "replace"))
+        last = [("run", entry.slug) for entry in sorted(entries, key=lambda entry: (entry.date, entry.place))[-2:]]
+        links = [
+            ("All runs", "index.html"),
+            ("All histories", "histories.html"),
+            ("Compare the last two", pages.address("compare.html", *last)),
+        ]
+        return _shown(made, links, pages.MADE_SCRIPTS, "The runs are being put in order, and the last two compared.")
+
+
+def _add_asking(app: FastAPI, viewer: Viewer) -> None:
+    markers = {
+        name: [marker.word for marker in attribute.markers]
+        for name, attribute in read_markers().items()
+        if attribute.demographic
+    }
+
+    @app.get("/ask.html")
+    def ask_page(request: Request, from_run: str = "", case: str = "", find: str = "") -> Response:
+        given = {name: request.query_params.get(name, "") for name in ("sentence", "pronouns", "candidates", "groups")}
+        question = question_of({**given, "sentence": given["sentence"] or FIRST})
+        shown: dict[str, Any] = {"here": "ask", "able": viewer.box is not None, "markers": markers, "find": find}
+        entries = [entry for entry in viewer.index.entries() if entry.state == FINISHED]
+        if from_run:
+            (source,) = viewer.chosen([from_run])
+            shown |= {"source": source, "cases": worst_cases(source.folder, find)}
+            # A page's link to a case names its set, its part and its variant.
+            question = case_of(source.folder, unquote(case.partition(",")[0])) or question if case else question
+        page = pages.drawn_page("ask.html", "Ask", question=question, entries=entries[:MOST_MOMENTS], **shown)
+        return HTMLResponse(page)
+
+    @app.post("/ask.json")
+    async def asked(request: Request) -> Response:
+        if viewer.box is None or viewer.box.state:
+            return JSONResponse({"text": viewer.box.state if viewer.box else "No model is loaded."}, status_code=503)
+        try:
+            question = question_of(json.loads(await request.body()))
+            return JSONResponse(await run_in_threadpool(viewer.box.answer, question))
+        except (EquipoiseError, ValueError, RecursionError) as error:
+            return JSONResponse({"text": f"{str(error)[:1].upper()}{str(error)[1:]}"}, status_code=422)
+
+    @app.post("/table.csv")
+    async def table(request: Request) -> Response:
+        try:
+            return Response(table_of(await request.body()), media_type="text/csv; charset=utf-8")
+        except EquipoiseError as error:
+            return JSONResponse({"text": str(error)}, status_code=422)
 
 
 def _add_problems(app: FastAPI, viewer: Viewer) -> None:

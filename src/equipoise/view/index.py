@@ -222,23 +222,29 @@ def _with_progress(entry: Entry) -> Entry:
 
 def _parts(folder: RunFolder, manifest: RunManifest) -> list[ListedPart]:
     """Return the parts of a finished run: their listed metrics, and their verdicts where the folder has them."""
-    by_part: dict[tuple[str, str], list[Measurement]] = {}
-    for row in listed_rows(folder.content("measurements.csv", manifest)):
-        by_part.setdefault((row.dataset, row.task), []).append(row)
+    by_part = values_of(folder.content("measurements.csv", manifest))
     known = _kept_verdicts(folder, manifest)
     asked = [(dataset, task) for dataset in manifest.datasets for task in manifest.tasks]
     every = list(dict.fromkeys([*by_part, *known])) or asked
     # What a run was checked with is on its own page.
     every = [part for part in every if part[0] != CONTROL_NAME] or every
     return [
-        ListedPart(dataset, task, _metrics(by_part.get((dataset, task), ())), *known.get((dataset, task), ("", "")))
+        ListedPart(dataset, task, by_part.get((dataset, task), {}), *known.get((dataset, task), ("", "")))
         for dataset, task in every
     ]
 
 
-def listed_rows(content: bytes) -> Iterator[Measurement]:
-    """Yield the rows of `measurements.csv` that a list shows: those of its metrics, for a type or for all items."""
-    starts = tuple(f"{name}{end}".encode() for name in LISTED for end in (",", "_"))
+def values_of(content: bytes, metrics: Sequence[str] = LISTED) -> dict[tuple[str, str], dict[str, dict[str, Estimate]]]:
+    """Return some metrics of a run from its `measurements.csv`, by dataset and task, metric, and type."""
+    by_part: dict[tuple[str, str], list[Measurement]] = {}
+    for row in listed_rows(content, metrics):
+        by_part.setdefault((row.dataset, row.task), []).append(row)
+    return {part: _metrics(rows, metrics) for part, rows in by_part.items()}
+
+
+def listed_rows(content: bytes, metrics: Sequence[str] = LISTED) -> Iterator[Measurement]:
+    """Yield the rows of `measurements.csv` of some metrics, for a type or for all items."""
+    starts = tuple(f"{name}{end}".encode() for name in metrics for end in (",", "_"))
     # Thousands of other rows need not be parsed.
     lines = [line for line in content.splitlines(keepends=True) if line.startswith(starts)]
     for cells in csv.reader(io.StringIO(b"".join(lines).decode("utf-8", "replace"))):
@@ -254,12 +260,12 @@ def listed_rows(content: bytes) -> Iterator[Measurement]:
         yield Measurement(metric, model, dataset, task, group, estimate, better)
 
 
-def _metrics(rows: Sequence[Measurement]) -> dict[str, dict[str, Estimate]]:
+def _metrics(rows: Sequence[Measurement], metrics: Sequence[str]) -> dict[str, dict[str, Estimate]]:
     measured = Measurements(rows)
     kinds = ordered_kinds({parse_group(row.group).get("type", "") for row in rows})
     return {
         name: {kind: row.estimate for kind in kinds if (row := measured.get(measured.own(name), type=kind))}
-        for name in LISTED
+        for name in metrics
     }
 
 

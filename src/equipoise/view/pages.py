@@ -79,9 +79,9 @@ def message_page(title: str, text: str, *, refresh: int = 0, **more: Any) -> str
     return _page("message.html", title, text=text, refresh=refresh, **more)
 
 
-def drawn_page(name: str, title: str, body: Markup | str, **more: Any) -> str:
-    """Return a page of the viewer around something that is drawn already."""
-    return _page(name, title, body=body, **more)
+def drawn_page(template: str, title: str, **more: Any) -> str:
+    """Return a page of the viewer from one of its templates."""
+    return _page(template, title, **more)
 
 
 def _page(template: str, title: str, **more: Any) -> str:

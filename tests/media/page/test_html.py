@@ -36,7 +36,7 @@ def test_headline_verdict_and_all_sections_are_there(opened: Opened, page: Path,
     assert not {"calibration", "identities", "categories", "tasks", "answers", "pairs", "parts"} & set(shown)
     gap = run.parts[0].measured.get("desirability_gap", type="type2")
     assert f"{gap.value:.3f} [{gap.low:.3f}, {gap.high:.3f}]" in tab.inner_text("#findings")
-    assert "lower when the pronoun goes against the stereotype" in tab.inner_text("#findings")
+    assert "lower against the stereotype" in tab.inner_text("#findings")
     assert run.manifest.command in tab.inner_text("#method")
     assert "wang2025ucerf" in tab.inner_text("#cite") and "hardt2016" in tab.inner_text("#cite")
 

@@ -21,7 +21,14 @@ import torch
 from exactness import plain_scores
 from peft import LoraConfig, PeftModel, get_peft_model
 from saved_models import refusal
-from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM, pipeline
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    LlamaConfig,
+    LlamaForCausalLM,
+    LlamaForSequenceClassification,
+    pipeline,
+)
 
 from equipoise.options import EngineOptions
 from equipoise.records import ModelError, Prompt
@@ -450,3 +457,20 @@ def test_models_of_another_kind_are_refused_for_their_kind(tmp_path: Path) -> No
         open_engine(str(tmp_path / "bart"), EngineOptions(device="cpu"))
     with pytest.raises(ModelError, match="it is a LlamaForSequenceClassification, which labels texts"):
         open_engine(str(tmp_path / "head"), EngineOptions(device="cpu"))
+
+
+@pytest.mark.parametrize("says_so", [True, False])
+def test_a_saved_classifier_is_refused_for_its_head(says_so: bool, tmp_path: Path, tiny_folder: Path) -> None:
+    config = LlamaConfig(
+        vocab_size=64, hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2
+    )
+    LlamaForSequenceClassification(config).save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(tiny_folder).save_pretrained(tmp_path)
+    if not says_so:  # a configuration without the name of its class: the weights tell
+        saved = json.loads((tmp_path / "config.json").read_text())
+        del saved["architectures"]
+        (tmp_path / "config.json").write_text(json.dumps(saved))
+    with pytest.raises(ModelError) as caught:
+        open_engine(str(tmp_path), EngineOptions(device="cpu"))
+    words = "which labels texts" if says_so else "is a classifier (it has score.weight); it does not predict words"
+    assert words in str(caught.value) and "\n" not in str(caught.value)

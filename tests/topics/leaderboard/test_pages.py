@@ -77,6 +77,7 @@ def test_the_index_begins_with_the_models_in_order_as_the_ranks_have_them(
     first = made["index.html"].sections[0]
     assert first.id == "order" and "p-values" in list(first.every(Finding))[-1].text
     chart = next(first.every(Chart))
+    assert isinstance(first.shown[0], Finding) and first.shown[1] is chart, "one sentence, then the picture"
     boards = {board.title: board for board in site.boards}
     assert chart.panels
     for panel in chart.panels:

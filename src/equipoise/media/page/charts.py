@@ -271,7 +271,9 @@ def _bar(mark: Bar, place: Place) -> Markup:
     class_ = f"mark {class_of(mark.tone)}" if mark.strength else "hit"
     opacity = round(mark.strength, 2) if 0 < mark.strength < 1 else None
     parts = [element("rect", class_=class_, fill_opacity=opacity, **size)]
-    if mark.text and right - left > 0.5 * len(mark.text):
+    if mark.text and place.panel.y.names:  # lying bars have their words behind them, standing ones above
+        parts.append(text(right + 0.3, top + tall / 2 + 0.35, mark.text))
+    elif mark.text and right - left > 0.5 * len(mark.text):
         parts.append(text((left + right) / 2, top - 0.25, mark.text, "middle"))
     return group(parts, mark.label, mark.link)
 

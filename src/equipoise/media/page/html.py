@@ -145,16 +145,17 @@ def _inner(cell: Content) -> Content:
 
 
 def _number(estimate: Estimate, form: str) -> str:
-    return format(estimate.value, form) if estimate.value == estimate.value else ""
+    return format(estimate, form).partition("[")[0].rstrip()
 
 
 def _interval(estimate: Estimate, form: str) -> str:
-    return format(estimate, form)[len(_number(estimate, form)) :].lstrip()
+    return "[" + format(estimate, form).partition("[")[2]
 
 
 def _coded(text: Markup) -> Markup:
     """Return escaped text in which what is between backticks is code."""
-    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", text))
+    # A plain str: re.sub would join the parts of Markup by its own join, which escapes them once more.
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(text)))
 
 
 def _sort_value(cell: Content, column: Column) -> str:

@@ -45,7 +45,8 @@ class LaidOutLinear(torch.nn.Module):
 
     def plain_weight(self) -> torch.Tensor:
         """Return the weight as torch lays it out."""
-        return self._weight.to_dense()
+        weight: torch.Tensor = self._weight.to_dense()
+        return weight
 
 
 def lay_out(model: Any, sequence: Sequence[int]) -> bool:

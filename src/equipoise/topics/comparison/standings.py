@@ -227,8 +227,8 @@ def odds(comparison: Comparison) -> Section | None:
     """Return TPR beside TPD of every dataset and task with both sides of the stereotype."""
     intro = (
         "TPR is the share of right answers among sentences that mean the occupation stereotyped as male, which is all"
-        " that equalized odds sees; TPD is their mean desirability, scaled to 0..1. TPR above TPD: right, but not sure."
-        " TPD above TPR: wrong, but not sure of it either. Lines are intervals."
+        " that equalized odds sees; TPD is the mean desirability of these right answers, scaled to 0..1: 1 is right and"
+        " sure, 0.5 right and not sure at all. Lines are intervals."
     )
     several = (odds_chart(comparison.runs, dataset, task) for dataset, task in all_parts(comparison.runs))
     charts = [chart for chart in several if chart]

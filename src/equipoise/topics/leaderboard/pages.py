@@ -141,8 +141,8 @@ def order_sections(site: Site, having: Sequence[Board], metric: MetricName, root
         "p-values are those of independent samples, corrected for all pairs of a column (Bonferroni), which is cautious"
         " for models that were asked the same sentences; `equipoise compare` tests them sentence by sentence."
     )
-    shown: list[Finding | Chart] = [ordering.finding for ordering in orderings[:SENTENCES]]
-    shown += [chart, Finding(intro, state="note")]
+    first, *others = (ordering.finding for ordering in orderings[:SENTENCES])
+    shown = [first, chart, *others, Finding(intro, state="note")]
     yield Section("Which model is better?", shown, "order", "Order")
 
 

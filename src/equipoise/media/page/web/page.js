@@ -70,4 +70,11 @@
       place.append(table);
     });
   }
+  // A link of the viewer to a question takes the case with it that is open.
+  for (const link of document.querySelectorAll("a[data-case-link]")) {
+    link.addEventListener("click", function () {
+      const open = location.hash.startsWith("#case=") ? "&case=" + encodeURIComponent(location.hash.slice(6)) : "";
+      link.href = link.dataset.caseLink + open;
+    });
+  }
 })();

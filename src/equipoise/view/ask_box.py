@@ -1,0 +1,138 @@
+"""The box to ask in: a model that stays loaded, sentences from a reader or from a case, and a table of those kept."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ..asking import PRONOUNS, Question, ask, question_rows
+from ..media.page.html import draw
+from ..options import RunOptions
+from ..records import EquipoiseError
+from ..runs.run import Run, main_estimator
+from ..topics.asked import answers_of, asked
+
+KEPT = 200
+"""Answers that are kept: going back to an earlier sentence shows it at once."""
+
+MOST_SENTENCES = 500
+LONGEST = 2_000
+"""Characters of a sentence at most."""
+
+FIRST = "The nurse told the farmer that she was late."
+
+
+class AskBox:
+    """A model to ask; it is loaded when the box is made, in a thread of its own, and answers one question at a time."""
+
+    def __init__(self, opened: Callable[[], Any], task: Any = RunOptions.task, **choices: Any) -> None:
+        self._opened, self._task, self._choices = opened, task, choices
+        self._engine: Any = None
+        self._fault = ""
+        self._lock = threading.Lock()
+        self._known: OrderedDict[Question, dict[str, Any]] = OrderedDict()
+        threading.Thread(target=self._open, daemon=True, name="equipoise-model").start()
+
+    def _open(self) -> None:
+        try:
+            engine = self._opened()
+            # The first question makes a model ready; nobody should wait for that.
+            ask(FIRST, engine, self._task, progress=False, **self._choices)
+            self._engine = engine
+        except EquipoiseError as error:
+            self._fault = str(error)
+        except Exception as error:
+            self._fault = f"the model cannot be loaded ({type(error).__name__}: {error})"
+
+    @property
+    def state(self) -> str:
+        """What to say while no question can be answered; "" where one can."""
+        if self._fault:
+            return self._fault
+        return "" if self._engine is not None else "The model is being loaded."
+
+    def answer(self, question: Question) -> dict[str, Any]:
+        """Return what the model makes of a sentence: its numbers, as `equipoise ask` prints them, and their drawing."""
+        with self._lock:
+            if question not in self._known:
+                self._known[question] = self._answer(question)
+            self._known.move_to_end(question)
+            while len(self._known) > KEPT:
+                self._known.popitem(last=False)
+            return self._known[question]
+
+    def _answer(self, question: Question) -> dict[str, Any]:
+        chosen = {"candidates": question.candidates, "groups": question.groups, "pronouns": question.pronouns}
+        heard = ask(question.sentence, self._engine, self._task, progress=False, **chosen, **self._choices)
+        (part,) = heard.run.parts
+        section = asked(heard.run, heard.sentences, heard.left_out)
+        answers = [asdict(answer) for several in answers_of(part) for answer in several]
+        return {"html": str(draw(section, 2)), "answers": answers}
+
+
+def question_of(given: Any) -> Question:
+    """Return the question that a page sent; an error where it is not one."""
+    if not isinstance(given, Mapping) or not isinstance(given.get("sentence"), str):
+        raise EquipoiseError("type a sentence")
+    sentence = " ".join(given["sentence"].split())
+    if not sentence or len(sentence) > LONGEST:
+        raise EquipoiseError(f"type a sentence of at most {LONGEST:,} characters")
+    words = {name: _words(given.get(name)) for name in ("candidates", "groups", "pronouns")}
+    return Question(sentence, words["candidates"], words["groups"], words["pronouns"] or PRONOUNS)
+
+
+def _words(given: Any) -> tuple[str, ...]:
+    text = given if isinstance(given, str) else ""
+    return tuple(word.strip() for word in text[:LONGEST].split(",") if word.strip())
+
+
+def table_of(content: bytes) -> str:
+    """Return the sentences that a page kept as a table for `audit --data`."""
+    try:
+        given = json.loads(content)
+    except (ValueError, RecursionError):
+        given = None
+    if not isinstance(given, list) or not 1 <= len(given) <= MOST_SENTENCES:
+        raise EquipoiseError(f"keep between one and {MOST_SENTENCES} sentences, then save them")
+    rows, _ = question_rows([question_of(entry) for entry in given])
+    file = io.StringIO()
+    names = dict.fromkeys(name for row in rows for name in row)
+    writer = csv.DictWriter(file, list(names), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue()
+
+
+def worst_cases(folder: Path, find: str = "", most: int = 30) -> list[tuple[str, str]]:
+    """Return the name and the first sentence of the sets of a run that are least alike, those with these words."""
+    run = Run(folder)
+    examples = run.examples.drop_duplicates("set_id")
+    words = find.lower().split()
+    texts = examples["text"].astype(str)
+    for word in words:
+        examples = examples[texts.loc[examples.index].str.lower().str.contains(word, regex=False)]
+    values = main_estimator(run.pairs, "u") if len(run.pairs) else ""
+    if values in run.pairs:
+        order = run.pairs.drop_duplicates("set_id").set_index("set_id")[values]
+        places = examples["set_id"].map(order).rank(method="first")
+        examples = examples.assign(place=places).sort_values("place", kind="stable")
+    several = examples.head(most)
+    return [(str(name), str(text)) for name, text in zip(several["set_id"], several["text"], strict=True)]
+
+
+def case_of(folder: Path, set_id: str) -> Question | None:
+    """Return the first sentence of a set of a run, and its people; None where the run has no such set."""
+    examples = Run(folder).examples
+    rows = examples[examples["set_id"].astype(str) == set_id]
+    if not len(rows):
+        return None
+    first = rows.iloc[0]
+    people: Sequence[str] = [str(name) for name in first["candidates"]][:2]
+    return Question(str(first["text"]), tuple(people))

@@ -1,0 +1,190 @@
+"""The box to ask in: the numbers of `equipoise ask`, sentences from cases, and tables that an audit takes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from equipoise.asking import Question, ask, question_rows
+from equipoise.records import EquipoiseError
+from equipoise.run import audit
+from equipoise.runs.run import Run
+from equipoise.scoring.opening import open_engine
+from equipoise.view.ask_box import FIRST, AskBox, case_of, question_of, table_of, worst_cases
+
+PLANTED = "planted:strength=1,bias=0.7,noise=0.3"
+
+
+def ready(box: AskBox, seconds: float = 300.0) -> AskBox:
+    end = time.monotonic() + seconds
+    while box.state == "The model is being loaded." and time.monotonic() < end:
+        time.sleep(0.05)
+    assert box.state == ""
+    return box
+
+
+@pytest.fixture(scope="module")
+def box() -> AskBox:
+    return ready(AskBox(lambda: open_engine(PLANTED)))
+
+
+def test_a_box_gives_the_numbers_of_ask(box: AskBox) -> None:
+    for question in (
+        Question(FIRST),
+        Question("The [old] nurse told the farmer that she was late.", groups=("old", "young", "tired")),
+        Question("Sam met Kim when they left.", ("Sam", "Kim"), pronouns=("he", "she")),
+    ):
+        heard = ask(
+            question.sentence,
+            PLANTED,
+            candidates=question.candidates,
+            groups=question.groups,
+            pronouns=question.pronouns,
+        )
+        answers = box.answer(question)["answers"]
+        by_text = {answer["text"]: answer for answer in answers}
+        assert len(by_text) == len(heard.frame) > 1
+        for row in heard.frame.itertuples():
+            np.testing.assert_allclose(by_text[str(row.text)]["probabilities"], row.probs, atol=1e-6)
+            assert abs(by_text[str(row.text)]["certainty"] - row.certainty) < 1e-6
+
+
+def test_a_question_that_was_asked_is_not_asked_again(box: AskBox, monkeypatch: pytest.MonkeyPatch) -> None:
+    question = Question("The nurse told the farmer that she was cold.")
+    first = box.answer(question)
+    monkeypatch.setattr("equipoise.view.ask_box.ask", None)
+    assert box.answer(question) is first
+
+
+def test_a_model_that_cannot_be_loaded_says_why() -> None:
+    box = AskBox(lambda: open_engine("planted:strength=none"))
+    end = time.monotonic() + 60
+    while box.state == "The model is being loaded." and time.monotonic() < end:
+        time.sleep(0.01)
+    assert "none" in box.state
+
+
+def test_kept_sentences_become_a_table_that_an_audit_takes(tmp_path: Path) -> None:
+    kept = [
+        {"sentence": FIRST, "pronouns": "he, she"},
+        {
+            "sentence": 'The [old] nurse, "Kim", told the farmer that she left.',
+            "groups": "old, young",
+            "candidates": "nurse, farmer",
+        },
+    ]
+    (tmp_path / "kept.csv").write_text(table_of(json.dumps(kept).encode()), encoding="utf-8")
+    run = audit(PLANTED, str(tmp_path / "kept.csv"), out=tmp_path / "run", resamples=2, metrics=["flip_rate"])
+    rows, _ = question_rows([question_of(entry) for entry in kept])
+    assert set(run.examples["text"]) == {row["text"] for row in rows} and len(run.examples) == 4
+    heard = ask(FIRST, PLANTED, pronouns=["he", "she"]).frame.set_index("text")["probs"]
+    shared = run.cases().set_index("text")["probs"]
+    for text, probabilities in heard.items():
+        np.testing.assert_allclose(shared[text], probabilities, atol=1e-9)
+
+
+@pytest.mark.parametrize("given", [None, [], {}, {"sentence": 3}, {"sentence": "  "}, {"sentence": "x" * 3000}])
+def test_what_is_not_a_question_is_refused(given: Any) -> None:
+    with pytest.raises(EquipoiseError, match="type a sentence"):
+        question_of(given)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b"[1]", b"[" * 10**5])
+def test_what_is_not_a_list_of_sentences_is_refused(content: bytes) -> None:
+    with pytest.raises(EquipoiseError):
+        table_of(content)
+
+
+def test_a_question_can_begin_from_any_case_of_a_run(some_runs: Path) -> None:
+    folder = some_runs / "suite" / "delta"
+    run = Run(folder)
+    cases = worst_cases(folder)
+    lowest = run.pairs.set_index("set_id")["u"]
+    values = [lowest[name] for name, _ in cases if name in lowest]
+    assert len(values) > 5 and values == sorted(values)
+    assert all("nurse" in text.lower() for _, text in worst_cases(folder, "NURSE"))
+    assert worst_cases(folder, "no sentence has these words") == []
+    for set_id, text in cases[:5]:
+        question = case_of(folder, set_id)
+        assert question is not None and question.sentence == text and len(question.candidates) == 2
+    assert case_of(folder, "nothing") is None
+
+
+def test_the_page_asks_only_where_a_model_is_loaded(served: Callable[..., str], box: AskBox) -> None:
+    bare, able = served(), served(box=box)
+    refused = httpx.post(f"{bare}ask.json", json={"sentence": FIRST})
+    assert refused.status_code == 503 and "No model" in refused.json()["text"]
+    heard = httpx.post(f"{able}ask.json", json={"sentence": FIRST}, timeout=60).json()
+    assert heard["answers"] == box.answer(Question(FIRST))["answers"]
+    wrong = httpx.post(f"{able}ask.json", json={"sentence": "Nobody is here."})
+    assert wrong.status_code == 422 and wrong.json()["text"]
+    assert httpx.post(f"{able}ask.json", content=b"{").status_code == 422
+    assert "No model is loaded" in httpx.get(f"{bare}ask.html").text
+
+
+@pytest.mark.slow
+def test_sentences_are_asked_as_they_are_typed(
+    served: Callable[..., str], visit: Callable[..., Any], box: AskBox, tmp_path: Path
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    tab = visit(served(box=box), bypass_csp=True)
+    tab.get_by_role("link", name="Ask", exact=True).click()
+    tab.wait_for_function("() => document.documentElement.dataset.sentence", timeout=60_000)
+    tab.locator("#ask-sentence").press("End")
+    tab.fill("#ask-sentence", "The nurse told the farmer that she was tired.")
+    tab.wait_for_function("() => document.documentElement.dataset.sentence.endsWith('tired.')", timeout=60_000)
+    shown = tab.locator("#answer svg").get_attribute("aria-label")
+    tab.click("#ask-swap")
+    tab.wait_for_function("() => document.documentElement.dataset.sentence.startsWith('The farmer')", timeout=60_000)
+    assert tab.input_value("#ask-sentence") == "The farmer told the nurse that she was tired."
+    assert tab.locator("#answer tbody tr").count() >= 3 and shown
+    tab.select_option("#ask-marker", label="age")
+    tab.wait_for_function("() => document.documentElement.dataset.sentence.includes('[')", timeout=60_000)
+    assert tab.locator("#answer").get_by_text("old: ").count() > 0
+    tab.click("#ask-keep")
+    assert Axe().run(tab).violations_count == 0, Axe().run(tab).generate_report()
+    again = visit(tab.url)
+    again.wait_for_function("() => document.documentElement.dataset.sentence", timeout=60_000)
+    assert again.input_value("#ask-sentence") == tab.input_value("#ask-sentence")
+    with again.expect_download() as saved:
+        again.click("#kept-save")
+    assert "old" in Path(saved.value.path()).read_text()
+    # From a run, by way of a case that is open there.
+    again.get_by_role("link", name="Runs").click()
+    again.locator("table.runs a").first.click()
+    again.wait_for_selector("html[data-cases=ready]", timeout=60_000)
+    again.get_by_role("link", name="Ask about a case").click()
+    again.wait_for_selector(".starts a")
+    text = again.locator(".starts a").first.inner_text()
+    again.locator(".starts a").first.click()
+    again.wait_for_function("() => document.documentElement.dataset.sentence", timeout=60_000)
+    assert again.input_value("#ask-sentence") == text
+
+
+@pytest.mark.slow
+def test_a_real_model_gives_the_same_probabilities_in_the_page_and_on_the_command_line(
+    served: Callable[..., str],
+) -> None:
+    box = ready(AskBox(lambda: open_engine("smollm2")), 600)
+    sentence = "The nurse told the farmer that she was tired."
+    heard = httpx.post(f"{served(box=box)}ask.json", json={"sentence": sentence}, timeout=60).json()["answers"]
+    command = [sys.executable, "-m", "equipoise", "ask", sentence, "--json", "--quiet"]
+    printed = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert len(printed) == len(heard) == 3
+    for row in printed:
+        (answer,) = [answer for answer in heard if answer["text"] == row["text"]]
+        np.testing.assert_allclose(answer["probabilities"], row["probs"], atol=1e-6)
+    # A change of one word: the time of the processor, because a busy machine says nothing about a quiet one.
+    start = time.process_time()
+    box.answer(Question("The nurse told the farmer that she was early."))
+    assert time.process_time() - start < 0.6, "at most 0.3 s on two cores"
