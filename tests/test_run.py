@@ -333,7 +333,7 @@ def test_what_was_loaded_is_what_was_returned(run: Run) -> None:
         ({"resamples": 0}, "resamples must be at least 1"),
         ({"level": 1.0}, "level must lie between 0 and 1"),
         ({"level": float("nan")}, "level must lie between 0 and 1"),
-        ({"disparity": "mode"}, "disparity must be range, pairwise or deviation"),
+        ({"disparity": "mode"}, "disparity must be auto, range, pairwise or deviation"),
         ({"metrics": ["acuracy"]}, "did you mean 'accuracy'"),
         ({"estimators": ["reny"]}, "did you mean 'renyi'"),
         ({"by": ["shoe size"]}, "no item has a group 'shoe size'; known groups: form, gender"),
