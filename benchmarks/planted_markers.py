@@ -96,7 +96,9 @@ def audit(seed: int, world: str, resamples: int) -> Counter[str]:
             counts[f"{metric}: intervals"] += 1
             counts[f"{metric}: held"] += row.low - 1e-9 <= truth(world)[metric, group] <= row.high + 1e-9
     for metric in TESTED.get(world, ()):
-        p_values = [row.estimate.p_corrected for (name, _), row in rows.items() if name == metric]
+        # The unmarked gap between he and she is a family of its own.
+        marked_rows = [row for (name, _), row in rows.items() if name == metric and row.parts["augmentation"] == "R"]
+        p_values = [row.estimate.p_corrected for row in marked_rows]
         counts[f"{metric}: named"] += bool(np.nanmin(p_values) <= 0.05)
     return counts + stopped(outcomes, plan)
 

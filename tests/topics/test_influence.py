@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import equipoise
@@ -31,7 +32,12 @@ def test_the_mean_without_a_sentence_is_the_mean_of_the_others(run: Run, kind: s
         assert row.without == pytest.approx(others.mean())
         assert row.moved == pytest.approx(others.mean() - pairs[name].mean())
     sizes = table["moved"].abs().tolist()
-    assert sizes == sorted(sizes, reverse=True) and len(table) == len(pairs)
+    assert sizes == sorted(sizes, reverse=True) and len(table) == pairs["cluster_id"].nunique()
+    # A set that was asked in several wordings is listed once, and counts as its mean.
+    twice = pd.concat([pairs.assign(variant="wording=a"), pairs.assign(variant="wording=b")], ignore_index=True)
+    again = left_out(twice, twice[name].to_numpy(dtype=float))
+    assert again["set_id"].tolist() == table["set_id"].tolist()
+    assert again["moved"].tolist() == pytest.approx(table["moved"].tolist())
 
 
 def test_the_page_lists_the_most_influential_sets_with_their_cases(run: Run) -> None:

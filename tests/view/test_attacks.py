@@ -150,7 +150,7 @@ def test_a_script_in_every_field_never_runs(
         {
             "text": f"The nurse told the farmer that {pronoun} was {number} {SCRIPT} late.",
             "pronoun": pronoun,
-            "pair": f"{SCRIPT}{number}",
+            "pair": f"<script>taken()</script>{number}",
             "candidate_1": "nurse <script>taken()</script>",  # a candidate may not have an equals sign
             "candidate_2": "farmer",
             "gold": "1",

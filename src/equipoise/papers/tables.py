@@ -163,6 +163,8 @@ def _notes(printed: Sequence[Published], paper: Paper) -> Iterator[str]:
         yield "Ranks are among the models of the paper, or among those here: a range where intervals settle no order."
     if place in paper.bold:
         yield f"Values above {paper.bold[place]:g} are bold, as in the paper."
+    if any(number.gender == DIFFERENCE for number in printed):
+        yield "A dash: the run has no sentence about a physician and a nurse."
     for name in dict.fromkeys(number.doubt for number in printed if number.doubt):
         yield f"{DOUBTFUL} {ERRATA[name].text}"
 

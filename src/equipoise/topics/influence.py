@@ -18,8 +18,8 @@ def influence_section(run: Run) -> Section | None:
     """Return the sets that move a run's UCerF most; None for a run without sets."""
     shown = [entry for part in run.parts for kind in part.kinds for entry in _influences(part, kind)]
     intro = (
-        "UCerF is a mean over sets. Each row is a set: how far UCerF moves when its base sentence is left out. A result"
-        " that rests on few sentences moves far."
+        "UCerF is a mean over sets. Each row is a base sentence, by its set that is treated least alike: how far UCerF"
+        " moves without it. A result that rests on few sentences moves far."
     )
     return (
         Section("Which sets carry the result", shown, "influence", "Influence", intro, folded=True) if shown else None
@@ -46,7 +46,7 @@ def _influences(part: Part, kind: str) -> Iterator[Table | Chart]:
     sets = [Cell(name, link=case_link(name, str(part), variant)) for name, variant in zip(names, variants, strict=True)]
     numbers = [most[column].to_numpy(dtype=float).tolist() for column in ("u", "without", "moved")]
     rows = [Row(cells) for cells in zip(sets, most["people"].astype(str), *numbers, strict=True)]
-    title = f"{metric.label}, {part.title(kind)}: the {len(most)} most influential of {len(table):,} sets"
+    title = f"{metric.label}, {part.title(kind)}: the {len(most)} most influential of {len(table):,} base sentences"
     yield Table(title, columns, rows, "influence", about)
     dots = [Dot(float(moved[place]), float(place), 0, name) for place, name in enumerate(names)]
     across = Axis.over([*(dot.x for dot in dots), 0.0], f"{metric.label} moves by", least=0.001)
@@ -55,13 +55,19 @@ def _influences(part: Part, kind: str) -> Iterator[Table | Chart]:
 
 
 def left_out(pairs: pd.DataFrame, values: Floats) -> pd.DataFrame:
-    """Return the sets with the mean of all others without their base sentence, the most influential first."""
-    total, count = float(values.sum()), len(values)
-    frame = pd.DataFrame({"set_id": pairs["set_id"], "variant": pairs["variant"], "u": values})
+    """Return the set of each base sentence that is treated least alike, and the mean without the sentence.
+
+    A set counts once, with the mean over its wordings and option orders. The most influential sentence is first.
+    """
+    frame = pairs[["set_id", "variant", "cluster_id"]].assign(u=values)
     names = zip(pairs["occupation"].fillna(""), pairs["other"].fillna(""), strict=True)
     frame["people"] = [" and ".join(filter(None, map(str, both))) for both in names]
-    by_cluster = frame.groupby(pairs["cluster_id"].to_numpy())["u"]
-    sums, sizes = by_cluster.transform("sum"), by_cluster.transform("size")
-    frame["without"] = (total - sums) / (count - sizes)
-    frame["moved"] = frame["without"] - total / count
-    return frame.sort_values("moved", key=lambda moved: -moved.abs(), kind="stable")
+    sets = frame.groupby("set_id", sort=False).agg(
+        {"variant": "first", "cluster_id": "first", "people": "first", "u": "mean"}
+    )
+    total, count = float(sets["u"].sum()), len(sets)
+    by_cluster = sets.groupby("cluster_id", sort=False)["u"]
+    sets["without"] = (total - by_cluster.transform("sum")) / (count - by_cluster.transform("size"))
+    sets["moved"] = sets["without"] - total / count
+    lowest = sets.reset_index().sort_values("u", kind="stable").drop_duplicates("cluster_id")
+    return lowest.sort_values("moved", key=lambda moved: -moved.abs(), kind="stable")
