@@ -7,7 +7,7 @@ decides; neither its constructions nor its words are trained on), 200 general qu
 
     python benchmarks/training.py --out runs/training                     # SmolLM2, all arms, three seeds
     python benchmarks/training.py --out runs/training --models smollm2,gemma=gemma.gguf
-    python benchmarks/training.py --out runs/training --reduced           # two cores, within half an hour
+    python benchmarks/training.py --out runs/training --reduced           # few steps and sets, for two cores
 
 A finished run of an arm is kept in the out folder, so the same command continues. `tables.md`, `values.json`,
 `samples.md` and `curve-MODEL.png` are made of whatever is there.
@@ -204,7 +204,7 @@ def main() -> None:
     parser.add_argument("--evaluated", type=int, default=0, help="sets of each type that are asked; 0: all")
     parser.add_argument("--parts", default=",".join(PARTS), help="evaluation datasets, separated by commas")
     parser.add_argument("--rate", type=float, default=0.0, help="learning rate; 0: the default of LoRA")
-    parser.add_argument("--reduced", action="store_true", help="few steps and sets: two cores, within half an hour")
+    parser.add_argument("--reduced", action="store_true", help="few steps and sets, for two cores")
     parser.add_argument("--job", default="", help=argparse.SUPPRESS)
     few = f"{BASE};{FIRST};{DEFAULT}"
     tiny = {"steps": 2, "sets": 4, "evaluated": 8, "seeds": 1, "parts": "builtin,gendered"}

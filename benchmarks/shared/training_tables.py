@@ -219,6 +219,6 @@ def _curve(file: Path, values: dict[str, dict[str, Estimate]], base: str) -> Non
     axes.axhline(0.5, color="gray", linewidth=0.8, linestyle="--")
     axes.set_xlabel(f"answers that change with the pronoun where it must not matter ({across.partition(':')[0]})")
     axes.set_ylabel("right answers where it decides")
-    axes.legend(fontsize=7)
+    axes.legend(fontsize=7, loc="center right")
     figure.savefig(file, dpi=150)
     pyplot.close(figure)
