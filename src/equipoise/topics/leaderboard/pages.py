@@ -142,7 +142,7 @@ def order_sections(site: Site, having: Sequence[Board], metric: MetricName, root
         " for models that were asked the same sentences; `equipoise compare` tests them sentence by sentence."
     )
     first, *others = (ordering.finding for ordering in orderings[:SENTENCES])
-    shown = [first, chart, *others, Finding(intro, state="note")]
+    shown: list[Finding | Chart] = [first, chart, *others, Finding(intro, state="note")]
     yield Section("Which model is better?", shown, "order", "Order")
 
 
