@@ -106,6 +106,9 @@ def told(finding: Finding) -> list[str]:
     return [number.lstrip("+-") for text in texts for number in NUMBER.findall(text)]
 
 
+OF_SETS = "influence"
+"""Values of single sets, from `pairs.parquet`: tests/topics/test_influence.py recomputes them."""
+
 COUNTED = re.compile(
     r"\d+ (sets|more finding|other difference|faulty rows|note)|^Brackets are|undefined for|merged with|exactly tied"
 )
@@ -150,7 +153,8 @@ def test_every_number_of_pages_and_terminals_is_a_row(kind_of_run: Run) -> None:
             part, row = named[id(estimate)]
             assert part.measured.at(row.metric, row.group) is row, "found by metric and group"
             count += 1
-        assert not [number for number, known in lone_numbers(section) if number not in known], section.title
+        if section.id != OF_SETS:
+            assert not [number for number, known in lone_numbers(section) if number not in known], section.title
         for finding in section.every(Finding):
             if finding.topic != "verdict" and told(finding) and not COUNTED.search(finding.text):
                 assert finding.rests_on, finding.text

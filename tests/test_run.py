@@ -95,7 +95,13 @@ def test_every_measurement_says_what_it_is_about(run: Run) -> None:
     assert (table["level"] == 0.95).all()
     # Where nobody is in the subset that a metric needs, it has the bounds of what is possible, and no value.
     assert table[table["value"].isna()][["low", "high"]].notna().all(axis=None)
-    assert set(table["metric"][table["value"].isna()]) <= {"tpd", "fpd", "ucerf_group_disparity"}
+    assert set(table["metric"][table["value"].isna()]) <= {
+        "tpd",
+        "fpd",
+        "ucerf_groups",
+        "ucerf_group_disparity",
+        "ucerf_group_disparity_strict",
+    }
     assert set(table["metric"][table["n"] == 0]) <= {"tpd", "fpd"}
     defined = table.dropna(subset=["low", "high"])
     assert len(defined) and (defined["low"] <= defined["high"]).all()

@@ -58,6 +58,9 @@ ELSEWHERE = {
     ("cli/measurement.py", "equipoise import --format gender-ece winobias/GPT-J-6B.results.csv"): (
         "tests/docs/test_documented_commands.py imports this file"
     ),
+    ("view/export.py", "equipoise view --export"): "tests/view/test_export.py exports",
+    ("view/web/ask.html", "equipoise audit --data kept.csv"): "tests/view/test_ask_box.py audits what was kept",
+    ("view/web/ask.html", "equipoise view --model smollm2"): "tests/view/test_ask_box.py opens it with a model",
     ("cli/tune.py", "equipoise audit {}"): "tests/training/test_tuning.py audits what it tuned",
 }
 """Advice that is followed in another test."""

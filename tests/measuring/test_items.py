@@ -51,6 +51,7 @@ def test_which_items_each_kind_of_metric_is_defined_for(make_outcomes) -> None:
         "sided": [0, 1],
         "sided answerable": [0],
         "decided": [2],
+        "decisions": [],
         "all": [0, 1, 2, 3],
         "labelled": [0, 1],
         "answerable": [0],

@@ -64,5 +64,5 @@ def test_each_variant_has_a_value_and_an_interval_of_its_own(make_outcomes) -> N
 
 def test_a_plan_has_2000_resamples_drawn_with_seed_0() -> None:
     plan = Plan([])
-    assert (plan.resamples, plan.level, plan.seed, plan.disparity) == (2000, 0.95, 0, "range")
+    assert (plan.resamples, plan.level, plan.seed, plan.disparity) == (2000, 0.95, 0, "auto")
     assert (plan.permutations, replace(plan, intervals=False).permutations) == (5000, 1)

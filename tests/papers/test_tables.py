@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from equipoise.records import EquipoiseError, Estimate, Measurement, group_label
 from equipoise.records.showing import Cell, Content, Table
 from equipoise.runs import Run
 from equipoise.runs.folder import RunFolder
+from equipoise.runs.manifest import name_in_suite
 from equipoise.runs.measurements import measurements_frame
 from equipoise.runs.run import Part
 from equipoise.scoring.planted import open_planted
@@ -137,8 +137,7 @@ def test_runs_have_the_names_of_their_suite_or_of_their_folders(tmp_path: Path) 
     runs = [equipoise.audit("planted", out=tmp_path / name, **QUICK) for name in ("alpha", "beta")]
     assert [name for name, _, _ in parts_of(runs)] == [f"{runs[0].manifest.model} ({n})" for n in ("alpha", "beta")]
     for name, run in zip(("alpha", "beta"), runs, strict=True):
-        cell = f"equipoise suite s.toml --only '{name} / builtin / next-word'"
-        run.manifest = replace(run.manifest, command=cell)
+        run.name = name_in_suite(f"equipoise suite s.toml --only '{name} / builtin / next-word'")
     assert [name for name, _, _ in parts_of(runs)] == ["alpha", "beta"]
 
 

@@ -52,7 +52,7 @@ def test_the_bar_is_put_before_the_page_s_own_and_changes_nothing_else(planted_r
     shown = pages.with_bar(page, [("All runs", "index.html"), (HOSTILE, "x.html")])
     assert b"<img src=x" not in shown.partition(b"<main")[0]
     assert pages.is_ours(shown)
-    at = shown.index(b"<style>.viewer")
+    at = shown.index(b"<style>html{overflow-anchor")
     end = shown.index(b"</nav>", at) + len(b"</nav>")
     assert shown[:at] + shown[end:] == page
 

@@ -6,7 +6,7 @@ import typer
 
 from . import calibration, estimators, sources, temperature, wording
 
-app = typer.Typer(help="Study estimators, wording, temperature, calibration, suites.", rich_markup_mode=None)
+app = typer.Typer(help="Study estimators, wordings, calibration or suites.", rich_markup_mode=None)
 app.command("estimators")(estimators.estimators)
 app.command("wording")(wording.wording)
 app.command("temperature")(temperature.temperature)

@@ -38,24 +38,22 @@ def finished_parts(status: Status) -> dict[tuple[str, str, str], Part]:
 def parts_of(runs: Iterable[Run]) -> dict[tuple[str, str, str], Part]:
     """Return the parts of finished runs by model, data and task, as the suite of a paper would name them."""
     parts = {}
-    for run in _named(list(runs)):
+    several = list(runs)
+    for run, name in zip(several, _names(several), strict=True):
         for part in run.parts:
             # Marked sentences are named after their base, too.
             data = IDENTITY if part.dataset.startswith(f"{IDENTITY}-") else part.dataset
-            if (run.name, data, part.task) in parts:
-                raise EquipoiseError(f"two runs are of {run.name} on {data} as {part.task}; name only one of them")
-            parts[run.name, data, part.task] = part
+            if (name, data, part.task) in parts:
+                raise EquipoiseError(f"two runs are of {name} on {data} as {part.task}; name only one of them")
+            parts[name, data, part.task] = part
     return parts
 
 
-def _named(runs: Sequence[Run]) -> Sequence[Run]:
-    """Return the runs; two of one model, data and task are named by their folders."""
+def _names(runs: Sequence[Run]) -> list[str]:
+    """Return the names of the runs; two of one model, data and task are named by their folders."""
     asked = Counter((run.name, part.dataset, part.task) for run in runs for part in run.parts)
     repeated = {name for (name, _, _), count in asked.items() if count > 1}
-    for run in runs:
-        if run.name in repeated:
-            run.name = f"{run.name} ({run.path.resolve().name})"
-    return runs
+    return [f"{run.name} ({run.path.resolve().name})" if run.name in repeated else run.name for run in runs]
 
 
 def write_tables(paper: Paper, parts: Parts, folder: Path) -> list[Path]:
