@@ -144,6 +144,7 @@ def test_one_prompt_a_batch_and_all_in_one_agree(engine: Engine, prompts: list[P
     np.testing.assert_allclose(values(together), values(apart), rtol=0, atol=TOLERANCE)
 
 
+@pytest.mark.slow
 def test_the_order_of_the_prompts_does_not_matter(engine: Engine, prompts: list[Prompt]) -> None:
     order = random.Random(3).sample(range(len(prompts)), len(prompts))
     shuffled = run(engine, [prompts[i] for i in order])

@@ -68,6 +68,7 @@ def test_measuring_loads_no_torch(run_copy: Path) -> None:
     assert result.stdout == "[]\n"
 
 
+@pytest.mark.slow
 def test_import_writes_a_page_as_audit_does(equipoise: Command, tmp_path: Path) -> None:
     rows = [f"{item},{name},{value},0" for item in range(6) for name, value in (("nurse", -0.2), ("guard", -1.8))]
     (tmp_path / "mine.csv").write_text("\n".join(["item,candidate,logprob,gold", *rows]), encoding="utf-8")

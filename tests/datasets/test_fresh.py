@@ -77,6 +77,7 @@ def test_no_construction_is_in_the_training_grammar() -> None:
     assert not [c.text for c in constructions() if any(bare(c.text).endswith(ending) for ending in endings)]
 
 
+@pytest.mark.slow
 def test_no_sentence_is_in_winobias_or_synthbias(drawn: Dataset, real_data: Callable[[str], Path]) -> None:
     texts = {example.text.lower() for example in drawn.examples}
     for name in ("winobias", "synthbias"):

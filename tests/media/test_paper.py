@@ -138,6 +138,7 @@ def test_any_text_at_all_is_a_cell(cells: list[str]) -> None:
         assert not re.match(r"[=@+-]", cell) or re.fullmatch(r"[-+]?[\d.]+.*", cell)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "inches"), [("column", 3.25), ("page", 6.75)])
 def test_every_figure_of_a_run_is_exactly_as_wide_as_asked(
     planted_run: Path, cloze_runs: tuple[Path, Path], width: str, inches: float

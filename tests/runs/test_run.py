@@ -86,6 +86,7 @@ def test_texts_of_the_model_are_handed_on_too(tmp_path: Path) -> None:
     assert sorted(held, key=str) == sorted(Run(tmp_path / "run").texts(), key=str)
 
 
+@pytest.mark.slow
 def test_measuring_again_reads_each_table_once_and_a_part_of_a_run_too(tmp_path: Path) -> None:
     audit("planted", out=tmp_path / "run", **FEW)
     with reads_in(tmp_path / "run") as reads:

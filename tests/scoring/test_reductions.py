@@ -84,6 +84,7 @@ def test_an_engine_gives_them_beside_the_scores(tiny_llama: Callable[..., Path])
         assert score.reductions["vocab_mass"] == pytest.approx(sum(map(math.exp, firsts)), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_an_audit_measures_them_and_takes_ucerf_by_them(tiny_llama: Callable[..., Path], tmp_path: Path) -> None:
     folder = str(tiny_llama())
     run = equipoise.audit(folder, limit=12, resamples=5, estimators=["perplexity", "vocab-renyi"], out=tmp_path / "a")

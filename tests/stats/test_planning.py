@@ -60,6 +60,7 @@ def test_other_metrics_scale_by_the_end_that_was_not_cut_off() -> None:
     assert scaled_more(estimate, 0.8, (0, 1)) is None
 
 
+@pytest.mark.slow
 def test_rehearsed_audits_say_how_many_units_settle_a_bound() -> None:
     rng = np.random.default_rng(4)
     seen = (rng.random(200) < 0.04).astype(float)

@@ -56,6 +56,7 @@ def test_power_is_that_of_the_intervals_of_an_audit(size: int, share: float, bou
     assert planned == pytest.approx(np.mean(shown), abs=0.06), "two simulations, each to within 2 points"
 
 
+@pytest.mark.slow
 def test_the_units_that_are_told_have_the_power_that_was_asked_for() -> None:
     units = Units(RNG.choice([-1.0, 0.0, 1.0], 500, p=[0.1, 0.7, 0.2]), np.ones(500), (-1.0, 1.0))
     contrast = Contrast(0.0, 0.95)

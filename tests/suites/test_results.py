@@ -19,6 +19,7 @@ Write = Callable[..., Path]
 BASIS = 'models = ["planted"]\ndata = ["builtin"]\ntask = ["next-word"]\n'
 
 
+@pytest.mark.slow
 def test_the_command_line(suite_file: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     runner = CliRunner()

@@ -27,6 +27,7 @@ def detect(text: str) -> Wish:
     return Wish("detect", amount, amount.bound)
 
 
+@pytest.mark.slow
 def test_smaller_differences_need_more_sets_and_too_few_are_told_plainly() -> None:
     small, large = one(detect("flip_bias[type=type1]=0.05")), one(detect("flip_bias[type=type1]=0.3"))
     assert small.sets is not None and large.sets is not None and small.sets > 10 * large.sets
@@ -41,6 +42,7 @@ def test_more_power_needs_more_sets() -> None:
     assert (one(wish, power=0.95).sets or 0) > (one(wish, power=0.5).sets or 0) > 0
 
 
+@pytest.mark.slow
 def test_a_requirement_far_from_the_true_value_is_settled_sooner() -> None:
     near, far = (Wish("require", parse_requirement("flip_rate[type=type2] <= 0.10"), 0.0, v) for v in (0.06, 0.01))
     assert (one(near).sets or 0) > 2 * (one(far).sets or 0) > 0

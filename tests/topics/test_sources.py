@@ -32,6 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_command_names_models_as_the_suite_does_and_writes_tables_and_figures(folder: Path) -> None:
     command = ["study", "suite", str(folder / "out" / "cells"), "--out", str(folder / "sources"), "--resamples", "60"]
     result = CliRunner().invoke(app, command)

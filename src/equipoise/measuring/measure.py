@@ -306,13 +306,8 @@ def jobs(items: Items, plan: Plan) -> Iterator[Job]:
             arrays = tuple(columns[column] for column in metric.inputs)
             name = metric.name + (suffix(estimator) if metric.estimated else "")
             # Questions without genders have no gap, those without a stereotype no flips toward it: no note is needed.
-            needed = (
-                arrays
-                if metric.unit == "contrast"
-                else arrays[:1]
-                if metric.unit == "sets" and len(items.members)
-                else ()
-            )
+            sets = metric.unit == "sets" and len(items.members) > 0
+            needed = arrays if metric.unit == "contrast" else arrays[: int(sets)]
             if not any(_is_blank(array) for array in needed):
                 yield Job(metric, name, arrays, population, applies, key)
 

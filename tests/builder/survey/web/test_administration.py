@@ -101,6 +101,7 @@ def test_pages_with_simulated_answers_say_so_first(database: SurveyDatabase) -> 
     assert "Rehearsal with simulated raters" in rehearsal
 
 
+@pytest.mark.slow
 def test_the_administration_page_is_fast_with_many_answers(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 's.sqlite'}"
     database = SurveyDatabase(url)
