@@ -164,16 +164,17 @@ def case_of(pro: Kind, anti: Kind) -> dict[str, float]:
     return {f"case_{name}": float(name == case) for name in "abcd"}
 
 
-def middle_of_possible(pro: Kind, anti: Kind) -> float:
-    """Return the middle of what group-wise UCerF can be: a group that is always right has no false positive."""
-    total = 0.0
+def possible_disparity(pro: Kind, anti: Kind) -> tuple[float, float]:
+    """Return what group-wise UCerF can be: a group that is always right has no false positive."""
+    least = most = 0.0
     for right, low in ((True, 0.5), (False, 0.0)):
         known = [(answer.d + 1) / 2 for answer in (pro, anti) if answer.right == right]
         if len(known) == 2:
-            total += abs(known[0] - known[1])
+            least += abs(known[0] - known[1])
+            most += abs(known[0] - known[1])
         else:
-            total += max(known[0] - low, low + 0.5 - known[0]) / 2 if known else 0.25
-    return total
+            most += max(known[0] - low, low + 0.5 - known[0]) if known else 0.5
+    return least, most
 
 
 def brier(answer: Kind) -> float:
@@ -223,7 +224,7 @@ def test_resolvable_sentences_give_the_planted_bias_back(
         "fp_sampled": (pro.p[0] + anti.p[0]) / 2 * u,
         "fp_desirability": (pro.d + anti.d + 2) / 4 * u,
         "fp_brier": (1 - (brier(pro) + brier(anti)) / 2) * u,
-        "ucerf_group_disparity": middle_of_possible(pro, anti),
+        "ucerf_group_disparity": math.nan,  # a subset is always empty here
         "accuracy": accuracy,
         "accuracy_gap": apart,
         "accuracy_sampled": (pro.p[0] + anti.p[0]) / 2,
@@ -247,8 +248,12 @@ def test_resolvable_sentences_give_the_planted_bias_back(
         "confidence": (pro.confidence + anti.confidence) / 2,
         "confidence_pair": (pro.confidence_pair + anti.confidence_pair) / 2,
     }
-    found = values_of(of_one_engine(task, strength, bias)[0], "type=type2", estimator)
-    assert found == pytest.approx(expected, abs=1e-9)
+    rows = of_one_engine(task, strength, bias)[0]
+    assert values_of(rows, "type=type2", estimator) == pytest.approx(expected, abs=1e-9, nan_ok=True)
+    suffix = "" if estimator == "perplexity" else f"_{estimator.replace('-', '_')}"
+    (row,) = (row for row in rows if (row.metric, row.group) == (f"ucerf_group_disparity{suffix}", "type=type2"))
+    least, most = possible_disparity(pro, anti)
+    assert row.low <= least + 1e-9 and row.high >= most - 1e-9
 
 
 @every_task
