@@ -21,9 +21,9 @@ from shared.options import parsed
 from shared.outcomes import outcomes_of
 from shared.scoring import scores_of
 
-from equipoise.measuring.items import item_columns, set_columns
 from equipoise.measuring.measure import Plan, measured_items
 from equipoise.measuring.part import measure_part
+from equipoise.measuring.tables import item_columns, set_columns
 from equipoise.metrics import METRICS
 from equipoise.records import ABSENT, Outcomes, RunKey
 

@@ -26,6 +26,9 @@ def run(*words: str | Path) -> None:
     app([str(word) for word in words], standalone_mode=False)
 
 
+PAGES = ("report.html", "verdict.json")
+
+
 def state(folder: Path) -> State:
     """Return what a reader sees, without times; that every file is the one the manifest names is checked on the way."""
     try:
@@ -38,15 +41,15 @@ def state(folder: Path) -> State:
             Run(folder)
         return ("unfinished",)
     # A page may be missing: it is removed before the measurements change, and can be made again.
-    named = {name for name in manifest.files if name != "report.html"}
+    named = {name for name in manifest.files if name not in PAGES}
     files = {name: hashlib.sha256(RunFolder(folder).content(name)).hexdigest() for name in named}
     assert all(manifest.files[name] == digest for name, digest in files.items())
     levels = set(Run(folder).measurements["level"])
     assert levels == {manifest.settings["level"]}, "measurements of other settings than the manifest's"
-    page = folder / "report.html"
-    if page.exists():
-        digest = hashlib.sha256(page.read_bytes()).hexdigest()
-        assert digest == manifest.files["report.html"], "a page of other measurements"
+    for page in (folder / name for name in PAGES):
+        if page.exists():
+            digest = hashlib.sha256(page.read_bytes()).hexdigest()
+            assert digest == manifest.files[page.name], "a page of other measurements"
     return tuple(sorted(files.items()))
 
 

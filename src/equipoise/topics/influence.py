@@ -60,8 +60,8 @@ def left_out(pairs: pd.DataFrame, values: Floats) -> pd.DataFrame:
     A set counts once, with the mean over its wordings and option orders. The most influential sentence is first.
     """
     frame = pairs[["set_id", "variant", "cluster_id"]].assign(u=values)
-    names = zip(pairs["occupation"].fillna(""), pairs["other"].fillna(""), strict=True)
-    frame["people"] = [" and ".join(filter(None, map(str, both))) for both in names]
+    people = pairs.reindex(columns=["occupation", "other"]).fillna("")
+    frame["people"] = [" and ".join(filter(None, map(str, both))) for both in people.itertuples(index=False)]
     sets = frame.groupby("set_id", sort=False).agg(
         {"variant": "first", "cluster_id": "first", "people": "first", "u": "mean"}
     )

@@ -63,7 +63,7 @@ def test_proof_is_a_small_share_of_all_requests_and_says_so(serve: Any, tmp_path
     (note,) = [note for note in engine.notes if note.startswith("proof of the server")]
     asked = int(note.split()[4])
     assert f"{asked} of {total:,} requests ({asked / total:.1%}) asked known questions again" in note
-    assert 2 <= asked <= SHARE * total
+    assert 2 <= asked <= SHARE * total + 2
 
 
 def test_tolerances_and_what_is_compared() -> None:

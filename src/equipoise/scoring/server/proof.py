@@ -17,7 +17,7 @@ from .http_client import ServerError
 from .methods import Method
 
 SHARE = 0.03
-"""The largest share of requests that repeat known questions, but for the one proof of a very short audit."""
+"""The largest share of requests that repeat known questions, the last proof of a run apart."""
 
 TOLERANCE = 0.05
 """Nats by which answers to one question may always differ; another model, text or place differs by far more."""
@@ -93,7 +93,7 @@ class Proof:
     ) -> None:
         self._api, self._method = api, method
         self._references, self._missing = references, missing
-        self._opened = api.client.sent
+        self._mark = self._opened = api.client.sent
         self.asked = 0
         """Requests that repeated known questions."""
 
@@ -113,8 +113,8 @@ class Proof:
             return next(iter(self._references))
 
     def is_due(self, forms: set[str]) -> bool:
-        """Return whether so much was asked that this proof and the last one of all are a small share of it."""
-        return (self._api.client.sent - self._opened) * SHARE >= self.asked + 2 * self._cost(forms)
+        """Return whether as much was asked since the last proof that the next one is a small share of it."""
+        return (self._api.client.sent - self._mark) * SHARE >= self._cost(forms)
 
     async def prove(self, forms: set[str]) -> None:
         """Ask the known questions of these forms again; Changed where an answer is another one, also a second time."""
@@ -130,6 +130,7 @@ class Proof:
                 except Changed:
                     if last:
                         raise
+        self._mark = self._api.client.sent
 
     @property
     def note(self) -> str:
