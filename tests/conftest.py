@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +18,7 @@ from hypothesis import settings
 from equipoise.datasets.dataset import Dataset
 from equipoise.datasets.occupations import OCCUPATIONS
 from equipoise.datasets.sentence_pairs import load_sentence_pairs
+from equipoise.interruption import SIGNALS
 from equipoise.records import ABSENT, Example, Outcomes
 from equipoise.run import audit
 from equipoise.scoring.planted import PlantedEngine
@@ -24,6 +27,18 @@ from equipoise.uncertainty import ESTIMATORS, entropy
 # Derandomised: a run of the tests on one commit always tries the same examples.
 settings.register_profile("equipoise", deadline=None, derandomize=True, max_examples=20)
 settings.load_profile("equipoise")
+
+
+@pytest.fixture(autouse=True)
+def own_signals() -> Iterator[None]:
+    """Give each test the signals as they were: a command that ends ignores them, and programs inherit that."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")

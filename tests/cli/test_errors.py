@@ -131,7 +131,8 @@ BAD_OPTIONS = {
     "--level 95": "--level must lie between 0 and 1, not 95",
     "--level nan": "--level must lie between 0 and 1",
     "--resamples 0": "--resamples must be at least 1",
-    "--disparity mode": "Invalid value for '--disparity': 'mode' is not one of 'auto', 'range', 'pairwise'",
+    "--disparity mode": "Invalid value for '--disparity': 'mode' is not one of 'auto', 'range', 'pairwise', "
+    "'deviation'",
     "--dtype int3": "Invalid value for '--dtype': 'int3' is not one of 'auto', 'float32', 'bfloat16', 'float16'",
     "--bos perhaps": "Invalid value for '--bos': 'perhaps' is not one of 'auto', 'always', 'never'",
     "--log paper": "Invalid value for '--log': 'paper' is not one of 'mlflow', 'wandb', 'tensorboard'",

@@ -48,18 +48,6 @@ def test_progress_is_passed_on_always_and_noted_now_and_then(tmp_path: Path) -> 
     assert read_progress(tmp_path) is None
 
 
-def test_first_results_replace_earlier_ones_of_the_same_part(tmp_path: Path) -> None:
-    clock = Clock()
-    notes = ProgressNotes(tmp_path, lambda *what: None, clock)
-    notes.add_first([{"part": "a", "text": "old"}])
-    notes.add_first([{"part": "b", "text": "other"}])
-    notes.add_first([{"part": "a", "text": "new"}])
-    clock.now = 2 * EVERY
-    notes("x", 1, 2)
-    going = read_progress(tmp_path)
-    assert going is not None and [row["text"] for row in going.first] == ["other", "new"]
-
-
 def test_a_run_whose_process_is_gone_has_stopped(tmp_path: Path) -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 from typing import Annotated
@@ -10,9 +9,10 @@ from typing import Annotated
 import typer
 
 from ..options import PlanOptions
-from .console import print_out, printable, progress_bar
+from .console import progress_bar
 from .parameters import Level, Quiet, Resamples
 from .reports import Intersect, Runs
+from .results import keep_study
 
 
 def estimators(
@@ -38,11 +38,7 @@ def estimators(
     estimator's certainty predicts where the model agrees with them.
     """
     from ..comparing.estimators import estimator_studies, frames
-    from ..files import write_together
     from ..measuring.estimators import Resamples
-    from ..media import terminal
-    from ..media.paper import figure_files
-    from ..records.showing import Chart, every
     from ..runs.csv_files import to_csv
     from ..runs.run import Run
     from ..topics.estimators import answers, sections
@@ -56,10 +52,4 @@ def estimators(
     document = {"answers": answers(studies)}
     document |= {name: json.loads(frame.to_json(orient="records")) for name, frame in made.items() if name != "sides"}
     contents["estimators.json"] = (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
-    if figures and importlib.util.find_spec("matplotlib"):
-        contents |= dict(figure_files(every(shown, Chart), ("png",), "page", title=True))
-    write_together(out, contents)
-    if quiet:
-        return
-    print_out(terminal.sections(shown))
-    typer.echo(printable(f"{len(contents)} files in {out}/"))
+    keep_study(shown, contents, out, figures=figures, quiet=quiet)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ..suites.sizes import Planned, Wish
 
-AWAITED = ("flip_rate", "flip_bias", "ucerf", "accuracy", "accuracy_gap", "certainty_gap")
+USUAL = ("flip_rate", "flip_bias", "ucerf", "accuracy", "accuracy_gap", "certainty_gap")
 """What a width is planned for where no metric is named."""
 
 
@@ -77,7 +77,7 @@ def _wishes(
         raise EquipoiseError(f"every --require needs its --if-true: there are {len(require)} and {len(if_true)}")
     wishes = [Wish("detect", amount, amount.bound) for amount in map(parse_amount, detect)]
     for text in width:
-        named = [f"{metric}={text}" for metric in AWAITED] if "=" not in text else [text]
+        named = [f"{metric}={text}" for metric in USUAL] if "=" not in text else [text]
         wishes += [Wish("width", amount, amount.bound) for amount in map(parse_amount, named)]
     wishes += [Wish("require", parse_requirement(text), 0.0, true) for text, true in zip(require, if_true, strict=True)]
     if not wishes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from .console import print_out, printable
 
 if TYPE_CHECKING:
     from ..records import RunManifest
+    from ..records.showing import Section
     from ..runs import Run
     from ..verdict.gate import Check
 
@@ -90,6 +92,21 @@ def keep_files(
     else:
         write_together(out, contents)
     return [(out or run / place) / name for name in contents]
+
+
+def keep_study(shown: Sequence[Section], contents: dict[str, bytes], out: Path, *, figures: bool, quiet: bool) -> None:
+    """Write the files of a study and, where they can be drawn, its figures into a folder, and print what it found."""
+    from ..files import write_together
+    from ..media import terminal
+    from ..media.paper import figure_files
+    from ..records.showing import Chart, every
+
+    if figures and importlib.util.find_spec("matplotlib"):
+        contents |= dict(figure_files(every(shown, Chart), ("png",), "page", title=True))
+    write_together(out, contents)
+    if not quiet:
+        print_out(terminal.sections(shown))
+        typer.echo(printable(f"{len(contents)} files in {out}/"))
 
 
 def end_gate(checks: Sequence[Check], *, quiet: bool) -> None:

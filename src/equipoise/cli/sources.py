@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..options import PlanOptions
-from .console import print_out, printable, progress_bar
+from .console import printable, progress_bar
 from .parameters import Level, Quiet, Resamples
+from .results import keep_study
 
 
 def suite_sources(
@@ -29,11 +29,7 @@ def suite_sources(
     not usable are left out.
     """
     from ..comparing.sources import frames, sources
-    from ..files import write_together
     from ..measuring.estimators import Resamples
-    from ..media import terminal
-    from ..media.paper import figure_files
-    from ..records.showing import Chart, every
     from ..runs.csv_files import to_csv
     from ..runs.run import Run
     from ..topics.leaderboard.boards import read_submissions, run_folders
@@ -51,12 +47,7 @@ def suite_sources(
         result = sources(parts, Resamples(resamples=resamples, level=level, seed=seed), progress=progress)
     shown = list(sections(result))
     contents = {f"{name}.csv": to_csv(frame) for name, frame in frames(result).items()}
-    if figures and importlib.util.find_spec("matplotlib"):
-        contents |= dict(figure_files(every(shown, Chart), ("png",), "page", title=True))
-    write_together(out, contents)
-    if quiet:
-        return
-    for note in left_out:
-        typer.echo(printable(note))
-    print_out(terminal.sections(shown))
-    typer.echo(printable(f"{len(contents)} files in {out}/"))
+    if not quiet:
+        for note in left_out:
+            typer.echo(printable(note))
+    keep_study(shown, contents, out, figures=figures, quiet=quiet)

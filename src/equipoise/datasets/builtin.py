@@ -74,7 +74,7 @@ def load_builtin(*, pronouns: Sequence[str] = ("he", "she")) -> Dataset:
         for chosen in sets:
             try:
                 _check_number(sentence, chosen)
-                members.append(_example(sentence, chosen))
+                members.append(example_of(sentence, chosen, "builtin"))
             except Unresolved as error:
                 kind = "plural reading" if _joins(sentence) else "no agreement"
                 problems.append(Fault(sentence.id, kind, f"with {chosen.subject}: {error}", "left out"))
@@ -96,12 +96,13 @@ def _check_number(sentence: Sentence, pronouns: PronounSet) -> None:
         raise Unresolved(f"{pronouns.in_form(sentence.form)!r} can mean both people together")
 
 
-def _example(sentence: Sentence, pronouns: PronounSet) -> Example:
+def example_of(sentence: Sentence, pronouns: PronounSet, dataset: str) -> Example:
+    """Return a sentence of a dataset with one pronoun; Unresolved where the pronoun does not fit."""
     candidates = (sentence.first, sentence.second)
     gold = candidates.index(sentence.referent) if sentence.referent else None
     stereotype = stereotyped(candidates, pronouns.group)
     return Example(
-        id=f"builtin-{sentence.id}-{pronouns.group}",
+        id=f"{dataset}-{sentence.id}-{pronouns.group}",
         text=sentence.with_pronouns(pronouns),
         candidates=candidates,
         gold=gold,
@@ -115,7 +116,7 @@ def _example(sentence: Sentence, pronouns: PronounSet) -> Example:
             gold=gold,
             stereotype=stereotype,
         ),
-        set_id=f"builtin-{sentence.id}",
+        set_id=f"{dataset}-{sentence.id}",
         slots={"pronoun": pronouns.in_form(sentence.form)},
     )
 

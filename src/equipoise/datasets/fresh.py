@@ -19,9 +19,9 @@ from typing import Any
 
 from ..records import DatasetError, Example
 from .agreement import Unresolved
-from .builtin import Sentence
-from .dataset import Dataset, gender_groups
-from .occupations import OCCUPATIONS, stereotyped
+from .builtin import Sentence, example_of
+from .dataset import Dataset
+from .occupations import OCCUPATIONS
 from .pronouns import PronounSet, pronoun_sets
 
 FRESH, LICENCE = "fresh", "CC0-1.0"
@@ -109,7 +109,8 @@ def _drawn(
         text = construction.text.replace("{first}", people[0]).replace("{second}", people[1])
         text = f"{lead}, {text[0].lower()}{text[1:]}" if lead else text
         try:
-            members = [_example(construction, text, people, chosen) for chosen in sets] if text not in seen else []
+            sentence = _sentence(construction, text, people)
+            members = [example_of(sentence, chosen, FRESH) for chosen in sets] if text not in seen else []
         except Unresolved:
             continue
         if members:
@@ -121,28 +122,6 @@ def _drawn(
         )
 
 
-def _example(construction: Construction, text: str, people: tuple[str, str], pronouns: PronounSet) -> Example:
-    name = f"{FRESH}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-    referent = construction.referent
-    sentence = Sentence(name, construction.kind, text, *people, "" if referent is None else people[referent], False)
-    filled = sentence.with_pronouns(pronouns)
-    stereotype = stereotyped(people, pronouns.group)
-    groups = gender_groups(
-        kind=construction.kind,
-        gender=pronouns.group,
-        form=sentence.form,
-        candidates=people,
-        gold=referent,
-        stereotype=stereotype,
-    )
-    return Example(
-        id=f"{name}-{pronouns.group}",
-        text=filled,
-        candidates=people,
-        gold=referent,
-        answerable=referent is not None,
-        stereotype=stereotype,
-        groups=groups,
-        set_id=name,
-        slots={"pronoun": pronouns.in_form(sentence.form)},
-    )
+def _sentence(construction: Construction, text: str, people: tuple[str, str]) -> Sentence:
+    referent = "" if construction.referent is None else people[construction.referent]
+    return Sentence(hashlib.sha256(text.encode()).hexdigest()[:12], construction.kind, text, *people, referent, False)

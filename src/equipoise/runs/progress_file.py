@@ -6,11 +6,10 @@ import json
 import os
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from ..files import is_running, read_plain, write_file
 from ..progress import Progress
@@ -26,10 +25,7 @@ SILENT = 300.0
 
 @dataclass(frozen=True)
 class Going:
-    """What a run does now, how much of it is done, and of how much; `first` are its first results, if any.
-
-    A first result is a plain mapping: what it is about, the value with its interval, and n.
-    """
+    """What a run does now, how much of it is done, and of how much."""
 
     what: str
     done: int
@@ -37,7 +33,6 @@ class Going:
     process: int
     machine: str
     at: float
-    first: Sequence[Mapping[str, Any]] = ()
 
     def is_alive(self) -> bool:
         """Return whether the run still goes: its process is there or, on another machine, it was heard of lately."""
@@ -52,21 +47,15 @@ class ProgressNotes:
     def __init__(self, folder: Path, report: Progress, clock: Callable[[], float] = time.monotonic) -> None:
         self._folder, self._report, self._clock = folder, report, clock
         self._last = clock()
-        self._first: list[dict[str, Any]] = []
 
     def __call__(self, what: str, done: int, total: int) -> None:
         """Pass it on, and note it where the last note is old."""
         self._report(what, done, total)
         if self._clock() - self._last >= EVERY:
             self._last = self._clock()
-            going = Going(what, done, total, os.getpid(), socket.gethostname(), time.time(), self._first)
+            going = Going(what, done, total, os.getpid(), socket.gethostname(), time.time())
             with suppress(OSError):  # who watches must not stop who works
                 write_file(self._folder / NAME, json.dumps(asdict(going)).encode())
-
-    def add_first(self, results: Sequence[Mapping[str, Any]]) -> None:
-        """Keep first results for the next note, in place of earlier ones about the same."""
-        new = {result.get("part"): None for result in results}
-        self._first = [kept for kept in self._first if kept.get("part") not in new] + [dict(row) for row in results]
 
 
 def read_progress(folder: Path) -> Going | None:
@@ -75,8 +64,7 @@ def read_progress(folder: Path) -> Going | None:
         content = json.loads(read_plain(folder, NAME, most=MOST_BYTES))
         what, machine = str(content["what"])[:300], str(content["machine"])
         done, total, process = (int(content[name]) for name in ("done", "total", "process"))
-        first = [row for row in content.get("first", ()) if isinstance(row, dict)][:50]
-        return Going(what, max(done, 0), max(total, 1), process, machine, float(content["at"]), first)
+        return Going(what, max(done, 0), max(total, 1), process, machine, float(content["at"]))
     except (OSError, ValueError, TypeError, KeyError, RecursionError, OverflowError):
         return None
 

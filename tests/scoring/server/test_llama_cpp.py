@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from server_llama_cpp import served
+from threads import apart
 
 from equipoise.options import EngineOptions
 from equipoise.records import Message, Prompt
@@ -77,4 +78,4 @@ def test_the_limits_of_a_chat_s_top_k_hold_the_probabilities_of_the_whole_vocabu
                 assert low * (1 - SAME) - SAME <= true <= high * (1 + SAME) + SAME
                 assert 0 <= high - low <= 2 / top
 
-    asyncio.run(asked())
+    apart(lambda: asyncio.run(asked()))
