@@ -111,9 +111,11 @@ def remeasure(path: str | Path, *, progress: Progress | bool | None = None, **ch
         settings, parts = Settings.again(run.manifest.settings, **choices), list(run.answers())
         # Notes on the earlier measurements are written again where they still hold.
         notes = [note for note in run.manifest.notes if not note.startswith(tuple(f"{key}: " for key, _ in parts))]
-        manifest = with_fields(run.manifest, settings=asdict(settings), notes=notes)
+        manifest, examples = with_fields(run.manifest, settings=asdict(settings), notes=notes), run.examples
+        # The table of outcomes is let go before measuring: it is as large as all that follows.
+        del run
         measured, notes = measured_tables(parts, settings.plan, manifest, shown(progress))
-        return written(folder, measured, manifest, notes, examples=run.examples)
+        return written(folder, measured, manifest, notes, examples=examples)
 
 
 @takes(MeasuringOptions)
