@@ -85,9 +85,7 @@ def test_killed_workers_and_a_killed_driver_lose_nothing(ray_address: str, tmp_p
 
 
 @pytest.mark.slow
-def test_an_audit_until_it_is_settled_stops_at_the_same_look_when_killed(
-    ray_address: str, tmp_path: Path
-) -> None:
+def test_an_audit_until_it_is_settled_stops_at_the_same_look_when_killed(ray_address: str, tmp_path: Path) -> None:
     events, pid, out = tmp_path / "events", tmp_path / "driver", tmp_path / "run"
     numbers = random.Random(39).sample(range(2, 14), 8)
     kill, driver = ("+".join(map(str, sorted(part))) for part in (numbers[:5], numbers[5:]))
