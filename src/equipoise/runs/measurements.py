@@ -113,10 +113,9 @@ def measurements_frame(measurements: Iterable[Measurement]) -> pd.DataFrame:
 def measurements_from_frame(frame: pd.DataFrame) -> list[Measurement]:
     """Return the rows of `measurements.csv` as measurements."""
     # Lists column by column: a row of pandas takes ten times as long to make.
-    about = zip(*(frame[name].tolist() for name in ("metric", "model", "dataset", "task", "group")), strict=True)
     estimates = map(Estimate, *(frame[field.name].tolist() for field in fields(Estimate)))
-    rows = zip(about, estimates, frame["better"].tolist(), strict=True)
-    return [Measurement(*names, estimate, better) for names, estimate, better in rows]
+    about = [frame[name].tolist() for name in ("metric", "model", "dataset", "task", "group")]
+    return list(map(Measurement, *about, estimates, frame["better"].tolist()))
 
 
 def read_measurements(file: IO[bytes]) -> pd.DataFrame:
