@@ -281,7 +281,7 @@ class Board:
         if len(ranked) > 1:
             values = {self.entries[number].model: row.estimate for number, row in ranked.items()}
             ordering = self.ordering(metric, values)
-            better = [[one != other and ordering.is_ahead(one, other) for other in values] for one in values]
+            better = [[model != other and ordering.is_ahead(model, other) for other in values] for model in values]
             ranks = dict(zip(ranked, ranks_of(np.array(better)), strict=True))
         for number, (entry, row) in enumerate(zip(self.entries, rows, strict=True)):
             yield Standing(entry, self.kind, row, ranks.get(number))

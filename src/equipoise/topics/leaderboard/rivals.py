@@ -52,18 +52,20 @@ def _tested(rivals: Rivals) -> Mapping[tuple[str, str, str, str], Estimate]:
     """Return the paired differences by metric, type, first and second model; none where runs cannot be paired."""
     runs = [Run(folder, name=name) for name, folder in rivals.runs]
     parts = [part for run in runs for part in run.parts if (part.dataset, part.task) == (rivals.dataset, rivals.task)]
+    if len(parts) < len(runs):
+        return {}
     try:
         tests = paired_tests(parts, Choices(metrics=rivals.metrics, level=rivals.level))
     except EquipoiseError:
         return {}
-    found: dict[tuple[str, str, str, str], Estimate] = {}
+    apart: dict[tuple[str, str, str, str], Estimate] = {}
     for test in tests:
         parts_of = parse_group(test.row.group)
         if set(parts_of) <= {"type"}:
             kind = parts_of.get("type", "")
-            found[test.row.metric, kind, test.first, test.second] = test.difference
-            found[test.row.metric, kind, test.second, test.first] = -test.difference
-    return found
+            apart[test.row.metric, kind, test.first, test.second] = test.difference
+            apart[test.row.metric, kind, test.second, test.first] = -test.difference
+    return apart
 
 
 def _apart(first: Estimate, second: Estimate) -> Estimate:
