@@ -28,7 +28,17 @@ from equipoise.topics.scale import histograms
 QUICK: dict[str, Any] = {"limit": 70, "resamples": 20, "by": ["stereotype"]}
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
 FIXED = ("UCerF as published", "0: balanced", "-1: certain and wrong", "1: certain and right", "0 to 1", "at least 5%")
-FIXED += ("1: same answer", "1: equally certain", "chance (50%)", "chance (33%)", "At least 30")
+FIXED += (
+    "p < 0.05 after",
+    "smallest p",
+    "(type 1)",
+    "(type 2)",
+    "1: same answer",
+    "1: equally certain",
+    "chance (50%)",
+    "chance (33%)",
+    "At least 30",
+)
 
 TABLE = "set,text,candidates,gold,group\n" + "".join(
     f"s{number},Form {number} of the {group} person came.,yes|no,{'yes' if number % 2 else 'no'},{group}\n"
@@ -45,8 +55,12 @@ RUNS: dict[str, tuple[dict[str, float], dict[str, Any]]] = {
     "another estimator": ({"strength": 1, "bias": 1, "noise": 1}, {"estimators": ["renyi"]}),
     "three pronouns": ({"strength": 1, "bias": 1, "noise": 1}, {"pronouns": ["he", "she", "they"]}),
     "own groups": ({"strength": 1, "bias": 0, "noise": 1}, {"data": "mine.csv", "questions": ["{text} So"], "by": []}),
+    "identities": (
+        {"strength": 1, "bias": 1, "noise": 1},
+        {"data": "winoidentity", "base": "builtin", "attributes": ["age"], "augment": ["R"], "by": []},
+    ),
 }
-"""Eight kinds of runs: the engine's numbers, and how it is asked."""
+"""Kinds of runs: the engine's numbers, and how it is asked."""
 
 
 def printed(row: Measurement) -> Iterator[str]:
@@ -63,6 +77,7 @@ def printed(row: Measurement) -> Iterator[str]:
                 f"{end:.0%}"[:-1],
             )
     yield from (f"{estimate.n:,}", f"{round(estimate.value * estimate.n):,}")
+    yield f"{estimate.p_corrected:.3f}"
     yield f"{max(abs(estimate.low), abs(estimate.high)):.3f}"
 
 
@@ -100,7 +115,11 @@ def lone_numbers(section: Section) -> Iterator[tuple[float, set[float]]]:
 
 
 def without_fixed_counts(text: str) -> str:
-    return re.sub(r"\d+ of \d+ pairs of groups|chance (is )?\d+(\.\d)?%", "", without_fixed(text))
+    return re.sub(
+        r"\d+ of \d+ (pairs of groups|markers)|of \d+ markers?|all \d+ markers?|chance (is )?\d+(\.\d)?%",
+        "",
+        without_fixed(text),
+    )
 
 
 def told(finding: Finding) -> list[str]:
@@ -120,7 +139,7 @@ COUNTED = re.compile(
 
 @pytest.fixture(params=list(RUNS))
 def kind_of_run(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Return a run of each of eight kinds, read from its folder."""
+    """Return a run of each kind, read from its folder."""
     numbers, choices = RUNS[request.param]
     (tmp_path / "mine.csv").write_text(TABLE)
     monkeypatch.chdir(tmp_path)
