@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from equipoise.measuring.markers import is_marked
 from equipoise.records import Outcomes
-
-
-def row(pair: str, *probs: float, **facts: Any) -> dict[str, Any]:
-    return {"pair": pair, "probs": probs, **facts}
 
 
 def test_marked_outcomes_are_those_with_a_marker_and_a_referent(marked: Outcomes) -> None:
