@@ -23,9 +23,9 @@ from ..options import check_fields, checked
 from ..progress import Progress, shown
 from ..records import ABSENT, Booleans, EquipoiseError, Estimate, Integers, Measurement, Outcomes, parse_group
 from ..runs.measurements import kind_title
-from ..runs.run import Run
+from ..runs.run import Part, Run
 from ..stats.paired import CORRECTIONS, Contest, Trial, is_detected, paired_differences
-from .matching import Match, match, opened, shared_estimators
+from .matching import Match, match, matched_parts, opened, shared_estimators
 
 TESTED = tuple(metric.name for metric in METRICS.values() if metric.leading)
 """The metrics whose differences are tested by default, where the runs have them."""
@@ -194,6 +194,12 @@ def compare(
     tests = corrected(list(_differences(runs, matches, choices, shown(progress))), choices.correction)
     overlaps = [overlap for matched in matches for overlap in _overlaps(runs, matched)]
     return Comparison(runs, matches, tests, overlaps, choices)
+
+
+def paired_tests(parts: Sequence[Part], choices: Choices) -> list[Tested]:
+    """Return the difference of every two parts of one dataset and task in every metric, p not corrected."""
+    runs = [part.run for part in parts]
+    return list(_differences(runs, [matched_parts(parts)], choices, shown(None)))
 
 
 def corrected(tests: Sequence[Tested], correction: str) -> list[Tested]:
