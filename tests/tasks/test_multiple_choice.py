@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from equipoise.datasets import open_dataset
 from equipoise.measuring.measure import Plan, measure, measured_items
 from equipoise.metrics import METRICS
 from equipoise.records import EquipoiseError, Example, Prompt, RunKey, Score
@@ -212,3 +213,9 @@ def test_without_the_option_there_is_no_share_of_both() -> None:
     assert further_options("split-join,both-offered", 2) == ("None of the above", "Both of them")
     assert further_options("both-offered", 1) == ("Both of them",)
     assert further_options("open-answer", 4)[0] == "both"
+
+
+@pytest.mark.parametrize("name", ["builtin", "gendered", "gendered:control", "decisions"])
+def test_all_questions_of_a_dataset_of_ours_have_as_many_options(name: str) -> None:
+    counts = {len(prompt.continuations) for e in open_dataset(name).examples for prompt in MultipleChoice().prompts(e)}
+    assert len(counts) == 1

@@ -9,12 +9,12 @@ import pytest
 from run_tables import outcomes_frame
 
 from equipoise.datasets.identity import augment, recipe
-from equipoise.records import Example, ModelError, Outcomes, Prompt, Score, ScoreLimits
+from equipoise.records import DatasetError, Example, ModelError, Outcomes, Prompt, Score, ScoreLimits
 from equipoise.runs.tables import outcomes_from_frame
 from equipoise.tasks.chain_of_thought import ChainOfThought
 from equipoise.tasks.multiple_choice import MultipleChoice
 from equipoise.tasks.next_word import NextWord
-from equipoise.tasks.outcomes import flag_notes
+from equipoise.tasks.outcomes import flag_notes, gather
 
 BAKER = Example(
     *("e1", "The baker thanked the pilot because she had waited.", ("baker", "pilot"), 1, True, None),
@@ -121,3 +121,12 @@ def test_nested_candidates_and_many_split_joins_are_noted() -> None:
     (split,), (nested,) = notes("split-join"), notes("nested")
     assert split.startswith("in 1 of 1 prompts (100%) a candidate would have merged")
     assert nested.startswith("in 1 of 1 prompts a candidate begins another one")
+
+
+def test_questions_with_other_numbers_of_answers_are_refused_in_a_sentence() -> None:
+    answers = [
+        (Prompt(name, "mcq", "", "?", (" A",) * count), Score("", ((-1.0,),) * count))
+        for name, count in (("a", 2), ("b", 3))
+    ]
+    with pytest.raises(DatasetError, match="example a has 2 answers, b has 3; ask them as two datasets"):
+        gather([], answers)

@@ -172,7 +172,7 @@ def marker_set(
             groups={"type": DECIDED, "group": word, "position": ("first", "second")[gold], "clue": clue},
             set_id=name,
             cluster_id=cluster,
-            slots={"statement": question},
+            slots={"whom": question},
         )
         for gold, word in enumerate(meant)
     ]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER, Example, Floats, Limits, Outcomes, Prompt, Score
+from ..records import ABSENT, BOTH_OFFERED, OPEN_ANSWER, DatasetError, Example, Floats, Limits, Outcomes, Prompt, Score
 from ..records.limits import NO_CLASS
 from ..records.prompts import NESTED, SPLIT_JOIN
 from ..uncertainty import TOKEN_PROBABILITY, renormalise
@@ -45,6 +45,9 @@ def gather(
     """
     scores = [score for _, score in answers]
     if logprobs is None:
+        if len(counts := {len(score.logprobs): prompt.example_id for prompt, score in answers}) > 1:
+            (fewer, one), (more, other) = sorted(counts.items())[:2]
+            raise DatasetError(f"example {one} has {fewer} answers, {other} has {more}; ask them as two datasets")
         logprobs = np.array([score.logprobs for score in scores])
         limits = outcome_limits(scores, logprobs.shape[1])
     examples_by_id = {example.id: example for example in examples}

@@ -68,6 +68,9 @@ WORDINGS: Mapping[str, Wording] = {
         '{text} Who does "{pronoun}" refer to?',
         adds_none=True,
     ),
+    "whom": Wording(  # a statement that one of the people completes
+        "{text} {whom}", "{whom}", "{text} {whom}", "{text} {whom}", adds_none=True
+    ),
     "question": Wording("{text} {question} Answer:", "Answer:", "{text} {question}", "{text} {question}"),
     "statement": Wording("{text} {statement}", "{statement}", "{text} {statement}", "{text} {statement}"),
 }
@@ -81,7 +84,7 @@ def wording_of(example: Example) -> Wording:
     for slot, wording in WORDINGS.items():
         if example.slots.get(slot):
             return wording
-    needed = ", ".join(slot for slot in WORDINGS if slot != "named")  # of no use without a pronoun
+    needed = ", ".join(slot for slot in WORDINGS if slot not in ("named", "whom"))  # for data of ours
     raise DatasetError(f"example {example.id}: has nothing to ask about; it needs one of {needed}, or questions")
 
 
