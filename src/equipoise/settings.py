@@ -55,8 +55,10 @@ class Settings(AuditOptions):
             raise RunError("the run has settings that this version does not know; run its audit again") from None
         # Asking for one metric must not lose the others: their rows are what reports and gates read.
         # One that this version does not have any more cannot be measured again.
-        known = [name for name in before.metrics or () if name in names(METRICS, kind="metric")]
-        metrics = dict.fromkeys([*known, *choices.get("metrics", ())])
+        known = names(METRICS, kind="metric")
+        metrics = dict.fromkeys(
+            [*(name for name in before.metrics or () if name in known), *choices.get("metrics", ())]
+        )
         return cls(**{**earlier, **choices, "metrics": list(metrics)})
 
     @property

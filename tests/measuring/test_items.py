@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -102,6 +103,16 @@ def test_a_set_flips_where_its_members_choose_differently(make_outcomes) -> None
     np.testing.assert_equal(columns["flipped"], [0, np.nan, 1, np.nan, 1, np.nan, 1, np.nan, np.nan])
     np.testing.assert_equal(columns["flipped_toward"][::2], [0, 1, 0, 0, np.nan])
     np.testing.assert_equal(columns["flip_sign"][::2], [0, 1, -1, 0, np.nan])
+
+
+def test_flips_take_time_in_proportion_to_the_sets(make_outcomes) -> None:
+    pair = make_outcomes([row("p", 0.9, 0.1, expects=0, type="type1"), row("p", 0.1, 0.9, expects=1, type="type1")])
+    many = pair.take(np.tile([0, 1], 40_000))
+    many = replace(many, set_id=np.repeat(np.arange(40_000).astype(str).astype(object), 2))
+    start = time.process_time()
+    assert len(Items(many).flips["flipped"]) == 40_000
+    # A comparison of every set with every other one takes some ten seconds.
+    assert time.process_time() - start < 2
 
 
 def test_genders_are_compared_within_sets_that_have_he_and_she(make_outcomes) -> None:

@@ -23,7 +23,7 @@ from equipoise.records import (
     SentencePair,
 )
 from equipoise.runs.folder import RunFolder
-from equipoise.runs.tables import group_names, outcomes_from_frame
+from equipoise.runs.tables import SUMMARIES, group_names, outcomes_from_frame
 from equipoise.scoring.engine import Engine
 from equipoise.tasks import open_task
 
@@ -59,6 +59,7 @@ def outcomes() -> Iterator[Outcomes]:
         answerable=np.array([False, True]),
         groups={"side": np.array(["", "naïve"], dtype=object), "stereotype": np.array(["pro", ""], dtype=object)},
         flags=np.array(["split-join", ""], dtype=object),
+        reductions={name: np.array([1e-300, number / 3]) for number, name in enumerate(SUMMARIES)},
     )
 
 
@@ -74,6 +75,9 @@ def test_outcomes_survive_the_disk_to_the_bit(kept: Outcomes, tmp_path: Path) ->
         assert getattr(back, name).tolist() == getattr(kept, name).tolist(), name
     for name in ("probs", "logprobs"):
         assert getattr(back, name).tobytes() == getattr(kept, name).tobytes(), name
+    assert {name: column.tobytes() for name, column in back.reductions.items()} == {
+        name: column.tobytes() for name, column in kept.reductions.items()
+    }
     assert {name: column.tolist() for name, column in back.groups.items()} == {
         name: column.tolist() for name, column in kept.groups.items()
     }

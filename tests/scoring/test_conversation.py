@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from local_parts import free_port
 from server_llama_cpp import LlamaCpp
 from tiny import make_tokenizer
 
@@ -138,16 +143,52 @@ def test_a_server_is_asked_the_same_tokens_as_a_model_in_process(
         server.kill()
 
 
+@contextmanager
+def vllm(python: str, model: Path, template: Path) -> Iterator[str]:
+    """Give the address of a real vLLM server with a chat template."""
+    port = free_port()
+    command = [python, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model), "--dtype", "float32"]
+    command += ["--served-model-name", "smollm2", "--enforce-eager", "--max-model-len", "1024", "--port", str(port)]
+    command += ["--chat-template", str(template), "--host", "127.0.0.1"]
+    small = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_HOST_IP": "127.0.0.1", "VLLM_NO_USAGE_STATS": "1"}
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    with (template.with_suffix(".log")).open("w") as log:
+        server = subprocess.Popen(command, stdout=log, stderr=log, env={**own, **small, "HF_HUB_OFFLINE": "1"})
+    try:
+        url, began = f"http://127.0.0.1:{port}/v1", time.monotonic()
+        while server.poll() is None and time.monotonic() - began < 400:
+            with suppress(httpx.TransportError):
+                if httpx.get(f"{url}/models", timeout=60).status_code == 200:
+                    break
+            time.sleep(1)
+        yield url
+    finally:
+        server.terminate()
+        server.wait(60)
+
+
 @pytest.mark.slow
-def test_vllm_is_asked_the_same_tokens_as_a_model_in_process() -> None:
-    url, folder = os.environ.get("EQUIPOISE_VLLM", ""), os.environ.get("EQUIPOISE_VLLM_MODEL", "")
-    if not url:
-        pytest.skip("set EQUIPOISE_VLLM to the address of a vLLM server and EQUIPOISE_VLLM_MODEL to its model's folder")
+@pytest.mark.parametrize("name", [name for name in TEMPLATES if name != "strict"])
+def test_vllm_is_asked_the_same_tokens_as_a_model_in_process(
+    name: str, default_model_folder: Path, tmp_path: Path
+) -> None:
+    python = os.environ.get("EQUIPOISE_VLLM", "")
+    if not python:
+        pytest.skip("set EQUIPOISE_VLLM to the Python of an environment that has vLLM")
     from transformers import AutoTokenizer
 
-    here = Encoder(AutoTokenizer.from_pretrained(folder))
-    served: Any = open_engine("smollm2", EngineOptions(server=url))
-    assert_same(here, served, ["", SYSTEM], thinks=here.thinks)
+    template = tmp_path / "template.jinja"
+    template.write_text(TEMPLATES[name])
+    tokenizer: Any = AutoTokenizer.from_pretrained(default_model_folder)
+    tokenizer.chat_template = TEMPLATES[name]
+    with vllm(python, default_model_folder, template) as url:
+        served: Any = open_engine("smollm2", EngineOptions(server=url, chat_time=TIME))
+        if name == "clock":  # vLLM does not show its template, so that it cannot be rendered here
+            time.sleep(1.1)
+            with pytest.raises(ModelError, match="prints the time, which has moved on"):
+                served._loop.run(served._findings.tokens.check_clock())
+            return
+        assert_same(Encoder(tokenizer, time=TIME), served, ["", SYSTEM], thinks=name == "thinking")
 
 
 def assert_same(here: Encoder, served: Any, systems: Sequence[str], *, thinks: bool) -> None:

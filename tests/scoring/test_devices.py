@@ -88,11 +88,24 @@ def test_what_goes_wrong_in_a_process_is_one_sentence(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_a_prompt_that_is_too_long_is_refused_as_by_one(several: SeveralDevices) -> None:
-    with pytest.raises(ModelError, match="takes at most"):
+    expected = scored(several)
+    with pytest.raises(ModelError, match="takes at most") as refused:
         list(several.score([[Prompt("long", "task", "", "she " * 100_000, (" was",))]]))
-    # Processes that were left in the middle of their work are ended, and nothing hangs that asks them.
-    with pytest.raises(ModelError, match="the process for device cpu has ended"):
-        scored(several)
+    assert refused.value.example_ids == ("long",)
+    assert any(note.startswith("long left out with the other sentences of the set: ") for note in several.notes)
+    assert scored(several) == expected, "the audit goes on"
+
+
+@pytest.mark.slow
+def test_processes_that_were_left_in_the_middle_are_ended_and_nothing_hangs(folder: Path) -> None:
+    engine: Any = open_engine(str(folder), EngineOptions(device="cpu,cpu"))
+    processes = [worker.process for worker in engine._workers]
+    scores = engine.score([PROMPTS[:40], PROMPTS[40:80], PROMPTS[80:]])
+    next(scores)
+    scores.close()
+    assert all(process.poll() is not None for process in processes)
+    with pytest.raises(ModelError, match="has ended"):
+        scored(engine)
 
 
 @pytest.mark.slow

@@ -297,7 +297,7 @@ class Items:
         unknown = np.isnan(toward)
         # One denominator for all four ways: a set without a stereotype counts, unless no set of its type has one.
         kinds = self.outcomes.group("type")[members[:, 0]]
-        with_some = np.isin(kinds, kinds[~unknown])
+        with_some = np.isin(kinds, list(set(kinds[~unknown].tolist())))
         ways = {
             "flipped_toward": np.where(unknown, 0.0, toward),
             "flipped_against": np.where(unknown, 0.0, against),

@@ -67,7 +67,9 @@ def task_differences(
 def _paired(first: Outcomes, second: Outcomes, tasks: tuple[str, str]) -> Iterator[_Paired]:
     """Yield the values of every tested metric and type on the sets that were asked in both ways, whole."""
     shared = _shared(first, second)
-    items = [Items(outcomes.take(np.isin(outcomes.example_id, shared))) for outcomes in (first, second)]
+    items = [
+        Items(outcomes.take(pd.Series(outcomes.example_id).isin(shared).to_numpy())) for outcomes in (first, second)
+    ]
     if not len(items[0]):
         return
     for name in TESTED:

@@ -25,6 +25,7 @@ JOINERS = "\u200c\u200d"
 """Characters without width inside of words, as in Persian."""
 
 
+@lru_cache(maxsize=4096)
 def is_spaceless(character: str) -> bool:
     """Return whether words of the character's script are written without spaces between them."""
     return any(first <= ord(character) <= last for first, last in SPACELESS)
@@ -78,6 +79,7 @@ def _is_whole(text: str, start: int, end: int, joining: str) -> bool:
     return not _continues(after, joining)
 
 
+@lru_cache(maxsize=4096)
 def _continues(character: str, joining: str) -> bool:
     """Return whether the character beside a word makes it a part of a longer one."""
     if is_spaceless(character):

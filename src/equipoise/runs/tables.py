@@ -245,7 +245,7 @@ FLAGS = {"outcomes.parquet": ("answerable",), "examples.parquet": ("answerable",
 LISTS = {"outcomes.parquet": ("probs", "logprobs")}
 DERIVED = {
     "outcomes.parquet": re.compile(
-        "first_named|good|correct|perplexity|candidate_mass|(certainty|desirability)(_.*)?|vocab_.*|ensemble_agreement|token_probability|p_true|y|p"
+        "first_named|good|correct|perplexity|candidate_mass|(certainty|desirability)(_.*)?|y|p|" + "|".join(SUMMARIES)
     ),
     "pairs.parquet": re.compile("[dc]_.*|u(_.*)?"),
     "examples.parquet": re.compile("good"),

@@ -42,14 +42,22 @@ class SeveralDevices(EngineElsewhere):
 
     def __init__(self, opener: Opener, spec: str, options: EngineOptions, devices: Sequence[str]) -> None:
         self._devices = list(devices)
-        self._workers = [_Worker(opener, spec, replace(options, device=devices[0]))]
-        # From here on, a device that cannot be opened does not leave the processes of the others behind.
+        self._recipe = opener, spec, options
+        self._workers: list[_Worker] = []
+        # A device that cannot be opened does not leave the processes of the others behind.
         self._closed = weakref.finalize(self, end, self._workers)
+        super().__init__(self._start(), len(devices))
+
+    def _start(self) -> Mapping[str, Any]:
+        """Start the processes, and return what one of them says of its engine."""
+        opener, spec, options = self._recipe
+        first, *others = (replace(options, device=device) for device in self._devices)
+        self._workers.append(_Worker(opener, spec, first))
         # What the first process downloads, the others find in the cache; what is on this disk they all load at once.
         about = None if Path(spec).exists() else self._workers[0].receive()
-        self._workers += [_Worker(opener, spec, replace(options, device=device)) for device in devices[1:]]
+        self._workers += [_Worker(opener, spec, other) for other in others]
         answers = [worker.receive() for worker in (self._workers if about is None else self._workers[1:])]
-        super().__init__(about or answers[0], len(devices))
+        return dict(about or answers[0])
 
     @property
     def description(self) -> Mapping[str, Any]:
@@ -65,13 +73,18 @@ class SeveralDevices(EngineElsewhere):
         for number, worker in enumerate(self._workers):
             worker.feed(("score", share), asked[number::count])
         try:
-            for number in range(len(asked)):
-                yield self._workers[number % count].receive()
-            for worker in self._workers:
-                self._update(*worker.receive())
-        except BaseException:
+            with self._noting():
+                for number in range(len(asked)):
+                    yield self._workers[number % count].receive()
+                for worker in self._workers:
+                    self._update(*worker.receive())
+        except BaseException as error:
             # Answers are still on their way that nobody will fetch, so these processes cannot be used again.
-            self.close()
+            end(self._workers)
+            if isinstance(error, ModelError) and error.example_ids:
+                # The audit goes on without these examples.
+                self._workers.clear()
+                self._start()
             raise
 
     def generate(self, contexts: Sequence[Context], max_new_tokens: int, sampling: Sampling | None = None) -> list[str]:
@@ -119,7 +132,7 @@ class _Worker(ChildProcess):
             code = self.process.wait()
             raise ModelError(f"the process for device {self._device} has ended unexpectedly (code {code})") from None
         if failed:
-            raise ModelError(answer)
+            raise answer
         return answer
 
 
@@ -155,10 +168,10 @@ def main() -> None:
     except (BrokenPipeError, ConnectionResetError, EOFError):
         pass
     except EquipoiseError as error:
-        line.send((True, str(error)))
+        line.send((True, error))
     except Exception as error:
         traceback.print_exc()
-        line.send((True, f"the process of a device failed: {type(error).__name__}: {error}"))
+        line.send((True, ModelError(f"the process of a device failed: {type(error).__name__}: {error}")))
     # Do not wait for threads that still plan batches.
     sys.stderr.flush()
     os._exit(0)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from ..options import EngineOptions, RunOptions
-from ..records import Context, Example, Prompt, Sampling, Score, TaskNotPossible
+from ..records import Context, Example, ModelError, Prompt, Sampling, Score, TaskNotPossible
 
 DEFAULT_MODEL = RunOptions.model
 
@@ -132,6 +133,21 @@ class EngineElsewhere:
         """Keep what a process says of its work, such as the mode it scored in."""
         self._about["description"] = description
         self._notes += [note for note in notes if note not in self._notes]
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        """Note which examples cannot be asked: the process that found out may answer nothing more."""
+        try:
+            yield
+        except ModelError as error:
+            if error.example_ids:
+                self._update(self._about["description"], [left_out(error)])
+            raise
+
+
+def left_out(error: ModelError) -> str:
+    """Return the note on examples that the model cannot be asked; the audit goes on without their sets."""
+    return f"{', '.join(error.example_ids)} left out with the other sentences of the set: {error}"
 
 
 def facts_of(engine: Any) -> dict[str, Any]:

@@ -41,8 +41,10 @@ def test_a_real_model_in_two_workers_gives_what_it_gives_in_one_process(default_
         assert runs[1].manifest.engine["workers"] == 2
         contexts = ["The nurse said that", "The driver said that", "He"]
         assert cluster.generate(contexts, 3) == [default_engine.generate([text], 3)[0] for text in contexts]
-        with pytest.raises(ModelError, match="takes at most"):
+        with pytest.raises(ModelError, match="takes at most") as refused:
             list(cluster.score([[Prompt("long", "task", "", "she " * 10_000, (" was",))]]))
+        assert refused.value.example_ids == ("long",), "an audit leaves it out, and goes on"
+        assert any(note.startswith("long left out with the other sentences of the set: ") for note in cluster.notes)
         assert list(cluster.score([[Prompt("short", "task", "", "she", (" was",))]]))  # and it can be asked again
     finally:
         cluster.close()

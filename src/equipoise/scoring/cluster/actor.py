@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from ...options import EngineOptions
-from ...records import Context, EquipoiseError, Example, Prompt, Sampling, Score
+from ...records import Context, EquipoiseError, Example, ModelError, Prompt, Sampling, Score
 from ..engine import Opener, facts_of
 
 Answer = dict[str, Any]
-"""`{"value": …}` with what was asked for, or `{"error": …}` with a sentence."""
+"""`{"value": …}` with what was asked for, or `{"error": …}` with an error that is a sentence."""
 
 State = tuple[dict[str, Any], list[str]]
 """The description and the notes of an engine."""
@@ -46,10 +46,10 @@ def _answered(work: Callable[[], Any]) -> Answer:
     try:
         return {"value": work()}
     except EquipoiseError as error:
-        return {"error": str(error)}
+        return {"error": error}
     except Exception as error:  # anybody's model code
         traceback.print_exc()
-        return {"error": f"a worker of the cluster failed: {type(error).__name__}: {error}"}
+        return {"error": ModelError(f"a worker of the cluster failed: {type(error).__name__}: {error}")}
 
 
 class Scorer:

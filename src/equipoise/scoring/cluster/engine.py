@@ -52,10 +52,11 @@ class ClusterEngine(EngineElsewhere):
 
     def score(self, batches: Iterable[Sequence[Prompt]]) -> Iterator[list[Score]]:
         work = _Work(iter(batches), prefetch=PREFETCHED * self._workers)
-        for piece, (scores, seconds, (description, notes)) in self._pool.answers(work.next_piece, work.split):
-            work.take(piece, scores, seconds)
-            self._update(description, notes)
-            yield from work.finished()
+        with self._noting():
+            for piece, (scores, seconds, (description, notes)) in self._pool.answers(work.next_piece, work.split):
+                work.take(piece, scores, seconds)
+                self._update(description, notes)
+                yield from work.finished()
         # A piece that was given up has no answer, but what came after it waits for it.
         yield from work.finished()
         if work.deadly:

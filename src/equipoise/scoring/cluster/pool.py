@@ -254,7 +254,7 @@ class Pool:
 
 def _value(answer: Answer) -> Any:
     if "error" in answer:
-        raise ModelError(answer["error"])
+        raise answer["error"]
     return answer["value"]
 
 

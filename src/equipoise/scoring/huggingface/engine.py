@@ -17,7 +17,7 @@ import torch
 from ...options import EngineOptions
 from ...records import Context, Example, ModelError, Prompt, Sampling, Score
 from ..encoding import Asked, Encoder, neopronouns, split_notes
-from ..engine import EngineDefaults, identity_key, neighbours
+from ..engine import EngineDefaults, identity_key, left_out, neighbours
 from ..nesting import Nesting, stops
 from ..packing.planners import PlannerPool, prefetch, processes
 from ..packing.rules import Mode, RowPlan, Rules
@@ -220,8 +220,7 @@ class HuggingFaceEngine(EngineDefaults):
             try:
                 return rules.plan(batch, self._encoder.ids)
             except ModelError as error:
-                for name in error.example_ids:
-                    self._note(f"{name} is longer than the {self._longest:,} tokens of {self.name}; it was left out")
+                self._note(left_out(error))
                 raise
 
         pool = self._open_pool(rules)
