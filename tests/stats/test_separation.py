@@ -61,3 +61,10 @@ def test_groups_of_one_or_two_units_and_equal_values_name_nobody() -> None:
     assert [row.group for row in separations(values, groups)] == ["a", "b"]
     assert all(row.corrected == 1.0 for row in separations(np.ones(32), groups))
     assert separations(np.ones(3), np.array(["a"] * 3, dtype=object)) == []
+
+
+@pytest.mark.parametrize(("size", "tested"), [(2, ["b", "c"]), (3, ["a", "b", "c"])])
+def test_three_units_are_enough(size: int, tested: list[str]) -> None:
+    groups = np.array(["a"] * size + ["b"] * 5 + ["c"] * 5, dtype=object)
+    rows = separations(np.arange(float(len(groups))), groups, permutations=9)
+    assert sorted(row.group for row in rows) == tested
