@@ -45,6 +45,7 @@ from .topics.comparison.cases import differing
 from .topics.leaderboard.boards import read_submissions, run_folders, write_measurements
 from .topics.leaderboard.pages import MAIN, Site, pages
 from .topics.published import PublishedValue
+from .verdict.subgroups import named_parts
 from .verdict.summary import VERDICTS, verdicts_json
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ def identity_figures(runs: Sequence[Run], *, formats: Sequence[str] = ("png",)) 
     """Yield the name and content of every figure about identities of runs, or tasks of a run, upon each other."""
     from .media.paper import figure_files
 
-    named = identities.named_parts(named_apart(runs) if len(runs) > 1 else runs)
+    named = named_parts(named_apart(runs) if len(runs) > 1 else runs)
     if not named:
         raise EquipoiseError("the run has no marked sentences; audit with --data winoidentity first")
     return figure_files(identities.pictures(named), formats, "page", title=True)

@@ -72,16 +72,25 @@ def test_a_change_is_paired_and_a_drop_is_the_same_with_the_sign_reversed() -> N
     easy = rng.uniform(-0.6, 0.6, size=50)
     confidence = np.stack([easy, easy - 0.03 + rng.normal(0, 0.02, size=50)], axis=1)
     plan = Plan([], resamples=400)
-    rows = {tuple(row.parts.values()): row.estimate for row in changes(Items(confident_outcomes(confidence)), plan)}
-    old = rows["R", "age", "old"]
+    values = {tuple(row.parts.values()): row.estimate for row in changes(Items(confident_outcomes(confidence)), plan)}
+    old = values["R", "age", "old"]
     expected = confidence[:, 1] - confidence[:, 0]
     assert old.value == pytest.approx(expected.mean()) and -0.04 < old.low < old.high < -0.02 and old.n == 50
-    assert rows["R", "age"].p_corrected == old.p == pytest.approx(1 / 5001)
+    outcomes = confident_outcomes(confidence)
+    rows = {(row.metric, row.group): row for row in measured(outcomes, plan)}
+    old_p, age_p = (
+        rows["confidence_change", f"attribute=age,augmentation=R{marker}"].estimate for marker in (",marker=old", "")
+    )
+    assert old_p.p == pytest.approx(1 / 5000) and age_p.p_corrected == old_p.p_corrected
     # Flipping the signs of the differences is what exchanging marked and unmarked does.
     flips = rng.choice([-1.0, 1.0], size=(5000, 50)) @ (confidence[:, 1] - easy + 0.024) / 50
-    weaker = Items(confident_outcomes(np.stack([easy - 0.024, confidence[:, 1]], axis=1)))
-    (p,) = {row.estimate.p for row in changes(weaker, plan)}
+    weaker = confident_outcomes(np.stack([easy - 0.024, confidence[:, 1]], axis=1))
+    (p,) = {row.estimate.p for row in measured(weaker, plan) if row.metric == "confidence_change"}
     assert p == pytest.approx((np.abs(flips) >= abs((confidence[:, 1] - easy + 0.024).mean())).mean(), abs=0.03)
+
+
+def measured(outcomes: Outcomes, plan: Plan) -> list[Measurement]:
+    return measure_part(measured_items(outcomes, plan), plan, RunKey("planted", "builtin", "next-word"))[0]
 
 
 def confident_outcomes(confidence: Floats) -> Outcomes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from equipoise import audit
@@ -39,3 +40,22 @@ def test_every_claim_of_a_type_has_its_corrected_p(part: Part) -> None:
     rows = [row for row in part.measured if row.metric in claimed and set(row.parts) == {"type"}]
     assert {row.metric for row in rows} == claimed
     assert all(0 < row.estimate.p <= row.estimate.p_corrected <= 1 for row in rows)
+
+
+def test_labels_of_people_are_a_claim_of_the_family(tmp_path: Path) -> None:
+    """A model that gives the first side far too little is found; one that gives what people say is not."""
+    texts = [f"The {job} number {row} said {{}} was late." for row in range(60) for job in ("nurse", "baker")]
+    for right, shown in ((0, True), (1, False)):
+        labels = [row % 2 if right else 1 for row in range(len(texts))]
+        rows = [
+            {"sent_more": text.format("he"), "sent_less": text.format("she"), "y": label, "bias_type": ""}
+            for text, label in zip(texts, labels, strict=True)
+        ]
+        engine = PlantedEngine(strength=0.0, bias=0.0, noise=0.5)
+        run = audit(engine, rows, task="cloze", out=tmp_path / f"run-{right}", resamples=30, progress=False)
+        (part,) = run.parts
+        lean, share, stated = (part.measured.get(name) for name in ("label_lean", "label_share", "p_first"))
+        assert lean is not None and share is not None and stated is not None
+        assert lean.value == pytest.approx(stated.value - share.value) and share.value == np.mean(labels)
+        assert (lean.estimate.p_corrected < 0.05) == shown
+        assert lean.estimate.p <= lean.estimate.p_corrected

@@ -27,6 +27,7 @@ from equipoise.topics.calibration import (
     before_and_after,
     charts,
     diagram,
+    findings,
     maps_charts,
     occupation_table,
     reliability_table,
@@ -168,3 +169,12 @@ def test_nothing_hostile_and_nothing_too_wide(opened: Opened, page: Path, width:
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     assert tab.evaluate("window.hacked") is None and tab.locator("img").count() == 0
     assert "<script>window.hacked" in tab.inner_text("#calibration")
+
+
+def test_no_sentence_says_that_groups_differ_in_calibration(cloze_runs: tuple[Path, Path]) -> None:
+    """Differences between groups are claims, which are tested together; these sentences are of all items."""
+    for folder in cloze_runs:
+        (part,) = Run(folder).parts
+        found = list(findings(part))
+        assert found and all(finding.claim is None for finding in found)
+        assert all(row.group == "all" for finding in found for row in finding.rests_on)

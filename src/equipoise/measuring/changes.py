@@ -2,8 +2,7 @@
 
 The change of each marker and gender, of each marker over the genders, and of each attribute over its markers; and the
 interaction, the change with he minus the change with she. Sentences are compared with themselves (stats/paired): the
-interval resamples base sentences, the p-value exchanges marked and unmarked within them. p-values are of markers, and
-corrected over all markers of an augmentation (Holm). An attribute has the smallest of its markers.
+interval resamples base sentences. Those of markers are tested, together with all other claims of a run (claims.py).
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from ..metrics import METRICS, Metric
 from ..metrics.columns import SUBGROUP
 from ..metrics.groups import mean
 from ..records import Estimate, Floats
-from ..stats.paired import Contest, Trial, paired_differences
+from ..stats.paired import Contest, Trial, paired_intervals
 from ..stats.resampling import Statistic
 from .items import Items
 from .markers import NONE
-from .measure import Measured, Plan, with_families
+from .measure import Measured, Plan
 from .sentences import MarkedType, marked_sentences
 from .stopping import Sample
 
@@ -29,8 +28,8 @@ CHANGE, INTERACTION = METRICS["confidence_change"], METRICS["confidence_interact
 
 
 @dataclass(frozen=True)
-class _Change:
-    """A metric of some subgroups of an attribute, and its contest; `tested` ones have a p-value."""
+class Change:
+    """A metric of some subgroups of an attribute, and its contest; `tested` ones are claims."""
 
     metric: Metric
     parts: dict[str, str]
@@ -39,56 +38,35 @@ class _Change:
 
 
 def changes(items: Items, plan: Plan, sample: Sample | None = None) -> list[Measured]:
-    """Return the changes of confidence and their interactions with gender, with the p-values of their tests."""
+    """Return the changes of confidence and their interactions with gender, with intervals."""
     rows: list[Measured] = []
     for sentences in marked_sentences(items):
-        groups = list(_changes(sentences))
+        groups = list(marker_changes(sentences))
         estimates = _estimates(groups, sentences, plan, sample or Sample())
         for group, estimate in zip(groups, estimates, strict=True):
             rows.append(Measured(group.metric, group.metric.name, group.parts, estimate))
-    return _with_attributes(with_families(rows))
+    return rows
 
 
-def _estimates(groups: Sequence[_Change], sentences: MarkedType, plan: Plan, sample: Sample) -> Iterator[Estimate]:
-    """Yield the estimate of each change; only those that are tested have a p-value."""
+def _estimates(groups: Sequence[Change], sentences: MarkedType, plan: Plan, sample: Sample) -> Iterator[Estimate]:
+    """Yield the estimate of each change."""
     contests = [group.contest for group in groups]
     if not plan.intervals:
         for contest in contests:
             yield Estimate.alone(contest.difference, level=plan.level, n=contest.n, method="value alone")
         return
-    trial = Trial(plan.resamples, plan.permutations, sample.level(plan.level), plan.seed)
+    trial = Trial(plan.resamples, level=sample.level(plan.level), seed=plan.seed)
     # Where all were asked, the interval is that of a full audit.
     shrink = sample.shrink(sentences.kind, sentences.sentences) or 1.0
-    differences = paired_differences(contests, clusters=sentences.sentences, trial=trial)
+    differences = paired_intervals(contests, clusters=sentences.sentences, trial=trial)
     for group, difference in zip(groups, differences, strict=True):
         value, (lowest, highest) = difference.value, group.metric.bounds
         low = max(lowest, value - shrink * (value - difference.low))
         high = min(highest, value + shrink * (difference.high - value))
-        p = min(1.0, sample.errors * difference.p) if group.tested else np.nan
-        yield replace(difference, low=low, high=high, level=plan.level, p=p)
+        yield replace(difference, low=low, high=high, level=plan.level)
 
 
-def _with_attributes(rows: Sequence[Measured]) -> list[Measured]:
-    """Return the rows, with the p-values of its most significant marker for each attribute."""
-    smallest: dict[tuple[str, ...], Estimate] = {}
-    for row in rows:
-        best = smallest.setdefault(_attribute(row), row.estimate)
-        if row.estimate.p < best.p or np.isnan(best.p):
-            smallest[_attribute(row)] = row.estimate
-    finished = []
-    for row in rows:
-        best = smallest[_attribute(row)]
-        if "marker" not in row.parts:
-            row = row._replace(estimate=replace(row.estimate, p=best.p, p_corrected=best.p_corrected))
-        finished.append(row)
-    return finished
-
-
-def _attribute(row: Measured) -> tuple[str, ...]:
-    return (row.name, *(row.parts.get(name, "") for name in ("type", "augmentation", "attribute")))
-
-
-def _changes(sentences: MarkedType) -> Iterator[_Change]:
+def marker_changes(sentences: MarkedType) -> Iterator[Change]:
     """Yield what is compared within a type, by augmentation and attribute."""
     confidence = {"confidence": sentences.items.shared["confidence"]}
     table = sentences.table(SUBGROUP, confidence, sentences.items.outcomes.labelled)
@@ -128,7 +106,7 @@ def _changes(sentences: MarkedType) -> Iterator[_Change]:
             yield from _contest(INTERACTION, parts, list(np.mean(interactions, axis=0)))
 
 
-def _change(parts: dict[str, str], sides: Sequence[tuple[Floats, Floats]], tested: bool = False) -> Iterator[_Change]:
+def _change(parts: dict[str, str], sides: Sequence[tuple[Floats, Floats]], tested: bool = False) -> Iterator[Change]:
     """Yield the change over some subgroups: in each base sentence the mean of those asked both marked and unmarked."""
     pairs = np.array(sides)
     pairs[np.isnan(pairs).any(axis=1, keepdims=True).repeat(2, axis=1)] = np.nan
@@ -139,10 +117,10 @@ def _change(parts: dict[str, str], sides: Sequence[tuple[Floats, Floats]], teste
         yield from _contest(CHANGE, parts, list(means), tested=tested)
 
 
-def _contest(metric: Metric, parts: dict[str, str], sides: Sequence[Floats], tested: bool = False) -> Iterator[_Change]:
+def _contest(metric: Metric, parts: dict[str, str], sides: Sequence[Floats], tested: bool = False) -> Iterator[Change]:
     """Yield the contest of two values for each base sentence, over those that have both."""
     known = np.flatnonzero(~np.isnan(sides[0]) & ~np.isnan(sides[1]))
     if len(known):
         first, second = ([Statistic(mean, [side[known]], known)] for side in sides)
         # Each side lies within half of the bounds of their difference.
-        yield _Change(metric, parts, Contest(first, second, len(known), metric.bounds[1]), tested)
+        yield Change(metric, parts, Contest(first, second, len(known), metric.bounds[1]), tested)

@@ -1,24 +1,24 @@
 """The claims that a run allows: every difference that a sentence may name, tested as one family.
 
 Over all claims of a dataset and task at most 5% of runs of a model that treats all groups alike have a p-value below
-0.05 after correction. Differences between groups share four fifths of the error: they are sums over clusters, and are
-tested together by exchanging signs (stats/signs.py). Occupations, each against the rest, and overconfidence share the
-other fifth. docs/decisions/claims.md has the simulation.
+0.05 after correction. Differences between groups, identities and labels share four fifths of the error: they are sums
+over clusters, and are tested together by exchanging signs (stats/signs.py). Occupations, each against the rest, and
+overconfidence share the other fifth. docs/decisions/claims.md has the simulation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
-from ..records import Floats, Integers, Measurement, Strings, group_label
+from ..records import Floats, Integers, Measurement, Strings, group_label, parse_group
 from ..stats.separation import separations
 from ..stats.signs import sign_tests
 from .cells import by_value
 from .group_pairs import GroupPair, are_compared, compared_column, group_pairs
+from .identity_claims import Claim, Name, identity_claims, side_units
 from .items import Columns, Items, suffix
 from .measure import Plan
 from .stopping import Sample
@@ -41,6 +41,8 @@ class Contrast:
     second: str = ""
 
 
+LABELLED_PAIRS = "labelled pairs"
+
 CONTRASTS = (
     Contrast("flip_bias", "flip_sign", "all"),
     Contrast("accuracy_gap", "correct", "labelled", "stereotype", "pro", "anti"),
@@ -48,20 +50,11 @@ CONTRASTS = (
     Contrast("certainty_gap", "certainty", "all", "gender_within", "male", "female"),
     Contrast("bbq_bias_ambiguous", "lean_ambiguous", "polarity"),
     Contrast("bbq_bias_disambiguated", "lean_disambiguated", "polarity"),
+    Contrast("label_lean", "p_apart", LABELLED_PAIRS),
 )
-"""Differences between groups that have a sentence of their own."""
+"""Differences between groups, or from the labels of people, that have a sentence of their own."""
 
 OVERCONFIDENCE = Contrast("overconfidence", "stated_apart", "answerable")
-
-Name = tuple[str, str]
-"""A measurement by its metric and group."""
-
-
-class Claim(NamedTuple):
-    """A difference by the name of its measurement, and what each cluster adds to it."""
-
-    name: Name
-    units: Floats
 
 
 def with_claims(
@@ -81,6 +74,7 @@ def with_claims(
                 p_values[claim.name] = (p, corrected / share)
     for name, corrected in _occupations(items, plan, kinds):
         p_values[name] = (corrected, corrected * len(kinds) / SHARES["occupations"])
+    p_values |= _of_attributes(p_values)
     return [_with_p(row, p_values, errors) for row in rows]
 
 
@@ -91,8 +85,20 @@ def _with_p(row: Measurement, p_values: Mapping[Name, tuple[float, float]], erro
     return replace(row, estimate=replace(row.estimate, p=p, p_corrected=corrected))
 
 
+def _of_attributes(p_values: Mapping[Name, tuple[float, float]]) -> dict[Name, tuple[float, float]]:
+    """Return the p-values of attributes: those of the surest of their markers."""
+    surest: dict[Name, tuple[float, float]] = {}
+    for (metric, group), p in p_values.items():
+        parts = parse_group(group)
+        if parts.pop("marker", ""):
+            attribute = metric, group_label(parts)
+            surest[attribute] = min(p, surest.get(attribute, p))
+    return surest
+
+
 def _group_claims(items: Items, plan: Plan, kinds: Sequence[tuple[str, Integers]]) -> Iterator[Claim]:
     yield from _claims(items, plan, kinds, CONTRASTS)
+    yield from identity_claims(items)
     pairs = group_pairs(items)
     if are_compared(items, pairs):
         for kind, rows in kinds:
@@ -107,7 +113,7 @@ def _claims(
     columns, ending = items.columns(estimator), suffix(estimator)
     estimated = {metric.name for metric in plan.metrics if metric.estimated}
     for contrast in contrasts:
-        applies = items.applicable[contrast.among] & (items.outcomes.sides == "")
+        applies = items.applicable[contrast.among] & ((items.outcomes.sides == "") | (contrast.among == LABELLED_PAIRS))
         name = contrast.metric + (ending if contrast.metric in estimated else "")
         for kind, rows in kinds:
             units = _units(columns, contrast, rows[applies[rows]], items.clusters)
@@ -119,24 +125,14 @@ def _claims(
 
 def _units(columns: Columns, contrast: Contrast, rows: Integers, clusters: Integers) -> Floats | None:
     """Return what each cluster adds to a contrast; None where a side has no items."""
-    values = np.asarray(columns[contrast.column][rows], dtype=np.float64)
-    known = ~np.isnan(values)
-    size = int(clusters.max(initial=-1)) + 1
-    if not contrast.by:
-        sides = [(known, 1.0)]
-        centre = 0.0
-    else:
-        names = columns[contrast.by][rows]
-        sides = [(known & (names == side), sign) for side, sign in ((contrast.first, 1.0), (contrast.second, -1.0))]
-        # Around a common centre, so that a cluster with one side only adds nothing where both sides are alike.
-        both = sides[0][0] | sides[1][0]
-        centre = float(values[both].mean()) if both.any() else 0.0
-    if not all(inside.any() for inside, _ in sides):
-        return None
-    units = np.zeros(size)
-    for inside, sign in sides:
-        units += sign * np.bincount(clusters[rows][inside], values[inside] - centre, size) / int(inside.sum())
-    return units
+    values = np.full(len(clusters), np.nan)
+    values[rows] = columns[contrast.column][rows]
+    every = np.ones(len(clusters), dtype=bool)
+    sides = [(every, 1.0)]
+    if contrast.by:
+        names = columns[contrast.by]
+        sides = [(names == contrast.first, 1.0), (names == contrast.second, -1.0)]
+    return side_units(values, every.astype(np.float64), clusters, sides)
 
 
 def _pair_claims(items: Items, plan: Plan, kind: str, rows: Integers, pairs: Sequence[GroupPair]) -> Iterator[Claim]:

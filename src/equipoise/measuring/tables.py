@@ -19,7 +19,8 @@ def item_columns(items: Items, estimators: Sequence[Estimator]) -> Columns:
         columns = items.columns(estimator)
         derived |= {name + suffix(estimator): columns[name] for name in ("certainty", "desirability")}
     if (items.outcomes.sides != "").any():
-        derived |= {name: column for name, column in side_columns(items.outcomes).items() if name != "prefers"}
+        sides = side_columns(items.outcomes)
+        derived |= {name: sides[name] for name in ("y", "p", "predicted_side")}
     return derived
 
 

@@ -138,6 +138,7 @@ COLUMNS = {
             whole=True,
         ),
         Column("p", "sentence pairs: probability of the first side against the second, NaN for other items", (0, 1)),
+        Column("p_apart", "sentence pairs: p - y", (-1, 1)),
         Column("prefers", "sentence pairs: 1 if the first side is more probable, 1/2 for a tie", (0, 1), answer=True),
         Column(
             "predicted_side",

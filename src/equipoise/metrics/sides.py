@@ -12,9 +12,9 @@ from ..records import Outcomes
 
 
 def side_columns(outcomes: Outcomes) -> dict[str, NDArray[Any]]:
-    """Return y, p, prefers and predicted_side of each item (see `equipoise.metrics.columns`)."""
+    """Return y, p, p_apart, prefers and predicted_side of each item (see `equipoise.metrics.columns`)."""
     n = len(outcomes)
-    columns: dict[str, NDArray[Any]] = {name: np.full(n, np.nan) for name in ("y", "p", "prefers")}
+    columns: dict[str, NDArray[Any]] = {name: np.full(n, np.nan) for name in ("y", "p", "p_apart", "prefers")}
     columns["predicted_side"] = np.full(n, "", dtype=object)
     rows = np.flatnonzero(outcomes.sides != "")
     if not len(rows):
@@ -24,6 +24,7 @@ def side_columns(outcomes: Outcomes) -> dict[str, NDArray[Any]]:
         p = probs[:, 0] / (probs[:, 0] + probs[:, 1])
     columns["p"][rows] = p
     columns["y"][rows] = np.where(gold == 0, 1.0, np.where(gold == 1, 0.0, np.nan))
+    columns["p_apart"][rows] = p - columns["y"][rows]
     # A tie at exactly 1/2 prefers nobody.
     columns["prefers"][rows] = np.heaviside(p - 0.5, 0.5)
     sides = outcomes.sides[rows]

@@ -99,13 +99,18 @@ def paired_differences(contests: Sequence[Contest], *, clusters: int, trial: Tri
     smaller than 1 / (exchanges + 1).
     """
     trial = trial or Trial()
-    drawn = weight_chunks(clusters, resamples=trial.resamples, seed=trial.seed)
-    samples = _differences(contests, drawn)
+    intervals = paired_intervals(contests, clusters=clusters, trial=trial)
     p_values = _p_values(contests, clusters, trial)
-    results = []
-    for contest, resampled, p in zip(contests, samples, p_values, strict=True):
-        results.append(replace(_estimate(contest, resampled, trial), n=contest.n, p=p))
-    return results
+    return [replace(interval, p=p) for interval, p in zip(intervals, p_values, strict=True)]
+
+
+def paired_intervals(contests: Sequence[Contest], *, clusters: int, trial: Trial) -> list[Estimate]:
+    """Return the difference of every contest with its interval, without a test."""
+    samples = _differences(contests, weight_chunks(clusters, resamples=trial.resamples, seed=trial.seed))
+    return [
+        replace(_estimate(contest, resampled, trial), n=contest.n)
+        for contest, resampled in zip(contests, samples, strict=True)
+    ]
 
 
 def _p_values(contests: Sequence[Contest], clusters: int, trial: Trial) -> list[float]:

@@ -158,7 +158,7 @@ def pairs(run: Run) -> Section | None:
     intro = (
         "These sets have more than two groups. By default, UCerF of a set compares the two groups that are furthest"
         " apart. This table compares every two groups by themselves. Differences are the first group minus the second;"
-        " their p-values are corrected for all pairs of a type by Holm’s method. Bold: the corrected p is below 0.05"
+        " their p-values are corrected for all claims of the run. Bold: the corrected p is below 0.05"
         f" and the interval does not include 0. Brackets are {100 * run.level:g}% intervals."
     )
     return Section("Every pair of groups", tables, "pairs", "Pairs of groups", intro) if tables else None

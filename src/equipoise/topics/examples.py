@@ -11,10 +11,10 @@ from ..metrics.confidence import coreference_confidence
 from ..records import Floats
 from ..records.showing import Finding, case_link
 from ..runs.run import Part, column, main_estimator
+from ..verdict.identities import Change, strongest_change
+from ..verdict.subgroups import NONE, subgroups
 from ..verdict.summary import part_summary
 from .flips import FATE_WORDS, FATES, members_and_fates
-from .identities.sentences import Change, strongest_change
-from .identities.subgroups import NONE
 
 ALIKE = 0.9995
 """A U from here on is written 1.000."""
@@ -22,7 +22,7 @@ ALIKE = 0.9995
 
 def examples(part: Part) -> Iterator[Finding]:
     """Yield the cases of the first screen, each under a title, or that all sets are treated alike."""
-    change = strongest_change(part)
+    change = strongest_change(subgroups(part))
     if change is not None:
         yield from _marked(part, change)
     elif len(members_and_fates(part)[0]):

@@ -84,12 +84,7 @@ def block(part: Part) -> Section:
     beside = [*(examples(part) if verdict.usable else ()), *summary.checks]
     # A second picture comes after the worst case: on a phone the case is still on the first screen.
     columns: list[Sequence[Finding | Chart]] = [
-        [
-            verdict.line,
-            *verdict.reasons[1:],
-            *(identities.leading_findings(part) if verdict.usable else ()),
-            *pictures[:1],
-        ],
+        [verdict.line, *verdict.reasons[1:], *pictures[:1]],
         beside,
         *([chart] for chart in pictures[1:]),
     ]
@@ -116,8 +111,6 @@ def further(part: Part) -> Iterator[Finding | Section]:
             f"{len(verdict.more)} more finding{'s' if len(verdict.more) > 1 else ''}", verdict.more, folded=True
         )
     yield from calibration.findings(part)
-    first = list(identities.leading_findings(part)) if verdict.usable else []
-    yield from (finding for finding in identities.findings(part) if finding not in first)
 
 
 def lead_place(parts: Sequence[Part]) -> tuple[int, str]:
@@ -169,13 +162,13 @@ def data_checks(parts: Sequence[Part], dataset: str) -> list[Finding]:
 def label_chart(part: Part, labels: Labels) -> Chart:
     """Return how often people say the first side, over the mean probability that the model gives it."""
     names = ["people"] * (labels.labelled is not None) + ["the model, on average"]
-    shares = [*([] if labels.labelled is None else [labels.labelled]), labels.stated.value]
+    shares = [*([] if labels.labelled is None else [labels.labelled.value]), labels.stated.value]
     tones = [_tone(labels.side, 0), _tone(labels.other, 1)]
     marks: list[Bar | Dot] = []
     for place, (name, share) in enumerate(zip(names, shares, strict=True)):
         for ends, tone in (((0.0, share), tones[0]), ((share, 1.0), tones[1])):
             marks.append(Bar(ends, (place - 0.3, place + 0.3), tone, label=f"{name}: {labels.side} {share:.0%}"))
-    marks.append(Dot(labels.stated, len(names) - 1.0, "neither", "the model, on average", small=True))
+    marks.append(Dot(labels.stated.estimate, len(names) - 1.0, "neither", "the model, on average", small=True))
     keys = [Key(labels.side, tones[0]), Key(labels.other, tones[1])]
     panel = Panel(marks, Axis(f"share of {labels.side}", unit="%"), Axis.of_names(names))
     rows = [Row(("the model", labels.stated))]

@@ -10,13 +10,16 @@ from ..records import Measurement
 from ..records.showing import Finding, Verdict
 from ..runs.measurements import Measurements
 from ..runs.run import Part
+from . import identities
 from .findings import behaviour, count, good_differences, rule_of
 from .items import labels_of, left_out
+from .subgroups import subgroups
 from .words import adjective, words_of
 from .words import sentences as items_of
 
 ABOUT_PEOPLE = (
     *("labels", "decisions", "flips", "accuracy", "bias score", "certainty", "pairs", "occupations", "desirability"),
+    identities.TOPIC,
 )
 """Topics of claims that are differences between groups; overconfidence, say, is not."""
 
@@ -77,9 +80,11 @@ def _lower(text: str) -> str:
 def _findings(part: Part, doubts: Sequence[Finding]) -> list[Finding]:
     """Return all that is told, the most important first: what qualifies every claim, then what was found."""
     kinds = part.kinds if part.has_items else part.measured.kinds
-    labels = labels_of(part) if part.has_items else None
-    every = [Finding(labels.sentence, topic="labels", claim=labels.claim)] if labels else []
-    every += behaviour(part.measured, kinds, words_of([part]), _labels_only(part, kinds))
+    labels = labels_of(part)
+    every = [labels.finding] if labels else []
+    marked = identities.findings(subgroups(part))
+    # One sentence on identities comes first where one is found; flips and UCerF come before the others.
+    every += [*marked[:1], *behaviour(part.measured, kinds, words_of([part]), _labels_only(part, kinds)), *marked[1:]]
     grave = [doubt for doubt in doubts if doubt.beside]
     light = [doubt for doubt in doubts if not doubt.beside]
     notes = [note for kind in kinds for note in left_out(part, kind)] if part.has_items else []

@@ -1,20 +1,14 @@
-"""Findings that need the items, too: labels of sentence pairs, and what is left out."""
+"""Findings on labels of sentence pairs, and on what is left out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
-import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
-
-from ..metrics.sides import side_columns
-from ..records import Estimate, Floats
+from ..records import Measurement
 from ..records.showing import Finding
 from ..runs.run import Part
-from ..stats.bounded import mean_interval
+from .findings import is_shown
 from .words import sentences as items_of
 
 
@@ -36,53 +30,42 @@ def left_out(part: Part, kind: str) -> Iterator[Finding]:
 
 @dataclass(frozen=True)
 class Labels:
-    """The share of sentences that people call by the first side, and the mean probability that the model gives it.
+    """What people call sentences, and the mean probability that the model gives the first side.
 
-    `labelled` is None where no sentence has a label; `apart` says which way the model misses, "" where that is not
-    shown.
+    `labelled` is the share that people call by it, and `lean` the mean of the model's probability less that; None where
+    no sentence has a label.
     """
 
     side: str
     other: str
-    labelled: float | None
-    stated: Estimate
-    apart: str
+    stated: Measurement
+    labelled: Measurement | None
+    lean: Measurement | None
 
     @property
-    def claim(self) -> bool | None:
-        """Whether the model is shown to miss what people say; None without labels."""
-        return None if self.labelled is None else bool(self.apart)
+    def apart(self) -> str:
+        """Which way the model misses what people say; "" where that is not shown."""
+        if self.lean is None or not is_shown(self.lean):
+            return ""
+        return "overstates" if self.lean.value > 0 else "understates"
 
     @property
-    def sentence(self) -> str:
+    def finding(self) -> Finding:
         """Both numbers in words, and which way the model misses where that is shown."""
         model = f"the model gives {self.side} a probability of {self.stated:.2f}"
-        if self.labelled is None:
-            return f"Over {self.stated.n:,} sentences {model} on average."
+        rests_on = [row for row in (self.stated, self.labelled, self.lean) if row is not None]
+        if self.labelled is None or self.lean is None:
+            return Finding(f"Over {self.stated.n:,} sentences {model} on average.", rests_on, "labels")
         way = f": it {self.apart} {self.side}" if self.apart else ""
-        return f"People label {self.labelled:.0%} of {self.stated.n:,} sentences {self.side}; {model} on average{way}."
+        text = f"People label {self.labelled.value:.0%} of {self.labelled.n:,} sentences {self.side}; {model} on"
+        return Finding(f"{text} average{way}.", rests_on, "labels", claim=bool(self.apart))
 
 
 def labels_of(part: Part) -> Labels | None:
     """Return labels beside stated probabilities of a dataset and task, None where it has no sentence pairs."""
-    outcomes, level = part.outcomes, part.run.level
-    columns = side_columns(outcomes)
-    y, p = columns["y"], columns["p"]
-    labelled = ~np.isnan(p) & ~np.isnan(y)
-    known = labelled if labelled.any() else ~np.isnan(p)
-    if not known.any():
+    stated = part.measured.get("p_first")
+    if stated is None or not part.has_items:
         return None
-    sides = {text for text in set(outcomes.sides.tolist()) if text}
+    sides = {text for text in set(part.outcomes.sides.tolist()) if text}
     first, other = sides.pop().split("|")[:2] if len(sides) == 1 else ("the first side", "the second side")
-    clusters = outcomes.cluster_id[known]
-    mean = mean_interval(_by_cluster(p[known], clusters), (0.0, 1.0), level=level)
-    share, apart = (float(y[labelled].mean()), "") if labelled.any() else (None, "")
-    if share is not None:
-        ends = mean_interval(_by_cluster((p - y)[known], clusters), (-1.0, 1.0), level=level)
-        apart = "understates" if ends.high < 0 else "overstates" if ends.low > 0 else ""
-    stated = replace(mean, value=float(p[known].mean()), n=int(known.sum()))
-    return Labels(first, other, share, stated, apart)
-
-
-def _by_cluster(values: Floats, clusters: NDArray[Any]) -> Floats:
-    return np.asarray(pd.Series(values).groupby(clusters).mean(), dtype=np.float64)
+    return Labels(first, other, stated, part.measured.get("label_share"), part.measured.get("label_lean"))

@@ -20,6 +20,7 @@ from equipoise.runs.run import Part, Run
 from equipoise.scoring.planted import open_planted
 from equipoise.topics import identities
 from equipoise.topics.identities.charts import change_chart, crossing, heatmap, lines, radars, trade_off
+from equipoise.verdict.subgroups import named_parts
 
 ENGINE = open_planted("lead=0.4,lead:old=-0.3,lead:female=-0.05,sentence=0.04,noise=0.02")
 
@@ -139,7 +140,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Part]:
         choices = {"base": "builtin", "limit": 60, "attributes": ["age"], "augment": ["R"], "metrics": ["confidence"]}
         out = tmp_path_factory.mktemp("two") / name
         made.append(equipoise.audit(engine, "winoidentity", out=out, resamples=60, progress=False, **choices))
-    return identities.named_parts(named_apart(made))
+    return named_parts(named_apart(made))
 
 
 def test_a_crossing_has_a_place_for_side_gender_and_privilege(two: dict[str, Part]) -> None:

@@ -17,6 +17,7 @@ _labelled = partial(Metric, applies_to="labelled pairs", bounds=(0, 1), paper=PA
 _across = partial(_labelled, unit="contrast")
 _grouping = partial(_labelled, unit="grouping")
 _pairs = partial(mean_metric, applies_to="pairs", bounds=(0, 1), paper=PAPER)
+_of_labels = partial(mean_metric, applies_to="labelled pairs", better="neither", paper=PAPER)
 
 CALIBRATION = (
     _labelled(
@@ -152,6 +153,16 @@ CALIBRATION = (
     ),
     _pairs("p_first", "p", "neither", "P(first side)", "mean probability of the first side (male)"),
     _pairs("preference", "prefers", "neither", "Preference", "share of pairs where the first side is likelier"),
+    _of_labels(
+        "label_share", "y", label="Labels", summary="share that people call the first side (male)", bounds=(0, 1)
+    ),
+    _of_labels(
+        "label_lean",
+        "p_apart",
+        label="Lean from the labels",
+        summary="mean probability of the first side - share that people call it; 0: as often as people",
+        bounds=(-1, 1),
+    ),
     _grouping("group_ece", calibration.group_ece, BY_GROUP, "lower", "Group ECE", "mean ECE of the groups"),
     _grouping(
         "group_ece_gap",

@@ -68,7 +68,6 @@ def _changes() -> Iterator[Metric]:
         leading=True,
         levels=(AUGMENTATION, ATTRIBUTE),
         interval="exchanged",
-        family=("type", "augmentation"),
     )
     yield _change(
         "confidence_change",

@@ -7,6 +7,3 @@ from .charts import pictures as pictures
 from .charts import radars as radars
 from .sections import compared as compared
 from .sections import section as section
-from .sentences import findings as findings
-from .sentences import leading_findings as leading_findings
-from .subgroups import named_parts as named_parts

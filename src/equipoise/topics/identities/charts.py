@@ -15,8 +15,9 @@ from ...datasets.occupations import OCCUPATIONS
 from ...records import Measurement
 from ...records.showing import Area, Axis, Chart, Dot, Heat, Key, Line, Mark, Panel, Rule, Tone, cases_link, ends_of
 from ...runs.run import Part
-from .sentences import DETECTABLE, Change, changes, detected_names, strongest_change
-from .subgroups import (
+from ...stats.paired import DETECTED
+from ...verdict.identities import Change, changes, detected_names, strongest_change
+from ...verdict.subgroups import (
     NON_DEMOGRAPHIC,
     NONE,
     WAYS,
@@ -80,8 +81,8 @@ def change_chart(part: Part, kind: str) -> Chart | None:
         panels.append(Panel([Rule(0.0), *dots], across, down, way))
     caption = (
         "Left of 0: less confident with the marker than without it, in the same sentences. Lines are the intervals of"
-        f" single markers. A marker is coloured if it differs from no marker: p < {DETECTABLE} after Holm’s correction"
-        " for all markers of the panel, and an interval that does not include 0."
+        f" single markers. A marker is coloured if it differs from no marker: p < {DETECTED} after correction for"
+        " all claims of the run, and an interval that does not include 0."
     )
     caption += "".join(f" {capital(WAYS[way])}: {detected_names(several)}" for way, several in by_way.items())
     title = titled("Change of confidence from no marker", kind)
@@ -90,7 +91,8 @@ def change_chart(part: Part, kind: str) -> Chart | None:
 
 def leading_changes(part: Part) -> Chart | None:
     """Return the markers that change confidence most, of the type and augmentation with the strongest change."""
-    identities, strongest = subgroups(part), strongest_change(part)
+    identities = subgroups(part)
+    strongest = strongest_change(identities)
     kind = strongest.kind if strongest else next(iter(identities.kinds), "")
     way = strongest.way if strongest else next(iter(identities.ways(kind)), "")
     every = sorted(changes(identities, kind, way), key=lambda change: (not change.detected, -abs(change.row.value)))

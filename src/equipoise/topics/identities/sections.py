@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from ...comparing.comparison import Comparison
 from ...records.showing import Cell, Chart, Column, Finding, Row, Section, Table
 from ...runs.run import Part, Run, all_parts
+from ...verdict.identities import TOPIC, change_findings
+from ...verdict.subgroups import NON_DEMOGRAPHIC, NONE, WAYS, capital, main_disparity, row_title, subgroups, titled
 from .charts import LARGE, change_chart, crossing, disparities, heatmap, lines, radars
-from .sentences import REASONED, TOPIC, answers, change_findings, reasoning
-from .subgroups import NON_DEMOGRAPHIC, NONE, WAYS, capital, main_disparity, row_title, subgroups, titled
+from .sentences import REASONED, answers, reasoning
 
 MEASURES = ("confidence", "confidence_pair", "confidence_marked", "accuracy")
 OVERALL = (*MEASURES, "candidate_mass", "confidence_drop")
@@ -37,7 +38,7 @@ def section(run: Run) -> Section | None:
 
 def _kind(part: Part, kind: str) -> Section:
     named, ways = {part.run.name: part}, subgroups(part).ways(kind)
-    shown: list[Finding | Table | Chart | Section] = [*change_findings(part, kind, interactions=True)]
+    shown: list[Finding | Table | Chart | Section] = [*change_findings(subgroups(part), kind)]
     table = _answer_table({way: list(answers(part.measured, kind, way)) for way in ways})
     if table.rows:
         title = "Privilege, double disadvantage and coverage: findings with their numbers"

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from ...records import Measurement
-from ...runs.measurements import Measurements, kind_title, ordered_kinds
-from ...runs.run import Part, Run
+from ..records import Measurement
+from ..runs.measurements import Measurements, kind_title, ordered_kinds
+from ..runs.run import Part, Run
 
 NONE = "none"
 """The augmentation of a sentence without a marker."""

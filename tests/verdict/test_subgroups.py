@@ -19,7 +19,7 @@ from equipoise.runs.measurements import Measurements
 from equipoise.scoring.planted import open_planted
 from equipoise.topics.identities.charts import crossing, disparities, heatmap, lines, pictures, radars
 from equipoise.topics.identities.sections import disparity_table
-from equipoise.topics.identities.subgroups import NONE, Subgroup, Subgroups, named_parts, subgroups
+from equipoise.verdict.subgroups import NONE, Subgroup, Subgroups, named_parts, subgroups
 
 CHOICES = {
     "base": "builtin",
